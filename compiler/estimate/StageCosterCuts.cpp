@@ -158,11 +158,11 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
     double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
     double whole = block.denseParameters + block.expertParameters;
     double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
-    double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
-                   p.gradientBytes * (d.zero >= 2 ? part : whole) +
-                   (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
-                   process.fragmentation *
-                       (alive.inFlight * kept + alive.stashed * (block.kept - kept));
+    double bytes =
+        p.parameterBytes * (d.zero >= 3 ? part : whole) +
+        p.gradientBytes * (d.zero >= 2 ? part : whole) +
+        (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
+        process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);
   }

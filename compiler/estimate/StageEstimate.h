@@ -37,7 +37,7 @@ struct StageEstimate {
   double memoryLimit = 0;       // bytes of one of its devices
   double inFlight = 0;          // micro-batches whose activations are alive at the peak
   double keptPerMicroBatch = 0; // bytes
-  double stashed = 0; // of inFlight, those that wait for gradients of weights alone
+  double stashed = 0;           // of inFlight, those that wait for gradients of weights alone
   MemoryParts memory;
   double microBatch() const { return forward + backwardInput + backwardWeight; }
 };

@@ -246,6 +246,13 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   return step;
 }
 
+// As far as two cuts are told apart by it: the closed form of ZB-2P is that of equal stages.
+static double secondsOfCut(StepEstimate step, const Decisions &decisions) {
+  if (decisions.schedule == ScheduleKind::ZeroBubble2P)
+    refineBySchedule(step, decisions);
+  return step.stepSeconds;
+}
+
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step = estimateCut(model, decisions, request, /*mayCutByMemory=*/true);
@@ -253,7 +260,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
     return step;
   // The slowest stage is faster so, but what others wait for, or an update, may take longer.
   StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
-  bool isBetter = usual.fits && (!step.fits || usual.stepSeconds < step.stepSeconds);
+  bool isBetter =
+      usual.fits && (!step.fits || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
   return isBetter ? usual : step;
 }
 
@@ -291,11 +299,11 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.leastLoopSeconds = step.loopSeconds;
 }
 
-double leastMemoryShare(const ModelCost &model, const Decisions &d,
-                        const EstimateRequest &request) {
-  if (!model.kinds.empty() || request.programs)
-    return 0;
+// Bytes of the mean stage: parameters, gradients, states, and `kept` of all layers.
+static double leastBytes(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
+                         double kept) {
   const CellPrecision &p = request.precision;
+  const ProcessMemory &process = model.cells->process;
   double dataRanks = static_cast<double>(d.zeroRanks() * d.cp);
   double expertRanks = static_cast<double>(d.zeroRanksOfExpert());
   double dense = model.allDense - model.tiedParameters;
@@ -304,17 +312,26 @@ double leastMemoryShare(const ModelCost &model, const Decisions &d,
                                         : dense + model.allExpert);
   };
   double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
-               (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
-  // Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
-  const ProcessMemory &process = model.cells->process;
-  all += process.fragmentation * model.allKept[static_cast<size_t>(d.recomputeMost)];
+               (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1)) +
+               process.fragmentation * kept;
   constexpr double rounding = 1 - 1e-9;
-  return (rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved) /
-         request.memoryLimit;
+  return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }
 
+static bool isMemoryKnown(const ModelCost &model, const EstimateRequest &request) {
+  return model.kinds.empty() && !request.programs;
+}
+
+double leastMemoryShare(const ModelCost &model, const Decisions &d,
+                        const EstimateRequest &request) {
+  return isMemoryKnown(model, request) ? leastBytes(model, d, request, 0) / request.memoryLimit : 0;
+}
+
+// Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
-  return leastMemoryShare(model, d, request) <= 1;
+  return !isMemoryKnown(model, request) ||
+         leastBytes(model, d, request, model.allKept[static_cast<size_t>(d.recomputeMost)]) <=
+             request.memoryLimit;
 }
 
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of

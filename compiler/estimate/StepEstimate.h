@@ -90,9 +90,9 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
-// Of what a plan may use of a device, the share that the fullest stage takes at least: no more than the mean
-// of parameters, gradients and states, and of what layers that recompute the most keep of one micro-batch; and
-// whether it could fit so. 0 where that is not known: unlike devices, programs whose memory is planned.
+// Of what a plan may use of a device, the share that parameters, gradients and states take of the mean stage; and whether the
+// fullest stage could fit if it held no more than the mean of these, and of what layers that recompute the most keep of one
+// micro-batch. 0 and true where that is not known: unlike devices, programs whose memory is planned.
 double leastMemoryShare(const ModelCost &model, const Decisions &decisions,
                         const EstimateRequest &request);
 bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);

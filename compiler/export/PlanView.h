@@ -44,7 +44,12 @@ public:
   // Whether tensor-parallel collectives run beside the products around them, as the stack has it: among the devices
   // of a node, with sequence parallelism. `mayHideTensor`: the same, whichever links these are on.
   bool mayHideTensor() const { return d.tp > 1 && d.sequenceParallel && software.tpHidden > 0; }
-  bool hidesTensor() const { return mayHideTensor() && d.tp <= devicesPerNode(); }
+  bool hidesTensor() const {
+    int64_t inside = 1; // ranks of axes that lie inside of tp
+    for (size_t axis = 0; d.order[axis] != 't'; ++axis)
+      inside *= d.sizeOf(d.order[axis]);
+    return mayHideTensor() && inside * d.tp <= devicesPerNode();
+  }
   // Of a bucket; 0: the software's own size.
   int64_t bucketElements() const { return d.bucketBytes / (reduced == Width::Half ? 2 : 4); }
 

@@ -24,7 +24,7 @@ StepOptions stepOf(const Plan &plan) {
   step.batch = plan.decisions.dp * plan.decisions.microBatch;
   step.microBatches = plan.decisions.numMicroBatches;
   step.optimizer = plan.optimizer;
-  step.precision = plan.precision;
+  step.precision = plan.precision == "fp8" ? "bf16" : plan.precision; // beside products
   step.gradDtype = plan.origin.gradDtype;
   step.offload = plan.decisions.offloadOptimizer;
   return step;
@@ -64,8 +64,11 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
     addBindBatch(passes, stepOf(plan));
     if (failed(passes.run(*placed)))
       return false;
-    for (const auto &entry : expertDims(*placed))
-      plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
+    llvm::StringMap<int64_t> dims = expertDims(*placed);
+    for (auto parameter : placed->getOps<graph::ParameterOp>())
+      if (auto found = dims.find(parameter.getSymName()); found != dims.end())
+        for (const std::string &member : parameter.getMemberNames())
+          plan.tensors[member]["ep"] = shardText(found->second);
   }
   return true;
 }

@@ -105,6 +105,9 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
   if (!pins.schedule)
     return std::nullopt;
   std::string schedule = planNameOf(*pins.schedule).str();
+  if (isV(*pins.schedule) && pins.pp == 1)
+    return UserError("--fix pp=1,schedule=" + schedule + ": only a pipeline has virtual stages",
+                     "use pp=2 or more, or schedule=1f1b");
   if (pins.virtualStages && stages == 1 && isV(*pins.schedule))
     return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has 2",
                      "use virtual_stages=2, or schedule=zb-2p");

@@ -416,6 +416,37 @@ static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
                           : loadStackFor(kOwnStack, request.topology.device);
 }
 
+static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
+  if (const ExecutableLimit *limit = brokenLimit(pins.decisions()))
+    return UserError("--fix asks for what 'dtc compile' can't lower yet",
+                     "use " + limit->mend.str() +
+                         ", or plan without --executable to see what others cost");
+  if (request.precision == "fp8")
+    return UserError("--precision fp8 is what 'dtc compile' can't lower yet",
+                     "use --precision bf16, or plan without --executable to see what 8 bits win");
+  DiagnosticCapture capture(request.model->getContext());
+  if (failed(graph::checkCompilable(request.model)))
+    return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
+  return std::nullopt;
+}
+
+// What no plan can be made for, whatever memory there is.
+static std::optional<UserError> checkRequest(const PlanRequest &request, const Pins &pins,
+                                             const SoftwareStack &software) {
+  if (request.executable)
+    if (std::optional<UserError> error = checkExecutable(request, pins))
+      return error;
+  if (pins.offload.value_or(0) && !request.topology.device.hostShare().isKnown())
+    return UserError("--fix offload=1: topology '" + request.topology.name +
+                         "' does not say what its hosts have",
+                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
+  if (std::optional<UserError> error = checkBuckets(pins, software))
+    return error;
+  if (std::optional<UserError> error = checkLegal(pins, software))
+    return error;
+  return checkPrecision(request.precision, software, request.topology);
+}
+
 Result<Plan> leanestPlan(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
@@ -423,6 +454,8 @@ Result<Plan> leanestPlan(const PlanRequest &request) {
   Result<SoftwareStack> software = softwareOf(request);
   if (!software)
     return software.error();
+  if (std::optional<UserError> error = checkRequest(request, *pins, *software))
+    return *error;
   return PlanSearcher(request, *pins, *software).leanest();
 }
 
@@ -450,40 +483,14 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
-static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
-  if (const ExecutableLimit *limit = brokenLimit(pins.decisions()))
-    return UserError("--fix asks for what 'dtc compile' can't lower yet",
-                     "use " + limit->mend.str() +
-                         ", or plan without --executable to see what others cost");
-  if (request.precision == "fp8")
-    return UserError("--precision fp8 is what 'dtc compile' can't lower yet",
-                     "use --precision bf16, or plan without --executable to see what 8 bits win");
-  DiagnosticCapture capture(request.model->getContext());
-  if (failed(graph::checkCompilable(request.model)))
-    return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
-  return std::nullopt;
-}
-
 Result<PlanOutcome> planModel(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
-  if (request.executable)
-    if (std::optional<UserError> error = checkExecutable(request, *pins))
-      return *error;
   Result<SoftwareStack> software = softwareOf(request);
   if (!software)
     return software.error();
-  if (pins->offload.value_or(0) && !request.topology.device.hostShare().isKnown())
-    return UserError("--fix offload=1: topology '" + request.topology.name +
-                         "' does not say what its hosts have",
-                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
-  if (std::optional<UserError> error = checkBuckets(*pins, *software))
-    return *error;
-  if (std::optional<UserError> error = checkLegal(*pins, *software))
-    return *error;
-  if (std::optional<UserError> error =
-          checkPrecision(request.precision, *software, request.topology))
+  if (std::optional<UserError> error = checkRequest(request, *pins, *software))
     return *error;
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));

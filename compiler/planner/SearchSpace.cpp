@@ -291,6 +291,13 @@ private:
               " needs " + number(stages) + " layers, the model has " + number(limits.layers),
           (isOfV ? "use pp=" : "use virtual_stages=") +
               number(std::max<int64_t>(1, limits.layers / (isOfV ? 2 : pp))) + " or less");
+    bool allButTensor = pins.dp && pins.cp && pins.pp;
+    if (int64_t only = allButTensor ? limits.devices / (*pins.dp * cp * pp) : tp;
+        !splitsKvHeads(only, limits))
+      return UserError("tp=" + number(only) + ", which --fix leaves, does not divide the " +
+                           number(limits.kvHeads) +
+                           " kv heads of the model, and the stack has no kv head on several ranks",
+                       "leave dp, pp or cp to the planner");
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
     if (pins.microBatch && microBatches * dp * *pins.microBatch == limits.globalBatch)
@@ -306,6 +313,15 @@ private:
               ", dp " + number(dp) + ")",
           "the nearest that does is micro_batch=" +
               number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
+    if (limits.globalBatch % dp == 0)
+      return UserError(
+          "no mesh is left of " + number(limits.devices) + " devices" +
+              (limits.experts > 1 ? " with " + number(limits.experts) + " experts" : ""),
+          limits.experts > 1
+              ? "without etp=1 ep divides dp x cp, with it sp is 1 and tp divides the " +
+                    number(limits.tokenGroups) +
+                    " groups of tokens; leave ep, etp, tp or sp to the planner"
+              : "leave some of --fix to the planner");
     int64_t below = limits.globalBatch / dp * dp;
     return UserError("global batch " + number(limits.globalBatch) + " can't be split over dp=" +
                          number(dp) + " data-parallel ranks: it does not divide",
@@ -329,12 +345,10 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
     d.virtualStages = v;
     out.push_back(d);
   };
-  if (mesh.pp == 1) { // all schedules are the same
+  if (mesh.pp == 1) { // all schedules are the same, and none is a V
     Decisions d = mesh;
     d.schedule = pins.schedule.value_or(d.schedule);
-    if (isV(d.schedule)) // of one stage there is none
-      d.schedule = ScheduleKind::OneForwardOneBackward;
-    if (allows(pins.virtualStages, 1))
+    if (allows(pins.virtualStages, 1) && !isV(d.schedule))
       out.push_back(d);
     return;
   }

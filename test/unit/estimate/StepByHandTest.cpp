@@ -115,6 +115,36 @@ TEST_F(StepByHand, FillsVHalfAndVMinByTheirShares) {
   EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::VMin, 2, 4)).loopSeconds, 4 * 18 + 12);
 }
 
+// A stage of two layers keeps 200 bytes of a micro-batch from F to the end of W: on both stages of two micro-batches, of
+// ZB-2p three. What recomputation spares until B, 180 of them, is there between B and W all the same.
+TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
+  auto bytes = [&](const Decisions &d, size_t stage) {
+    return estimate(d).stages[stage].memory.activations;
+  };
+  Decisions h1 = pipeline(ScheduleKind::ZeroBubbleH1, 1, 4),
+            twice = pipeline(ScheduleKind::ZeroBubble2P, 1, 4),
+            plain = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  EXPECT_EQ(bytes(plain, 1), 200);
+  EXPECT_EQ(bytes(h1, 0), 2 * 200);
+  EXPECT_EQ(bytes(h1, 1), 2 * 200);
+  EXPECT_EQ(bytes(twice, 0), 3 * 200);
+  EXPECT_EQ(bytes(twice, 1), 3 * 200);
+  for (Decisions *d : {&h1, &twice, &plain})
+    d->recompute = d->recomputeMost = Recompute::Full;
+  EXPECT_EQ(bytes(plain, 1), 20);
+  EXPECT_EQ(bytes(h1, 0), 2 * 20);
+  EXPECT_EQ(bytes(h1, 1), 2 * 20 + 180);
+  EXPECT_EQ(bytes(twice, 1), 3 * 20 + 2 * 180);
+  // Layers recompute until 350 bytes are enough, of which 7 + 90 are of the one that is computed again.
+  h1.recompute = Recompute::None;
+  h1.evenStages = true;
+  request.memoryLimit = 350;
+  EXPECT_EQ(estimate(h1).stages[0].fullLayers, 1);
+  EXPECT_EQ(bytes(h1, 0), 2 * 200 - 2 * 90);
+  EXPECT_EQ(estimate(h1).stages[1].fullLayers, 2);
+  EXPECT_EQ(bytes(h1, 1), 2 * 200 - 2 * 90);
+}
+
 // Below 2 p = 4 micro-batches each that is missing leaves a quarter of one idle. From there on the second
 // stage waits for the first chunk's forward, 3 s, and for nothing else.
 TEST_F(StepByHand, FillsZeroBubbleVBelowTwiceTheStages) {

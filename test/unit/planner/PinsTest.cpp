@@ -138,6 +138,8 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
   EXPECT_EQ(messageOf({{"schedule", "zb-2p"}, {"virtual_stages", "2"}}),
             "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "2"}}), "");
+  EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"pp", "1"}}),
+            "--fix pp=1,schedule=v-half: only a pipeline has virtual stages");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "1"}}),
             "--fix schedule=v-half,virtual_stages=1: v-half has 2");
   EXPECT_EQ(messageOf({{"schedule", "v-min"}, {"virtual_stages", "3"}}),

@@ -128,7 +128,8 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
         ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
         ScheduleKind::VHalf, ScheduleKind::VMin})
     for (int64_t v = 1; v <= 12; ++v) {
-      bool isAny = d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward;
+      bool isAny = d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward &&
+                   !(problem.pins.schedule && turnsBack(*problem.pins.schedule));
       bool hasChunks = kind == ScheduleKind::Interleaved ? v >= 2 || problem.pins.schedule
                        : turnsBack(kind)                 ? v == 2
                                                          : v == 1;
@@ -136,9 +137,7 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
                       allows(problem.pins, kind);
       if (!isAny && !isChoice)
         continue;
-      d.schedule = isAny && problem.pins.schedule && !turnsBack(*problem.pins.schedule)
-                       ? *problem.pins.schedule
-                       : kind;
+      d.schedule = isAny && problem.pins.schedule ? *problem.pins.schedule : kind;
       d.virtualStages = v;
       visitMemory(model, d, visitor);
     }
@@ -195,7 +194,8 @@ std::vector<int64_t> PlanEnumerator::zeroGroups(const ModelCost &model, const De
   for (int64_t ranks = 2; ranks < d.dp; ranks *= 2) {
     int64_t size = ranks * d.cp;
     bool isOfNode = size == within, isOfNodes = size > within && size % within == 0;
-    if (d.dp % ranks == 0 && size % d.ep == 0 &&
+    int64_t ofExperts = (d.foldedExperts ? d.tp : 1) * size;
+    if (d.dp % ranks == 0 && ofExperts % d.ep == 0 &&
         (isOfNode || (isOfNodes && takesHalf(ranks / 2) && !takesHalf(ranks))))
       groups.push_back(ranks);
   }

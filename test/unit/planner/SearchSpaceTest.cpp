@@ -63,8 +63,44 @@ TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
             "--fix tp=8 does not divide the 4 kv heads of the model, and the stack has no kv head "
             "on several ranks");
   EXPECT_EQ(meshes.error().note, "the nearest that does is tp=4");
+  pins = Pins();
+  pins.dp = 2;
+  pins.pp = pins.cp = 1;
+  EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
+            "tp=8, which --fix leaves, does not divide the 4 kv heads of the model, and the stack "
+            "has no kv head on several ranks");
   limits.kvHeads = 0;
   EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4, 8, 16}));
+}
+
+// Experts that tp splits are spread over dp x cp, of which there is one.
+TEST(EnumerateMeshes, SaysWhatExpertsWant) {
+  SpaceLimits limits = limitsOf(8, 16, 4, 128);
+  limits.experts = limits.tokenGroups = 8;
+  Pins pins;
+  pins.dp = pins.cp = 1;
+  pins.tp = pins.ep = 8;
+  pins.foldedExperts = false;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  ASSERT_FALSE(meshes);
+  EXPECT_EQ(meshes.error().message, "no mesh is left of 8 devices with 8 experts");
+  EXPECT_EQ(
+      meshes.error().note,
+      "without etp=1 ep divides dp x cp, with it sp is 1 and tp divides the 8 groups of tokens; "
+      "leave ep, etp, tp or sp to the planner");
+  pins.foldedExperts = true;
+  EXPECT_TRUE(enumerateMeshes(limits, pins));
+}
+
+// A V has two chunks a stage: a plan without a pipeline is none of those that are asked for.
+TEST(EnumerateDetails, HasNoVOfOneStage) {
+  SpaceLimits limits = limitsOf(1, 4, 4, 128);
+  Pins pins;
+  EXPECT_FALSE(enumerateDetails(Decisions(), limits, pins).empty());
+  pins.schedule = ScheduleKind::VHalf;
+  EXPECT_TRUE(enumerateDetails(Decisions(), limits, pins).empty());
+  pins.schedule = ScheduleKind::ZeroBubbleH1; // one of one stage is as any other
+  EXPECT_FALSE(enumerateDetails(Decisions(), limits, pins).empty());
 }
 
 // Micro-batches beyond 32 samples are for those who ask for them.
