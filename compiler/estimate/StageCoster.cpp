@@ -96,12 +96,13 @@ double StageCoster::leastOfModel(llvm::function_ref<double(const PartTimes &)> o
                                  llvm::function_ref<double(const PartTimes &)> ofLayer) const {
   size_t lastStage = stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
   double seconds = ofPart(placeOf(0).embedding) + ofPart(placeOf(lastStage).head);
-  for (size_t layer = 0; layer < model.cells->chain.size(); ++layer) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Place &place : places)
-      least = std::min(least, ofLayer(place.timesOfLayer(static_cast<int64_t>(layer))));
-    seconds += least;
-  }
+  llvm::SmallVector<double, 8> least(places.front().blocks.size(),
+                                     std::numeric_limits<double>::infinity());
+  for (const Place &place : places)
+    for (auto [block, times] : llvm::enumerate(place.blocks))
+      least[block] = std::min(least[block], ofLayer(times));
+  for (int block : model.cells->chain)
+    seconds += least[static_cast<size_t>(block)];
   return seconds;
 }
 

@@ -430,16 +430,12 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
   return std::nullopt;
 }
 
-// What no plan can be made for, whatever memory there is.
+// What the software can't do, whatever memory there is.
 static std::optional<UserError> checkRequest(const PlanRequest &request, const Pins &pins,
                                              const SoftwareStack &software) {
   if (request.executable)
     if (std::optional<UserError> error = checkExecutable(request, pins))
       return error;
-  if (pins.offload.value_or(0) && !request.topology.device.hostShare().isKnown())
-    return UserError("--fix offload=1: topology '" + request.topology.name +
-                         "' does not say what its hosts have",
-                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
   if (std::optional<UserError> error = checkBuckets(pins, software))
     return error;
   if (std::optional<UserError> error = checkLegal(pins, software))
@@ -492,6 +488,10 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
     return software.error();
   if (std::optional<UserError> error = checkRequest(request, *pins, *software))
     return *error;
+  if (pins->offload.value_or(0) && !request.topology.device.hostShare().isKnown())
+    return UserError("--fix offload=1: topology '" + request.topology.name +
+                         "' does not say what its hosts have",
+                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));
 }
