@@ -61,6 +61,19 @@ TEST(PlanPipeline, LetsAStageUpdateWhenItIsDone) {
   EXPECT_DOUBLE_EQ(step.gradientSeconds, 1.25);
 }
 
+// With gradients of weights apart the last stage holds what they read of a second micro-batch.
+TEST(PlanPipeline, HoldsWhatIsKeptUntilTheGradientsOfWeights) {
+  Plan plan = twoStages(4);
+  plan.decisions.schedule = ScheduleKind::ZeroBubbleH1;
+  plan.stages[1].inFlight = 2;
+  plan.stages[1].memory.activations = 200;
+  PipelineProblem problem = *pipelineOfPlan(plan);
+  for (const ChunkTimes &chunk : problem.chunks) {
+    EXPECT_EQ(chunk.activationBytes, 100);
+    EXPECT_EQ(chunk.weightStashBytes, 100);
+  }
+}
+
 // A stage of a plan that lists no times per chunk is divided by its layers.
 TEST(PlanPipeline, DividesAStageByLayers) {
   Plan plan = twoStages(4);
