@@ -10,7 +10,7 @@
 
 namespace dtc {
 
-static double ranksOf(const RankGroup &group) {
+double ranksOf(const RankGroup &group) {
   double ranks = 1;
   for (const RankSpan &span : group)
     ranks *= static_cast<double>(span.size);

@@ -29,6 +29,8 @@ struct ShardGroups {
   ShardGroups(const AxisGroups &groups, const Decisions &decisions);
 };
 
+double ranksOf(const RankGroup &group);
+
 // What one stage of so many elements of dense and expert parameters exchanges once a step. Gradients that micro-batches
 // scatter are only added up between copies.
 struct GradientExchange {

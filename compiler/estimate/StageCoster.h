@@ -113,7 +113,8 @@ private:
   void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
                  llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
-  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W. These hold what
+  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W, with the one whose
+  // B has just ended. These hold what
   // gradients of weights are made of, inputs of products and gradients of their results, which together are as
   // much as a layer keeps without recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
   struct Alive {

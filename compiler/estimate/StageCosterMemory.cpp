@@ -8,6 +8,10 @@
 
 namespace dtc {
 
+// Micro-batches of a V's stage between B and W: three chunks of two at most in simulated schedules of 4 stages and
+// more, all that are alive of 2.
+constexpr double kMostStashedOfV = 2;
+
 double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
   return recompute == Recompute::Full        ? block.input
          : recompute == Recompute::Selective ? block.keptSelective
@@ -24,9 +28,11 @@ void StageCoster::noteWithoutStates(StageEstimate &stage) const {
 StageCoster::Alive StageCoster::aliveOf(size_t index) const {
   InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
                              static_cast<int>(d.numMicroBatches), static_cast<int>(index));
-  double all = static_cast<double>(d.virtualStages);
-  return {static_cast<double>(chunks.pending) / all,
-          static_cast<double>(chunks.pending - chunks.activations) / all};
+  double all = static_cast<double>(d.virtualStages),
+         inFlight = static_cast<double>(chunks.pending) / all,
+         late = static_cast<double>(chunks.pending - chunks.activations) / all;
+  double stashed = isV(d.schedule) ? kMostStashedOfV : late + 1;
+  return {inFlight, splitsBackward(d.schedule) ? std::min(inFlight, stashed) : 0};
 }
 
 void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {

@@ -1,5 +1,6 @@
 // Parameters of a plan: where they are, who reads them, and the collectives that they cause.
 #include "compiler/estimate/Buckets.h"
+#include "compiler/estimate/GradientExchange.h"
 #include "compiler/explain/ExplainParts.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
@@ -28,7 +29,7 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 }
 
 int64_t sizeOf(const Plan &plan, llvm::StringRef axis) {
-  return axis == "dp"   ? plan.decisions.dp
+  return axis == "dp"   ? plan.decisions.zeroRanks() // of which it has a part under ZeRO-3
          : axis == "tp" ? plan.decisions.tp
          : axis == "cp" ? plan.decisions.cp
          : axis == "ep" ? plan.decisions.ep
@@ -142,8 +143,7 @@ private:
     elements /= elementsDivided;
     onRank = elements;
     const Decisions &d = plan.decisions;
-    double replicas = static_cast<double>(isExpert ? std::max<int64_t>(1, d.ranksOfExperts() / d.ep)
-                                                   : d.dp * d.cp);
+    double replicas = static_cast<double>(isExpert ? d.zeroRanksOfExpert() : d.zeroRanks() * d.cp);
     auto held = [&](double bytesEach, bool isDivided) {
       return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
     };
@@ -153,11 +153,17 @@ private:
         plan.decisions.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.decisions.zero >= 1);
   }
 
+  std::string groupsText() const {
+    int64_t copies = plan.decisions.dp / plan.decisions.zeroRanks();
+    return copies > 1 ? " x " + std::to_string(copies) + " groups" : "";
+  }
+
   void printPlacement(llvm::raw_ostream &out) const {
     std::vector<std::string> axes;
     for (const auto &[axis, placement] : group.placements)
       if (sizeOf(plan, axis) > 1)
-        axes.push_back(axis + "=" + std::to_string(sizeOf(plan, axis)) + " " + placement);
+        axes.push_back(axis + "=" + std::to_string(sizeOf(plan, axis)) +
+                       (axis == "dp" ? groupsText() : "") + " " + placement);
     out << "  placement   " << (axes.empty() ? "whole on every rank" : llvm::join(axes, ", "));
     if (!axes.empty())
       out << "; a rank has " << shapeText(local);
@@ -200,13 +206,19 @@ private:
   // What keeps its replicas alike. Small tensors travel with others in a bucket.
   void addReplicas(std::vector<StageCollective> &list) const {
     const CellPrecision &p = costed.precision;
-    const RankGroup &ranks = isExpert ? costed.groups.expert : costed.groups.dense;
+    ShardGroups groups(costed.groups, plan.decisions);
+    const RankGroup &shards = isExpert ? groups.expertShards : groups.denseShards,
+                    &copies = isExpert ? groups.expertCopies : groups.denseCopies;
     std::string axis = replicaAxes(plan.decisions, isExpert);
-    auto add = [&](const char *what, CollectiveKind kind, double bytesEach, double runs) {
-      CollectiveChoice choice = explainCollective(kind, onRank * bytesEach, ranks, costed.topology);
+    auto addAmong = [&](const RankGroup &ranks, const char *what, CollectiveKind kind, double bytes,
+                        double runs) {
+      CollectiveChoice choice = explainCollective(kind, bytes, ranks, costed.topology);
       if (choice.seconds > 0)
-        list.push_back({what, axis, ranksText(ranks, costed.topology), kind, onRank * bytesEach,
-                        choice, runs, runs * choice.seconds, std::nullopt});
+        list.push_back({what, axis, ranksText(ranks, costed.topology), kind, bytes, choice, runs,
+                        runs * choice.seconds, std::nullopt});
+    };
+    auto add = [&](const char *what, CollectiveKind kind, double bytesEach, double runs) {
+      addAmong(shards, what, kind, onRank * bytesEach, runs);
     };
     double microBatches = static_cast<double>(plan.decisions.numMicroBatches);
     if (plan.decisions.zero == 0)
@@ -215,6 +227,8 @@ private:
       add(plan.decisions.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
           CollectiveKind::ReduceScatter, p.reduceBytes,
           plan.decisions.zero == 1 ? 1 : microBatches);
+    addAmong(copies, "gradient, between groups", CollectiveKind::AllReduce,
+             onRank * p.reduceBytes / ranksOf(shards), 1);
     if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
       add("parameter after the update", CollectiveKind::AllGather, p.parameterBytes, 1);
     if (plan.decisions.zero >= 3)

@@ -46,6 +46,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
   out << "  sequence parallel " << (d.sequenceParallel ? "yes" : "no") << ", ZeRO " << d.zero
+      << (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : std::string())
       << ", recompute " << recomputeText(d) << ", " << plan.precision << ", " << plan.optimizer
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
   if (d.placement > 0)

@@ -2,6 +2,7 @@
 #include "compiler/explain/StageCollectives.h"
 
 #include "compiler/estimate/Buckets.h"
+#include "compiler/estimate/GradientExchange.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,7 +16,7 @@ namespace {
 class StageLister {
 public:
   StageLister(const Plan &plan, const CostedPlan &costed, size_t stage)
-      : plan(plan), costed(costed), stage(stage) {}
+      : plan(plan), costed(costed), groups(costed.groups, plan.decisions), stage(stage) {}
 
   std::vector<StageCollective> run() {
     for (const CostedPart &part : costed.parts)
@@ -81,7 +82,7 @@ private:
       double runs = partRunsOf(part, plan, stage);
       for (bool isExpert : {false, true}) {
         double elements = isExpert ? part.expertParameters : part.denseParameters;
-        const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+        const RankGroup &group = isExpert ? groups.expertShards : groups.denseShards;
         std::string name = part.name + (isExpert ? "'s experts" : "'s parameters");
         if (plan.decisions.zero >= 3)
           addGathers(part, name, isExpert);
@@ -95,7 +96,7 @@ private:
 
   // What forward reads, and what backward does: with recomputation also what of forward runs again.
   void addGathers(const CostedPart &part, const std::string &name, bool isExpert) {
-    const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+    const RankGroup &group = isExpert ? groups.expertShards : groups.denseShards;
     auto gather = [&](const CostedPart::Gather &elements, const char *pass, double runs) {
       add(name + pass, replicas(isExpert), group, CollectiveKind::AllGather,
           (isExpert ? elements.expert : elements.dense) * costed.precision.parameterBytes, runs,
@@ -148,9 +149,11 @@ private:
     size_t first = list.size();
     for (bool isExpert : {false, true}) {
       double elements = isExpert ? parameters.expert : parameters.dense;
-      const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+      const RankGroup &shards = isExpert ? groups.expertShards : groups.denseShards,
+                      &copies = isExpert ? groups.expertCopies : groups.denseCopies;
       std::string of = isExpert ? " of experts" : "";
-      auto buckets = [&](const std::string &what, CollectiveKind kind, double bytes) {
+      auto bucketsAmong = [&](const RankGroup &group, const std::string &what, CollectiveKind kind,
+                              double bytes) {
         int64_t count = bucketsOf(bytes, group);
         if (count > 0 && !plan.decisions.overlapGradients)
           count = 1;
@@ -161,10 +164,15 @@ private:
           add(what + of + ", once a step", replicas(isExpert), group, kind,
               bytes / static_cast<double>(count), static_cast<double>(count), std::nullopt);
       };
+      auto buckets = [&](const std::string &what, CollectiveKind kind, double bytes) {
+        bucketsAmong(shards, what, kind, bytes);
+      };
       if (plan.decisions.zero == 0)
         buckets("gradients", CollectiveKind::AllReduce, elements * p.reduceBytes);
       if (plan.decisions.zero == 1)
         buckets("gradients", CollectiveKind::ReduceScatter, elements * p.reduceBytes);
+      bucketsAmong(copies, "gradients between groups", CollectiveKind::AllReduce,
+                   elements * p.reduceBytes / ranksOf(shards));
       if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
         buckets("parameters", CollectiveKind::AllGather, elements * p.parameterBytes);
     }
@@ -174,6 +182,7 @@ private:
 
   const Plan &plan;
   const CostedPlan &costed;
+  ShardGroups groups;
   size_t stage;
   double layerExposed = 0;
   std::vector<StageCollective> list;

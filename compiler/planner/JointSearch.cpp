@@ -287,9 +287,9 @@ private:
   void noteGroups(const ModelCost &model, const Decisions &d, double least) {
     if (!mayHaveGroups(d, limits, pins))
       return;
-    if (options.prune && d.zero > 1 && least < incumbent) {
+    if (options.prune && least < incumbent) {
       Decisions without = d;
-      without.zero = 1;
+      without.zero = 1; // whose bound has no exchange
       auto [bound, isNew] = boundsWithoutGathers.try_emplace(without, 0.0);
       if (isNew)
         bound->second = lowerBoundSeconds(model, without, request);

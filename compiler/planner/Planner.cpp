@@ -140,9 +140,10 @@ public:
     search.candidates = found.costed;
     search.exhaustive = found.complete;
     double step = outcome.best.predicted.stepSeconds;
-    search.searchBoundSeconds = std::min(found.lowerBound, step);
-    search.searchGap = step / search.searchBoundSeconds - 1;
-    bound(search, step, relaxedSeconds());
+    double relaxed = relaxedSeconds(); // of no plan at all, and so of none that is left
+    search.searchBoundSeconds = std::min(std::max(found.lowerBound, relaxed), step);
+    search.searchGap = search.searchBoundSeconds > 0 ? step / search.searchBoundSeconds - 1 : 0;
+    bound(search, step, relaxed);
     search.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return outcome;

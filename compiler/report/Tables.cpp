@@ -33,7 +33,9 @@ std::string choiceList(const Plan &plan) {
                    " = " + figures::counted(d.dp, "rank") + " x " +
                    figures::counted(d.microBatch, "sample") + " x " + text(d.numMicroBatches) +
                    (d.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
-  add("Memory", "ZeRO " + text(d.zero) + ", recomputation " + recomputeText(d) +
+  add("Memory", "ZeRO " + text(d.zero) +
+                    (d.zeroGroup > 0 ? " in groups of " + text(d.zeroGroup) : "") +
+                    ", recomputation " + recomputeText(d) +
                     (d.offloadOptimizer ? ", optimizer states on the host" : "") +
                     (d.sequenceParallel ? ", sequence parallel" : ""));
   if (d.pp > 1)

@@ -26,9 +26,12 @@ Result<SmallPlan> shrinkPlan(const Plan &plan, int64_t ranks) {
     return UserError("--ranks " + std::to_string(ranks) + " can't show a plan with " + kinds +
                          ", each over two ranks at least",
                      "use --ranks " + std::to_string(d.devices()));
+  if (whole.zeroGroup > 0 && d.dp == 2 && d.devices() * 2 <= ranks) // two groups of two
+    d.dp = 4;
   for (auto [axis, name] : axes)
     while (d.*axis > 1 && d.*axis * 2 <= whole.*axis && d.devices() * 2 <= ranks)
       d.*axis *= 2;
+  d.zeroGroup = whole.zeroGroup > 0 && d.dp % 4 == 0 ? 2 : 0;
   d.microBatch = std::min<int64_t>(whole.microBatch, 2);
   d.numMicroBatches = std::min(whole.numMicroBatches, std::max<int64_t>(2, 2 * d.pp));
   d.recompute = d.recomputeMost = std::max(whole.recompute, whole.recomputeMost);
@@ -51,6 +54,8 @@ std::map<std::string, std::string> SmallPlan::pins() const {
                                              {"offload", d.offloadOptimizer ? "1" : "0"}};
   if (d.foldedExperts)
     pins["etp"] = "1";
+  if (d.zeroGroup > 0)
+    pins["zero_group"] = number(d.zeroGroup);
   if (d.pp > 1) {
     pins["schedule"] = planNameOf(d.schedule).str();
     pins["virtual_stages"] = number(d.virtualStages);

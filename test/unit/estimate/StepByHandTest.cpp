@@ -132,17 +132,25 @@ TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
   for (Decisions *d : {&h1, &twice, &plain})
     d->recompute = d->recomputeMost = Recompute::Full;
   EXPECT_EQ(bytes(plain, 1), 20);
-  EXPECT_EQ(bytes(h1, 0), 2 * 20);
-  EXPECT_EQ(bytes(h1, 1), 2 * 20 + 180);
-  EXPECT_EQ(bytes(twice, 1), 3 * 20 + 2 * 180);
-  // Layers recompute until 350 bytes are enough, of which 7 + 90 are of the one that is computed again.
+  EXPECT_EQ(bytes(h1, 0), 2 * 20 + 180);
+  EXPECT_EQ(bytes(h1, 1), 2 * 200);
+  EXPECT_EQ(bytes(twice, 0), 3 * 20 + 180);
+  EXPECT_EQ(bytes(twice, 1), 3 * 200);
+  // Layers recompute until 350 bytes are enough, of which 7 + 90 are of the one that is computed again: each spares
+  // the first stage 90 of the micro-batch that is not between B and W, and the second nothing.
   h1.recompute = Recompute::None;
   h1.evenStages = true;
   request.memoryLimit = 350;
-  EXPECT_EQ(estimate(h1).stages[0].fullLayers, 1);
+  EXPECT_EQ(estimate(h1).stages[0].fullLayers, 2);
   EXPECT_EQ(bytes(h1, 0), 2 * 200 - 2 * 90);
   EXPECT_EQ(estimate(h1).stages[1].fullLayers, 2);
-  EXPECT_EQ(bytes(h1, 1), 2 * 200 - 2 * 90);
+  EXPECT_EQ(bytes(h1, 1), 2 * 200);
+  EXPECT_FALSE(estimate(h1).fits);
+  // Two of four micro-batches of a V of two chunks a stage.
+  Decisions v = pipeline(ScheduleKind::ZeroBubbleV, 2, 8);
+  EXPECT_EQ(bytes(v, 0), 2 * 200);
+  v.recompute = v.recomputeMost = Recompute::Full;
+  EXPECT_EQ(bytes(v, 0), 2 * 200);
 }
 
 // Below 2 p = 4 micro-batches each that is missing leaves a quarter of one idle. From there on the second

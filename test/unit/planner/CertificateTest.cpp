@@ -91,7 +91,7 @@ public:
   }
 
   // As the planner calls it: estimates share what they have in common.
-  SearchResult search() {
+  SearchResult search(double seconds = SearchOptions().seconds) {
     Result<std::vector<Decisions>> meshes = enumerateMeshes(problem.limits, problem.pins);
     EXPECT_TRUE(meshes.ok());
     SharedEstimates shared;
@@ -99,6 +99,7 @@ public:
     request.shared = &shared;
     SearchOptions options;
     options.devicesPerNode = topology.devicesPerNode;
+    options.seconds = seconds;
     return searchJointly(cells, *meshes, problem.limits, problem.pins, request, options);
   }
 
@@ -181,6 +182,10 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
   EXPECT_TRUE(found.complete);
   EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << which;
   EXPECT_EQ(found.lowerBound, best) << which;
+  // Of what the clock leaves out something is known, too.
+  double left = planning.search(/*seconds=*/0).lowerBound;
+  EXPECT_GT(left, 0) << which;
+  EXPECT_LE(left, best * (1 + kRounding)) << which;
 }
 
 TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {

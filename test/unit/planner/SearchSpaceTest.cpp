@@ -92,17 +92,6 @@ TEST(EnumerateMeshes, SaysWhatExpertsWant) {
   EXPECT_TRUE(enumerateMeshes(limits, pins));
 }
 
-// A V has two chunks a stage: a plan without a pipeline is none of those that are asked for.
-TEST(EnumerateDetails, HasNoVOfOneStage) {
-  SpaceLimits limits = limitsOf(1, 4, 4, 128);
-  Pins pins;
-  EXPECT_FALSE(enumerateDetails(Decisions(), limits, pins).empty());
-  pins.schedule = ScheduleKind::VHalf;
-  EXPECT_TRUE(enumerateDetails(Decisions(), limits, pins).empty());
-  pins.schedule = ScheduleKind::ZeroBubbleH1; // one of one stage is as any other
-  EXPECT_FALSE(enumerateDetails(Decisions(), limits, pins).empty());
-}
-
 // Micro-batches beyond 32 samples are for those who ask for them.
 TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   SpaceLimits limits = limitsOf(1, 64, 1, 128);
@@ -230,7 +219,7 @@ TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
   pins = {};
   pins.schedule = K::VHalf;
   EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::VHalf, 2}}));
-  EXPECT_EQ(schedulesOf(1, 6, pins), (Schedules{{K::OneForwardOneBackward, 1}}));
+  EXPECT_EQ(schedulesOf(1, 6, pins), Schedules()); // a V of one stage is none
 }
 
 // ZeRO shares out among the ranks of dp and cp; groups of it hold whole groups of experts.

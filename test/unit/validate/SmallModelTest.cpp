@@ -35,9 +35,19 @@ TEST(SmallPlan, KeepsEveryKind) {
 
 TEST(SmallPlan, KeepsTheOrderOfAxes) {
   Plan plan = planOf(64, 8, 16);
+  EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("zero_group"), 0u);
   EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("axis_order"), 0u); // Megatron's
   plan.decisions.order = {'t', 'c', 'p', 'd'};
   EXPECT_EQ(shrinkPlan(plan, 8)->pins().at("axis_order"), "tp-cp-pp-dp");
+}
+
+TEST(SmallPlan, HasTwoGroupsOfTwo) {
+  Plan plan = planOf(64, 8, 1);
+  plan.decisions.zeroGroup = 8;
+  EXPECT_EQ(shrinkPlan(plan, 8)->pins().at("zero_group"), "2");
+  EXPECT_EQ(shrinkPlan(plan, 8)->decisions.dp, 4);
+  EXPECT_EQ(shrinkPlan(plan, 8)->decisions.tp, 2);
+  EXPECT_EQ(shrinkPlan(plan, 4)->pins().count("zero_group"), 0u); // no ranks for them
 }
 
 TEST(SmallPlan, WidensWhatRanksAllow) {
