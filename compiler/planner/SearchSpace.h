@@ -12,7 +12,7 @@ struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   int64_t tokenGroups = 1;         // of a sequence, that routers tell apart: as in ModelFacts
-  int64_t kvHeads = 0;             // that serve several query heads each: as in ModelFacts
+  int64_t kvHeads = 0;             // as in ModelFacts; 0: none
   bool executable = false;         // only what 'dtc compile' lowers today
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.

@@ -17,7 +17,7 @@ struct ModelFacts {
   // Groups of a sequence's tokens that are routed apart from each other, in the block with the
   // fewest; 1 of a dense model.
   int64_t tokenGroups = 1;
-  // That each serve several query heads, in the attention with the fewest; 0: there are none.
+  // Heads of keys and values, in the attention with the fewest; 0: there is none.
   int64_t kvHeads = 0;
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
   // only, attention's included and counted in full, backward twice the forward. Of experts, the

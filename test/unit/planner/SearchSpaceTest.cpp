@@ -45,8 +45,7 @@ TEST(EnumerateMeshes, HasEveryDivisor) {
       (Numbers{6}));
 }
 
-// Of software that has no kv head on several ranks tp divides these; 12 heads that nothing shares are not
-// its affair.
+// Of software that has no kv head on several ranks tp divides these.
 TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
   SpaceLimits limits = limitsOf(16, 16, 4, 128);
   limits.space = loadStack("dtc")->space;
