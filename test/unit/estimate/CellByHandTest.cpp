@@ -13,6 +13,21 @@
 namespace dtc {
 namespace {
 
+// A layer of 8 experts, two of which take a token.
+LlamaConfig eightExperts() {
+  LlamaConfig config;
+  config.vocabulary = 64;
+  config.width = 32;
+  config.innerWidth = 48;
+  config.layers = 1;
+  config.heads = 4;
+  config.kvHeads = 2;
+  config.headDim = 8;
+  config.experts = 8;
+  config.top = 2;
+  return config;
+}
+
 // Each part grows and shrinks with what it is of: samples, 1 / cp, 1 / ep, ep.
 TEST(CostBlock, ScalesEachAmount) {
   BlockCell cell;
@@ -165,17 +180,7 @@ TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
 // A layer of 8 experts of 3 matrices 32 x 48: 36864 parameters that ep divides. Beside them attention with 2
 // of 4 heads for keys (32 x 32 twice, 16 x 32 twice), the router's 8 x 32 and two norms of 32.
 TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
-  LlamaConfig config;
-  config.vocabulary = 64;
-  config.width = 32;
-  config.innerWidth = 48;
-  config.layers = 1;
-  config.heads = 4;
-  config.kvHeads = 2;
-  config.headDim = 8;
-  config.experts = 8;
-  config.top = 2;
-  ModelCells cells = cellsOf(buildLlama(&context, config, 128));
+  ModelCells cells = cellsOf(buildLlama(&context, eightExperts(), 128));
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   for (int64_t ep : {1, 2, 8}) {
     Decisions d;
@@ -204,17 +209,7 @@ TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
 // Folded over tp = 2 the same experts are whole, and a rank has half of the sequence's tokens on their way: 64 of
 // 32 numbers to two experts each. Nothing of them goes between the ranks of tp but by that exchange, and no gradient.
 TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
-  LlamaConfig config;
-  config.vocabulary = 64;
-  config.width = 32;
-  config.innerWidth = 48;
-  config.layers = 1;
-  config.heads = 4;
-  config.kvHeads = 2;
-  config.headDim = 8;
-  config.experts = 8;
-  config.top = 2;
-  (void)cellsOf(buildLlama(&context, config, 128)); // sets `folded`
+  (void)cellsOf(buildLlama(&context, eightExperts(), 128)); // sets `folded`
   std::optional<ModelCells> split = readCells(folded, 2, true),
                             whole = readCells(folded, 2, true, /*foldsExperts=*/true);
   ASSERT_TRUE(split && whole);
