@@ -103,13 +103,16 @@ TEST_F(Job, SaysWhoNeverCame) {
 
 // The stopped rank is named, not the one that waits; by each of a rank's first moments.
 TEST_F(Job, SaysWhoIsStoppedWhileTheJobStarts) {
-  Result result = shell("export DTC_START_TIMEOUT=3\n"
-                        "$DTRUN s2.dte -n 2 --data synthetic --steps 10 & "
-                        "for i in $(seq 500); do "
-                        "  keeper=$(pgrep -P $(pgrep -P $! mpirun) dtrun 2>/dev/null | tail -n 1); "
-                        "  test -n \"$keeper\" && rank=$(pgrep -P $keeper) && grep -q "
-                        "'@dtrun-[0-9]*-1-' /proc/net/unix && "
-                        "    kill -STOP $rank && break; sleep 0.002; done; wait $!");
+  Result result =
+      shell("export DTC_START_TIMEOUT=3\n"
+            "parent() { sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$1/stat; }\n"
+            "$DTRUN s2.dte -n 2 --data synthetic --steps 10 &\n"
+            "for i in $(seq 500); do mpirun=$(pgrep -P $! mpirun); "
+            // A rank's socket has its rank and its process in its name, its parent is its keeper.
+            // Sockets of other jobs may be there too.
+            "  for p in $(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]*-//p' /proc/net/unix); do "
+            "    test -n \"$mpirun\" && test \"$(parent $(parent $p))\" = \"$mpirun\" && "
+            "      kill -STOP $p && break 2; done 2>/dev/null; sleep 0.002; done; wait $!");
   EXPECT_EQ(result.exitCode, 3) << result.output;
   EXPECT_NE(result.output.find(") is stopped by a signal, "), std::string::npos) << result.output;
   EXPECT_NE(result.output.find(": rank 1 (process "), std::string::npos) << result.output;
