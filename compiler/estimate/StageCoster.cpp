@@ -139,14 +139,21 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   return std::max(most, static_cast<double>(layers) / layersPerSecond);
 }
 
-double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
-  if (d.evenStages || model.cells->chain.empty()) // the first and last chunk may have no layer
+double StageCoster::leastSecondsBeforeStages(bool isDownOnly) const {
+  if (d.evenStages || model.cells->chain.empty()) // any chunk may have no layer
     return 0;
-  double least = std::numeric_limits<double>::infinity();
+  auto secondsOf = [&](const PartTimes &times) {
+    return isDownOnly ? times.forward : times.total();
+  };
+  double layer = std::numeric_limits<double>::infinity(), p = static_cast<double>(d.pp);
   for (const Place &place : places)
     for (const PartTimes &times : place.blocks)
-      least = std::min(least, isDownOnly ? times.forward : times.total());
-  return least;
+      layer = std::min(layer, secondsOf(times));
+  // Before stage s > 0 are the embedding and s chunks; the first has no layer only where chunks are
+  // more than layers.
+  bool hasFirst = d.pp * d.virtualStages <= static_cast<int64_t>(model.cells->chain.size());
+  double embedding = secondsOf(placeOf(0).embedding);
+  return (p - 1) / p * (embedding + (hasFirst ? p / 2 : p / 2 - 1) * layer);
 }
 
 double StageCoster::leastForwardShare() const {

@@ -38,8 +38,9 @@ public:
   // wait.
   double leastSecondsOfPath() const;
   double leastSecondsOfSlowestStage() const;
-  // The least that a micro-batch takes on its way down one chunk and up again, or only down.
-  double leastSecondsOfChunk(bool isDownOnly) const;
+  // The least that a micro-batch takes on its way down to a stage and from it up again, or only
+  // down: the mean over all stages.
+  double leastSecondsBeforeStages(bool isDownOnly) const;
   // Of these, what the embedding takes; and the least share that the forward pass has of a layer.
   double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
   double leastForwardShare() const;

@@ -1,11 +1,49 @@
 // Cuts a chain of layers into stages.
 #include "compiler/estimate/StageSplit.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <limits>
 
 namespace dtc {
 namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kTie = 1e-9; // sums in another order differ by less
+
+struct Cut {
+  LayerChunks runs;
+  double slowest = kNone; // seconds of its slowest run
+};
+
+// The best cut of all layers into `chunks` runs of which the last, and the first where there are more
+// runs than layers, may have none, and then take `lastAlone` and `firstAlone` seconds.
+// `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may have
+// none where they take `limit` seconds or more. Ties go to the cut with fewer empty runs. No runs where
+// all cuts take `limit` seconds or more.
+LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, double lastAlone,
+                            double limit,
+                            llvm::function_ref<Cut(int64_t, int64_t, double)> cutAll) {
+  Cut best{{}, limit};
+  for (auto [noFirst, noLast] : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}}) {
+    int64_t count = chunks - noFirst - noLast;
+    double alone = std::max(noFirst ? firstAlone : 0, noLast ? lastAlone : 0);
+    if (count < 1 || count > layers || (noFirst && chunks <= layers) ||
+        !(alone < best.slowest * (1 - kTie)))
+      continue;
+    Cut cut = cutAll(noFirst, count, best.slowest);
+    cut.slowest = std::max(cut.slowest, alone);
+    if (cut.runs.empty() || !(cut.slowest < best.slowest * (1 - kTie)))
+      continue;
+    if (noFirst)
+      cut.runs.insert(cut.runs.begin(), {0, -1});
+    if (noLast)
+      cut.runs.push_back({layers, layers - 1});
+    best = std::move(cut);
+  }
+  return best.runs;
+}
 
 class ChainCutter {
 public:
@@ -16,7 +54,7 @@ public:
       sums[i + 1] = sums[i] + seconds[i];
   }
 
-  LayerChunks run() {
+  Cut run() {
     double low = 0, high = sums.back() + before + after;
     for (int64_t i = 0; i < layers; ++i)
       low = std::max(low, sums[i + 1] - sums[i]);
@@ -38,8 +76,9 @@ public:
           break;
       }
     }
-    LayerChunks even = level(slowest(best));
-    return even.empty() ? best : even;
+    high = slowest(best);
+    LayerChunks even = level(high);
+    return {even.empty() ? best : even, high};
   }
 
 private:
@@ -103,10 +142,8 @@ private:
   std::vector<double> sums;
 };
 
-} // namespace
-
-LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
+// Into as many runs as there are chunks, each with layers.
+Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
   size_t layers = chunks.front().seconds.size();
   // Of the first chunks on the first layers: the slowest chunk of the best cut, and the first layer
   // of its last chunk.
@@ -140,13 +177,13 @@ LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
     cut[chunk] = {static_cast<int64_t>(first), static_cast<int64_t>(last)};
     last = first - 1;
   }
-  return cut;
+  return {cut, best.back().back()};
 }
 
 // From the last run backwards, each as full as `limit` allows. Empty where it does not go; `slowest`
 // is what the slowest run takes.
-static LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit,
-                            double &slowest) {
+LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit,
+                     double &slowest) {
   LayerChunks cut(static_cast<size_t>(chunks));
   int64_t end = layers - 1;
   slowest = 0;
@@ -169,11 +206,12 @@ static LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, 
   return cut;
 }
 
-LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
+// Into runs that all have layers.
+Cut cutIntoRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
   double low = 0, high = 0, slowest = 0;
-  LayerChunks best = fillRuns(layers, chunks, seconds, limit * (1 - 1e-9), high);
+  LayerChunks best = fillRuns(layers, chunks, seconds, limit * (1 - kTie), high);
   if (best.empty())
-    return best;
+    return {};
   while (high - low > high * 1e-3) {
     double middle = (low + high) / 2;
     LayerChunks cut = fillRuns(layers, chunks, seconds, middle, slowest);
@@ -186,12 +224,35 @@ LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double
   }
   // Few runs take what is between: one after another.
   for (;;) {
-    LayerChunks cut = fillRuns(layers, chunks, seconds, high * (1 - 1e-9), slowest);
+    LayerChunks cut = fillRuns(layers, chunks, seconds, high * (1 - kTie), slowest);
     if (cut.empty())
-      return best;
+      return {best, high};
     best = std::move(cut);
     high = slowest;
   }
+}
+
+} // namespace
+
+LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
+  auto cutAll = [&](int64_t first, int64_t count, double) {
+    return cutOverEach(
+        llvm::ArrayRef(chunks).slice(static_cast<size_t>(first), static_cast<size_t>(count)));
+  };
+  return cutWithFreeEnds(static_cast<int64_t>(chunks.front().seconds.size()),
+                         static_cast<int64_t>(chunks.size()), chunks.front().extra,
+                         chunks.back().extra, kNone, cutAll);
+}
+
+LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
+  auto cutAll = [&](int64_t first, int64_t count, double less) {
+    return cutIntoRuns(
+        layers, count,
+        [&](int64_t run, int64_t begin, int64_t end) { return seconds(first + run, begin, end); },
+        less);
+  };
+  return cutWithFreeEnds(layers, chunks, seconds(0, 0, -1), seconds(chunks - 1, layers, layers - 1),
+                         limit, cutAll);
 }
 
 LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
@@ -210,7 +271,12 @@ LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
 
 LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
                      double after) {
-  return ChainCutter(seconds, chunks, before, after).run();
+  auto cutAll = [&](int64_t first, int64_t count, double) {
+    return ChainCutter(seconds, count, first == 0 ? before : 0, first + count == chunks ? after : 0)
+        .run();
+  };
+  return cutWithFreeEnds(static_cast<int64_t>(seconds.size()), chunks, before, after, kNone,
+                         cutAll);
 }
 
 } // namespace dtc

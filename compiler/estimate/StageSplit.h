@@ -12,11 +12,16 @@ namespace dtc {
 // Layers [first, last] of each chunk, in order; last < first where a chunk has none.
 using LayerChunks = std::vector<std::pair<int64_t, int64_t>>;
 
-// Cuts `seconds` (per layer, in order) into `chunks` contiguous runs of at least one layer so that
-// the largest sum is as small as possible, `before` counted with the first run and `after` with the
-// last. Of the best cuts one with level runs, or else the one with the lightest first runs, whose
+// Into so many runs layers can be cut: embedding and head can be runs of their own.
+constexpr int64_t mostChunksOf(int64_t layers) { return layers > 0 ? layers + 2 : 1; }
+
+// Cuts `seconds` (per layer, in order) into `chunks` contiguous runs so that the largest sum is as
+// small as possible, `before` counted with the first run and `after` with the last. That may be all
+// that the last run has, where the largest sum is less for it, and all that the first has, where there
+// are more chunks than layers; other runs have at least one layer.
+// Of the best cuts one with level runs, or else the one with the lightest first runs, whose
 // stages keep most micro-batches alive. Exact (binary search over the sums that a run can have; the
-// greedy filling is optimal for contiguous runs). Wants 1 <= chunks <= layers.
+// greedy filling is optimal for contiguous runs). Wants 1 <= layers, chunks <= mostChunksOf(layers).
 LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
                      double after);
 
@@ -29,11 +34,11 @@ struct ChunkPlace {
 
 // The same where chunks are on unlike devices, in the order given: the slowest chunk is as fast as
 // possible, later chunks as full as that allows. Empty where memory can't hold all layers. Exact,
-// as cutChain. Wants as many seconds in each chunk, and at least as many layers as chunks.
+// as cutChain. Wants as many seconds in each chunk, and no more chunks than there.
 LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks);
 
-// Seconds of layers [first, last] as chunk `chunk`: no less than of a part of them; infinite where its
-// memory does not hold them.
+// Seconds of layers [first, last] as chunk `chunk`, last = first - 1 for none: no less than of a part
+// of them; infinite where its memory does not hold them.
 using RunSeconds = llvm::function_ref<double(int64_t chunk, int64_t first, int64_t last)>;
 
 // The same where a chunk's seconds are not a sum over its layers. Empty where no cut has a slowest

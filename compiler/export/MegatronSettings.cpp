@@ -3,6 +3,7 @@
 #include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace dtc::launch {
 namespace {
@@ -19,12 +20,15 @@ std::string layersText(int64_t count) {
 std::string layoutOf(const PlanView &view) {
   std::string text;
   for (auto [index, chunk] : llvm::enumerate(view.chunks)) {
-    std::string stage = layersText(chunk.layers());
+    std::string layers = layersText(chunk.layers());
+    llvm::SmallVector<llvm::StringRef, 3> parts;
     if (index == 0)
-      stage = "E," + stage;
+      parts.push_back("E");
+    if (!layers.empty())
+      parts.push_back(layers);
     if (index + 1 == view.chunks.size())
-      stage += ",L";
-    text += (index == 0 ? "" : "|") + stage;
+      parts.push_back("L");
+    text += (index == 0 ? "" : "|") + llvm::join(parts, ",");
   }
   return text;
 }

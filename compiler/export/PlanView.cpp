@@ -32,7 +32,10 @@ std::vector<Chunk> chunksOf(const Plan &plan) {
       }
     }
   }
-  llvm::sort(chunks, [](const Chunk &a, const Chunk &b) { return a.first < b.first; });
+  // A chunk without layers begins with the layer of the chunk after it.
+  llvm::sort(chunks, [](const Chunk &a, const Chunk &b) {
+    return std::pair(a.first, a.last) < std::pair(b.first, b.last);
+  });
   return chunks;
 }
 

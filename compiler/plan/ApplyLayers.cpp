@@ -38,7 +38,10 @@ std::vector<LayerChoice> layersOf(const Plan &plan) {
             {0, next < stage.recompute.size() ? stage.recompute[next] : "none"});
     }
   }
-  llvm::sort(runs, [](const Run &a, const Run &b) { return a.first < b.first; });
+  // A run without layers begins with that of the run after it.
+  llvm::sort(runs, [](const Run &a, const Run &b) {
+    return std::pair(a.first, a.layers.size()) < std::pair(b.first, b.layers.size());
+  });
   std::vector<LayerChoice> layers;
   for (auto [chunk, run] : llvm::enumerate(runs))
     for (LayerChoice &layer : run.layers) {
@@ -70,8 +73,9 @@ FailureOr<SmallVector<int64_t>> stagesOfChunks(ModuleOp module, const Plan &plan
   return stages;
 }
 
-// Labels every op of '@loss' that depends on a parameter.
-void labelChunks(ModuleOp module, graph::FuncOp loss, ArrayRef<LayerChoice> layers) {
+// Labels every op of '@loss' that depends on a parameter: what is before the layers with the first of
+// `chunks`, what is behind them with the last.
+void labelChunks(ModuleOp module, graph::FuncOp loss, ArrayRef<LayerChoice> layers, size_t chunks) {
   llvm::DenseSet<Value> trained; // or made of what is
   int64_t chunk = 0;
   size_t layer = 0;
@@ -84,7 +88,8 @@ void labelChunks(ModuleOp module, graph::FuncOp loss, ArrayRef<LayerChoice> laye
     if (call) {
       chunk = layers[layer].chunk;
       layer += static_cast<size_t>(call.getNumExecutions());
-    }
+    } else if (layer == layers.size())
+      chunk = static_cast<int64_t>(chunks) - 1;
     if (!call &&
         llvm::none_of(op.getOperands(), [&](Value value) { return trained.contains(value); }))
       continue;
@@ -132,7 +137,7 @@ LogicalResult applyToLayers(ModuleOp module, const Plan &plan) {
     return failure();
   module->setAttr(graph::kStageOfChunkAttr,
                   Builder(module.getContext()).getDenseI64ArrayAttr(*stages));
-  labelChunks(module, loss, layers);
+  labelChunks(module, loss, layers, stages->size());
   return success();
 }
 

@@ -91,15 +91,17 @@ Found checkDecisions(const Plan &plan) {
 
 using Runs = llvm::SmallVector<std::pair<int64_t, int64_t>>;
 
-// The runs of layers of all stages are each layer once. The one stage of a model without layers has
-// the run [0, -1].
+// The runs of layers of all stages are each layer once; the first and the last may have none. The one
+// stage of a model without layers has the run [0, -1].
 Found checkLayers(Runs runs) {
   if (runs == Runs{{0, -1}})
     return std::nullopt;
   llvm::sort(runs);
   int64_t next = 0;
-  for (auto [first, last] : runs) {
-    if (first != next || last < first || last >= kMostLayers)
+  for (auto [index, run] : llvm::enumerate(runs)) {
+    auto [first, last] = run;
+    bool mayBeEmpty = index == 0 || index + 1 == runs.size(); // embedding or head alone
+    if (first != next || last < first - mayBeEmpty || last >= kMostLayers)
       return PlanMistake{"layers", "has the run [" + number(first) + ", " + number(last) +
                                        "] in some stage, wanted runs that together are the layers "
                                        "from 0 on, each once"};

@@ -20,10 +20,9 @@ static int64_t headBytes(const PlanStage &stage) {
 }
 
 static bool holdsHead(const Plan &plan, size_t stage) {
-  int64_t last = 0;
-  for (const PlanStage &each : plan.stages)
-    last = std::max(last, each.lastLayer);
-  return plan.stages[stage].lastLayer == last;
+  const Decisions &d = plan.decisions;
+  auto stages = static_cast<int>(d.pp), last = static_cast<int>(d.pp * d.virtualStages) - 1;
+  return stageOfChunk(d.schedule, stages, last) == static_cast<int>(stage);
 }
 
 int64_t dtc::headBytesOf(const Plan &plan, size_t stage) {

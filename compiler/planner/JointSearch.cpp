@@ -163,7 +163,16 @@ private:
     if (mesh.pp == 1) // all schedules are the same
       return lowerBoundSeconds(model, mesh, request);
     double least = std::numeric_limits<double>::infinity();
-    bool maySplit = 2 * mesh.pp <= limits.layers;
+    bool maySplit = 2 * mesh.pp <= mostChunks(limits);
+    // Where chunks are more than layers, less is before each stage.
+    for (int64_t v = limits.layers / mesh.pp; v <= mostChunks(limits) / mesh.pp; ++v) {
+      if (v * mesh.pp <= limits.layers || v < 2 || !pins.allows(ScheduleKind::Interleaved) ||
+          pins.virtualStages.value_or(v) != v)
+        continue;
+      mesh.schedule = ScheduleKind::Interleaved;
+      mesh.virtualStages = v;
+      least = std::min(least, lowerBoundSeconds(model, mesh, request));
+    }
     for (auto [kind, chunks] : {std::pair(ScheduleKind::ZeroBubbleV, 2),
                                 {ScheduleKind::VHalf, 2},
                                 {ScheduleKind::VMin, 2},

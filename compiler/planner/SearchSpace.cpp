@@ -2,6 +2,7 @@
 #include "compiler/planner/SearchSpace.h"
 
 #include "compiler/estimate/PartOrders.h"
+#include "compiler/estimate/StageSplit.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 
@@ -87,8 +88,7 @@ private:
 
   void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
     int64_t stages = chunksOf(pp);
-    bool useful =
-        pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
+    bool useful = stages <= mostChunks(limits);
     bool contextFits = cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
                                    (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
@@ -196,10 +196,11 @@ private:
       return UserError("--fix " + named + " uses " + number(product) + " of " + number(devices) +
                            " devices",
                        mend(product));
-    if (pins.pp && *pins.pp > std::max<int64_t>(1, limits.layers))
+    if (pins.pp && *pins.pp > mostChunks(limits))
       return UserError("--fix pp=" + number(*pins.pp) + ": the model has " + number(limits.layers) +
-                           " layers, and a stage needs one at least",
-                       "the nearest choice is pp=" + number(std::max<int64_t>(1, limits.layers)));
+                           " layers, which make " + number(mostChunks(limits)) + " stages at most",
+                       "the nearest choice is pp=" +
+                           number(*std::prev(llvm::upper_bound(divisors, mostChunks(limits)))));
     if (pins.ep && *pins.ep > 1 && limits.experts % *pins.ep != 0)
       return UserError("--fix ep=" + number(*pins.ep) + " does not divide the " +
                            number(limits.experts) + " experts of the model",
@@ -283,14 +284,15 @@ private:
                        "each rank gets an early and a late part, so that causal attention is even");
     bool isOfV = pins.schedule && isV(*pins.schedule);
     int64_t stages = chunksOf(pp);
-    if (stages > std::max(pp, limits.layers))
-      return UserError(
-          "--fix pp=" + number(pp) + "," +
-              (isOfV ? "schedule=" + planNameOf(*pins.schedule).str()
-                     : "virtual_stages=" + number(*pins.virtualStages)) +
-              " needs " + number(stages) + " layers, the model has " + number(limits.layers),
-          (isOfV ? "use pp=" : "use virtual_stages=") +
-              number(std::max<int64_t>(1, limits.layers / (isOfV ? 2 : pp))) + " or less");
+    if (stages > mostChunks(limits))
+      return UserError("--fix pp=" + number(pp) + "," +
+                           (isOfV ? "schedule=" + planNameOf(*pins.schedule).str()
+                                  : "virtual_stages=" + number(*pins.virtualStages)) +
+                           " makes " + number(stages) + " chunks of a model that has " +
+                           number(limits.layers) + " layers",
+                       (isOfV ? "use pp=" : "use virtual_stages=") +
+                           number(std::max<int64_t>(1, mostChunks(limits) / (isOfV ? 2 : pp))) +
+                           " or less");
     bool allButTensor = pins.dp && pins.cp && pins.pp;
     if (int64_t only = allButTensor ? limits.devices / (*pins.dp * cp * pp) : tp;
         !splitsKvHeads(only, limits))
@@ -356,11 +358,11 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
   add(ScheduleKind::GPipe, 1);
   add(ScheduleKind::ZeroBubbleH1, 1);
   add(ScheduleKind::ZeroBubble2P, 1);
-  for (int64_t v = 2; v <= kMostVirtualStages && mesh.pp * v <= limits.layers; ++v)
+  for (int64_t v = 2; v <= kMostVirtualStages && mesh.pp * v <= mostChunks(limits); ++v)
     add(ScheduleKind::Interleaved, v);
   if (pins.schedule && *pins.schedule == ScheduleKind::Interleaved)
     add(ScheduleKind::Interleaved, 1);
-  if (mesh.pp * 2 <= limits.layers)
+  if (mesh.pp * 2 <= mostChunks(limits))
     for (ScheduleKind v : {ScheduleKind::ZeroBubbleV, ScheduleKind::VHalf, ScheduleKind::VMin})
       add(v, 2);
 }
@@ -428,6 +430,11 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
 }
 
 } // namespace
+
+int64_t mostChunks(const SpaceLimits &limits) {
+  bool isEven = limits.space && !limits.space->unevenStages;
+  return isEven ? std::max<int64_t>(1, limits.layers) : mostChunksOf(limits.layers);
+}
 
 std::vector<int64_t> linkBoundaries(const Topology &topology) {
   std::vector<int64_t> boundaries;

@@ -51,6 +51,10 @@ bool mayHaveGroups(const Decisions &decisions, const SpaceLimits &limits, const 
 bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const ZeroGroup &group,
                    const EstimateRequest &request);
 
+// Into so many chunks a model's layers may be cut: where stages may be uneven, embedding and head can have
+// a chunk each, without layers.
+int64_t mostChunks(const SpaceLimits &limits);
+
 // Decisions without those of the second kind below: devices on axes, order, micro-batch.
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
 // does; nothing left.

@@ -23,6 +23,8 @@ LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": SEQ
          "intermediate_size": 40, "num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
          "hidden_act": "silu", "initializer_range": 0.08, "tie_word_embeddings": False}
 
+SHORT = {**GPT2, "n_layer": 2}
+
 # Model, what --fix says beside pp and micro_batch = 1, pp, micro-batches. Zero-bubble with two virtual stages is ZB-V.
 CASES = [
     (GPT2, {"schedule": "1f1b"}, 2, 1),
@@ -48,6 +50,10 @@ CASES = [
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 4, "dp": 2}, 2, 4),
     # Sums within groups and between them, of two chunks of a stage.
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 2, "dp": 4, "zero": 1, "zero_group": 2}, 2, 3),
+    # Two layers in four chunks: embedding and head have one each.
+    (SHORT, {"schedule": "1f1b", "tp": 2}, 4, 4),
+    (SHORT, {"schedule": "interleaved", "virtual_stages": 2, "dp": 2, "zero": 1}, 2, 2),
+    (SHORT, {"schedule": "zero-bubble", "virtual_stages": 2, "recompute": "full"}, 2, 4),
 ]
 
 
@@ -59,7 +65,7 @@ def check(condition, what):
 def run_case(folder, data, model, fix, pp, count, one):
     degrees = {"dp": 1, "tp": 1, **fix, "pp": pp, "micro_batch": 1}
     ranks, batch = degrees["dp"] * degrees["tp"] * pp, degrees["dp"] * count
-    key = (model["model_type"], batch)
+    key = (json.dumps(model), batch)
     if key not in one:
         one[key] = run_one(folder, write(folder, model), SEQUENCE, batch, "adamw", 1,
                            {"dp": 1, "tp": 1, "pp": 1, "micro_batch": batch}, data, SEED)
@@ -92,7 +98,7 @@ def cut_by_hand(folder, data, one):
 
     compiled = cut((0, 3), (4, 4))
     check(compiled.returncode == 0, f"cut by hand: {compiled.stderr}")
-    worst = compare_runs(run_steps(folder, dte, 2, data, SEED, 1e-2), one[("gpt2", 4)], "stages of 4 and 1 layers")
+    worst = compare_runs(run_steps(folder, dte, 2, data, SEED, 1e-2), one[(json.dumps(GPT2), 4)], "stages of 4 and 1 layers")
     print(f"stages of 4 and 1 layers: {worst:.2e}", flush=True)
     refused = cut((2, 4), (0, 1))
     check(refused.returncode == 1 and "the plan has layers from 2 on in stage 0, where chunk 0 of a '1f1b' pipeline begins "

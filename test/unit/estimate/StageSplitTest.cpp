@@ -31,8 +31,61 @@ TEST(CutChain, GivesTheHeadsStageFewerLayers) {
   EXPECT_EQ(cutChain({1, 1, 1, 1, 1, 1}, 2, 0, 2), (LayerChunks{{0, 3}, {4, 5}}));
 }
 
-TEST(CutChain, KeepsALayerInEachStage) {
-  EXPECT_EQ(cutChain({1, 1}, 2, 0, 100), (LayerChunks{{0, 0}, {1, 1}}));
+// A head of three layers: with a layer beside it that stage takes 4 s, alone 3.
+TEST(CutChain, GivesTheHeadAStageOfItsOwn) {
+  EXPECT_EQ(cutChain({1, 1, 1, 1, 1, 1}, 3, 0, 3), (LayerChunks{{0, 2}, {3, 5}, {6, 5}}));
+}
+
+// Only where layers are short.
+TEST(CutChain, GivesTheEmbeddingAStageOfItsOwn) {
+  EXPECT_EQ(cutChain({1, 1, 1}, 4, 2, 0), (LayerChunks{{0, -1}, {0, 0}, {1, 1}, {2, 2}}));
+  EXPECT_EQ(cutChain({1, 1, 1, 1}, 3, 2, 0), (LayerChunks{{0, 0}, {1, 2}, {3, 3}}));
+}
+
+// 126 layers of Llama 3 405B in 16 x 8 chunks.
+TEST(CutChain, CutsLayersIntoTwoMoreChunks) {
+  LayerChunks cut = cutChain(std::vector<double>(126, 1), 128, 0.1, 0.9);
+  ASSERT_EQ(cut.size(), 128u);
+  EXPECT_EQ(cut.front(), (std::pair<int64_t, int64_t>(0, -1)));
+  EXPECT_EQ(cut[1], (std::pair<int64_t, int64_t>(0, 0)));
+  EXPECT_EQ(cut.back(), (std::pair<int64_t, int64_t>(126, 125)));
+}
+
+TEST(CutChain, KeepsALayerInEachStageBetween) {
+  EXPECT_EQ(cutChain({1, 1}, 3, 1, 1), (LayerChunks{{0, 0}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(cutChain({1, 1}, 4, 9, 9), (LayerChunks{{0, -1}, {0, 0}, {1, 1}, {2, 1}}));
+}
+
+TEST(CutChain, FindsTheBestOfAllCuts) {
+  std::mt19937 random(2);
+  int alone = 0;
+  for (int round = 0; round < 500; ++round) {
+    std::vector<double> own(static_cast<size_t>(1 + random() % 4));
+    for (double &seconds : own)
+      seconds = static_cast<double>(1 + random() % 4);
+    double before = static_cast<double>(random() % 6), after = static_cast<double>(random() % 8);
+    auto layers = static_cast<int64_t>(own.size());
+    auto slowestOf = [&](const LayerChunks &cut) {
+      double slowest = 0;
+      for (size_t chunk = 0; chunk < cut.size(); ++chunk) {
+        double sum = (chunk == 0 ? before : 0) + (chunk + 1 == cut.size() ? after : 0);
+        for (int64_t layer = cut[chunk].first; layer <= cut[chunk].second; ++layer)
+          sum += own[static_cast<size_t>(layer)];
+        slowest = std::max(slowest, sum);
+      }
+      return slowest;
+    };
+    double best = std::numeric_limits<double>::infinity();
+    for (int64_t second = layers < 3 ? 0 : 1; second < layers; ++second) // first layers of the runs
+      for (int64_t third = second + 1; third <= layers; ++third)
+        best =
+            std::min(best, slowestOf({{0, second - 1}, {second, third - 1}, {third, layers - 1}}));
+    LayerChunks cut = cutChain(own, 3, before, after);
+    EXPECT_EQ(slowestOf(cut), best) << "round " << round;
+    EXPECT_GT(cut[1].second, cut[1].first - 1);
+    alone += cut.front().second < 0 || cut.back().first == layers;
+  }
+  EXPECT_GT(alone, 30);
 }
 
 // The first stage holds two layers; each more of it takes twice as long.
@@ -52,17 +105,18 @@ TEST(CutByRuns, CountsWhatARunTakesAsAWhole) {
 TEST(CutByRuns, FindsTheBestOfAllCuts) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
-    std::vector<double> own(8), weight(3);
+    std::vector<double> own(8), weight(3), alone{0, 0, 0};
     std::vector<int64_t> held(3); // layers
     for (double &seconds : own)
       seconds = static_cast<double>(1 + random() % 5);
     for (size_t chunk = 0; chunk < 3; ++chunk) {
       weight[chunk] = static_cast<double>(1 + random() % 3);
       held[chunk] = 1 + static_cast<int64_t>(random() % 6);
+      alone[chunk] = chunk == 1 ? 0 : static_cast<double>(random() % 20);
     }
     auto seconds = [&](int64_t chunk, int64_t first, int64_t last) {
       auto stage = static_cast<size_t>(chunk);
-      double sum = 0;
+      double sum = alone[stage];
       for (int64_t layer = first; layer <= last; ++layer)
         sum += weight[stage] * own[static_cast<size_t>(layer)] *
                static_cast<double>(1 + layer - first);
@@ -76,8 +130,8 @@ TEST(CutByRuns, FindsTheBestOfAllCuts) {
       return slowest;
     };
     double best = std::numeric_limits<double>::infinity();
-    for (int64_t second = 1; second < 7; ++second)
-      for (int64_t third = second + 1; third < 8; ++third)
+    for (int64_t second = 1; second < 8; ++second)
+      for (int64_t third = second + 1; third <= 8; ++third)
         best = std::min(best, slowestOf({{0, second - 1}, {second, third - 1}, {third, 7}}));
     LayerChunks cut = cutByRuns(8, 3, seconds, std::numeric_limits<double>::infinity());
     ASSERT_EQ(cut.empty(), std::isinf(best));

@@ -33,6 +33,8 @@ TEST(MegatronSettings, SaysWhatStagesHoldWhereTheyDiffer) {
   EXPECT_EQ(settingsOf(planOf({3, 5}))->layout, "E,t*3|t*5,L");
   EXPECT_EQ(settingsOf(planOf({1, 2, 2, 1}, 2))->layout, "E,t|t*2|t*2|t,L");
   EXPECT_EQ(settingsOf(planOf({1, 2, 2, 1}, 2))->virtualStages, 2);
+  EXPECT_EQ(settingsOf(planOf({0, 3, 3, 0}))->layout, "E|t*3|t*3|L");
+  EXPECT_EQ(settingsOf(planOf({0, 1, 1, 0}, 2))->layout, "E|t|t|L");
 }
 
 TEST(MegatronSettings, RecomputesBlocksOfTheFirstLayersOfEachChunk) {

@@ -51,6 +51,8 @@ Plan unusual() {
   return plan;
 }
 
+using LayerRuns = std::vector<std::pair<int64_t, int64_t>>;
+
 // The error, empty where there is none.
 std::string read(const std::string &text, Plan &plan) {
   Outcome done = planFromJson(text, "a.json", plan);
@@ -80,6 +82,28 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
     EXPECT_NE(text.find("\"" + name.key.str() + "\":"), std::string::npos) << name.key.str();
     EXPECT_NE(name.value(unusual().decisions), name.value(Decisions())) << name.key.str();
   }
+}
+
+// Embedding and head may be all that a chunk has; between them each has layers.
+TEST(PlanJson, HasChunksWithoutLayersAtTheEndsAlone) {
+  Plan plan = unusual(), back;
+  auto cut = [&](LayerRuns first, LayerRuns second) {
+    for (auto [stage, runs] : {std::pair(0, first), {1, second}}) {
+      plan.stages[stage].chunks = runs;
+      plan.stages[stage].firstLayer = runs.front().first;
+      plan.stages[stage].lastLayer = runs.back().second;
+    }
+    plan.stages[0].recompute.clear();
+    plan.stages[1].recompute.clear();
+    back = Plan();
+    return read(planToJson(plan), back);
+  };
+  EXPECT_EQ(cut({{0, -1}, {4, 3}}, {{0, 1}, {2, 3}}), "");
+  EXPECT_EQ(back.stages[0].chunks, (LayerRuns{{0, -1}, {4, 3}}));
+  EXPECT_NE(cut({{0, 1}, {4, 3}}, {{2, 1}, {2, 3}}).find("has the run [2, 1] in some stage"),
+            std::string::npos);
+  EXPECT_NE(cut({{0, -2}, {3, 3}}, {{0, 1}, {2, 2}}).find("has the run [0, -2] in some stage"),
+            std::string::npos);
 }
 
 TEST(PlanJson, SaysWhatAllLayersRecompute) {

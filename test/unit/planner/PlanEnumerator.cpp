@@ -48,9 +48,10 @@ PlanEnumerator::PlanEnumerator(CellStore &cells, const PlanProblem &problem)
 void PlanEnumerator::visit(OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
   const Pins &pins = problem.pins;
+  const int64_t mostChunks = limits.layers + 2; // embedding and head have one each
   Decisions d;
   for (d.dp = 1; d.dp <= limits.devices; ++d.dp)
-    for (d.pp = 1; d.pp <= std::min(limits.devices, limits.layers); ++d.pp)
+    for (d.pp = 1; d.pp <= std::min(limits.devices, mostChunks); ++d.pp)
       for (d.cp = 1; d.cp <= limits.devices; ++d.cp)
         for (d.tp = 1; d.tp <= limits.devices; ++d.tp) {
           bool isCut = d.cp > 1;
@@ -133,7 +134,7 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
       bool hasChunks = kind == ScheduleKind::Interleaved ? v >= 2 || problem.pins.schedule
                        : turnsBack(kind)                 ? v == 2
                                                          : v == 1;
-      bool isChoice = d.pp > 1 && hasChunks && (v == 1 || d.pp * v <= problem.limits.layers) &&
+      bool isChoice = d.pp > 1 && hasChunks && (v == 1 || d.pp * v <= problem.limits.layers + 2) &&
                       allows(problem.pins, kind);
       if (!isAny && !isChoice)
         continue;
@@ -211,16 +212,22 @@ std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &p
           {Recompute::Full, Recompute::Full}};
 }
 
-std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks) {
+static std::vector<LayerChunks> cutsOf(int64_t layers, int64_t chunks, bool mayBeginEmpty,
+                                       bool mayEndEmpty) {
   if (chunks == 1)
     return {{{0, layers - 1}}};
   std::vector<LayerChunks> cuts;
-  for (int64_t first = chunks - 1; first < layers; ++first) // of the last run
-    for (LayerChunks &cut : everyCut(first, chunks - 1)) {
+  for (int64_t first = chunks - 1 - mayBeginEmpty; first < layers + mayEndEmpty;
+       ++first) // of the last run
+    for (LayerChunks &cut : cutsOf(first, chunks - 1, mayBeginEmpty, false)) {
       cut.emplace_back(first, layers - 1);
       cuts.push_back(std::move(cut));
     }
   return cuts;
+}
+
+std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks) {
+  return cutsOf(layers, chunks, chunks > layers, true);
 }
 
 std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,

@@ -43,7 +43,8 @@ private:
 // What every layer of a plan of the search recomputes at least and at most.
 std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins);
 
-// Every way to cut layers into runs of one layer at least.
+// Every way to cut layers into runs, of which only the last, and the first where runs are more than layers,
+// may have no layer.
 std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks);
 
 // Every choice of what each layer recomputes. Of layers of a run that are alike (`chain`) it matters

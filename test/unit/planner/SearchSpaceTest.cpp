@@ -193,15 +193,16 @@ std::set<std::pair<ScheduleKind, int64_t>> schedulesOf(int64_t pp, int64_t layer
 }
 
 // A chunk needs a layer.
+// But for the first and the last.
 TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
   using K = ScheduleKind;
   using Schedules = std::set<std::pair<K, int64_t>>;
   EXPECT_EQ(schedulesOf(1, 4), (Schedules{{K::OneForwardOneBackward, 1}}));
-  EXPECT_EQ(schedulesOf(4, 7), (Schedules{{K::OneForwardOneBackward, 1},
+  EXPECT_EQ(schedulesOf(4, 5), (Schedules{{K::OneForwardOneBackward, 1},
                                           {K::GPipe, 1},
                                           {K::ZeroBubbleH1, 1},
                                           {K::ZeroBubble2P, 1}}));
-  EXPECT_EQ(schedulesOf(2, 6), (Schedules{{K::OneForwardOneBackward, 1},
+  EXPECT_EQ(schedulesOf(2, 4), (Schedules{{K::OneForwardOneBackward, 1},
                                           {K::GPipe, 1},
                                           {K::ZeroBubbleH1, 1},
                                           {K::ZeroBubble2P, 1},
@@ -212,12 +213,12 @@ TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
                                           {K::VMin, 2}}));
   Pins pins;
   pins.schedule = K::ZeroBubbleH1;
-  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleH1, 1}, {K::ZeroBubbleV, 2}}));
+  EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::ZeroBubbleH1, 1}, {K::ZeroBubbleV, 2}}));
   pins.virtualStages = 2;
-  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleV, 2}}));
+  EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::ZeroBubbleV, 2}}));
   pins = {};
   pins.schedule = K::VHalf;
-  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::VHalf, 2}}));
+  EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::VHalf, 2}}));
   EXPECT_EQ(schedulesOf(1, 6, pins), Schedules()); // a V of one stage is none
 }
 
@@ -391,7 +392,14 @@ TEST(EnumerateMeshes, NamesTheNearestOfAPin) {
   pins.pp = 4;
   EXPECT_EQ(errorOf(limits, pins), ""); // a layer each
   pins.pp = 6;
+  EXPECT_EQ(errorOf(limits, pins), ""); // embedding and head alone
+  pins.pp = 12;
+  EXPECT_NE(errorOf(limits, pins).find("the nearest choice is pp=6"), std::string::npos);
+  limits.space = LegalSpace();
+  limits.space->unevenStages = false;
+  pins.pp = 6;
   EXPECT_NE(errorOf(limits, pins).find("the nearest choice is pp=4"), std::string::npos);
+  limits.space.reset();
   pins = {};
   pins.tp = 5;
   EXPECT_NE(errorOf(limits, pins).find("the nearest that does is tp=4"), std::string::npos);
