@@ -200,22 +200,39 @@ OpWork accumulationOf(double parameters, const BlockCell &cell) {
   return work;
 }
 
-BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
-                    const Topology &topology, const CellPrecision &precision) {
-  BlockCost cost;
-  addCompute(cost, cell, BlockCoster(scale, topology, precision));
+void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
+                    CollectiveSeconds secondsOfCollective, BlockCost &cost) {
   for (const CellCollective &collective : cell.collectives) {
     RankGroup group = groupOf(collective, groups);
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
     double bytes = collectiveBytes(collective, scale, group, topology, precision);
-    double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
+    double seconds = secondsOfCollective(collective.kind, bytes, group);
     bool forward = collective.phase == CellPhase::Forward;
     CellAxis axis = hidingAxisOf(collective);
     (axis == CellAxis::Ep   ? (forward ? cost.forwardEp : cost.backwardEp)
      : axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
                             : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
   }
+}
+
+BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision) {
+  BlockCost cost = costWork(cell, scale, topology, precision);
+  addCollectives(
+      cell, scale, groups, topology, precision,
+      [&](CollectiveKind kind, double bytes, const RankGroup &group) {
+        return collectiveSeconds(kind, bytes, group, topology);
+      },
+      cost);
+  return cost;
+}
+
+BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,
+                   const CellPrecision &precision) {
+  BlockCost cost;
+  addCompute(cost, cell, BlockCoster(scale, topology, precision));
   double share = precision.activationShare;
   cost.input = cell.input.at(scale) * share;
   double keptShare = share * cell.keptShare;

@@ -67,6 +67,19 @@ CellAxis hidingAxisOf(const CellCollective &collective);
 // Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
 OpWork accumulationOf(double parameters, const BlockCell &cell);
 
+// What a rank does itself: all of a block's cost but its collectives.
+BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,
+                   const CellPrecision &precision);
+
+// collectiveSeconds, or what is known of them already.
+using CollectiveSeconds = llvm::function_ref<double(CollectiveKind, double, const RankGroup &)>;
+
+// Adds a block's collectives to its cost.
+void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
+                    CollectiveSeconds secondsOfCollective, BlockCost &cost);
+
+// Both.
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision);
 

@@ -4,6 +4,8 @@
 #include "compiler/estimate/NetworkLevels.h"
 #include "compiler/estimate/StageTransfers.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -42,18 +44,18 @@ void addExpertGroups(const Decisions &d, AxisGroups &groups) {
     groups.expert.push_back({1, 1});
 }
 
-// All stages on one kind of devices.
-ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
+CellScale scaleOf(const Decisions &decisions) {
+  return {static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
+          static_cast<double>(decisions.ep)};
+}
+
+// What a rank does itself, whatever its groups.
+ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision) {
   ModelCost cost;
   cost.cells = &cells;
-  cost.groups = groupsOf(decisions);
-  cost.overlap = overlapOf(cells, cost.groups.tp, topology);
-  CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
-                  static_cast<double>(decisions.ep)};
-  auto costOf = [&](const BlockCell &cell) {
-    return costBlock(cell, scale, cost.groups, topology, precision);
-  };
+  CellScale scale = scaleOf(decisions);
+  auto costOf = [&](const BlockCell &cell) { return costWork(cell, scale, topology, precision); };
   cost.embedding = costOf(cells.embedding);
   cost.head = costOf(cells.head);
   for (const BlockCell &block : cells.blocks)
@@ -74,6 +76,46 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
                                    {Recompute::Full, std::min(selective, block.input)}})
       cost.allKept[static_cast<size_t>(recompute)] += kept;
   }
+  return cost;
+}
+
+void addGroups(ModelCost &cost, const Topology &topology, const ModelCells &cells,
+               const Decisions &decisions, const CellPrecision &precision,
+               CollectiveSeconds secondsOfCollective) {
+  cost.groups = groupsOf(decisions);
+  cost.overlap = overlapOf(cells, cost.groups.tp, topology);
+  CellScale scale = scaleOf(decisions);
+  auto add = [&](const BlockCell &cell, BlockCost &block) {
+    addCollectives(cell, scale, cost.groups, topology, precision, secondsOfCollective, block);
+  };
+  add(cells.embedding, cost.embedding);
+  add(cells.head, cost.head);
+  for (auto [cell, block] : llvm::zip(cells.blocks, cost.blocks))
+    add(cell, block);
+}
+
+// All stages on one kind of devices.
+ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
+                 const CellPrecision &precision) {
+  ModelCost cost = workOn(topology, cells, decisions, precision);
+  addGroups(cost, topology, cells, decisions, precision,
+            [&](CollectiveKind kind, double bytes, const RankGroup &group) {
+              return collectiveSeconds(kind, bytes, group, topology);
+            });
+  return cost;
+}
+
+ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
+                 const CellPrecision &precision, KnownCosts &known) {
+  auto [work, isNew] =
+      known.work.try_emplace({&cells, decisions.microBatch, decisions.cp, decisions.ep});
+  if (isNew)
+    work->second = workOn(topology, cells, decisions, precision);
+  ModelCost cost = work->second;
+  addGroups(cost, topology, cells, decisions, precision,
+            [&](CollectiveKind kind, double bytes, const RankGroup &group) {
+              return known.collectives.seconds(kind, bytes, group);
+            });
   return cost;
 }
 
@@ -103,8 +145,9 @@ Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topolo
 }
 
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision) {
-  ModelCost cost = costOn(topology, cells, decisions, precision);
+                    const CellPrecision &precision, KnownCosts *known) {
+  ModelCost cost = known ? costOn(topology, cells, decisions, precision, *known)
+                         : costOn(topology, cells, decisions, precision);
   cost.places = placeStages(decisions, topology);
   for (const Topology &kind : cost.places.kinds)
     cost.kinds.push_back(costOn(kind, cells, decisions, precision));

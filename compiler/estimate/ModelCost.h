@@ -2,8 +2,11 @@
 #pragma once
 
 #include "compiler/estimate/CellCost.h"
+#include "compiler/estimate/KnownCollectives.h"
 #include "compiler/estimate/StagePlaces.h"
 #include "compiler/plan/Decisions.h"
+
+#include <map>
 
 namespace dtc {
 
@@ -39,7 +42,19 @@ struct ModelCost {
   double transferSeconds = 0;
   std::vector<double> transfers;
 };
+
+// What the costs of many meshes have in common, so that it is computed once. Belongs to one topology and one precision,
+// and to cells that stay where they are.
+struct KnownCosts {
+  explicit KnownCosts(const Topology &topology) : collectives(topology) {}
+
+  // Without collectives and all that follows from groups: by cells, micro-batch, cp and ep.
+  std::map<std::tuple<const ModelCells *, int64_t, int64_t, int64_t>, ModelCost> work;
+  KnownCollectives collectives;
+};
+
+// `known`: the same, faster.
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision);
+                    const CellPrecision &precision, KnownCosts *known = nullptr);
 
 } // namespace dtc

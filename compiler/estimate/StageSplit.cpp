@@ -60,17 +60,17 @@ public:
       low = std::max(low, sums[i + 1] - sums[i]);
     low = std::max({low, (sums.back() + before + after) / static_cast<double>(chunks),
                     before + sums[1], after + sums[layers] - sums[layers - 1]});
-    LayerChunks best = fill(high);
+    LayerChunks best(static_cast<size_t>(chunks)), cut(best);
+    fill(high, best);
     // The sum that matters is that of one run, so a cut found for `high` gives a better `high`.
     for (int step = 0; step < 60 && high - low > high * 1e-12; ++step) {
       double middle = step == 0 ? low : (low + high) / 2;
-      LayerChunks cut = fill(middle);
-      if (cut.empty()) {
+      if (!fill(middle, cut)) {
         low = middle;
         if (step == 0)
           continue;
       } else {
-        best = std::move(cut);
+        best.swap(cut);
         high = std::min(middle, slowest(best));
         if (step == 0)
           break;
@@ -95,24 +95,23 @@ private:
   }
 
   // From the last run backwards, each as full as `limit` allows; the first gets what is left.
-  // Empty where it does not go.
-  LayerChunks fill(double limit) const {
-    LayerChunks cut(static_cast<size_t>(chunks));
+  // False where it does not go.
+  bool fill(double limit, LayerChunks &cut) const {
     int64_t end = layers - 1;
     double slack = limit * 1e-12;
     for (int64_t chunk = chunks - 1; chunk > 0; --chunk) {
       int64_t first = end;
       if (end < chunk || sumOf(first, end, chunk) > limit + slack)
-        return {};
+        return false;
       while (first > chunk && sumOf(first - 1, end, chunk) <= limit + slack)
         --first;
       cut[chunk] = {first, end};
       end = first - 1;
     }
     if (sumOf(0, end, 0) > limit + slack)
-      return {};
+      return false;
     cut[0] = {0, end};
-    return cut;
+    return true;
   }
 
   // Runs as equal as can be under `limit`, which keeps memory level: each takes layers until it has

@@ -104,9 +104,10 @@ double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) co
     for (unsigned axis : step.axes)
       parts.push_back(groups[axis]);
     RankGroup group = jointGroup(parts);
-    return weights.collectives *
-           collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) /
-           weights.microBatches;
+    CollectiveKind kind = collectiveOf(step.kind);
+    double seconds = known ? known->seconds(kind, bytes, group)
+                           : collectiveSeconds(kind, bytes, group, topology);
+    return weights.collectives * seconds / weights.microBatches;
   }
   if (step.kind != ReshardStep::Kind::Scale)
     return 0;     // copies of parts, which kernels read in place

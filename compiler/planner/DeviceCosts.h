@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/estimate/CellCost.h"
+#include "compiler/estimate/KnownCollectives.h"
 #include "compiler/placement/PlacementCosts.h"
 
 namespace dtc {
@@ -19,12 +20,12 @@ struct CostWeights {
 
 class DeviceCosts : public PlacementCosts {
 public:
-  // `groups`: where the ranks of each mesh axis are.
+  // `groups`: where the ranks of each mesh axis are. `known`: of the topology, where others ask for the same.
   DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
               const CellPrecision &precision, const SoftwareStack &software,
-              CostWeights weights = {})
+              CostWeights weights = {}, KnownCollectives *known = nullptr)
       : mesh(mesh), groups(std::move(groups)), topology(topology), precision(precision),
-        software(software), weights(weights) {}
+        software(software), weights(weights), known(known) {}
 
   double opSeconds(mlir::Operation *op, const graph::OpRule &rule,
                    llvm::ArrayRef<int> split) const override;
@@ -44,6 +45,7 @@ private:
   const CellPrecision &precision;
   const SoftwareStack &software;
   CostWeights weights;
+  KnownCollectives *known;
 };
 
 } // namespace dtc

@@ -53,7 +53,7 @@ public:
         frontier(cells, request,
                  {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
                   pins.tp.has_value()}),
-        incumbent(options.fasterThan) {}
+        knownCosts(*request.topology), incumbent(options.fasterThan) {}
 
   SearchResult run() {
     if (options.prune)
@@ -70,7 +70,9 @@ public:
   }
 
 private:
-  using CostKey = std::tuple<int64_t, bool, bool, int, int64_t, int64_t, int64_t, std::string>;
+  // Groups depend on the sizes that lie inside: all of them are in the key.
+  using CostKey = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int,
+                             int, AxisOrder>;
 
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
@@ -108,15 +110,12 @@ private:
   const ModelCost *costOf(const Decisions &d) {
     const PlacementPoint &point =
         *frontier.of(d.tp, d.sequenceParallel, d.foldedExperts)[static_cast<size_t>(d.placement)];
-    std::string order(d.order.begin(), d.order.end());
-    // Groups depend on the sizes that lie inside: all of them are in the key.
-    order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
-    order += ":" + std::to_string(d.partOrder);
-    CostKey key{d.tp, d.sequenceParallel, d.foldedExperts, d.placement, d.cp, d.ep, d.microBatch,
-                order};
+    CostKey key{d.microBatch,    d.ep,        d.dp,        d.pp,   d.cp, d.tp, d.sequenceParallel,
+                d.foldedExperts, d.placement, d.partOrder, d.order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew) {
-      it->second = costModel(appliedOf(point.cells), d, *request.topology, request.precision);
+      it->second =
+          costModel(appliedOf(point.cells), d, *request.topology, request.precision, &knownCosts);
       it->second.placements = &point.placements;
     }
     return &it->second;
@@ -282,7 +281,7 @@ private:
       return true;
     // Where something fits already, what can't need not be named as the leanest either.
     bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
-    return (!needNotLook || mayFit(model, d, request)) && bound < incumbent && !templates.count(d);
+    return bound < incumbent && (!needNotLook || mayFit(model, d, request)) && !templates.count(d);
   }
 
   // What may still win with ZeRO in groups: no step of it takes less than that.
@@ -318,8 +317,8 @@ private:
   // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
   // which of ZeRO-1 also goes for groups where its own bound says so, and not a step of its kin.
   void noteClosed(const ModelCost &model, const Decisions &d) {
-    bool isDone = templates.count(d) || (!options.ignoreMemory && !mayFit(model, d, request)) ||
-                  !mayHaveGroups(d, limits, pins);
+    bool isDone = !mayHaveGroups(d, limits, pins) ||
+                  (!options.ignoreMemory && !mayFit(model, d, request)) || templates.count(d);
     if (!isDone)
       noteGroups(model, d, d.zero == 1 ? lowerBoundSeconds(model, d, request) : 0);
   }
@@ -518,6 +517,7 @@ private:
   std::chrono::steady_clock::time_point start;
   PlacementFrontier frontier;
   std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
+  KnownCosts knownCosts;                            // of `applied`
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::vector<OpenGroups> openGroups;

@@ -105,8 +105,9 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   const Merits own = costOf(megatron);
   const CellPrecision &p = request.precision;
   double stateBytes = p.parameterBytes + p.gradientBytes + p.optimizerBytes;
-  PlacementBasis basis{groupsOf(decisions).tp, *request.topology, request.precision,
-                       *request.software};
+  KnownCollectives known(*request.topology); // worths of memory differ, and not what is sent
+  PlacementBasis basis{
+      groupsOf(decisions).tp, *request.topology, request.precision, *request.software, {}, &known};
   std::vector<SearchedPlacements> tried{
       store.point(tp, sequenceParallel, foldsExperts)->placements};
   struct Found {

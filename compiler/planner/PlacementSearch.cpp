@@ -87,7 +87,7 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
     return std::nullopt;
   Mesh mesh = stepMesh(*step, {.tp = tp});
   DeviceCosts costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision,
-                    basis.software, basis.weights);
+                    basis.software, basis.weights, basis.known);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;

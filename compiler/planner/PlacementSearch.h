@@ -21,6 +21,7 @@ struct PlacementBasis {
   const CellPrecision &precision;
   const SoftwareStack &software;
   CostWeights weights{};
+  KnownCollectives *known = nullptr; // of the topology
 };
 
 // Of Megatron's placements: latencies count for nothing, and no work is shared out at the price of
