@@ -36,11 +36,19 @@ public:
     double denseBytes, expertBytes;
     auto operator<=>(const GatherKey &) const = default;
   };
+  // What lowerBoundSeconds follows from.
+  struct BoundKey {
+    int64_t numMicroBatches, zero;
+    Recompute recompute;
+    bool splitsBackward, hasOneChunk, offloadOptimizer;
+    auto operator<=>(const BoundKey &) const = default;
+  };
   // Of decisions that agree in the sizes and places of all groups, and in what a micro-batch is.
   struct Parts {
     std::map<CutKey, LayerChunks> cuts;
     std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // by bucket size
     std::map<GatherKey, double> gathers;                            // seconds
+    std::map<BoundKey, double> bounds;                              // seconds, on alike devices
   };
   Parts &of(const Decisions &decisions);
 

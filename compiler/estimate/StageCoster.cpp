@@ -11,6 +11,16 @@
 
 namespace dtc {
 
+// States, master copy and gradient are read, states and parameters written; the norm of the gradients
+// is one more pass over them.
+static OpWork updateOf(double parameters, const CellPrecision &p) {
+  double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
+                 (p.parameterBytes == 4 ? 4 : 0);
+  OpWork update;
+  update.bytes = parameters * bytes;
+  return update;
+}
+
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
     : model(model), d(decisions), request(request), overlap(model.overlap),
@@ -185,6 +195,15 @@ double StageCoster::leastSecondsOncePerStep() const {
   return least;
 }
 
+double StageCoster::leastUpdateSeconds() const {
+  if (d.offloadOptimizer)
+    return leastSecondsOncePerStep();
+  double dense = model.allDense - model.tiedParameters, expert = model.allExpert;
+  double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+  return secondsOf(updateOf(own / static_cast<double>(d.pp), request.precision),
+                   places.front().topology.device);
+}
+
 double StageCoster::hostLimitOf(size_t index, const StageEstimate &stage) const {
   const DeviceKind &device = placeOf(index).topology.device;
   if (device.deviceClass == DeviceClass::Cpu) // one memory holds both
@@ -254,19 +273,51 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   std::vector<llvm::SmallVector<size_t, 4>> held(stages.size());
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
-  for (size_t index = 0; index < stages.size(); ++index)
-    costStage(index, chunks, recompute, held[index], stages[index]);
+  // Most stages of a pipeline are like the one before, and differ in what they keep alive.
+  auto isAlike = [&](size_t index) {
+    return index > 0 && places.size() == 1 &&
+           holdAlike(held[index - 1], held[index], chunks, recompute);
+  };
+  PartSums sums;
+  for (size_t index = 0; index < stages.size(); ++index) {
+    StageEstimate &stage = stages[index];
+    if (isAlike(index)) {
+      stage = stages[index - 1];
+      exposed[index] = exposed[index - 1];
+      stage.microBatchWithoutStates = std::numeric_limits<double>::infinity();
+      for (auto [turn, chunk] : llvm::enumerate(held[index]))
+        stage.chunks[turn] = chunks[chunk];
+    } else {
+      sums = costStage(index, chunks, recompute, held[index], stage);
+    }
+    addMemory(index, sums, stage);
+    noteWithoutStates(stage);
+  }
   return stages;
 }
 
-void StageCoster::costStage(size_t index, const LayerChunks &chunks,
-                            llvm::ArrayRef<Recompute> recompute, llvm::ArrayRef<size_t> held,
-                            StageEstimate &stage) {
-  std::vector<const BlockCost *> parts;
-  int64_t layers = 0;
-  for (size_t chunk : held)
-    layers += chunks[chunk].second - chunks[chunk].first + 1;
-  parts.reserve(static_cast<size_t>(layers) + 2);
+// Whether two stages have as many layers of a kind that recompute the same, chunk by chunk, and neither an end of the model.
+bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
+                            const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute) const {
+  auto isEnd = [&](size_t chunk) { return chunk == 0 || chunk + 1 == chunks.size(); };
+  if (a.size() != b.size() || llvm::any_of(a, isEnd) || llvm::any_of(b, isEnd))
+    return false;
+  llvm::ArrayRef<int> chain = model.cells->chain;
+  for (auto [one, other] : llvm::zip_equal(a, b)) {
+    auto [first, last] = chunks[one];
+    auto [from, to] = chunks[other];
+    auto layers = static_cast<size_t>(last - first + 1);
+    if (last - first != to - from || chain.slice(first, layers) != chain.slice(from, layers) ||
+        recompute.slice(first, layers) != recompute.slice(from, layers))
+      return false;
+  }
+  return true;
+}
+
+StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &chunks,
+                                             llvm::ArrayRef<Recompute> recompute,
+                                             llvm::ArrayRef<size_t> held, StageEstimate &stage) {
+  PartSums sums;
   stage.chunks.reserve(held.size());
   stage.chunkTimes.reserve(held.size());
   Exposed &waits = exposed[index];
@@ -278,27 +329,28 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
       addPart(stage, waits, cost.embedding, place.embedding, Recompute::None);
-      parts.push_back(&cost.embedding);
+      sums.add(cost.embedding, /*isLayer=*/false);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
       Recompute again = recompute[static_cast<size_t>(layer)];
       addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), again);
-      parts.push_back(&place.blockOf(layer));
+      sums.add(place.blockOf(layer), /*isLayer=*/true);
       stage.fullLayers += again == Recompute::Full;
       stage.selectiveLayers += again == Recompute::Selective;
     }
     if (chunk + 1 == chunks.size()) {
       addPart(stage, waits, cost.head, place.head, Recompute::None);
-      parts.push_back(&cost.head);
+      sums.add(cost.head, /*isLayer=*/false);
       // The head's activations are alive for one micro-batch: its backward follows at once.
+      sums.headKept = cost.head.kept;
       stage.keptPerMicroBatch -= cost.head.kept;
+      // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+      if (index == 0)
+        sums.dense -= model.tiedParameters;
     }
   }
-  Alive alive = aliveOf(index);
-  stage.inFlight = alive.inFlight;
-  stage.stashed = alive.stashed;
-  addMemory(index, parts, stage);
-  noteWithoutStates(stage);
+  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
+  return sums;
 }
 
 const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
@@ -390,13 +442,7 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   for (const GradientExchange &each : exchangesOf(dense, expert, place))
     addExchange(stage, each, sums);
   double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
-  // States, master copy and gradient are read, states and parameters written; the norm of the
-  // gradients is one more pass over them.
-  double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
-                 (p.parameterBytes == 4 ? 4 : 0);
-  OpWork update;
-  update.bytes = own * bytes;
-  stage.optimizerSeconds = secondsOf(update, topology.device);
+  stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
   stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;

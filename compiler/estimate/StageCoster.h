@@ -46,6 +46,10 @@ public:
   double leastForwardShare() const;
   // What follows the last micro-batch at the least: the update, where that is on the host.
   double leastSecondsOncePerStep() const;
+  // Whether layers may be cut into stages of alike devices, and recompute what they have to, so that all
+  // stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
+  // of the decisions' two kinds does.
+  bool mayFitWithin(double seconds) const;
 
 private:
   // One layer, or embedding or head, of one micro-batch.
@@ -106,14 +110,23 @@ private:
   class GrowingRun;
   LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
   int64_t mostLayersOf(size_t stage) const;
+  // Layers that a stage may have at most if it is to fit, and to take so many seconds of a micro-batch.
+  double mostLayersWithin(size_t stage, double seconds) const;
+  // The update of the mean stage, wherever that is.
+  double leastUpdateSeconds() const;
+  // Bytes of parameters, gradients and states of so many elements.
+  double statesOf(double dense, double expert) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
   std::vector<StageEstimate> costStages(const LayerChunks &chunks,
                                         llvm::ArrayRef<Recompute> recompute);
-  void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
-                 llvm::ArrayRef<size_t> held, StageEstimate &stage);
-  void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
+  bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
+                 llvm::ArrayRef<Recompute> recompute) const;
+  // All but memory, of which it returns what that follows from.
+  PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
+                     llvm::ArrayRef<size_t> held, StageEstimate &stage);
+  void addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const;
   // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W, with the one whose
   // B has just ended. These hold what
   // gradients of weights are made of, inputs of products and gradients of their results, which together are as

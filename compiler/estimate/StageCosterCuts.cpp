@@ -151,17 +151,12 @@ LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
 // How many of the largest layers a stage's memory holds, with as little kept as is allowed.
 int64_t StageCoster::mostLayersOf(size_t stage) const {
   const Place &place = placeOf(stage);
-  const CellPrecision &p = request.precision;
   double most = 1, transient = 0;
   Alive alive = aliveOf(stage);
   for (const BlockCost &block : place.model.blocks) {
     double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
-    double whole = block.denseParameters + block.expertParameters;
-    double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
     double bytes =
-        p.parameterBytes * (d.zero >= 3 ? part : whole) +
-        p.gradientBytes * (d.zero >= 2 ? part : whole) +
-        (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
+        statesOf(block.denseParameters, block.expertParameters) +
         process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);

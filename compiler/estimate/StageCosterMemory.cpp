@@ -18,6 +18,14 @@ double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
                                              : block.kept;
 }
 
+double StageCoster::statesOf(double dense, double expert) const {
+  const CellPrecision &p = request.precision;
+  double whole = dense + expert, part = dense / dataRanks + expert / expertRanks;
+  return p.parameterBytes * (d.zero >= 3 ? part : whole) +
+         p.gradientBytes * (d.zero >= 2 ? part : whole) +
+         (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
+}
+
 // Where stages start to fit without the optimizer's states, they would stop to recompute more.
 void StageCoster::noteWithoutStates(StageEstimate &stage) const {
   double bytes = stage.memory.total() - stage.memory.optimizer;
@@ -47,24 +55,15 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   largestKept = std::max(largestKept, part.kept - part.input);
 }
 
-void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
-                            StageEstimate &stage) {
+void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
   const Place &place = placeOf(index);
-  PartSums sums;
-  for (const BlockCost *part : parts) {
-    bool isHead = part == &place.model.head;
-    sums.add(*part, !isHead && part != &place.model.embedding);
-    if (isHead)
-      sums.headKept = part->kept;
-    // A matrix that embedding and head share is on both ends of a pipeline, once without one.
-    if (isHead && index == 0)
-      sums.dense -= model.tiedParameters;
-  }
+  Alive alive = aliveOf(index);
+  stage.inFlight = alive.inFlight;
+  stage.stashed = alive.stashed;
   double recomputed = index == 0 ? place.model.embedding.kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
-  stage.memory = memoryOf(sums, place, {stage.inFlight, stage.stashed}, stage.keptPerMicroBatch,
-                          recomputed, stage.fullLayers > 0);
-  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
+  stage.memory =
+      memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, stage.fullLayers > 0);
 }
 
 MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,

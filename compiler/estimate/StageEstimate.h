@@ -25,8 +25,8 @@ struct StageEstimate {
   struct Exchange {
     double seconds, exposedSeconds;
   };
-  llvm::SmallVector<Exchange, 4> exchanges;
-  double gradientSeconds = 0; // collectives of gradients and parameters, once a step
+  llvm::SmallVector<Exchange, 10> exchanges; // as many as bucketSizes() has
+  double gradientSeconds = 0;                // collectives of gradients and parameters, once a step
   double exposedGradientSeconds = 0;
   double optimizerSeconds = 0;
   double hostOptimizerSeconds = 0; // that it takes with its states in the host's memory

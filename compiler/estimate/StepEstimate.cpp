@@ -334,6 +334,11 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
              request.memoryLimit;
 }
 
+bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
+                  double seconds) {
+  return !isMemoryKnown(model, request) || StageCoster(model, d, request).mayFitWithin(seconds);
+}
+
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
 // each layer's seconds in its forward and e in the embedding, S_s the seconds of the first s stages:
 // L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. Least where all of these are equal:
@@ -344,8 +349,8 @@ static double leastSecondsOfSplit(double total, double embedding, double forward
   return (total - embedding + q * embedding) / (q / m + (1 - q) / forwardShare);
 }
 
-double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
-                         const EstimateRequest &request) {
+static double boundOf(const ModelCost &model, const Decisions &decisions,
+                      const EstimateRequest &request) {
   StageCoster coster(model, decisions, request);
   double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
   double m = static_cast<double>(decisions.numMicroBatches);
@@ -364,6 +369,19 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   if (decisions.pp > 1)
     loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));
   return loop + coster.leastSecondsOncePerStep();
+}
+
+double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
+                         const EstimateRequest &request) {
+  if (!request.shared || !model.kinds.empty())
+    return boundOf(model, d, request);
+  SharedEstimates::BoundKey key{d.numMicroBatches,    d.zero,
+                                d.recompute,          splitsBackward(d.schedule),
+                                d.virtualStages == 1, d.offloadOptimizer};
+  auto [bound, isNew] = request.shared->of(d).bounds.try_emplace(key, 0.0);
+  if (isNew)
+    bound->second = boundOf(model, d, request);
+  return bound->second;
 }
 
 } // namespace dtc

@@ -97,6 +97,11 @@ double leastMemoryShare(const ModelCost &model, const Decisions &decisions,
                         const EstimateRequest &request);
 bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
+// Whether a step that fits may take no more than `seconds`, for all that is known before it is costed: with the
+// recomputation that memory asks for, and the update. True where memory is not known.
+bool mayFitWithin(const ModelCost &model, const Decisions &decisions,
+                  const EstimateRequest &request, double seconds);
+
 // No step under these decisions can be faster, however its layers are cut into stages, and whatever
 // is recomputed: work at the best rate, collectives that nothing hides, and the way down to each
 // stage and up again. Memory is ignored.

@@ -249,6 +249,10 @@ private:
         noteGroups(model, d, leastOfFullTwin(d));
         continue;
       }
+      if (!mayFitFaster(model, d)) {
+        noteUnfit(model, d);
+        continue;
+      }
       std::optional<Candidate> candidate = estimate(model, d);
       leastOfTwins[d] = leastOfGroups;
       noteGroups(model, d, leastOfGroups);
@@ -282,6 +286,20 @@ private:
     // Where something fits already, what can't need not be named as the leanest either.
     bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
     return bound < incumbent && (!needNotLook || mayFit(model, d, request)) && !templates.count(d);
+  }
+
+  // Whether it may still win with the recomputation that it needs to fit.
+  bool mayFitFaster(const ModelCost &model, const Decisions &d) const {
+    bool needNotLook = options.prune && !result.ranked.empty() && !options.ignoreMemory;
+    return !needNotLook || mayFitWithin(model, d, request, incumbent);
+  }
+
+  // In groups it needs more memory, and only what ZeRO-2 and 3 move takes less. Layers may recompute
+  // some in less time than all.
+  void noteUnfit(const ModelCost &model, const Decisions &d) {
+    if (d.zero > 1)
+      noteGroups(model, d, 0);
+    noteMix(d);
   }
 
   // What may still win with ZeRO in groups: no step of it takes less than that.
@@ -335,7 +353,7 @@ private:
       }
       const ModelCost &model = *costOf(open.overAll);
       for (const Decisions &d : enumerateGroups(model, open.overAll, limits, pins, request)) {
-        if (!isOpen(model, d, lowerBoundSeconds(model, d, request)))
+        if (!isOpen(model, d, lowerBoundSeconds(model, d, request)) || !mayFitFaster(model, d))
           continue;
         if (std::optional<Candidate> candidate = estimate(model, d))
           consider(std::move(*candidate));
@@ -362,11 +380,14 @@ private:
   }
 
   void noteMix(const Candidate &candidate) {
-    Decisions d = candidate.decisions;
-    bool isAnyFull = candidate.step.isCutByMemory ||
-                     llvm::any_of(candidate.step.stages,
-                                  [](const StageEstimate &stage) { return stage.fullLayers > 0; });
-    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full || !isAnyFull)
+    if (candidate.step.isCutByMemory ||
+        llvm::any_of(candidate.step.stages,
+                     [](const StageEstimate &stage) { return stage.fullLayers > 0; }))
+      noteMix(candidate.decisions);
+  }
+
+  void noteMix(Decisions d) {
+    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full)
       return;
     d.recomputeMost = Recompute::Selective;
     d.offloadOptimizer = false;

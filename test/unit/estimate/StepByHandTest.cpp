@@ -522,5 +522,33 @@ TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   EXPECT_EQ(least(d), 50 + 2 * 8 * 35);
 }
 
+// Two stages of two layers, a hundred micro-batches: 100 x 18 s and a layer's 9 s on the way to the second one.
+TEST_F(StepByHand, LeavesOutWhatIsTooSlowOnceItFits) {
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 100);
+  auto expectLeast = [&](double seconds) {
+    estimate(d); // counts parameters
+    EXPECT_TRUE(mayFitWithin(model, d, request, seconds * (1 + 1e-7)));
+    EXPECT_FALSE(mayFitWithin(model, d, request, seconds * (1 - 1e-7)));
+  };
+  expectLeast(1809);
+  // Of 300 bytes the transient leaves 293. Two micro-batches of two layers are 400, of which a layer frees
+  // 2 x 40 in half a second; where it recomputes all, 2 x 90 in 2 s, and 90 more while it is computed again.
+  request.memoryLimit = 300;
+  d.recomputeMost = Recompute::Selective;
+  expectLeast(100 * (18 + 107 / 80.0 * 0.5));
+  d.recomputeMost = Recompute::Full;
+  expectLeast(100 * (18 + 197 / 180.0 * 2));
+  // Not even one layer.
+  request.memoryLimit = 100;
+  d.recomputeMost = Recompute::Selective;
+  EXPECT_FALSE(mayFitWithin(model, d, request, 1e9));
+  d.recomputeMost = Recompute::Full;
+  EXPECT_FALSE(mayFitWithin(model, d, request, 1e9));
+  // The mean stage updates two layers' parameters, 32 bytes of each.
+  request.memoryLimit = 1e18;
+  layer().denseParameters = 1e12;
+  expectLeast(1809 + updateSeconds(32 * 2e12));
+}
+
 } // namespace
 } // namespace dtc

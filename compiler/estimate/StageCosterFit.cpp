@@ -1,0 +1,98 @@
+// Whether stages can fit, and be as fast as they would have to be.
+#include "compiler/estimate/StageCoster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dtc {
+namespace {
+
+// Sums in another order differ in their last bits.
+constexpr double kRounding = 1e-9;
+
+} // namespace
+
+// A relaxation: layers of which each has the best of all, any share of which recompute more. With n of
+// t seconds and b bytes, f of which a second of recomputation frees, a stage takes
+//   n t + max(0, n b - room) / f   seconds, and holds   n (b - most that a layer frees) <= room.
+double StageCoster::mostLayersWithin(size_t index, double seconds) const {
+  const Place &place = places.front();
+  const ModelCost &cost = place.model;
+  double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
+  Alive alive = aliveOf(index);
+  PartSums sums;
+  double ends = 0, kept = 0;
+  if (index == 0) {
+    sums.add(cost.embedding, false);
+    ends += place.embedding.total();
+    kept = cost.embedding.kept;
+  }
+  if (index == stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1))) {
+    sums.add(cost.head, false);
+    sums.headKept = cost.head.kept;
+    ends += place.head.total();
+    if (index == 0)
+      sums.dense -= model.tiedParameters;
+  }
+  double own = infinity, bytes = infinity, freed = 0, secondsPerByte = infinity;
+  double transient = infinity, largest = infinity, largestKept = infinity;
+  for (size_t block = 0; block < cost.blocks.size(); ++block) {
+    const BlockCost &part = cost.blocks[block];
+    const PartTimes &times = place.blocks[block];
+    double least = keptOf(part, d.recompute);
+    own = std::min(own, leastOf(times));
+    bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters) +
+                                fragmentation *
+                                    (alive.inFlight * least + alive.stashed * (part.kept - least)));
+    double less =
+        fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, d.recomputeMost));
+    double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
+    freed = std::max(freed, less);
+    if (less > 0)
+      secondsPerByte = std::min(secondsPerByte, again / less);
+    transient = std::min(transient, part.transient);
+    largest = std::min(largest, part.denseParameters + part.expertParameters);
+    largestKept = std::min(largestKept, part.kept - part.input);
+  }
+  if (!d.evenStages) { // whose first and last chunk may have no layer
+    sums.transient = std::max(sums.transient, transient);
+    sums.largestLayer = largest;
+    sums.largestKept = largestKept;
+  }
+  bool isFull = d.recompute == Recompute::Full;
+  double room =
+      place.memoryLimit * (1 + kRounding) - memoryOf(sums, place, alive, kept, 0, isFull).total();
+  double byTime = (seconds - ends) / own, plain = std::min(byTime, room / bytes);
+  // Of the layer that is computed again.
+  if (!isFull && d.recomputeMost == Recompute::Full)
+    room -= fragmentation * sums.largestKept;
+  if (!d.mayRecomputeMore() || freed <= 0 || room <= 0)
+    return plain;
+  double most =
+      std::min(byTime, (seconds - ends + room * secondsPerByte) / (own + bytes * secondsPerByte));
+  if (bytes > freed)
+    most = std::min(most, room / (bytes - freed));
+  return std::max(plain, most);
+}
+
+bool StageCoster::mayFitWithin(double seconds) const {
+  auto layers = static_cast<double>(model.cells->chain.size());
+  if (layers == 0) // the whole model is one part
+    return true;
+  double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
+  double m = static_cast<double>(d.numMicroBatches);
+  // A stage starts after the way down to it and, but for gradients of weights, ends before the way up.
+  double way = leastSecondsOfChunk(splitsBackward(d.schedule));
+  for (int64_t stage = 0; stage < d.pp; ++stage) {
+    double most =
+        mostLayersWithin(static_cast<size_t>(stage), (loop - static_cast<double>(stage) * way) / m);
+    double whole = std::floor(most * (1 + kRounding));
+    if (whole < (d.evenStages ? 0 : static_cast<double>(d.virtualStages)))
+      return false;
+    sum += whole;
+  }
+  return sum >= layers;
+}
+
+} // namespace dtc
