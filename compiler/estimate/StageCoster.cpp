@@ -149,21 +149,25 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   return std::max(most, static_cast<double>(layers) / layersPerSecond);
 }
 
-double StageCoster::leastSecondsBeforeStages(bool isDownOnly) const {
-  if (d.evenStages || model.cells->chain.empty()) // any chunk may have no layer
+// Before stage s > 0 are the embedding and s chunks, of which the first may be the embedding alone.
+double StageCoster::leastSecondsBefore(int64_t stage, bool isDownOnly) const {
+  if (stage == 0 || d.evenStages || model.cells->chain.empty()) // any chunk may have no layer
     return 0;
   auto secondsOf = [&](const PartTimes &times) {
     return isDownOnly ? times.forward : times.total();
   };
-  double layer = std::numeric_limits<double>::infinity(), p = static_cast<double>(d.pp);
+  double layer = std::numeric_limits<double>::infinity();
   for (const Place &place : places)
     for (const PartTimes &times : place.blocks)
       layer = std::min(layer, secondsOf(times));
-  // Before stage s > 0 are the embedding and s chunks; the first has no layer only where chunks are
-  // more than layers.
-  bool hasFirst = d.pp * d.virtualStages <= static_cast<int64_t>(model.cells->chain.size());
-  double embedding = secondsOf(placeOf(0).embedding);
-  return (p - 1) / p * (embedding + (hasFirst ? p / 2 : p / 2 - 1) * layer);
+  auto layers = static_cast<double>(stage - mayBeginWithoutLayers());
+  return secondsOf(placeOf(0).embedding) + layers * layer;
+}
+
+double StageCoster::meanLeastSecondsBefore(bool isDownOnly) const {
+  // Those of stages 1 to p - 1 are an arithmetic series, stage 0 has nothing before it.
+  return static_cast<double>(d.pp - 1) / static_cast<double>(d.pp) *
+         (leastSecondsBefore(1, isDownOnly) + leastSecondsBefore(d.pp - 1, isDownOnly)) / 2;
 }
 
 double StageCoster::leastForwardShare() const {

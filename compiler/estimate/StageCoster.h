@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/estimate/SharedEstimates.h"
+#include "compiler/estimate/StageSplit.h"
 #include "compiler/estimate/StepEstimate.h"
 
 namespace dtc {
@@ -39,8 +40,9 @@ public:
   double leastSecondsOfPath() const;
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down to a stage and from it up again, or only
-  // down: the mean over all stages.
-  double leastSecondsBeforeStages(bool isDownOnly) const;
+  // down; and the mean over all stages.
+  double leastSecondsBefore(int64_t stage, bool isDownOnly) const;
+  double meanLeastSecondsBefore(bool isDownOnly) const;
   // Of these, what the embedding takes; and the least share that the forward pass has of a layer.
   double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
   double leastForwardShare() const;
@@ -110,6 +112,12 @@ private:
   class GrowingRun;
   LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
   int64_t mostLayersOf(size_t stage) const;
+  bool mayBeginWithoutLayers() const {
+    return mayBeginEmpty(static_cast<int64_t>(model.cells->chain.size()), d.pp * d.virtualStages);
+  }
+  bool holdsHead(size_t stage) const;
+  // Layers that a stage has at least: one a chunk, but for chunks that may be embedding or head alone.
+  int64_t leastLayersOf(size_t stage) const;
   // Layers that a stage may have at most if it is to fit, and to take so many seconds of a micro-batch.
   double mostLayersWithin(size_t stage, double seconds) const;
   // The update of the mean stage, wherever that is.

@@ -13,6 +13,17 @@ constexpr double kRounding = 1e-9;
 
 } // namespace
 
+bool StageCoster::holdsHead(size_t stage) const {
+  return stage == stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
+}
+
+int64_t StageCoster::leastLayersOf(size_t stage) const {
+  if (d.evenStages) // any chunk may have none
+    return 0;
+  bool mayBegin = stage == 0 && mayBeginWithoutLayers(), mayEnd = holdsHead(stage) && d.pp > 1;
+  return d.virtualStages - mayBegin - mayEnd;
+}
+
 // A relaxation: layers of which each has the best of all, any share of which recompute more. With n of
 // t seconds and b bytes, f of which a second of recomputation frees, a stage takes
 //   n t + max(0, n b - room) / f   seconds, and holds   n (b - most that a layer frees) <= room.
@@ -28,7 +39,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     ends += place.embedding.total();
     kept = cost.embedding.kept;
   }
-  if (index == stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1))) {
+  if (holdsHead(index)) {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
     ends += place.head.total();
@@ -55,7 +66,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     largest = std::min(largest, part.denseParameters + part.expertParameters);
     largestKept = std::min(largestKept, part.kept - part.input);
   }
-  if (!d.evenStages) { // whose first and last chunk may have no layer
+  if (leastLayersOf(index) > 0) {
     sums.transient = std::max(sums.transient, transient);
     sums.largestLayer = largest;
     sums.largestKept = largestKept;
@@ -83,12 +94,12 @@ bool StageCoster::mayFitWithin(double seconds) const {
   double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
   double m = static_cast<double>(d.numMicroBatches);
   // A stage starts after the way down to it and, but for gradients of weights, ends before the way up.
-  double way = leastSecondsOfChunk(splitsBackward(d.schedule));
+  bool isSplit = splitsBackward(d.schedule);
   for (int64_t stage = 0; stage < d.pp; ++stage) {
-    double most =
-        mostLayersWithin(static_cast<size_t>(stage), (loop - static_cast<double>(stage) * way) / m);
+    auto index = static_cast<size_t>(stage);
+    double most = mostLayersWithin(index, (loop - leastSecondsBefore(stage, isSplit)) / m);
     double whole = std::floor(most * (1 + kRounding));
-    if (whole < (d.evenStages ? 0 : static_cast<double>(d.virtualStages)))
+    if (whole < static_cast<double>(leastLayersOf(index)))
       return false;
     sum += whole;
   }

@@ -29,7 +29,7 @@ LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, d
   for (auto [noFirst, noLast] : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}}) {
     int64_t count = chunks - noFirst - noLast;
     double alone = std::max(noFirst ? firstAlone : 0, noLast ? lastAlone : 0);
-    if (count < 1 || count > layers || (noFirst && chunks <= layers) ||
+    if (count < 1 || count > layers || (noFirst && !mayBeginEmpty(layers, chunks)) ||
         !(alone < best.slowest * (1 - kTie)))
       continue;
     Cut cut = cutAll(noFirst, count, best.slowest);

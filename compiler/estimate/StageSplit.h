@@ -15,6 +15,9 @@ using LayerChunks = std::vector<std::pair<int64_t, int64_t>>;
 // Into so many runs layers can be cut: embedding and head can be runs of their own.
 constexpr int64_t mostChunksOf(int64_t layers) { return layers > 0 ? layers + 2 : 1; }
 
+// Whether the embedding may be a run of its own. The head may always be.
+constexpr bool mayBeginEmpty(int64_t layers, int64_t chunks) { return chunks > layers; }
+
 // Cuts `seconds` (per layer, in order) into `chunks` contiguous runs so that the largest sum is as
 // small as possible, `before` counted with the first run and `after` with the last. That may be all
 // that the last run has, where the largest sum is less for it, and all that the first has, where there

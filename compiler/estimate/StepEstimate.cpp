@@ -357,7 +357,7 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   bool isSplit = splitsBackward(decisions.schedule);
   // Stage s starts after the embedding and s layers at least and, but for weights' gradients, ends as
   // many before the end: L >= m t_s + e + s layer, s > 0, and the mean of that over all stages.
-  double loop = m * total / p + coster.leastSecondsBeforeStages(isSplit);
+  double loop = m * total / p + coster.meanLeastSecondsBefore(isSplit);
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
