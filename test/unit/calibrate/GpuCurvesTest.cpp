@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <set>
 #include <tuple>
+#include <unistd.h>
 
 using namespace dtc;
 
@@ -44,15 +46,22 @@ MeasuredPoints points() {
   return points;
 }
 
-std::string written(const std::string &text) {
-  std::string path = testing::TempDir() + "gpu-curves.toml";
-  EXPECT_TRUE(writeFileAtomically(path, text).ok());
-  return path;
-}
+class GpuCurves : public testing::Test {
+protected:
+  void TearDown() override { std::remove(path.c_str()); }
+
+  std::string written(const std::string &text) const {
+    EXPECT_TRUE(writeFileAtomically(path, text).ok());
+    return path;
+  }
+
+  // Of this process alone: other cases may run beside it, and other jobs of this machine.
+  const std::string path = testing::TempDir() + std::to_string(::getpid()) + "-gpu-curves.toml";
+};
 
 } // namespace
 
-TEST(GpuCurves, AreReadAsWritten) {
+TEST_F(GpuCurves, AreReadAsWritten) {
   Result<Calibration> read = readCurves(written(curvesText(head(), points())), "dgx-h100");
   ASSERT_TRUE(read.ok()) << read.error().text();
   EXPECT_EQ(read->machine, "a \"GPU\"\n, one of 8");
@@ -89,7 +98,7 @@ TEST(GpuCurves, AreReadAsWritten) {
 }
 
 // The stored file, which other tests read, is what the writer writes today.
-TEST(GpuCurves, AreThoseOfTheStoredFile) {
+TEST_F(GpuCurves, AreThoseOfTheStoredFile) {
   Result<std::string> stored = readFile(DTC_GPU_CURVES, int64_t(1) << 20);
   ASSERT_TRUE(stored.ok()) << stored.error().text();
   CurvesHead made = head();
@@ -98,7 +107,7 @@ TEST(GpuCurves, AreThoseOfTheStoredFile) {
 }
 
 // No two points of one place, which the reader refuses.
-TEST(GpuCurves, HaveDistinctShapes) {
+TEST_F(GpuCurves, HaveDistinctShapes) {
   for (bool quick : {false, true}) {
     std::set<std::tuple<Type, int64_t, int64_t, int64_t>> seen;
     for (const Product &product : trainingProducts(quick))
@@ -107,14 +116,14 @@ TEST(GpuCurves, HaveDistinctShapes) {
   }
 }
 
-TEST(GpuCurves, AreOfOneSystem) {
-  std::string path = written(curvesText(head(), points()));
+TEST_F(GpuCurves, AreOfOneSystem) {
   auto errorOf = [&](const std::string &file, const char *system) {
     Result<Calibration> read = readCurves(file, system);
     return read ? "no error" : read.error().text();
   };
   // An A100 has no fp8, and 108 multiprocessors.
-  EXPECT_NE(errorOf(path, "dgx-a100-80g").find("'units' of launch 1 of [calibration] is 132"),
+  EXPECT_NE(errorOf(written(curvesText(head(), points())), "dgx-a100-80g")
+                .find("'units' of launch 1 of [calibration] is 132"),
             std::string::npos);
   CurvesHead other = head();
   other.level = "nvlnk";

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <netinet/in.h>
+#include <random>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -34,16 +35,23 @@ template <typename Body> void onRanks(int ranks, Body body) {
     thread.join();
 }
 
-// A port that nobody has at the moment.
+// A port that nobody has at the moment, below those that the system gives to connections (ip_local_port_range, from 32768 on):
+// one of those may be another process's by the time that the test listens there.
 inline uint16_t freePort() {
-  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in own = {};
-  own.sin_family = AF_INET;
-  socklen_t length = sizeof(own);
-  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr *>(&own), length), 0);
-  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length), 0);
-  ::close(socket);
-  return ntohs(own.sin_port);
+  std::random_device random;
+  for (int tries = 0; tries < 1000; ++tries) {
+    uint16_t port = static_cast<uint16_t>(20000 + random() % 12000);
+    int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in own = {};
+    own.sin_family = AF_INET;
+    own.sin_port = htons(port);
+    bool isFree = ::bind(socket, reinterpret_cast<sockaddr *>(&own), sizeof(own)) == 0;
+    ::close(socket);
+    if (isFree)
+      return port;
+  }
+  ADD_FAILURE() << "no port from 20000 on is free";
+  return 0;
 }
 
 // A job's name that no other test of this machine has.

@@ -137,7 +137,8 @@ TEST(StartUpDeathTest, TellsWhoHasStartedWhileMpiStarts) {
     ::setenv("SLURM_STEP_NODELIST", std::string(200, 'a').c_str(), 1); // which leads nowhere
     LaunchEnvironment launch = rankOf(2, 4, 2);
     launch.launcher = Launcher::Slurm;
-    StartUp startUp(launch, {.seconds = 0.2});
+    StartUp startUp(
+        launch, {.seconds = 2}); // which the first phase, of no time, has on a busy machine, too
     startUp.enter(Phase::StartingMpi);
     startUp.enter(last);
     ::sleep(30);
@@ -150,21 +151,22 @@ TEST(StartUpDeathTest, TellsWhoHasStartedWhileMpiStarts) {
               "dtrun, or ended; where ranks need longer");
 }
 
+// Phases that together take longer than one may, each of which may take as long again where others have the processor.
 TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
-  StartUp startUp(rankOf(0, 2, 2), {.seconds = 0.4});
+  StartUp startUp(rankOf(0, 2, 2), {.seconds = 2});
   for (Phase phase : {Phase::StartingMpi, Phase::JoiningWorld, Phase::ComparingJob}) {
     startUp.enter(phase);
-    ::usleep(200'000);
+    ::usleep(750'000);
   }
   startUp.done();
-  ::usleep(600'000);
+  ::usleep(2'200'000);
 }
 
 TEST(StartUp, APhaseThatBeginsAnewHasTheWholeTimeAgain) {
-  StartUp startUp(rankOf(0, 2, 2), {.seconds = 0.4});
-  for (int times = 0; times < 4; ++times) {
+  StartUp startUp(rankOf(0, 2, 2), {.seconds = 2});
+  for (int times = 0; times < 3; ++times) {
     startUp.enter(Phase::JoiningWorld);
-    ::usleep(250'000);
+    ::usleep(750'000);
   }
   startUp.done();
 }
@@ -175,14 +177,14 @@ TEST(StartUpDeathTest, EndsTheProcessWhereNobodyWatchesWorkThatGoesOn) {
   EXPECT_EXIT(
       {
         StartUp startUp(rankOf(0, 2, 2),
-                        {.seconds = 0.05, .workSeconds = 0.6, .isWatched = [] { return false; }});
+                        {.seconds = 0.05, .workSeconds = 2, .isWatched = [] { return false; }});
         startUp.enter(Phase::ReadingCheckpoint);
         ::usleep(300'000); // more than other phases may take
         std::fputs("waits on\n", stderr);
         ::sleep(30);
       },
       testing::ExitedWithCode(3),
-      "waits on\ndtrun: rank 0 on host '.*' waited 0.6 s reading a checkpoint: rank 1 has not "
+      "waits on\ndtrun: rank 0 on host '.*' waited 2 s reading a checkpoint: rank 1 has not "
       "started dtrun, or ended; ");
 }
 

@@ -6,6 +6,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <unistd.h>
+
 using namespace mlir;
 using namespace dtc;
 
@@ -108,7 +111,9 @@ TEST(ModelFlops, CountHalfOfCausalAttention) {
 TEST(ModelFlops, DoNotGrowWithCapacity) {
   auto flopsWith = [](const std::string &capacity) {
     MLIRContext context;
-    std::string path = testing::TempDir() + "capacity" + capacity + ".json";
+    // Of this process alone: other jobs of this machine may run the same test.
+    std::string path =
+        testing::TempDir() + "capacity" + capacity + "-" + std::to_string(::getpid()) + ".json";
     FILE *file = std::fopen(path.c_str(), "w");
     if (!file)
       return 0.0;
@@ -122,6 +127,7 @@ TEST(ModelFlops, DoNotGrowWithCapacity) {
     std::string errors;
     llvm::raw_string_ostream stream(errors);
     OwningOpRef<ModuleOp> module = loadModel(&context, path, 128, stream);
+    std::remove(path.c_str());
     EXPECT_TRUE(module) << errors;
     return module ? readModelFacts(*module).flopsPerSample : 0.0;
   };

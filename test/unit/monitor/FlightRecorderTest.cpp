@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <thread>
+#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -150,7 +151,8 @@ TEST_F(Dump, HasTheKeysOfPyTorch) {
 TEST_F(Dump, IsBoundedAndAppearsWhole) {
   for (int i = 0; i < 10000; ++i)
     (void)progress.schedule(tag(1), 0, Meets::Collective);
-  std::string folder = testing::TempDir() + "/flights";
+  // Of this process alone: other jobs of this machine may run the same test.
+  std::string folder = testing::TempDir() + "/flights-" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   ASSERT_TRUE(writeFlights(folder, *page, notes, {.rank = 12}).ok());
   uintmax_t bytes = std::filesystem::file_size(folder + "/flight-rank-12.json");

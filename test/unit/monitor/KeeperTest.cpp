@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <netinet/in.h>
+#include <string_view>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,11 +61,26 @@ protected:
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   int keep(const std::function<int(Progress &)> &run, int rank = 0) {
-    return end(start(run, rank), rank);
+    auto begin = std::chrono::steady_clock::now();
+    int code = end(start(run, rank), rank);
+    took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return code;
+  }
+  // That `before`, whole seconds, " s" and `after` were said, no fewer of them than `least` and no more than all of keep() took:
+  // a keeper that waits for the processor is later, and says so.
+  void expectSeconds(const std::string &before, int least, const std::string &after) const {
+    size_t at = said.find(before);
+    ASSERT_NE(at, std::string::npos) << said;
+    char *rest = nullptr;
+    double seconds = std::strtod(said.c_str() + at + before.size(), &rest);
+    EXPECT_GE(seconds, least) << said;
+    EXPECT_LE(seconds, took) << said;
+    EXPECT_EQ(seconds, std::floor(seconds)) << said;
+    EXPECT_TRUE(std::string_view(rest).starts_with(" s" + after)) << said;
   }
 
   std::string folder, said;
-  double startSeconds = 120;
+  double startSeconds = 120, took = 0;
 };
 
 TEST_F(KeeperTest, PassesOnTheEnd) {
@@ -249,10 +267,8 @@ TEST_F(TwoKeepers, NameAHangWithItsStack) {
               return 0;
             }),
             3);
-  EXPECT_NE(said.find(" does not get on: it has been in step 3, issue 0 for 1 s\n  its stacks:\n"
-                      "    the thread of stream 0 ("),
-            std::string::npos)
-      << said;
+  expectSeconds(" does not get on: it has been in step 3, issue 0 for ", 1,
+                "\n  its stacks:\n    the thread of stream 0 (");
   EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
 }
 
@@ -281,8 +297,7 @@ TEST_F(TwoKeepers, AskForStacksOnce) {
               return 0;
             }),
             3);
-  EXPECT_NE(said.find(" does not get on: it has been in starting for 3 s\n"), std::string::npos)
-      << said;
+  expectSeconds(" does not get on: it has been in starting for ", 3, "\n");
 }
 
 [[gnu::noinline]] int stopWhereNobodyAnswers() { return ::raise(SIGSTOP) + 1; }
@@ -294,10 +309,8 @@ TEST_F(TwoKeepers, NameAStoppedRankWithItsStack) {
               return stopWhereNobodyAnswers();
             }),
             3);
-  EXPECT_NE(said.find(" is stopped by a signal, and has been in between instructions for 1 s\n"
-                      "  its stacks:\n    the host's thread ("),
-            std::string::npos)
-      << said;
+  expectSeconds(" is stopped by a signal, and has been in between instructions for ", 1,
+                "\n  its stacks:\n    the host's thread (");
   EXPECT_NE(said.find("stopWhereNobodyAnswers"), std::string::npos) << said;
 }
 
@@ -355,8 +368,7 @@ TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
   pid_t second = start(
       [&](Progress &progress) {
         meet(progress, 1, told);
-        ::usleep(500000);
-        return ::raise(SIGSEGV);
+        return isWatchedSoon(progress) ? ::raise(SIGSEGV) : 6;
       },
       1);
   EXPECT_EQ(end(second, 1), 3);
@@ -383,12 +395,20 @@ TEST_F(TwoKeepers, WriteRecordsOfEachFailure) {
       {143, 9, nullptr},
   };
   for (const auto &each : cases) {
+    // Rank 0 ends 0.15 s after rank 1 does, whenever that is.
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
     auto run = [&](int rank) {
-      return [&each, rank, this](Progress &progress) {
+      return [&each, &ends, rank, this](Progress &progress) {
         if (each.steps)
           progress.enterStep(0, 0, each.steps);
         meet(progress, rank, told);
-        ::usleep(rank == 1 ? 300000 : 450000);
+        char byte = 'x';
+        if (!isWatchedSoon(progress) ||
+            (rank == 1 ? ::write(ends[1], &byte, 1) : ::read(ends[0], &byte, 1)) != 1)
+          return 6;
+        if (rank == 0)
+          ::usleep(150000);
         return each.code;
       };
     };
@@ -407,6 +427,8 @@ TEST_F(TwoKeepers, WriteRecordsOfEachFailure) {
             << json;
       std::filesystem::remove(folder + name);
     }
+    ::close(ends[0]);
+    ::close(ends[1]);
   }
 }
 

@@ -103,6 +103,13 @@ protected:
     ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
     ASSERT_TRUE(WIFSTOPPED(status));
   }
+  // Until it is in that call to the system, which takes a while where others have the processor.
+  void expectInCall(long number) const {
+    const std::string place = ", state S, in call " + std::to_string(number) + " ";
+    for (int i = 0; i < 5000 && placeOfThread(child, child).find(place) != 0; ++i)
+      ::usleep(1000);
+    ASSERT_EQ(placeOfThread(child, child).find(place), 0u) << placeOfThread(child, child);
+  }
   // All callers of turnForEver().
   void expectFrames() {
     std::vector<uint64_t> found = framesOfStopped(child, told->thread, mappingsOf(child)), wanted;
@@ -191,9 +198,7 @@ TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
     told->turns = 2;
     ::_exit(1);
   }
-  while (told->turns == 0)
-    ::usleep(1000);
-  ::usleep(20000);
+  expectInCall(SYS_epoll_wait);
   EXPECT_TRUE(framesOfStopped(child, child, mappingsOf(child)).empty());
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, WNOHANG | WUNTRACED), 0);
@@ -211,9 +216,7 @@ TEST_F(StoppedProcess, IsPlacedWhereItDoesNotAnswer) {
     told->turns = 1;
     ::pause();
   }
-  while (told->turns == 0)
-    ::usleep(1000);
-  ::usleep(20000);
+  expectInCall(SYS_pause);
   auto page = std::make_unique<ProgressPage>();
   page->streams[ProgressPage::kHostStream].thread = child;
   int file = ::memfd_create("stacks", MFD_CLOEXEC);
