@@ -163,6 +163,7 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
   result.gradientBytes = software.gradientBytes;
   result.optimizerBytes = states + 4;
   result.reduceBytes = software.reduceBytes;
+  result.castsGathered = software.castsGathered;
   return result;
 }
 

@@ -14,6 +14,13 @@ struct CellPrecision {
   double gradientBytes = 4;   // of an accumulated gradient
   double optimizerBytes = 8;  // of a parameter's state, master copy included
   double reduceBytes = 4;     // of a gradient on the wire
+  // Under ZeRO-3 what compute reads is cast from the master copy as it is gathered, and not at rest.
+  bool castsGathered = false;
+
+  // Of a parameter between its gathers, beside its state. What lies on the host has no master copy here.
+  double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
+    return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
+  }
 };
 
 // "f32", "bf16", "f16" or "fp8"; optimizer "adamw", "lamb" (two states), "lars" (one) or "sgd"

@@ -349,9 +349,12 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       sums.headKept = cost.head.kept;
       stage.keptPerMicroBatch -= cost.head.kept;
       // A matrix that embedding and head share is on both ends of a pipeline, once without one.
-      if (index == 0)
+      if (index == 0) {
         sums.dense -= model.tiedParameters;
+        sums.ends -= model.tiedParameters;
+      }
     }
+    sums.sent += sentAfter(chunk, chunks[chunk].second, place);
   }
   addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
   return sums;

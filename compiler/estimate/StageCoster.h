@@ -102,11 +102,15 @@ private:
   // What the parts of a stage add up to, as far as its memory follows from it.
   struct PartSums {
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
+    double ends = 0;                          // of these parameters, embedding's and head's
     double transient = 0, largestLayer = 0, largestKept = 0;
     double headKept = 0; // alive for one micro-batch: its backward follows at once
     double kept = 0;     // of layers that recompute nothing
+    double sent = 0;     // of a micro-batch, that stays after it was sent on
     void add(const BlockCost &part, bool isLayer);
   };
+  // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
+  double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
   LayerChunks cut() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
   class GrowingRun;

@@ -58,6 +58,7 @@ private:
     last = end;
     first = end + 1;
     sums = PartSums();
+    sums.sent = coster.sentAfter(stage, last, place); // of one chunk a stage
     plain = kept = embedding = 0;
     alive = coster.aliveOf(stage);
     if (stage == 0) {

@@ -43,8 +43,10 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
     ends += place.head.total();
-    if (index == 0)
+    if (index == 0) {
       sums.dense -= model.tiedParameters;
+      sums.ends -= model.tiedParameters;
+    }
   }
   double own = infinity, bytes = infinity, freed = 0, secondsPerByte = infinity;
   double transient = infinity, largest = infinity, largestKept = infinity;

@@ -21,7 +21,7 @@ double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
 double StageCoster::statesOf(double dense, double expert) const {
   const CellPrecision &p = request.precision;
   double whole = dense + expert, part = dense / dataRanks + expert / expertRanks;
-  return p.parameterBytes * (d.zero >= 3 ? part : whole) +
+  return p.bytesAtRest(d.zero, d.offloadOptimizer) * (d.zero >= 3 ? part : whole) +
          p.gradientBytes * (d.zero >= 2 ? part : whole) +
          (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
 }
@@ -48,11 +48,20 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   expert += part.expertParameters;
   summed += part.sharedGradients;
   transient = std::max(transient, part.transient);
-  if (!isLayer)
+  if (!isLayer) {
+    ends += part.denseParameters + part.expertParameters;
     return;
+  }
   kept += part.kept;
   largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
   largestKept = std::max(largestKept, part.kept - part.input);
+}
+
+// The next stage holds it as its input; the one before drops the same bytes once they are sent, or does not.
+double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) const {
+  bool isSent = chunk + 1 < static_cast<size_t>(d.pp * d.virtualStages) &&
+                stageOf(chunk) != stageOf(chunk + 1);
+  return process.keepsSent && isSent ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
 
 void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
@@ -75,16 +84,18 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
                             : sums.dense + sums.expert);
   };
   MemoryParts memory;
-  memory.parameters = shared(p.parameterBytes, d.zero >= 3);
+  memory.parameters = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
+  double whole = process.wholeLayers * sums.largestLayer, ends = process.keepsEnds ? sums.ends : 0;
   if (d.zero >= 3 && isShared)
-    memory.parameters += 2 * sums.largestLayer * p.parameterBytes;
+    memory.parameters += (whole + ends) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
-  // Of one layer they are whole while they are made, of the one before while they are on the wire.
+  // Of one layer they are whole while they are made, of the one before while they are on the wire; those of what
+  // stays gathered are as its parameters until the last backward pass ends.
   if (d.zero >= 2 && isShared)
-    memory.gradients += 2 * sums.largestLayer * p.reduceBytes;
+    memory.gradients += whole * p.reduceBytes + (d.zero >= 3 ? ends * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations =
-      process.fragmentation * (alive.inFlight * keptPerMicroBatch +
+      process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
                                alive.stashed * recomputedPerMicroBatch + sums.headKept);
   memory.temporaries =
       process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));

@@ -311,7 +311,7 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
     return bytes * (d.zero >= splitFrom ? dense / dataRanks + model.allExpert / expertRanks
                                         : dense + model.allExpert);
   };
-  double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
+  double all = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), 3) + shared(p.gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1)) +
                process.fragmentation * kept;
   constexpr double rounding = 1 - 1e-9;

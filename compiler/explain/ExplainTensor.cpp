@@ -147,7 +147,7 @@ private:
     auto held = [&](double bytesEach, bool isDivided) {
       return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
     };
-    parameterBytes = held(p.parameterBytes, plan.decisions.zero >= 3);
+    parameterBytes = held(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
     gradientBytes = held(p.gradientBytes, plan.decisions.zero >= 2);
     optimizerBytes =
         plan.decisions.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.decisions.zero >= 1);

@@ -49,7 +49,9 @@ struct SoftwareStack {
   bool sendsTokensOnce = false, gathersRows = false;
   double gatherShare = 0, reduceBytes = 0;
   // [memory]
-  double reservedBytes = 0, communicatorBytes = 0, fragmentation = 0, gradientBytes = 0;
+  double reservedBytes = 0, communicatorBytes = 0, fragmentation = 0, gradientBytes = 0,
+         wholeLayers = 0;
+  bool castsGathered = false, keepsEnds = false, keepsSent = false;
   // [space]
   LegalSpace space;
 };

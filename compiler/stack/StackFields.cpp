@@ -29,6 +29,12 @@ constexpr StackFlag flags[] = {
      "selective recomputation is of attention alone; else of all that costs no product"},
     {"recomputation", "gathers_again", &Stack::gathersAgain,
      "of ZeRO-3 with full recomputation: parameters are gathered once for recomputing and once more for the backward pass"},
+    {"memory", "casts_gathered", &Stack::castsGathered,
+     "of ZeRO-3 in 16 or 8 bits: what rests split are the optimizer's parameters in f32 alone, of which a layer is cast as it is gathered; else a copy in 16 bits rests beside them"},
+    {"memory", "keeps_ends", &Stack::keepsEnds,
+     "of ZeRO-3: embedding and head stay gathered through a step, and their gradients whole until its last backward pass"},
+    {"memory", "keeps_sent", &Stack::keepsSent,
+     "a pipeline stage holds the activations that it has sent on until their gradient comes back"},
     {"collectives", "sends_tokens_once", &Stack::sendsTokensOnce,
      "an expert-parallel exchange sends a token once to each rank, and over a network once to each node, however many of its experts are there"},
     {"collectives", "gathers_rows", &Stack::gathersRows,
@@ -96,6 +102,8 @@ constexpr StackFigure figures[] = {
      "times activations and temporaries: what the allocator takes over what is alive"},
     {"memory", "gradient_bytes", &Stack::gradientBytes, 0.5, 8,
      "bytes of an accumulated gradient, of training in 16 or 8 bits"},
+    {"memory", "whole_layers", &Stack::wholeLayers, 1, 16,
+     "of ZeRO-3: layers whose parameters are gathered at a time; of ZeRO-2 and 3: those whose gradients are whole"},
 };
 constexpr llvm::StringRef switches[] = {"off", "on"};
 constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all"};

@@ -153,6 +153,10 @@ struct Overlap {
 struct ProcessMemory {
   double reserved = 0, perCommunicator = 0; // bytes; a communicator for each axis
   double fragmentation = 1;                 // times activations and temporaries
+  // Of ZeRO-2 and 3: layers that are whole at a time; whether embedding and head are whole always.
+  double wholeLayers = 2;
+  bool keepsEnds = false;
+  bool keepsSent = false; // of pipelines: what a stage has sent on, until its gradient comes back
 };
 
 // A model on a tensor-parallel group of `tp` ranks.

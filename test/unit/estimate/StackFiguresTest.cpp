@@ -93,7 +93,9 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
       felt.insert(felt.end(),
                   {applied.process.reserved, applied.process.perCommunicator,
                    applied.process.fragmentation, applied.gatherShare,
-                   static_cast<double>(applied.gathersAgain), p.gradientBytes, p.reduceBytes});
+                   static_cast<double>(applied.gathersAgain), p.gradientBytes, p.reduceBytes,
+                   applied.process.wholeLayers, static_cast<double>(applied.process.keepsEnds),
+                   static_cast<double>(applied.process.keepsSent), p.bytesAtRest(3, false)});
     }
   return felt;
 }

@@ -220,6 +220,24 @@ TEST_F(StepByHand, HoldsActivationsOfMicroBatchesInFlight) {
   EXPECT_DOUBLE_EQ(step.stages[1].memory.activations, 1.5 * (4 * 200 + 30));
 }
 
+// Where what was sent stays, the first stage holds the next layer's input of 10 bytes for each micro-batch in flight, the
+// last none. Of two chunks a stage, 3 of 4 are sent on: the first stage's two, one of the last's.
+TEST_F(StepByHand, HoldsWhatItHasSentWhereTheStackDoes) {
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  Decisions interleaved = pipeline(ScheduleKind::Interleaved, 2, 4);
+  StepEstimate before = estimate(d), parts = estimate(interleaved);
+  cells.process.keepsSent = true;
+  StepEstimate after = estimate(d);
+  EXPECT_DOUBLE_EQ(after.stages[0].memory.activations, 2 * (200 + 10));
+  EXPECT_DOUBLE_EQ(after.stages[1].memory.activations, before.stages[1].memory.activations);
+  after = estimate(interleaved);
+  for (size_t stage : {0, 1})
+    EXPECT_DOUBLE_EQ(after.stages[stage].memory.activations,
+                     parts.stages[stage].memory.activations +
+                         after.stages[stage].inFlight * 10 * (stage == 0 ? 2 : 1));
+  EXPECT_DOUBLE_EQ(estimate(Decisions()).stages[0].memory.activations, 400); // nowhere to send
+}
+
 // Recomputation frees what it makes again: a layer keeps 60 or its input's 10, and takes 0.5 s or all of
 // the forward pass once more. The layer that is made again is whole for a while: 100 - 10 bytes.
 TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
@@ -316,6 +334,53 @@ TEST_F(StepByHand, DividesFoldedExpertsByTensorRanksToo) {
   d.zeroGroup = 2; // of 4 ranks of dp: 2 x 4 / 2
   d.dp = 4;
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 2.0 + 400 / 4.0));
+}
+
+// 4 layers of 100 parameters, embedding and head of 1000 each on 4 ranks of ZeRO-3 in 16 bits: a rank has 2400 / 4 =
+// 600, of each 12 bytes of master copy and states and 4 of gradient. FSDP gathers two layers in 16 bits; their gradients
+// are on the wire in f32. A copy in 16 bits would rest beside the master copy.
+TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
+  layer().denseParameters = 100;
+  model.embedding.denseParameters = model.head.denseParameters = 1000;
+  SoftwareStack stack = ownStack();
+  stack.castsGathered = true;
+  request.precision = cellPrecision("bf16", "adamw", stack);
+  Decisions d;
+  d.dp = 4;
+  d.zero = 3;
+  auto memory = [&] { return estimate(d).stages.front().memory; };
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * (2 * 100));
+  EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * (2 * 100));
+  EXPECT_DOUBLE_EQ(memory().optimizer, 12 * 600);
+  // XLA's loop over layers: one.
+  cells.process.wholeLayers = 1;
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * 100);
+  EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100);
+  // FSDP's root keeps 2000 parameters gathered, and their gradients in 16 bits; a shared matrix once.
+  cells.process.keepsEnds = true;
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * (100 + 2000));
+  EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100 + 2 * 2000);
+  model.tiedParameters = 1000;
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * (100 + 1000));
+  EXPECT_DOUBLE_EQ(memory().gradients, 4 * 350 + 4 * 100 + 2 * 1000);
+  model.tiedParameters = 0;
+  // Where states are on the host the device's share has to rest here.
+  d.offloadOptimizer = true;
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * 600 + 2 * (100 + 2000));
+  d.offloadOptimizer = false;
+  // Of ZeRO-2 parameters are whole anyway, and gradients those of a layer.
+  d.zero = 2;
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * 2400);
+  EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100);
+  d.zero = 3;
+  cells.process = {};
+  stack.castsGathered = false;
+  request.precision = cellPrecision("bf16", "adamw", stack);
+  EXPECT_DOUBLE_EQ(memory().parameters, 2 * 600 + 2 * (2 * 100));
+  // In f32 there is no other copy to cast from.
+  stack.castsGathered = true;
+  request.precision = cellPrecision("f32", "adamw", stack);
+  EXPECT_DOUBLE_EQ(memory().parameters, 4 * 600 + 4 * (2 * 100));
 }
 
 // In f32 AdamW moves 2 x 8 bytes of states, 2 x 4 of gradients and 2 x 4 of parameters: 32 a parameter.
@@ -518,6 +583,15 @@ TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   EXPECT_EQ(least(d), 50 + 2 * (4 * 100 + 12 * 35));
   d.zero = 3;
   EXPECT_EQ(least(d), 50 + 2 * 16 * 35);
+  // What is cast as it is gathered does not rest: 4 bytes of gradient, 12 of master copy and states in 16 bits.
+  SoftwareStack casting = ownStack();
+  casting.castsGathered = true;
+  CellPrecision whole = request.precision;
+  request.precision = cellPrecision("bf16", "adamw", casting);
+  EXPECT_EQ(least(d), 50 + 2 * 16 * 35);
+  request.precision = cellPrecision("bf16", "adamw", ownStack());
+  EXPECT_EQ(least(d), 50 + 2 * 18 * 35);
+  request.precision = whole;
   d.offloadOptimizer = true;
   EXPECT_EQ(least(d), 50 + 2 * 8 * 35);
 }

@@ -159,6 +159,10 @@ TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
   EXPECT_EQ(figure("communicator"), &SoftwareStack::communicatorBytes);
   EXPECT_EQ(figure("fragmentation"), &SoftwareStack::fragmentation);
   EXPECT_EQ(figure("gradient_bytes"), &SoftwareStack::gradientBytes);
+  EXPECT_EQ(figure("whole_layers"), &SoftwareStack::wholeLayers);
+  EXPECT_EQ(flag("casts_gathered"), &SoftwareStack::castsGathered);
+  EXPECT_EQ(flag("keeps_ends"), &SoftwareStack::keepsEnds);
+  EXPECT_EQ(flag("keeps_sent"), &SoftwareStack::keepsSent);
   EXPECT_EQ(flag("searches_placements"), &SoftwareStack::searchesPlacements);
   EXPECT_EQ(flag("chooses_buckets"), &SoftwareStack::choosesBuckets);
   EXPECT_EQ(flag("runs_programs"), &SoftwareStack::runsPrograms);
