@@ -20,9 +20,9 @@ constexpr llvm::StringRef casting =
 constexpr FittedConstant constants[] = {
     {megatron, "memory_traffic", 1},
     {megatron, "score_traffic", 6},
-    {"bigscience", "product_share", 0, "megatron-deepspeed"},
-    {"bigscience", "memory_traffic", 0, "megatron-deepspeed"},
-    {"bigscience", "score_traffic", 0, "megatron-deepspeed"},
+    {"bigscience*", "product_share", 0, "megatron-deepspeed"},
+    {"bigscience*", "memory_traffic", 0, "megatron-deepspeed"},
+    {"bigscience*", "score_traffic", 0, "megatron-deepspeed"},
     {"megatron-flash", "memory_traffic", 1},
     {"megatron-flash", "attention_share", 1},
     {core, "accumulate_bytes", 8},

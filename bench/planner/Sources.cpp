@@ -113,6 +113,7 @@ constexpr NotesRule notesRules[] = {
     {"hagemann-torch", "\"flash_attention2\"", "hagemann-flash2"},
     {"hagemann-torch", "\"flash_attentionv1", "hagemann-flash1"},
     {"hagemann-torch", "kernel \"fused\"", "hagemann-fused"},
+    {"bigscience", "BF16_Optimizer", "bigscience-bf16"},
     {"oneflow", "Megatron-LM;", "megatron-2021"},
     {"", "MaxText", "maxtext"},
     {"", "Paxml", "paxml"},

@@ -41,3 +41,10 @@ TEST(StackOf, TellsTpusFromGpus) {
             "maxtext-tpu");
   EXPECT_EQ(stackOf(rowsOf("JAX-Toolbox MaxText README,GPT,H100,2048,MaxText\n")[0]), "maxtext");
 }
+
+// Where gradients add up in f32 beside those of a micro-batch, and where in f16.
+TEST(StackOf, TellsTheOptimizersOfDeepSpeed) {
+  EXPECT_EQ(stackOf(rowsOf("BLOOM prequel,GPT,A100,2048,BF16_Optimizer (ZeRO-1-like)\n")[0]),
+            "bigscience-bf16");
+  EXPECT_EQ(stackOf(rowsOf("BLOOM prequel,GPT,A100,2048,fp16; ZeRO-1\n")[0]), "bigscience");
+}
