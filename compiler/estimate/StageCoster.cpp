@@ -311,7 +311,7 @@ bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
     auto [first, last] = chunks[one];
     auto [from, to] = chunks[other];
     auto layers = static_cast<size_t>(last - first + 1);
-    if (last - first != to - from || chain.slice(first, layers) != chain.slice(from, layers) ||
+    if (last - first != to - from || isSent(one) != isSent(other) || chain.slice(first, layers) != chain.slice(from, layers) ||
         recompute.slice(first, layers) != recompute.slice(from, layers))
       return false;
   }

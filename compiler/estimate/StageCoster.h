@@ -110,6 +110,7 @@ private:
     void add(const BlockCost &part, bool isLayer);
   };
   // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
+  bool isSent(size_t chunk) const; // what comes of it
   double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
   LayerChunks cut() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;

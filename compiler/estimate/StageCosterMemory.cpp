@@ -57,11 +57,15 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   largestKept = std::max(largestKept, part.kept - part.input);
 }
 
+// In a V the stage at its turn has both chunks.
+bool StageCoster::isSent(size_t chunk) const {
+  return chunk + 1 < static_cast<size_t>(d.pp * d.virtualStages) &&
+         stageOf(chunk) != stageOf(chunk + 1);
+}
+
 // The next stage holds it as its input; the one before drops the same bytes once they are sent, or does not.
 double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) const {
-  bool isSent = chunk + 1 < static_cast<size_t>(d.pp * d.virtualStages) &&
-                stageOf(chunk) != stageOf(chunk + 1);
-  return process.keepsSent && isSent ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
+  return process.keepsSent && isSent(chunk) ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
 
 void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
