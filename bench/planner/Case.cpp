@@ -2,6 +2,7 @@
 #include "bench/planner/Case.h"
 
 #include "bench/planner/Sources.h"
+#include "compiler/plan/DecisionNames.h"
 
 namespace dtc::published {
 namespace {
@@ -33,9 +34,9 @@ std::optional<std::string> inexpressible(const Row &row) {
   if (row.notes("cpu_offloading_num_layers"))
     return "activations of some layers in the host's memory: not one of the "
            "planner's decisions";
-  if (row.notes("vocab-1") || row.notes("vocab-2") || row.notes("method \"interlaced"))
-    return "vocabulary divided over pipeline stages: not one of the planner's "
-           "decisions";
+  if (row.notes("method \"interlaced"))
+    return "interlaced pipeline, whose stages all wait while each computes its part of the output "
+           "layer: not one of the planner's decisions";
   return std::nullopt;
 }
 
@@ -129,6 +130,10 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
   if (d.virtualStages == 1 && d.schedule == ScheduleKind::Interleaved)
     d.schedule = ScheduleKind::OneForwardOneBackward;
   d.evenStages = !row.notes("redis");
+  d.vocabOverPp = row.notes("vocab-1") ? 1 : row.notes("vocab-2") ? 2 : 0;
+  if (d.vocabOverPp > 0 && (!mayDivideVocabulary(d) || item.model.tied))
+    return "vocabulary divided over pipeline stages with a schedule or a model that the planner "
+           "does not divide it for";
   return std::nullopt;
 }
 

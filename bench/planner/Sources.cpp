@@ -23,7 +23,8 @@ constexpr SourceRule rules[] = {
     {"Neuron", "neuron", "AWS Neuron", Graph, 1, true, "selective"},
     {"SC21", "megatron-2021", "Megatron 2021", GraphRecomputed, 0, false, "full"},
 
-    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", Graph, 0, false, "none"},
+    {"Vocabulary-parallelism", "megatron-vocabulary", "Vocabulary parallelism", Graph, 0, false,
+     "none"},
     {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false, "full"},
     // src/megatron/bridge/recipes of NVIDIA-NeMo/Megatron-Bridge 067f987d: wherever a mixture's recipe names
     // expert_tensor_parallel_size, it is 1.

@@ -3,6 +3,7 @@
 
 #include "compiler/estimate/NetworkLevels.h"
 #include "compiler/estimate/StageTransfers.h"
+#include "compiler/workload/VocabularyShare.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -49,6 +50,21 @@ CellScale scaleOf(const Decisions &decisions) {
           static_cast<double>(decisions.ep)};
 }
 
+VocabularyCost costVocabulary(const ModelCells &cells, CellScale scale, const AxisGroups &groups,
+                              int64_t stages, const Topology &topology,
+                              const CellPrecision &precision) {
+  VocabularyCells divided = divideVocabulary(cells);
+  VocabularyCost cost;
+  cost.embedding = costBlock(divided.embedding, scale, groups, topology, precision);
+  cost.head = costBlock(divided.head, scale, groups, topology, precision);
+  for (const VocabularyCollective &each :
+       vocabularyCollectives(divided, scale, precision.activationShare))
+    cost.collectives += each.count * collectiveSeconds(each.kind, each.bytes, groups.pp, topology);
+  scale.vocabulary = static_cast<double>(stages);
+  cost.share = costBlock(divided.share, scale, groups, topology, precision);
+  return cost;
+}
+
 // What a rank does itself, whatever its groups.
 ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision) {
@@ -92,6 +108,8 @@ void addGroups(ModelCost &cost, const Topology &topology, const ModelCells &cell
   add(cells.head, cost.head);
   for (auto [cell, block] : llvm::zip(cells.blocks, cost.blocks))
     add(cell, block);
+  if (cells.dividesVocabulary && decisions.pp > 1 && cost.tiedParameters == 0)
+    cost.vocabulary = costVocabulary(cells, scale, cost.groups, decisions.pp, topology, precision);
 }
 
 // All stages on one kind of devices.

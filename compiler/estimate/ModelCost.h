@@ -7,6 +7,7 @@
 #include "compiler/plan/Decisions.h"
 
 #include <map>
+#include <optional>
 
 namespace dtc {
 
@@ -21,12 +22,20 @@ AxisGroups groupsOf(const Decisions &decisions);
 // TransformerEngine, module/base.py (a "single NVLink domain"); PyTorch's symmetric memory.
 Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topology &topology);
 
+// Embedding and output layer where stages share them out by words.
+struct VocabularyCost {
+  BlockCost embedding, head; // what stays on the first and the last chunk
+  BlockCost share;           // of each stage
+  double collectives = 0;    // seconds of a micro-batch among the stages, on a stream of their own
+};
+
 // Costs of the parts of a model under (tp, sp, cp, ep, micro-batch); shared by all decisions that
 // agree in these and in the groups.
 struct ModelCost {
   const ModelCells *cells = nullptr;
   const SearchedPlacements *placements = nullptr; // that the cells were read under, where known
   BlockCost embedding, head;
+  std::optional<VocabularyCost> vocabulary; // where stages may share it out
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;
   double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers

@@ -17,6 +17,7 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.placement = d.placement;
   key.microBatch = d.microBatch;
   key.zeroGroup = d.zeroGroup;
+  key.vocabOverPp = d.vocabOverPp > 0 ? 1 : 0; // a cut leaves its share out
   if (!last || last->first != key)
     last = &*known.try_emplace(key).first;
   return last->second;

@@ -43,7 +43,8 @@ public:
     bool splitsBackward, hasOneChunk, offloadOptimizer;
     auto operator<=>(const BoundKey &) const = default;
   };
-  // Of decisions that agree in the sizes and places of all groups, and in what a micro-batch is.
+  // Of decisions that agree in the sizes and places of all groups, in what a micro-batch is, and in
+  // whether stages share out the vocabulary.
   struct Parts {
     std::map<CutKey, LayerChunks> cuts;
     std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // by bucket size

@@ -24,10 +24,13 @@ static OpWork updateOf(double parameters, const CellPrecision &p) {
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
     : model(model), d(decisions), request(request), overlap(model.overlap),
-      process(model.cells->process), known(request.shared ? request.shared->of(decisions) : own),
-      shards(model.groups, d), dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
+      process(model.cells->process), sizes(request.bucketSizesOf(d)),
+      known(request.shared ? request.shared->of(decisions) : own), shards(model.groups, d),
+      dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
       expertRanks(static_cast<double>(d.zeroRanksOfExpert())),
       isShared(std::max(dataRanks, expertRanks) > 1) {
+  assert((d.vocabOverPp == 0 || (model.vocabulary && model.kinds.empty())) &&
+         "stages share out vocabularies that costModel has divided, on alike devices");
   places.reserve(std::max<size_t>(1, model.kinds.size()));
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Topology &topology = model.places.kinds[kind];
@@ -42,8 +45,10 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
 
 void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
   Place &place = places.emplace_back(Place{cost, topology, places.size(), memoryLimit});
-  place.embedding = timesOf(cost.embedding, place);
-  place.head = timesOf(cost.head, place);
+  place.embedding = timesOf(embeddingOf(cost), place);
+  place.head = timesOf(headOf(cost), place);
+  if (d.vocabOverPp > 0)
+    place.share = timesOf(cost.vocabulary->share, place);
   for (const BlockCost &block : cost.blocks)
     place.blocks.push_back(timesOf(block, place));
 }
@@ -178,6 +183,13 @@ double StageCoster::leastForwardShare() const {
   return least;
 }
 
+double StageCoster::vocabularySeconds() const {
+  if (d.vocabOverPp == 0)
+    return 0;
+  double collectives = model.vocabulary->collectives, m = static_cast<double>(d.numMicroBatches);
+  return m * (places.front().share.total() + (overlap.slowdown - 1) * collectives) + collectives;
+}
+
 double StageCoster::leastSecondsOncePerStep() const {
   if (!d.offloadOptimizer)
     return 0;
@@ -236,6 +248,15 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
   waits.gather += times.exposed.gather;
   stage.exposedSeconds +=
       times.exposed.tp + times.exposed.cp + times.exposed.ep + times.exposed.gather;
+}
+
+void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const {
+  const PartTimes &share = place.share;
+  double slowed = (overlap.slowdown - 1) * place.model.vocabulary->collectives;
+  stage.vocabularySeconds = share.total() + slowed;
+  stage.computeSeconds += share.compute + slowed;
+  waits.tp += share.exposed.tp;
+  stage.exposedSeconds += share.exposed.tp;
 }
 
 std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
@@ -311,7 +332,8 @@ bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
     auto [first, last] = chunks[one];
     auto [from, to] = chunks[other];
     auto layers = static_cast<size_t>(last - first + 1);
-    if (last - first != to - from || isSent(one) != isSent(other) || chain.slice(first, layers) != chain.slice(from, layers) ||
+    if (last - first != to - from || isSent(one) != isSent(other) ||
+        chain.slice(first, layers) != chain.slice(from, layers) ||
         recompute.slice(first, layers) != recompute.slice(from, layers))
       return false;
   }
@@ -332,8 +354,8 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
     stage.chunks.push_back(chunks[chunk]);
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
-      addPart(stage, waits, cost.embedding, place.embedding, Recompute::None);
-      sums.add(cost.embedding, /*isLayer=*/false);
+      addPart(stage, waits, embeddingOf(cost), place.embedding, Recompute::None);
+      sums.add(embeddingOf(cost), /*isLayer=*/false);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
       Recompute again = recompute[static_cast<size_t>(layer)];
@@ -343,11 +365,11 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       stage.selectiveLayers += again == Recompute::Selective;
     }
     if (chunk + 1 == chunks.size()) {
-      addPart(stage, waits, cost.head, place.head, Recompute::None);
-      sums.add(cost.head, /*isLayer=*/false);
+      addPart(stage, waits, headOf(cost), place.head, Recompute::None);
+      sums.add(headOf(cost), /*isLayer=*/false);
       // The head's activations are alive for one micro-batch: its backward follows at once.
-      sums.headKept = cost.head.kept;
-      stage.keptPerMicroBatch -= cost.head.kept;
+      sums.headKept = headOf(cost).kept;
+      stage.keptPerMicroBatch -= headOf(cost).kept;
       // A matrix that embedding and head share is on both ends of a pipeline, once without one.
       if (index == 0) {
         sums.dense -= model.tiedParameters;
@@ -355,6 +377,12 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       }
     }
     sums.sent += sentAfter(chunk, chunks[chunk].second, place);
+  }
+  if (d.vocabOverPp > 0) {
+    addVocabulary(stage, waits, place);
+    sums.add(cost.vocabulary->share, /*isLayer=*/false);
+    sums.headKept +=
+        cost.vocabulary->share.kept; // T of a micro-batch comes right before S of the next one
   }
   addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
   return sums;
@@ -364,7 +392,7 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
                                                               const Place &place) const {
   std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
   if (exchanges.empty())
-    for (int64_t bytes : request.bucketSizes)
+    for (int64_t bytes : sizes)
       exchanges.push_back(
           exchangeIn(bytes, dense, expert, d.zero, shards, place.topology, request.precision));
   return exchanges;
@@ -405,9 +433,8 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
         largest, (block.denseParameters + block.expertParameters) *
                      std::max(request.precision.parameterBytes, request.precision.reduceBytes));
   // Of layers beyond all sizes the largest bucket holds most.
-  bool isMost = llvm::none_of(request.bucketSizes, [&](int64_t bytes) {
-    return bytes > bucketBytes && bytes != kOneBucket;
-  });
+  bool isMost = llvm::none_of(
+      sizes, [&](int64_t bytes) { return bytes > bucketBytes && bytes != kOneBucket; });
   return bucketBytes != kOneBucket && (isMost || static_cast<double>(bucketBytes) >= largest);
 }
 
@@ -416,7 +443,7 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
 void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
   double least = std::numeric_limits<double>::infinity();
   for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
-    if (request.bucketSizes.size() > 1 && !mayTravelIn(request.bucketSizes[way]))
+    if (sizes.size() > 1 && !mayTravelIn(sizes[way]))
       continue;
     double slack = 0, most = 0;
     for (const StageEstimate &stage : stages) {

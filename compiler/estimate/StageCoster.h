@@ -24,7 +24,7 @@ public:
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
   // Of the stages: in buckets of which size gradients travel; kStackBuckets: as the stack does.
-  int64_t bucketBytes() const { return request.bucketSizes[exchange]; }
+  int64_t bucketBytes() const { return sizes[exchange]; }
 
   // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
   struct Exposed {
@@ -52,6 +52,13 @@ public:
   // stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
   // of the decisions' two kinds does.
   bool mayFitWithin(double seconds) const;
+  // Of a whole step, what sharing out the vocabulary takes on every stage beside its chunks: passes
+  // S and T of each micro-batch, and, once, their collectives, while nothing hides them yet. 0 where
+  // the vocabulary is on the first and the last stage.
+  //
+  // The passes take as long on every stage, so that a pipeline with them is one of the layers alone
+  // that stops for them everywhere: "the same bubbles" (Yeung et al. 2024, section 5).
+  double vocabularySeconds() const;
 
 private:
   // One layer, or embedding or head, of one micro-batch.
@@ -75,7 +82,7 @@ private:
     const Topology &topology;
     size_t kind = 0; // of ModelCost::places
     double memoryLimit = 0;
-    PartTimes embedding{}, head{};
+    PartTimes embedding{}, head{}, share{}; // share: of the vocabulary, where stages share it out
     std::vector<PartTimes> blocks{};
 
     const BlockCost &blockOf(int64_t layer) const { return model.blocks[blockIndex(layer)]; }
@@ -84,6 +91,13 @@ private:
       return static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)]);
     }
   };
+  // Embedding and head of a model, as far as they are on its first and last chunk.
+  const BlockCost &embeddingOf(const ModelCost &cost) const {
+    return d.vocabOverPp > 0 ? cost.vocabulary->embedding : cost.embedding;
+  }
+  const BlockCost &headOf(const ModelCost &cost) const {
+    return d.vocabOverPp > 0 ? cost.vocabulary->head : cost.head;
+  }
   void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit);
   const Place &placeOf(size_t stage) const {
     return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
@@ -132,6 +146,7 @@ private:
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
+  void addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const;
   std::vector<StageEstimate> costStages(const LayerChunks &chunks,
                                         llvm::ArrayRef<Recompute> recompute);
   bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
@@ -173,14 +188,15 @@ private:
   const EstimateRequest &request;
   const Overlap &overlap;
   const ProcessMemory &process;
-  SharedEstimates::Parts own;    // where the request shares none
-  SharedEstimates::Parts &known; // already
-  std::vector<Place> places;     // one, or as ModelCost::places has them
+  const std::vector<int64_t> &sizes; // of buckets
+  SharedEstimates::Parts own;        // where the request shares none
+  SharedEstimates::Parts &known;     // already
+  std::vector<Place> places;         // one, or as ModelCost::places has them
   ShardGroups shards;
   double dataRanks, expertRanks; // that share dense and expert parameters
   bool isShared;                 // either has several
   std::vector<Exposed> exposed;
-  size_t exchange = 0; // of request.bucketSizes
+  size_t exchange = 0; // of sizes
   bool isCutByMemory = false;
 };
 

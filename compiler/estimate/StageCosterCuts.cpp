@@ -62,14 +62,18 @@ private:
     plain = kept = embedding = 0;
     alive = coster.aliveOf(stage);
     if (stage == 0) {
-      sums.add(place.model.embedding, false);
+      sums.add(coster.embeddingOf(place.model), false);
       plain += place.embedding.total();
-      kept += embedding = place.model.embedding.kept;
+      kept += embedding = coster.embeddingOf(place.model).kept;
     }
     if (stage + 1 == static_cast<size_t>(coster.d.pp)) {
-      sums.add(place.model.head, false);
-      sums.headKept = place.model.head.kept;
+      sums.add(coster.headOf(place.model), false);
+      sums.headKept = coster.headOf(place.model).kept;
       plain += place.head.total();
+    }
+    if (coster.d.vocabOverPp > 0) {
+      sums.add(place.model.vocabulary->share, false);
+      sums.headKept += place.model.vocabulary->share.kept;
     }
   }
 

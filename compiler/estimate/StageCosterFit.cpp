@@ -91,7 +91,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
 
 bool StageCoster::mayFitWithin(double seconds) const {
   auto layers = static_cast<double>(model.cells->chain.size());
-  if (layers == 0) // the whole model is one part
+  // The whole model is one part; or every stage has a part of the vocabulary, too, which is not counted here.
+  if (layers == 0 || d.vocabOverPp > 0)
     return true;
   double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
   double m = static_cast<double>(d.numMicroBatches);

@@ -36,8 +36,9 @@ void StageCoster::noteWithoutStates(StageEstimate &stage) const {
 StageCoster::Alive StageCoster::aliveOf(size_t index) const {
   InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
                              static_cast<int>(d.numMicroBatches), static_cast<int>(index));
-  double all = static_cast<double>(d.virtualStages),
-         inFlight = static_cast<double>(chunks.pending) / all,
+  double all = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches),
+         inFlight = std::min(m, static_cast<double>(chunks.pending) / all +
+                                    static_cast<double>(d.vocabBarriers())),
          late = static_cast<double>(chunks.pending - chunks.activations) / all;
   double stashed = isV(d.schedule) ? kMostStashedOfV : late + 1;
   return {inFlight, splitsBackward(d.schedule) ? std::min(inFlight, stashed) : 0};
@@ -73,7 +74,7 @@ void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &s
   Alive alive = aliveOf(index);
   stage.inFlight = alive.inFlight;
   stage.stashed = alive.stashed;
-  double recomputed = index == 0 ? place.model.embedding.kept : 0;
+  double recomputed = index == 0 ? embeddingOf(place.model).kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
   stage.memory =
       memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, stage.fullLayers > 0);

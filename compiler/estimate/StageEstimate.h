@@ -34,7 +34,9 @@ struct StageEstimate {
   // Of a micro-batch, if the memory of the optimizer's states were free for less recomputation;
   // infinite where the stage does not fit even then.
   double microBatchWithoutStates = std::numeric_limits<double>::infinity();
-  double memoryLimit = 0;       // bytes of one of its devices
+  double memoryLimit = 0; // bytes of one of its devices
+  // Of a micro-batch, beside those of the chunks: passes S and T of its share of the vocabulary.
+  double vocabularySeconds = 0;
   double inFlight = 0;          // micro-batches whose activations are alive at the peak
   double keptPerMicroBatch = 0; // bytes
   double stashed = 0;           // of inFlight, those that wait for gradients of weights alone

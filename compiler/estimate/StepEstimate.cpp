@@ -36,9 +36,10 @@ public:
     }
     double transfers = transferSeconds();
     double fill = fillSeconds(slowest, sum);
-    double loop = m * slowest + fill + transfers;
+    double loop = m * slowest + fill + transfers + step.vocabularySeconds;
     const StageEstimate &slow = step.stages[step.slowestStage];
-    step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p);
+    double vocabulary = m * slow.vocabularySeconds; // as long on every stage
+    step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p - vocabulary);
     step.p2pSeconds = transfers;
     step.computeSeconds = m * slow.computeSeconds;
     step.recomputeSeconds = m * slow.recomputeSeconds;
@@ -206,6 +207,17 @@ static void noteNeed(StepEstimate &step, double share, double hostBytes, double 
   }
 }
 
+// Where the collectives of a micro-batch take longer than all that it computes, on every stage, the
+// stages wait for the rest of each.
+static double unhiddenOfVocabulary(llvm::ArrayRef<StageEstimate> stages, const ModelCost &model,
+                                   const Decisions &decisions) {
+  double beside = 0;
+  for (const StageEstimate &stage : stages)
+    beside = std::max(beside, stage.microBatch() + stage.vocabularySeconds);
+  return static_cast<double>(decisions.numMicroBatches) *
+         std::max(0.0, model.vocabulary->collectives - beside);
+}
+
 static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisions,
                                 const EstimateRequest &request, bool mayCutByMemory) {
   StepEstimate step;
@@ -213,6 +225,9 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.transferSeconds = model.transferSeconds;
   step.transfers = model.transfers;
   step.stages = coster.stages(mayCutByMemory);
+  step.vocabularySeconds = coster.vocabularySeconds();
+  if (decisions.vocabOverPp > 0)
+    step.vocabularySeconds += unhiddenOfVocabulary(step.stages, model, decisions);
   if (request.programs)
     takeProgram(step.stages.front(), *request.programs, model,
                 withBuckets(decisions, coster.bucketBytes()));
@@ -233,7 +248,8 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   }
   Pipeline(decisions, model.overlap, step).run();
   step.leastLoopSeconds =
-      decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
+      decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) + step.vocabularySeconds
+                       : step.loopSeconds;
   setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
   const auto exposed = coster.exposedOf(step.slowestStage);
   double m = static_cast<double>(decisions.numMicroBatches);
@@ -287,7 +303,7 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
   for (ChunkTimes &chunk : problem.chunks)
     chunk.sendForward = chunk.sendBackward = 0;
   Result<double> without = pipelineMakespan(problem);
-  return without ? std::max(0.0, step.loopSeconds - *without) : 0;
+  return without ? std::max(0.0, step.loopSeconds - step.vocabularySeconds - *without) : 0;
 }
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
@@ -295,7 +311,7 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   if (decisions.pp > 1)
     if (Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions)))
       // Transfers are inside the makespan: what is not work is a bubble.
-      setLoop(step, *makespan, 0);
+      setLoop(step, *makespan + step.vocabularySeconds, 0);
   step.leastLoopSeconds = step.loopSeconds;
 }
 
@@ -368,7 +384,7 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   // A micro-batch goes down all layers and up again; sums in another order differ in their last bits.
   if (decisions.pp > 1)
     loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));
-  return loop + coster.leastSecondsOncePerStep();
+  return loop + coster.vocabularySeconds() + coster.leastSecondsOncePerStep();
 }
 
 double lowerBoundSeconds(const ModelCost &model, const Decisions &d,

@@ -24,6 +24,7 @@ struct StepEstimate {
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
   double loopSeconds = 0;        // all micro-batches through all stages
+  double vocabularySeconds = 0;  // of these, StageCoster::vocabularySeconds
   std::vector<StageEstimate> stages;
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
@@ -57,6 +58,11 @@ struct EstimateRequest {
   double memoryLimit = 0; // bytes of a device that a plan may use
   // Of buckets in which gradients travel: the planner takes the best.
   std::vector<int64_t> bucketSizes{kStackBuckets};
+  // The same of pipelines alone, where these are told apart.
+  std::vector<int64_t> bucketSizesOfPipelines{};
+  const std::vector<int64_t> &bucketSizesOf(const Decisions &d) const {
+    return d.pp > 1 && !bucketSizesOfPipelines.empty() ? bucketSizesOfPipelines : bucketSizes;
+  }
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   double usableShare = 1; // of what a device has, in memoryLimit
@@ -77,7 +83,8 @@ Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes);
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request);
 
-// The pipeline of a step for the scheduler and the simulator; no memory cap.
+// The pipeline of a step for the scheduler and the simulator; no memory cap, and of the vocabulary
+// that stages share out nothing.
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
 
 // No step of the same decisions with ZeRO within groups of ranks is faster, on alike devices: it needs more memory,

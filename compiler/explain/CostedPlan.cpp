@@ -7,6 +7,7 @@
 #include "compiler/support/Diagnostics.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ModelFacts.h"
+#include "compiler/workload/VocabularyShare.h"
 #include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -109,6 +110,28 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   return part;
 }
 
+// What every stage has of a vocabulary that they share out. Its collectives have a stream of their own.
+CostedPart costedVocabulary(const VocabularyCells &cells, CellScale scale, int64_t stages,
+                            const CostedPlan &costed) {
+  double activationShare = costed.precision.activationShare;
+  std::vector<VocabularyCollective> between = vocabularyCollectives(cells, scale, activationShare);
+  scale.vocabulary = static_cast<double>(stages);
+  CostedPart part = costedPart(cells.share, "vocabulary", false, scale, costed);
+  part.isOnEveryStage = true;
+  for (const VocabularyCollective &each : between) {
+    CostedCollective collective;
+    collective.axis = "pp";
+    collective.kind = each.kind;
+    collective.phase = each.phase;
+    collective.bytes = each.bytes;
+    collective.count = each.count;
+    collective.exposedShare = 0;
+    collective.choice = explainCollective(each.kind, each.bytes, costed.groups.pp, costed.topology);
+    part.collectives.push_back(collective);
+  }
+  return part;
+}
+
 // The devices of one stage, where they are not like all others and follow one another.
 Topology topologyOf(const Plan &plan, const Topology &topology, size_t stage) {
   if (topology.isUniform() || stage >= plan.stages.size() || plan.stages[stage].ranks.empty())
@@ -192,7 +215,12 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.tiedParameters = cells->tied.at(scale);
   if (!cells->blocks.empty())
     costed.transferBytes = cells->blocks.front().input.at(scale) * costed.precision.activationShare;
-  costed.parts.push_back(costedPart(cells->embedding, "embedding", false, scale, costed));
+  std::optional<VocabularyCells> divided;
+  if (d.vocabOverPp > 0)
+    divided = divideVocabulary(*cells);
+  const BlockCell &embedding = divided ? divided->embedding : cells->embedding;
+  const BlockCell &head = divided ? divided->head : cells->head;
+  costed.parts.push_back(costedPart(embedding, "embedding", false, scale, costed));
   for (size_t block = 0; block < cells->blocks.size(); ++block) {
     std::string name = cells->blocks.size() == 1 ? "layer" : folded.blocks[block];
     costed.parts.push_back(costedPart(cells->blocks[block], name, true, scale, costed));
@@ -200,9 +228,11 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
       if (cells->chain[layer] == static_cast<int>(block))
         costed.parts.back().layers.push_back(static_cast<int64_t>(layer));
   }
-  costed.parts.push_back(costedPart(cells->head, "head", false, scale, costed));
+  costed.parts.push_back(costedPart(head, "head", false, scale, costed));
   costed.parts.back().stage = static_cast<size_t>(stageOfChunk(
       d.schedule, static_cast<int>(d.pp), static_cast<int>(d.pp * d.virtualStages - 1)));
+  if (divided)
+    costed.parts.push_back(costedVocabulary(*divided, scale, d.pp, costed));
   if (!software->runsPrograms) // which gather whole units, whatever a pass reads of them
     for (CostedPart &part : costed.parts) {
       part.gatheredForward = part.gatheredBackward =
@@ -213,7 +243,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
 
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage) {
   if (!part.isLayer)
-    return part.stage == stage ? 1 : 0;
+    return part.isOnEveryStage || part.stage == stage ? 1 : 0;
   return llvm::count_if(part.layers,
                         [&](int64_t layer) { return holdsLayer(plan.stages[stage], layer); });
 }

@@ -22,7 +22,8 @@ struct CostedOp {
 
 // One collective of one micro-batch, as seen by one rank.
 struct CostedCollective {
-  std::string axis; // "tp", "cp", "ep"
+  std::string axis; // "tp", "cp", "ep", "pp"
+  double count = 1; // of them
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
   double bytes = 0;
@@ -34,10 +35,11 @@ struct CostedCollective {
 // Embedding, head, or a layer that stands for all like it.
 struct CostedPart {
   std::string
-      name; // "embedding", "head", "layer"; of several kinds of layers their function's name
+      name; // "embedding", "head", "vocabulary", "layer"; of several kinds of layers their function's name
   bool isLayer = false;
   std::vector<int64_t> layers; // indices of the layers that it stands for
   size_t stage = 0;            // of an embedding or a head
+  bool isOnEveryStage = false; // a share of the vocabulary
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
   double denseParameters = 0, expertParameters = 0; // elements of a rank
@@ -58,9 +60,12 @@ struct CostedPlan {
   double tiedParameters = 0;     // elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage
 
-  // The ranks of "tp", "cp" or "ep".
+  // The ranks of "tp", "cp", "ep" or "pp".
   const RankGroup &groupOf(llvm::StringRef axis) const {
-    return axis == "tp" ? groups.tp : axis == "cp" ? groups.cp : groups.ep;
+    return axis == "tp"   ? groups.tp
+           : axis == "cp" ? groups.cp
+           : axis == "pp" ? groups.pp
+                          : groups.ep;
   }
 };
 
@@ -74,7 +79,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);
 double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage);
 
-// Layers of a stage that a part stands for; 1 for an embedding or a head on it.
+// Layers of a stage that a part stands for; 1 for an embedding, a head or a vocabulary on it.
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
 // Those of them that recompute all.
 int64_t fullLayersOn(const CostedPart &part, const Plan &plan, size_t stage);

@@ -104,7 +104,7 @@ private:
                         : std::to_string(first) + (last > first ? "-" + std::to_string(last) : ""));
     out << "layers " << layers;
     for (const CostedPart &part : costed.parts)
-      if (!part.isLayer && part.stage == index)
+      if (!part.isLayer && layersOn(part, plan, index) > 0)
         out << ", " << part.name;
     out << "; ranks " << rangesText(stage.ranks) << "\n\n";
     out << "  one micro-batch     " << seconds(stage.forwardSeconds) << " forward, "

@@ -36,8 +36,9 @@ Result<SimulatedStep> compareWithSimulation(const Plan &plan) {
     step.gradientSeconds = std::max(step.gradientSeconds, stage.gradientSeconds);
     step.optimizerSeconds = std::max(step.optimizerSeconds, stage.optimizerSeconds);
   }
-  step.loopSeconds = simulation->timing.makespan;
-  step.stepSeconds = simulation->result.makespan;
+  // The stages stop for their shares of the vocabulary, all as long.
+  step.loopSeconds = simulation->timing.makespan + plan.predicted.vocabularySeconds;
+  step.stepSeconds = simulation->result.makespan + plan.predicted.vocabularySeconds;
   step.predictedLoopSeconds =
       plan.predicted.loopSeconds > 0
           ? plan.predicted.loopSeconds

@@ -59,6 +59,9 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   if (d.pp > 1)
     out << "  pipeline          " << counted(d.pp, "stage") << ", " << planNameOf(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
+  if (d.vocabOverPp > 0)
+    out << "  vocabulary        embedding and output layer cut over the stages by words, algorithm "
+        << d.vocabOverPp << ": " << counted(d.vocabBarriers(), "barrier") << " a micro-batch\n";
   if (plan.origin.software != kOwnStack)
     out << "  software          " << plan.origin.software << "\n";
   if (plan.devices > 1)

@@ -63,8 +63,8 @@ private:
       // Running a layer's forward again repeats its collectives.
       CostedOp forward;
       forward.phase = each.phase;
-      double all = opRunsOf(part, forward, plan, stage);
-      double exposed = each.exposedShare * runs * each.choice.seconds;
+      double all = each.count * opRunsOf(part, forward, plan, stage);
+      double exposed = each.exposedShare * each.count * runs * each.choice.seconds;
       layerExposed += exposed;
       append({part.name + (each.phase == CellPhase::Forward ? ", forward" : ", backward"),
               each.axis, ranksText(costed.groupOf(each.axis), costed.topology), each.kind,

@@ -67,6 +67,9 @@ Found checkSplits(const PlanView &view, const Capabilities &launcher) {
   if (d.placement != 0)
     return inexpressible(launcher, "Megatron's placements of ops", "searched ones",
                          "placement=megatron");
+  if (d.vocabOverPp > 0)
+    return inexpressible(launcher, "embedding and output layer on the first and the last stage",
+                         "a vocabulary that all stages share out", "vocab_over_pp=0");
   if (d.tp > 1 && d.sequenceParallel && !launcher.sequenceParallel)
     return inexpressible(launcher, "no sequence parallelism beside tensor parallelism", "sp 1",
                          "sp=0");

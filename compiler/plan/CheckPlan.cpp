@@ -84,6 +84,14 @@ Found checkDecisions(const Plan &plan) {
     return PlanMistake{"virtual_stages", "is " + number(d.virtualStages) +
                                              ", wanted 1 with schedule " +
                                              planNameOf(d.schedule).str()};
+  if (d.vocabOverPp > 2)
+    return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + ", wanted 0 to 2"};
+  if (d.vocabOverPp > 0 && !mayDivideVocabulary(d))
+    return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + " with pp " + number(d.pp) +
+                                            ", schedule " + planNameOf(d.schedule).str() +
+                                            " and zero " + number(d.zero) +
+                                            ", wanted 0, or 2 stages or more of 1f1b or v-half "
+                                            "with zero 0 or 1"};
   if (Found found = checkWord("precision", plan.precision, {"f32", "bf16", "f16", "fp8"}))
     return found;
   return checkWord("optimizer", plan.optimizer, {"adamw", "sgd", "lamb", "lars"});

@@ -28,6 +28,10 @@ std::string schedulePhrase(const Decisions &d) {
     return "";
   return scheduleOf(d) + (d.virtualStages > 1 ? " x" + std::to_string(d.virtualStages) : "");
 }
+std::string vocabPhrase(const Decisions &d) {
+  return d.vocabOverPp > 0 ? "vocabulary over pp by algorithm " + std::to_string(d.vocabOverPp)
+                           : "vocabulary on end stages";
+}
 std::string recomputePhrase(const Decisions &d) { return "recompute " + recomputeText(d); }
 std::string offloadPhrase(const Decisions &d) {
   return d.offloadOptimizer ? "optimizer on the host" : "optimizer on the device";
@@ -53,6 +57,7 @@ constexpr DecisionName kNames[] = {
     {"num_micro_batches", number<&Decisions::numMicroBatches>},
     {"schedule", scheduleOf, Listing::IfUnusual, schedulePhrase},
     {"virtual_stages", number<&Decisions::virtualStages>},
+    {"vocab_over_pp", number<&Decisions::vocabOverPp>, Listing::IfUnusual, vocabPhrase},
     {"recompute", recomputeText, Listing::IfUnusual, recomputePhrase},
     {"offload_optimizer", yesOrNo<&Decisions::offloadOptimizer>, Listing::IfUnusual, offloadPhrase},
     {"placement", placementOf, Listing::IfUnusual, placementPhrase},
@@ -126,6 +131,12 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text) {
       return order;
   while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
+}
+
+bool mayDivideVocabulary(const Decisions &d) {
+  bool hasPlaces =
+      d.schedule == ScheduleKind::OneForwardOneBackward || d.schedule == ScheduleKind::VHalf;
+  return d.pp > 1 && hasPlaces && d.zero <= 1;
 }
 
 std::string recomputeText(const Decisions &d) {

@@ -22,6 +22,10 @@ std::optional<Recompute> recomputeFrom(llvm::StringRef word);
 std::string orderText(const AxisOrder &order);
 std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 
+// Whether stages may share out the vocabulary beside these decisions: passes S and T have places in
+// 1F1B and V-Half, and keep their parameters whole. `vocabOverPp` itself is not looked at.
+bool mayDivideVocabulary(const Decisions &decisions);
+
 // The least and the most that layers recompute in one word: "mixed" where they differ.
 std::string recomputeText(const Decisions &decisions);
 

@@ -28,6 +28,11 @@ struct Decisions {
   int64_t microBatch = 1, numMicroBatches = 1;
   ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
   int64_t virtualStages = 1;
+  // Every stage has its share of the embedding and the output layer, by words, and computes it in
+  // passes S (logits) and T (gradients) between those of its layers. Yeung et al. 2024,
+  // arXiv:2411.05288: their algorithm 1, with two barriers among the stages for each micro-batch, or
+  // 2, with one. 0: they are on the first and the last stage.
+  int64_t vocabOverPp = 0;
   // What every layer recomputes at least, and what at most: where a stage does not fit with the
   // first, as few of its layers as need be do the second. Of a plan, what they do.
   Recompute recompute = Recompute::None, recomputeMost = Recompute::None;
@@ -60,6 +65,9 @@ struct Decisions {
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
   bool overlapGradients = true;
   int64_t bucketBytes = 0;
+
+  // Barriers of a micro-batch among all stages; each keeps one more micro-batch alive on each.
+  int64_t vocabBarriers() const { return vocabOverPp == 0 ? 0 : 3 - vocabOverPp; }
 
   int64_t devices() const { return dp * tp * pp * cp; }
   // Ranks along an axis, by its letter in AxisOrder.

@@ -15,6 +15,8 @@ constexpr ExecutableLimit kLimits[] = {
     {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
     {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
     {"etp", "--fix etp=tp", [](const Decisions &d) { return !d.foldedExperts; }},
+    {"vocab_over_pp", "--fix vocab_over_pp=0",
+     [](const Decisions &d) { return d.vocabOverPp == 0; }},
     {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
      [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
 };

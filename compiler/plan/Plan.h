@@ -72,6 +72,8 @@ struct PlanPrediction {
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where they differ
   double loopSeconds = 0;        // of the step, all micro-batches through all stages
+  // Of these, what stages that share out the vocabulary compute of it, and wait for.
+  double vocabularySeconds = 0;
   // What runs like it were measured to take, in nine of ten; that its memory is enough; bytes of a
   // device that it may use, what is left free taken off. 0 in plans that do not say.
   double stepLowSeconds = 0, stepHighSeconds = 0, fitProbability = 0;

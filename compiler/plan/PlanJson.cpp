@@ -83,6 +83,8 @@ Json predictedToJson(const PlanPrediction &p) {
             {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
             {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
             {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (p.vocabularySeconds > 0)
+    json["vocabulary_s"] = p.vocabularySeconds;
   if (p.mfuCausal > 0)
     json["mfu_causal"] = p.mfuCausal;
   if (p.stepHighSeconds > 0) {
@@ -236,6 +238,8 @@ public:
     integer(root, "micro_batch", 1, d.microBatch);
     integer(root, "num_micro_batches", 1, d.numMicroBatches);
     integer(root, "virtual_stages", 1, d.virtualStages);
+    if (optional(root, "vocab_over_pp"))
+      integer(root, "vocab_over_pp", 0, d.vocabOverPp);
     if (optional(root, "offload_optimizer"))
       flag(root, "offload_optimizer", d.offloadOptimizer);
     if (optional(root, "overlap_gradients"))
@@ -440,6 +444,8 @@ public:
       stageTransfers(*transfers, p.transfers);
     if (optional(*value, "loop_s"))
       number(*value, "loop_s", p.loopSeconds);
+    if (optional(*value, "vocabulary_s"))
+      number(*value, "vocabulary_s", p.vocabularySeconds);
   }
 
   void stageTransfers(const Json &list, std::vector<double> &out) {
@@ -561,6 +567,8 @@ std::string planToJson(const Plan &plan) {
   json["global_batch"] = plan.globalBatch;
   json["schedule"] = planNameOf(d.schedule);
   json["virtual_stages"] = d.virtualStages;
+  if (d.vocabOverPp > 0)
+    json["vocab_over_pp"] = d.vocabOverPp;
   json["axis_order"] = orderText(d.order);
   json["placement"] = placementText(d);
   json["offload_optimizer"] = d.offloadOptimizer;

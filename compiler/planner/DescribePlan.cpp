@@ -123,6 +123,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   p.transferSeconds = step.transferSeconds;
   p.transfers = step.transfers;
   p.loopSeconds = step.loopSeconds;
+  p.vocabularySeconds = step.vocabularySeconds;
   PlanTimes &times = p.times;
   times.recompute = step.recomputeSeconds;
   times.compute = step.computeSeconds - step.recomputeSeconds;

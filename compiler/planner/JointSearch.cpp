@@ -39,6 +39,13 @@ double leastRatio(const ModelCost &point, const ModelCost &base) {
   };
   compare(point.embedding, base.embedding);
   compare(point.head, base.head);
+  if (point.vocabulary) {
+    compare(point.vocabulary->embedding, base.vocabulary->embedding);
+    compare(point.vocabulary->head, base.vocabulary->head);
+    compare(point.vocabulary->share, base.vocabulary->share);
+    if (base.vocabulary->collectives > 0)
+      least = std::min(least, point.vocabulary->collectives / base.vocabulary->collectives);
+  }
   for (auto [a, b] : llvm::zip(point.blocks, base.blocks))
     compare(a, b);
   return least;
@@ -190,6 +197,16 @@ private:
       // On alike devices none has fewer terms.
       if (isV(kind) && model.kinds.empty())
         break;
+    }
+    for (auto [kind, chunks] :
+         {std::pair(ScheduleKind::OneForwardOneBackward, 1), {ScheduleKind::VHalf, 2}}) {
+      mesh.schedule = kind;
+      mesh.virtualStages = chunks;
+      if (pins.allows(kind) && (chunks == 1 || maySplit))
+        for (int64_t algorithm : vocabularyChoices(mesh, limits, pins)) {
+          mesh.vocabOverPp = algorithm;
+          least = std::min(least, lowerBoundSeconds(model, mesh, request));
+        }
     }
     return least;
   }
@@ -462,9 +479,10 @@ private:
       return;
     for (const Decisions &d : enumerateDetails(least, limits, pins)) {
       if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost ||
-          std::tie(d.schedule, d.virtualStages, d.zero, d.zeroGroup, d.offloadOptimizer) !=
-              std::tie(least.schedule, least.virtualStages, least.zero, least.zeroGroup,
-                       least.offloadOptimizer))
+          std::tie(d.schedule, d.virtualStages, d.vocabOverPp, d.zero, d.zeroGroup,
+                   d.offloadOptimizer) != std::tie(least.schedule, least.virtualStages,
+                                                   least.vocabOverPp, least.zero, least.zeroGroup,
+                                                   least.offloadOptimizer))
         continue;
       EstimateRequest less = request;
       while (!outOfTime(kSecondsOfLeanest)) {

@@ -68,7 +68,7 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
 // keeps more than H1: where layers may recompute, memory may cut it otherwise.
 void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   bool isV = dtc::isV(decisions.schedule);
-  if (!isV && step.isCutByMemory)
+  if (decisions.vocabOverPp > 0 || (!isV && step.isCutByMemory))
     return;
   bool isSame = isV ? recomputesLeast(decisions, step) : !decisions.mayRecomputeMore();
   for (ScheduleKind kind : kinOf(decisions.schedule))
@@ -77,12 +77,14 @@ void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
 }
 
 void KinSchedules::noteBound(const Decisions &decisions, double seconds) {
+  if (decisions.vocabOverPp > 0)
+    return;
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions, seconds);
 }
 
 double KinSchedules::leastOf(const Decisions &decisions) const {
-  if (!llvm::is_contained(kTold, decisions.schedule))
+  if (decisions.vocabOverPp > 0 || !llvm::is_contained(kTold, decisions.schedule))
     return 0;
   return least[indexOf(decisions.schedule, decisions)];
 }

@@ -64,6 +64,11 @@ bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers
                         d.numMicroBatches % d.pp == 0));
 }
 
+bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
+  return d.vocabOverPp == 0 ||
+         (mayDivideVocabulary(d) && has(space.vocabOverPp, static_cast<size_t>(d.vocabOverPp - 1)));
+}
+
 } // namespace
 
 bool mayMix(Recompute least, Recompute most, const LegalSpace &space) {
@@ -80,7 +85,8 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
   return isLegalMesh(decisions, space) && isLegalZero(decisions, space) &&
-         isLegalRecompute(decisions, space) && isLegalSchedule(decisions, space, layers);
+         isLegalRecompute(decisions, space) && isLegalSchedule(decisions, space, layers) &&
+         isLegalVocabulary(decisions, space);
 }
 
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {
@@ -129,6 +135,10 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));
   if (!isScheduled)
     return refuse("schedule=" + planNameOf(*pins.schedule).str(), wordsOfKey("schedules"));
+  if (int64_t algorithm = pins.vocabOverPp.value_or(0);
+      algorithm > 0 && !has(space.vocabOverPp, static_cast<size_t>(algorithm - 1)))
+    return refuse("vocab_over_pp=" + std::to_string(algorithm),
+                  space.vocabOverPp == 0 ? "use vocab_over_pp=0" : wordsOfKey("vocab_over_pp"));
   if (pins.recompute && !hasOne(space.recompute, *pins.recompute))
     return refuse("recompute=" + toString(*pins.recompute).str(), wordsOfKey("recompute"));
   Decisions d = pins.decisions();

@@ -32,6 +32,10 @@ constexpr PinKey kKeys[] = {
     {"schedule", "of the pipeline; zero-bubble has 1 (H1) or 2 (V) virtual stages", nullptr, 0, 0,
      "gpipe, 1f1b, interleaved, zero-bubble, zb-2p, v-half or v-min"},
     {"virtual_stages", "parts of the model that a stage holds", &Pins::virtualStages, 1, kMost},
+    {"vocab_over_pp",
+     "algorithm by which stages share out embedding and output layer; 0: they are on the first and "
+     "the last",
+     &Pins::vocabOverPp, 0, 2},
     {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
      "none, selective or full"},
     {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
@@ -96,6 +100,28 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
                    "choices are none, selective and full");
 }
 
+// What leaves no place for passes over the vocabulary.
+std::optional<UserError> checkVocabulary(const Pins &pins) {
+  if (pins.vocabOverPp.value_or(0) == 0)
+    return std::nullopt;
+  std::string text = "--fix vocab_over_pp=" + std::to_string(*pins.vocabOverPp);
+  if (pins.pp == 1)
+    return UserError(text + ",pp=1: only a pipeline has stages that share the vocabulary out",
+                     "use pp=2 or more, or vocab_over_pp=0");
+  Decisions d = pins.decisions();
+  d.pp = 2;
+  d.zero = 0;
+  if (!mayDivideVocabulary(d))
+    return UserError(text + ",schedule=" + planNameOf(d.schedule).str() +
+                         ": there the passes over the vocabulary have no place",
+                     "use schedule=1f1b or v-half, or vocab_over_pp=0");
+  if (pins.zero.value_or(0) > 1)
+    return UserError(text + ",zero=" + std::to_string(*pins.zero) +
+                         ": the passes over the vocabulary keep parameters and gradients whole",
+                     "use zero=0 or zero=1, or vocab_over_pp=0");
+  return std::nullopt;
+}
+
 std::optional<UserError> checkVirtualStages(const Pins &pins) {
   int64_t stages = pins.virtualStages.value_or(1);
   std::string text = ",virtual_stages=" + std::to_string(stages);
@@ -134,6 +160,7 @@ Decisions Pins::decisions() const {
   d.microBatch = microBatch.value_or(d.microBatch);
   d.schedule = schedule.value_or(d.schedule);
   d.virtualStages = virtualStages.value_or(isV(d.schedule) ? 2 : 1);
+  d.vocabOverPp = vocabOverPp.value_or(d.vocabOverPp);
   d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
   d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
   d.order = order.value_or(d.order);
@@ -188,8 +215,9 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                            std::to_string(std::clamp(value, key->low, key->high)));
     pins.*key->number = value;
   }
-  if (std::optional<UserError> error = checkVirtualStages(pins))
-    return *error;
+  for (auto check : {checkVirtualStages, checkVocabulary})
+    if (std::optional<UserError> error = check(pins))
+      return *error;
   return pins;
 }
 

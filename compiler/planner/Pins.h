@@ -9,7 +9,8 @@
 namespace dtc {
 
 struct Pins {
-  std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, zeroGroup, microBatch, virtualStages;
+  std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, zeroGroup, microBatch, virtualStages,
+      vocabOverPp;
   std::optional<ScheduleKind> schedule; // ZeroBubbleH1 stands for ZeroBubbleV too
   std::optional<Recompute> recompute;
   // Placements over tensor parallelism: those that were searched for (true), or Megatron's.

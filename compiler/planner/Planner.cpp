@@ -75,6 +75,8 @@ public:
       estimate.precision.reduceBytes = 2;
     if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
+    if (software.space.pipelinesReduceLast)
+      estimate.bucketSizesOfPipelines = {kOneBucket};
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
     limits.boundaries = linkBoundaries(request.topology);
@@ -87,6 +89,7 @@ public:
     limits.experts = facts.experts;
     limits.tokenGroups = facts.tokenGroups;
     limits.kvHeads = facts.kvHeads;
+    limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
@@ -364,6 +367,7 @@ private:
            " cp=" + number(d.cp) + " ep=" + number(d.ep) + (d.foldedExperts ? " etp=1" : "") +
            " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
            (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
+           (d.vocabOverPp > 0 ? " vocab_over_pp=" + number(d.vocabOverPp) : "") +
            " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "");
   }
 

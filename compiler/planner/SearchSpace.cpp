@@ -208,6 +208,13 @@ private:
                            number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
     if (std::optional<UserError> error = checkFolding())
       return error;
+    if (pins.vocabOverPp.value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
+      return UserError(
+          "--fix vocab_over_pp=" + number(*pins.vocabOverPp) +
+              (limits.untied ? ": the stages of '" + limits.topologyName + "' are on unlike devices"
+                             : ": the model's embedding and output layer share their "
+                               "parameters"),
+          "use vocab_over_pp=0");
     if (pins.order && pins.order->back() != 'p' && !limits.groups.empty() &&
         pins.pp.value_or(1) > 1)
       return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
@@ -436,6 +443,20 @@ int64_t mostChunks(const SpaceLimits &limits) {
   return isEven ? std::max<int64_t>(1, limits.layers) : mostChunksOf(limits.layers);
 }
 
+llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &limits,
+                                                const Pins &pins) {
+  llvm::SmallVector<int64_t, 3> choices;
+  for (d.vocabOverPp = 0; d.vocabOverPp <= 2; ++d.vocabOverPp) {
+    // On unlike devices equal shares would not take as long.
+    bool isThere = d.vocabOverPp == 0 ||
+                   (limits.untied && limits.groups.empty() && mayDivideVocabulary(d) &&
+                    (!limits.space || limits.space->vocabOverPp >> (d.vocabOverPp - 1) & 1));
+    if (isThere && allows(pins.vocabOverPp, d.vocabOverPp))
+      choices.push_back(d.vocabOverPp);
+  }
+  return choices;
+}
+
 std::vector<int64_t> linkBoundaries(const Topology &topology) {
   std::vector<int64_t> boundaries;
   // Of unlike parts the nodes, where they are alike in size: `levels` are one for all.
@@ -516,13 +537,15 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         d.zeroGroup = group;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
-        for (bool offload : {false, true}) {
-          d.offloadOptimizer = offload;
-          bool isChoice =
-              pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
-          if (isChoice && isAllowed(d, limits))
-            all.push_back(d);
-        }
+        for (int64_t algorithm : vocabularyChoices(d, limits, pins))
+          for (bool offload : {false, true}) {
+            d.vocabOverPp = algorithm;
+            d.offloadOptimizer = offload;
+            bool isChoice =
+                pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
+            if (isChoice && isAllowed(d, limits))
+              all.push_back(d);
+          }
       }
     }
   return all;

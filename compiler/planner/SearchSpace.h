@@ -5,6 +5,8 @@
 #include "compiler/planner/LegalPlans.h"
 #include "compiler/workload/ModelFacts.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 namespace dtc {
 
 // What bounds the choices.
@@ -13,6 +15,7 @@ struct SpaceLimits {
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   int64_t tokenGroups = 1;         // of a sequence, that routers tell apart: as in ModelFacts
   int64_t kvHeads = 0;             // as in ModelFacts; 0: none
+  bool untied = false;             // embedding and output layer have parameters of their own
   bool executable = false;         // only what 'dtc compile' lowers today
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.
@@ -59,6 +62,11 @@ int64_t mostChunks(const SpaceLimits &limits);
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
 // does; nothing left.
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);
+
+// Algorithms by which stages may share the vocabulary out beside the other decisions; 0, none, is one
+// unless a pin says otherwise.
+llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions decisions, const SpaceLimits &limits,
+                                                const Pins &pins);
 
 // The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation; each
 // followed by itself with the optimizer on the host, where that is a choice. ZeRO is over all of dp unless a pin

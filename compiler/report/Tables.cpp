@@ -42,6 +42,11 @@ std::string choiceList(const Plan &plan) {
     add("Pipeline",
         planNameOf(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +
             (d.virtualStages > 1 ? " of " + figures::counted(d.virtualStages, "chunk") : ""));
+  if (d.vocabOverPp > 0)
+    add("Vocabulary",
+        "embedding and output layer cut over the stages by words, algorithm " +
+            text(d.vocabOverPp) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
+            " of the step on every stage, which the picture of the pipeline leaves out");
   add("Numbers", plan.precision + ", " + plan.optimizer);
   if (plan.devices > 1)
     add("Links", orderText(d.order) + ", from the innermost out");

@@ -111,6 +111,7 @@ constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
 constexpr llvm::StringRef stagesInGroups[] = {"1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
                                          "zb-v",  "zb-2p", "v-half",      "v-min"};
+constexpr llvm::StringRef vocabAlgorithms[] = {"1", "2"}; // Yeung et al. 2024, arXiv:2411.05288
 constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
 constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
@@ -131,6 +132,8 @@ constexpr SpaceFlag spaces[] = {
     {"fills_stages", &LegalSpace::fillsStages, "interleaving wants a number of micro-batches that pp divides"},
     {"even_recompute", &LegalSpace::evenRecompute,
      "where some layers recompute more than others, as many of each stage's every part do"},
+    {"pipelines_reduce_last", &LegalSpace::pipelinesReduceLast,
+     "where pp is more than 1, gradients travel as a whole after the backward pass"},
 };
 
 constexpr SpaceSet sets[] = {
@@ -140,6 +143,8 @@ constexpr SpaceSet sets[] = {
     {"zero_of_pipelines", &LegalSpace::zeroOfPipelines, zeroStages, "the same where pp is more than 1"},
     {"zero_groups", &LegalSpace::zeroGroups, stagesInGroups, "stages of ZeRO that may be within groups of ranks, which hold copies (HSDP)"},
     {"schedules", &LegalSpace::schedules, schedules, "of pipelines"},
+    {"vocab_over_pp", &LegalSpace::vocabOverPp, vocabAlgorithms,
+     "algorithms by which the stages of 1f1b and v-half share out embedding and output layer, of models that do not tie them; none: they are on the first and the last"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others"},
     {"precisions", &LegalSpace::precisions, precisions, "of training; fp8: products of linear layers in 8 bits"},

@@ -54,6 +54,8 @@ std::map<std::string, std::string> SmallPlan::pins() const {
                                              {"offload", d.offloadOptimizer ? "1" : "0"}};
   if (d.foldedExperts)
     pins["etp"] = "1";
+  if (d.vocabOverPp > 0)
+    pins["vocab_over_pp"] = number(d.vocabOverPp);
   if (d.zeroGroup > 0)
     pins["zero_group"] = number(d.zeroGroup);
   if (d.pp > 1) {

@@ -128,6 +128,7 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
                    stack.wholeLayers,   stack.keepsEnds,         stack.keepsSent};
   cells.gatherShare = stack.gatherShare;
   cells.gathersAgain = stack.gathersAgain;
+  cells.dividesVocabulary = stack.space.vocabOverPp != 0;
   return cells;
 }
 

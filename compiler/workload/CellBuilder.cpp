@@ -507,11 +507,11 @@ double CellBuilder::elementsOf(Value value) const {
 void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
   for (Value value : values) {
     double elements = elementsOf(value);
-    uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
+    uint8_t bits = roles.bitsOf(value) & (ScalesWithExperts | ScalesWithVocabulary);
     addTo(cell.parameters, elements, bits);
     auto get = rootOf(value).getDefiningOp<graph::GetOp>();
     // Ranks that have the same folded expert add its gradients up with the others that have it.
-    bool isLeft = bits && foldsExperts;
+    bool isLeft = (bits & ScalesWithExperts) && foldsExperts;
     if (get && sharedGradients.contains(get.getSymbol()) && !isLeft)
       addTo(cell.sharedGradients, elements, bits);
   }

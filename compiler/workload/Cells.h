@@ -16,15 +16,18 @@ enum ScaleBits : uint8_t {
   ScalesWithSequence = 2, // divided by the ranks of context parallelism
   ScalesWithExperts = 4,  // divided by the ranks of expert parallelism
   ScalesWithCapacity = 8, // times the ranks of expert parallelism: an expert gets their tokens too
+  ScalesWithVocabulary = 16, // divided by the parts that the words of the model are cut into
 };
-constexpr size_t numScaleSets = 16;
+constexpr size_t numScaleSets = 32;
 
 struct CellScale {
   double samples = 1, cp = 1, ep = 1;
+  double vocabulary = 1; // parts of the words, beside those of tensor parallelism
 
   double factor(uint8_t bits) const {
     return (bits & ScalesWithBatch ? samples : 1) / (bits & ScalesWithSequence ? cp : 1) /
-           (bits & ScalesWithExperts ? ep : 1) * (bits & ScalesWithCapacity ? ep : 1);
+           (bits & ScalesWithExperts ? ep : 1) * (bits & ScalesWithCapacity ? ep : 1) /
+           (bits & ScalesWithVocabulary ? vocabulary : 1);
   }
 };
 
@@ -175,6 +178,7 @@ struct ModelCells {
   ProcessMemory process;
   double gatherShare = 1;    // of a collective's rate, that what ZeRO moves for a block reaches
   bool gathersAgain = false; // full recomputation gathers once for itself, once for the gradients
+  bool dividesVocabulary = false; // stages may share out embedding and output layer by words
 };
 
 } // namespace dtc

@@ -7,7 +7,12 @@ namespace dtc {
 namespace {
 
 // What spreads from results to operands, too.
-constexpr uint8_t kBothWays = ScalesWithSequence | DimRoles::kChannels;
+constexpr uint8_t kBothWays = ScalesWithSequence | ScalesWithVocabulary | DimRoles::kChannels;
+
+// Whether the indices that it knows are words: rows of a table, or what a loss picks from.
+bool picksWords(Operation *op, const graph::OpRule &rule) {
+  return rule.kind == graph::OpKind::Loss || isa<graph::EmbeddingOp, graph::EmbeddingGradOp>(op);
+}
 
 SmallVector<uint8_t, 4> masked(ArrayRef<uint8_t> bits, uint8_t mask) {
   return llvm::map_to_vector<4>(bits, [&](uint8_t dim) { return uint8_t(dim & mask); });
@@ -56,6 +61,9 @@ SmallVector<uint8_t, 8> DimRoles::rolesOfLoops(Operation *op, const graph::OpRul
     bits[loop] |= kChannels;
   for (unsigned loop : rule.expertLoops)
     bits[loop] |= ScalesWithExperts;
+  if (picksWords(op, rule))
+    for (unsigned loop : rule.indexedLoops)
+      bits[loop] |= ScalesWithVocabulary;
   for (unsigned loop : rule.capacityLoops)
     bits[loop] |= ScalesWithBatch | ScalesWithSequence | ScalesWithCapacity;
   // Tokens meet rows of experts by index: what scales with capacity is the rows alone, also where

@@ -1,5 +1,5 @@
-// Which dims of a partitioned program's values are batch, sequence, channels, experts and expert
-// capacity.
+// Which dims of a partitioned program's values are batch, sequence, channels, words, experts and
+// expert capacity.
 #pragma once
 
 #include "compiler/workload/Cells.h"
@@ -12,14 +12,14 @@ namespace dtc {
 // is the batch; everything else is what the rules of ops say of their loops, spread over the dims
 // that have these loops:
 // - batch, experts and capacity from operands to results;
-// - sequence and channels both ways: tokens[batch, time] are a sequence because attention says so
+// - words (rows of an embedding, logits), sequence and channels both ways: tokens[batch, time] are a sequence because attention says so
 //   of what is made of them many ops later. Where a reshape joins dims, what the joined one is goes
 //   back to none of them.
 // What a block is called with is one thing in all of its calls.
 class DimRoles {
 public:
   // A role beside ScaleBits, with which nothing scales.
-  static constexpr uint8_t kChannels = 16;
+  static constexpr uint8_t kChannels = 32;
 
   DimRoles(mlir::ModuleOp module, llvm::StringRef function);
 

@@ -5,6 +5,7 @@
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -74,6 +75,21 @@ static int64_t countKvHeads(ModuleOp module) {
   return heads.value_or(0);
 }
 
+static bool isUntied(graph::FuncOp loss) {
+  llvm::StringSet<> tables;
+  auto symbolOf = [](Value value) {
+    auto get = value.getDefiningOp<graph::GetOp>();
+    return get ? get.getSymbol() : StringRef();
+  };
+  for (auto embedding : loss.getBody().getOps<graph::EmbeddingOp>())
+    tables.insert(symbolOf(embedding.getTable()));
+  for (auto get : loss.getBody().getOps<graph::GetOp>())
+    for (Operation *user : get->getUsers())
+      if (tables.contains(get.getSymbol()) && !isa<graph::EmbeddingOp>(user))
+        return false;
+  return !tables.empty();
+}
+
 static std::string shapeOf(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -102,6 +118,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();
+  facts.untied = isUntied(loss);
   facts.flopsPerSample = 3 * matrixFlops(module, loss);
   facts.causalFlopsPerSample = 3 * matrixFlops(module, loss, CausalPairs::Seen);
   facts.shape = shapeOf(module);

@@ -77,6 +77,50 @@ TEST_F(StepByHand, FillsGPipeAnd1F1B) {
   EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * 18);
 }
 
+// Passes of 3 + 1 + 1 = 5 s over a stage's share, each of 4 micro-batches; collectives of 2 s once, and a tenth of them
+// as long as they slow compute. Barriers keep one micro-batch more alive each, and all hold a share of 20 parameters.
+TEST_F(StepByHand, StopsForSharesOfTheVocabulary) {
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  cells.overlap.slowdown = 1.1;
+  model.embedding.forward = model.head.forward = 50; // of who has it whole
+  model.embedding.denseParameters = model.head.denseParameters = 400;
+  model.vocabulary.emplace();
+  model.vocabulary->share.forward = 3;
+  model.vocabulary->share.backwardInput = model.vocabulary->share.backwardWeight = 1;
+  model.vocabulary->share.denseParameters = 20;
+  model.vocabulary->share.kept = 1000;
+  model.vocabulary->share.transient = 70;
+  model.vocabulary->head.kept = 30;
+  model.vocabulary->collectives = 2;
+  double perMicroBatch = 5 + 0.1 * 2;
+  for (int64_t algorithm : {1, 2}) {
+    d.vocabOverPp = algorithm;
+    double more = algorithm == 1 ? 2 : 1;
+    StepEstimate step = estimate(d);
+    EXPECT_DOUBLE_EQ(step.vocabularySeconds, 4 * perMicroBatch + 2);
+    EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18 + 4 * perMicroBatch + 2);
+    EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18 + 2);
+    EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * (18 + perMicroBatch));
+    // However layers are cut: 36 s of them over 1 - (1 - 1 / m)^p.
+    EXPECT_NEAR(lowerBoundSeconds(model, d, request),
+                36 / (1 - 0.75 * 0.75) + 4 * perMicroBatch + 2, 1e-6);
+    for (size_t stage : {0, 1}) {
+      const StageEstimate &each = step.stages[stage];
+      EXPECT_EQ(each.inFlight, 2 - static_cast<double>(stage) + more);
+      EXPECT_EQ(each.memory.parameters, 20 * 4);
+      EXPECT_EQ(each.memory.optimizer, 20 * 8);
+      EXPECT_EQ(each.memory.temporaries, 70);
+      EXPECT_EQ(each.memory.activations, each.inFlight * 200 + 1000 + (stage == 1 ? 30 : 0));
+    }
+    refineBySchedule(step, d);
+    EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18 + 4 * perMicroBatch + 2);
+  }
+  d.numMicroBatches = 2; // no more are alive than there are
+  EXPECT_EQ(estimate(d).stages.front().inFlight, 2);
+  model.vocabulary->collectives = 50; // beyond the 18 + 5 + 5 s that a micro-batch computes
+  EXPECT_DOUBLE_EQ(estimate(d).vocabularySeconds, 2 * 10 + 50 + 2 * (50 - 28));
+}
+
 // Of stages of 4 + 18 and 18 s the slowest takes 22 a micro-batch, and the other one's 18 are halved.
 TEST_F(StepByHand, FillsInterleavedByItsVirtualStages) {
   Decisions d = pipeline(ScheduleKind::Interleaved, 2, 4);

@@ -77,10 +77,12 @@ TEST(PlanJson, KeepsEveryDecision) {
 
 // A decision that is not in the JSON would be lost; one that is usual here could be.
 TEST(PlanJson, HasTheKeyOfEveryDecision) {
-  std::string text = planToJson(unusual());
+  Plan plan = unusual();
+  plan.decisions.vocabOverPp = 2; // beside which others are not read again
+  std::string text = planToJson(plan);
   for (const DecisionName &name : decisionNames()) {
     EXPECT_NE(text.find("\"" + name.key.str() + "\":"), std::string::npos) << name.key.str();
-    EXPECT_NE(name.value(unusual().decisions), name.value(Decisions())) << name.key.str();
+    EXPECT_NE(name.value(plan.decisions), name.value(Decisions())) << name.key.str();
   }
 }
 
@@ -155,6 +157,34 @@ TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
   plan.decisions.foldedExperts = false;
   EXPECT_NE(read(planToJson(plan), again).find("plan key 'zero_group' is 2, wanted 0"),
             std::string::npos);
+}
+
+// Only plans of pipelines whose stages share it out name the vocabulary.
+TEST(PlanJson, SaysHowStagesShareTheVocabularyOut) {
+  Plan plan = unusual(), again;
+  EXPECT_EQ(planToJson(plan).find("vocab"), std::string::npos);
+  plan.decisions.schedule = ScheduleKind::VHalf;
+  plan.decisions.zero = 1;
+  plan.decisions.vocabOverPp = 2;
+  plan.predicted.vocabularySeconds = 0.25;
+  ASSERT_EQ(read(planToJson(plan), again), "");
+  EXPECT_EQ(again.decisions, plan.decisions);
+  EXPECT_EQ(again.predicted.vocabularySeconds, 0.25);
+  EXPECT_EQ(planToJson(again), planToJson(plan));
+  auto errorOf = [](const Plan &wrong) {
+    Plan out;
+    return read(planToJson(wrong), out);
+  };
+  plan.decisions.vocabOverPp = 3;
+  EXPECT_NE(errorOf(plan).find("plan key 'vocab_over_pp' is 3, wanted 0 to 2"), std::string::npos);
+  plan.decisions.vocabOverPp = 1;
+  plan.decisions.schedule = ScheduleKind::ZeroBubbleV;
+  EXPECT_NE(
+      errorOf(plan).find("plan key 'vocab_over_pp' is 1 with pp 2, schedule zero-bubble and "
+                         "zero 1, wanted 0, or 2 stages or more of 1f1b or v-half with zero 0 "
+                         "or 1"),
+      std::string::npos)
+      << errorOf(plan);
 }
 
 TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {

@@ -84,6 +84,8 @@ public:
     if (!topology.isUniform())
       limits.groups = topology.groups;
     software = ownStack(topology.device);
+    if (dividesVocabulary)
+      software.space.vocabOverPp = 0b11;
     EstimateRequest &request = problem.request;
     request.topology = &topology;
     request.software = &software;
@@ -114,6 +116,7 @@ public:
   CellStore cells;
   Topology topology;
   SoftwareStack software;
+  bool dividesVocabulary = false; // set before choose()
   PlanProblem problem;
 };
 
@@ -229,6 +232,33 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
     checkSearch(planning, seen);
   }
   EXPECT_GE(seen.feasible, 10);
+}
+
+// Stages share the vocabulary out, or the first and the last have it.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfDividedVocabularies) {
+  std::mt19937 random(9);
+  Seen seen;
+  int64_t divided = 0, whole = 0;
+  for (int64_t vocabulary : {512, 16384}) {
+    SmallPlanning planning(smallUntied(context, 4, 256, vocabulary), 4, 256, 1);
+    planning.problem.limits.untied = readModelFacts(*planning.module).untied;
+    for (int variant = 0; variant < 5; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      planning.dividesVocabulary = true;
+      planning.choose(random, {2, 4});
+      if (variant % 2) {
+        planning.problem.pins.pp = 2;
+        planning.problem.pins.schedule =
+            variant == 1 ? ScheduleKind::VHalf : ScheduleKind::OneForwardOneBackward;
+      }
+      checkSearch(planning, seen);
+      for (const Candidate &candidate : planning.search().ranked)
+        ++(candidate.decisions.vocabOverPp > 0 ? divided : whole);
+    }
+  }
+  EXPECT_GE(seen.feasible, 8);
+  EXPECT_GE(divided, 5);
+  EXPECT_GE(whole, 5);
 }
 
 // Four nodes of four devices: groups end at a node and between it and all.
@@ -359,6 +389,23 @@ TEST_F(CertificateTest, NoPipelineAtAllBeatsTheBounds) {
   EXPECT_GE(seen.mixes, 100);
   EXPECT_GE(seen.tooSlow, 10);
   EXPECT_LE(missed.most, 0.02);
+}
+
+TEST_F(CertificateTest, NoDividedVocabularyBeatsTheBounds) {
+  std::mt19937 random(10);
+  Seen seen;
+  Missed missed;
+  SmallPlanning planning(smallUntied(context, 4, 256, 8192), 4, 256, 1);
+  planning.problem.limits.untied = planning.dividesVocabulary = true;
+  for (int variant = 0; variant < 4; ++variant) {
+    SCOPED_TRACE("variant " + std::to_string(variant));
+    planning.choose(random, {4});
+    planning.problem.pins.pp = variant % 2 ? 2 : 4;
+    planning.problem.pins.vocabOverPp = 1 + variant / 2;
+    checkWholeSpace(planning, seen, missed);
+  }
+  EXPECT_GE(seen.feasible, 2);
+  EXPECT_LE(missed.most, 0.05);
 }
 
 // Stages on parts of a system, where layers are also cut by memory: bounds have to hold all the same.

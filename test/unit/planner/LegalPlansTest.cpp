@@ -73,6 +73,31 @@ TEST(IsLegal, KeepsToSchedulesOfTheStack) {
   EXPECT_FALSE(isLegal(d, core, 8));
 }
 
+TEST(IsLegal, KeepsToAlgorithmsOfVocabulariesOverStages) {
+  LegalSpace space = spaceOf("dtc");
+  Decisions d = decisions(2, 1, 4);
+  EXPECT_TRUE(isLegal(d, space, 8));
+  d.vocabOverPp = 1;
+  EXPECT_FALSE(isLegal(d, space, 8)); // nothing runs it
+  space.vocabOverPp = 0b10;
+  EXPECT_FALSE(isLegal(d, space, 8));
+  d.vocabOverPp = 2;
+  EXPECT_TRUE(isLegal(d, space, 8));
+  d.zero = 1;
+  EXPECT_TRUE(isLegal(d, space, 8));
+  d.zero = 2;
+  EXPECT_FALSE(isLegal(d, space, 8));
+  d.zero = 0;
+  d.schedule = ScheduleKind::GPipe;
+  EXPECT_FALSE(isLegal(d, space, 8));
+  d.schedule = ScheduleKind::VHalf;
+  d.virtualStages = 2;
+  EXPECT_TRUE(isLegal(d, space, 8));
+  d = decisions(8, 1, 1);
+  d.vocabOverPp = 2;
+  EXPECT_FALSE(isLegal(d, space, 8));
+}
+
 TEST(IsLegal, KeepsToZeroWithAndWithoutStages) {
   LegalSpace deepspeed = spaceOf("deepspeed");
   Decisions d = decisions(4, 1, 1);
@@ -292,6 +317,9 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
             "--fix zero=1,zero_group=8: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "deepspeed"), "");
   EXPECT_EQ(errorOf({{"zero_group", "8"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"vocab_over_pp", "1"}}, "megatron-core"),
+            "--fix vocab_over_pp=1: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"vocab_over_pp", "0"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}}, "megatron-core"),
             "--fix axis_order=pp-tp-cp-dp: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"axis_order", "tp-cp-pp-dp"}}, "megatron-core"), "");

@@ -122,6 +122,25 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_FALSE(*readPins({{"placement", "megatron"}})->searchedPlacements);
 }
 
+TEST(ReadPins, RefusesVocabulariesWherePassesHaveNoPlace) {
+  auto messageOf = [](std::map<std::string, std::string> fixed) {
+    fixed["vocab_over_pp"] = "2";
+    Result<Pins> pins = readPins(fixed);
+    return pins ? "" : pins.error().message;
+  };
+  EXPECT_EQ(readPins({{"vocab_over_pp", "2"}, {"pp", "4"}})->decisions().vocabOverPp, 2);
+  EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"zero", "1"}}), "");
+  EXPECT_EQ(messageOf({{"pp", "1"}}),
+            "--fix vocab_over_pp=2,pp=1: only a pipeline has stages that share the vocabulary out");
+  EXPECT_EQ(
+      messageOf({{"schedule", "gpipe"}}),
+      "--fix vocab_over_pp=2,schedule=gpipe: there the passes over the vocabulary have no place");
+  EXPECT_EQ(messageOf({{"zero", "2"}}),
+            "--fix vocab_over_pp=2,zero=2: the passes over the vocabulary "
+            "keep parameters and gradients whole");
+  EXPECT_TRUE(readPins({{"vocab_over_pp", "0"}, {"pp", "1"}, {"zero", "3"}}));
+}
+
 TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
   auto messageOf = [](const std::map<std::string, std::string> &fixed) {
     Result<Pins> pins = readPins(fixed);

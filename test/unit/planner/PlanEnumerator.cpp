@@ -150,13 +150,21 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
     bool isChoice = d.zero == 0 || replicas(d) > 1 || problem.pins.zero;
     if (!isChoice || !allows(problem.pins.zero, d.zero))
       continue;
-    for (int64_t group : zeroGroups(model, d))
-      for (bool offload : {false, true}) {
-        d.zeroGroup = group;
-        d.offloadOptimizer = offload;
-        if (!offload || (problem.limits.mayOffload && group == 0))
-          visitor(model, d);
-      }
+    bool hasPasses =
+        d.pp > 1 && d.zero < 2 && problem.limits.untied && problem.limits.groups.empty() &&
+        (d.schedule == ScheduleKind::OneForwardOneBackward || d.schedule == ScheduleKind::VHalf);
+    for (int64_t algorithm : {0, 1, 2})
+      for (int64_t group : zeroGroups(model, d))
+        for (bool offload : {false, true}) {
+          d.vocabOverPp = algorithm;
+          d.zeroGroup = group;
+          d.offloadOptimizer = offload;
+          bool mayDivide = algorithm == 0 || hasPasses;
+          if (mayDivide && allows(problem.pins.vocabOverPp, algorithm) &&
+              (!offload || (problem.limits.mayOffload && group == 0)))
+            visitor(model, d);
+        }
+    d.vocabOverPp = 0;
   }
 }
 
@@ -322,8 +330,18 @@ PipelineProblem OutlinedPlans::pipelineOf(llvm::ArrayRef<StageEstimate> stages) 
   return pipeline;
 }
 
+// All stages stop for passes over the vocabulary, whose collectives run beside them and layers, but for
+// those of the first micro-batch. VocabularyPassesTest has the passes one by one.
 double OutlinedPlans::loopSeconds(llvm::ArrayRef<StageEstimate> stages) const {
-  return simulatedSeconds(pipelineOf(stages));
+  double seconds = simulatedSeconds(pipelineOf(stages));
+  if (outline.vocabOverPp == 0)
+    return seconds;
+  double collectives = model.vocabulary->collectives, most = 0;
+  for (const StageEstimate &stage : stages)
+    most = std::max(most, stage.microBatch() + stage.vocabularySeconds);
+  return seconds + collectives +
+         static_cast<double>(outline.numMicroBatches) *
+             (stages.front().vocabularySeconds + std::max(0.0, collectives - most));
 }
 
 SweptPlans sweep(const ModelCost &model, const Decisions &outline, const EstimateRequest &request) {

@@ -24,7 +24,7 @@ public:
   PlanEnumerator(CellStore &cells, const PlanProblem &problem);
 
   // Every mesh, micro-batch, order of axes, sequence parallelism, placement, schedule, ZeRO stage,
-  // group of it and place of the optimizer that docs/planner.md lists.
+  // group of it, place of the vocabulary and of the optimizer that docs/planner.md lists.
   void visit(OutlineVisitor visitor);
 
 private:

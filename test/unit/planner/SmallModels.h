@@ -19,6 +19,19 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallGpt2(mlir::MLIRContext &context, i
   return completed(buildGpt2(&context, config, sequence));
 }
 
+// Whose embedding and output layer share nothing, with so many words.
+inline mlir::OwningOpRef<mlir::ModuleOp> smallUntied(mlir::MLIRContext &context, int64_t layers,
+                                                     int64_t sequence, int64_t vocabulary) {
+  LlamaConfig config;
+  config.vocabulary = vocabulary;
+  config.width = 256;
+  config.innerWidth = 512;
+  config.layers = layers;
+  config.heads = config.kvHeads = 4;
+  config.headDim = 64;
+  return completed(buildLlama(&context, config, sequence));
+}
+
 // With four experts a layer.
 inline mlir::OwningOpRef<mlir::ModuleOp> smallMixture(mlir::MLIRContext &context, int64_t layers,
                                                       int64_t sequence) {

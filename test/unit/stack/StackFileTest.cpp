@@ -93,12 +93,14 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
   EXPECT_EQ(flag("fills_stages"), &LegalSpace::fillsStages);
   EXPECT_EQ(flag("even_recompute"), &LegalSpace::evenRecompute);
+  EXPECT_EQ(flag("pipelines_reduce_last"), &LegalSpace::pipelinesReduceLast);
   EXPECT_EQ(spaceSet("sequence_parallel").member, &LegalSpace::sequenceParallel);
   EXPECT_EQ(spaceSet("context_kinds").member, &LegalSpace::contextKinds);
   EXPECT_EQ(spaceSet("zero").member, &LegalSpace::zero);
   EXPECT_EQ(spaceSet("zero_of_pipelines").member, &LegalSpace::zeroOfPipelines);
   EXPECT_EQ(spaceSet("zero_groups").member, &LegalSpace::zeroGroups);
   EXPECT_EQ(spaceSet("schedules").member, &LegalSpace::schedules);
+  EXPECT_EQ(spaceSet("vocab_over_pp").member, &LegalSpace::vocabOverPp);
   EXPECT_EQ(spaceSet("recompute").member, &LegalSpace::recompute);
   EXPECT_EQ(spaceSet("recompute_mixes").member, &LegalSpace::recomputeMixes);
   EXPECT_EQ(spaceSet("precisions").member, &LegalSpace::precisions);

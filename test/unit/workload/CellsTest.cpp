@@ -14,6 +14,8 @@ TEST(CellScale, MultipliesAndDividesByItsBits) {
   EXPECT_EQ(scale.factor(ScalesWithExperts), 0.25);
   // Each of fewer experts gets the tokens of more ranks.
   EXPECT_EQ(scale.factor(ScalesWithExperts | ScalesWithCapacity), 1);
+  scale.vocabulary = 6;
+  EXPECT_EQ(scale.factor(ScalesWithBatch | ScalesWithVocabulary), 0.5);
 }
 
 TEST(Amount, AddsEachPartWithItsScale) {

@@ -80,6 +80,39 @@ TEST_F(DimRolesTest, TellsNoSequenceFromItsLength) {
   EXPECT_EQ(roles[0], (Bits{kBatch, 0, kChannels}));
 }
 
+// From the rows of a table on, and back from what the loss picks from: through the output layer to its weights.
+TEST_F(DimRolesTest, TellsWordsFromOtherRows) {
+  auto roles = rolesOf(R"mlir(
+    module {
+      graph.func @loss(%ids: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<4x8xf32> {
+        %table = graph.constant 1.0 : tensor<32x16xf32>
+        %inner = graph.constant 1.0 : tensor<16x16xf32>
+        %head = graph.constant 1.0 : tensor<16x32xf32>
+        %x = graph.embedding %table, %ids : (tensor<32x16xf32>, tensor<4x8xi32>) -> tensor<4x8x16xf32>
+        %y = graph.linear %x, %inner : (tensor<4x8x16xf32>, tensor<16x16xf32>) -> tensor<4x8x16xf32>
+        %logits = graph.linear %y, %head : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
+        %rows, %lse = graph.cross_entropy %logits, %targets : (tensor<4x8x32xf32>, tensor<4x8xi32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+        graph.return %rows : tensor<4x8xf32>
+      }
+    })mlir");
+  ASSERT_EQ(roles.size(), 2U);
+  DimRoles all(*module, graph::kLossFunction);
+  auto wordsOf = [&](Value value) {
+    std::vector<bool> words;
+    for (uint8_t dim : all.of(value))
+      words.push_back((dim & ScalesWithVocabulary) != 0);
+    return words;
+  };
+  using Words = std::vector<bool>;
+  std::vector<Words> weights, results;
+  for (auto constant : loss().getBody().getOps<graph::ConstantOp>())
+    weights.push_back(wordsOf(constant.getResult()));
+  EXPECT_EQ(weights, (std::vector<Words>{{true, false}, {false, false}, {false, true}}));
+  for (auto linear : loss().getBody().getOps<graph::LinearOp>())
+    results.push_back(wordsOf(linear->getResult(0)));
+  EXPECT_EQ(results, (std::vector<Words>{{false, false, false}, {false, false, true}}));
+}
+
 // [batch, time, width] to [batch, time * width] and on to other channels.
 TEST_F(DimRolesTest, SaysOfAJoinedDimAllThatItIs) {
   auto roles = rolesOf(R"mlir(
