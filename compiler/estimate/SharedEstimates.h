@@ -40,7 +40,7 @@ public:
   struct BoundKey {
     int64_t numMicroBatches, zero;
     Recompute recompute;
-    bool splitsBackward, hasOneChunk, offloadOptimizer;
+    bool splitsBackward, hasOneChunk, mayBeginEmpty, offloadOptimizer;
     auto operator<=>(const BoundKey &) const = default;
   };
   // Of decisions that agree in the sizes and places of all groups, in what a micro-batch is, and in

@@ -391,9 +391,11 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
                          const EstimateRequest &request) {
   if (!request.shared || !model.kinds.empty())
     return boundOf(model, d, request);
+  auto layers = static_cast<int64_t>(model.cells->chain.size());
   SharedEstimates::BoundKey key{d.numMicroBatches,    d.zero,
                                 d.recompute,          splitsBackward(d.schedule),
-                                d.virtualStages == 1, d.offloadOptimizer};
+                                d.virtualStages == 1, mayBeginEmpty(layers, d.pp * d.virtualStages),
+                                d.offloadOptimizer};
   auto [bound, isNew] = request.shared->of(d).bounds.try_emplace(key, 0.0);
   if (isNew)
     bound->second = boundOf(model, d, request);
