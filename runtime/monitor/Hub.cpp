@@ -52,6 +52,7 @@ void Hub::take(Rank &rank, const Standing &standing, double now) {
       rank.longestStep = std::max(rank.longestStep, (spent - stopped) * 1e-9 / steps);
   }
   rank.standing = standing;
+  rank.toldAt = now;
 }
 
 std::string Hub::tickStragglers(double now) {
@@ -90,7 +91,7 @@ bool Hub::hear(int index, const Frame &frame, double now) {
     rank.host = frame.host;
     rank.process = frame.process;
     rank.keeper = frame.keeper;
-    rank.movedAt = now;
+    rank.movedAt = rank.toldAt = now;
     return true;
   case FrameKind::Beat:
     if (rank.ended || frame.standing.trainingStep < rank.standing.trainingStep)
@@ -134,7 +135,7 @@ void Hub::lose(int index, const std::string &why, double now) {
 void Hub::forgiveSilence(double now) {
   for (Rank &rank : ranks) {
     rank.heardAt = now;
-    rank.movedAt = now;
+    rank.movedAt = rank.toldAt = now;
     rank.cpuAtMove = rank.standing.cpuMillis;
   }
 }
@@ -163,7 +164,7 @@ int Hub::findFallen(double now) const {
   return first[FromOutside] >= 0 ? first[FromOutside] : first[BecauseOfOthers];
 }
 
-int Hub::findHungNow(double now) const {
+int Hub::findHungNow() const {
   std::vector<WatchedRank> watched;
   for (const Rank &rank : ranks) {
     WatchedRank &each = watched.emplace_back();
@@ -173,7 +174,8 @@ int Hub::findHungNow(double now) const {
     if (!each.isThere)
       continue;
     each.longestStepSeconds = rank.longestStep;
-    each.quietSeconds = now - rank.movedAt;
+    // A keeper that waits for the processor tells late where its rank has got to.
+    each.quietSeconds = rank.toldAt - rank.movedAt;
     double used =
         static_cast<double>(rank.standing.cpuMillis) - static_cast<double>(rank.cpuAtMove);
     each.cpuShare = each.quietSeconds > 0 ? used / 1000 / each.quietSeconds : 0;
@@ -205,7 +207,7 @@ std::optional<Verdict> Hub::tick(double now) {
       fellAt = now;
     if (haveAllTold(now))
       verdict = judgeFallen(fallen);
-  } else if (int hung = findHungNow(now); hung < 0) {
+  } else if (int hung = findHungNow(); hung < 0) {
     asked = -1; // all get on, perhaps after all
   } else if (asked < 0) {
     asked = hung;
@@ -213,7 +215,7 @@ std::optional<Verdict> Hub::tick(double now) {
   } else {
     const Rank &rank = ranks[static_cast<size_t>(asked)];
     if (!rank.stacks.empty() || now - askedAt > kStackSeconds)
-      verdict = judgeHung(asked, now);
+      verdict = judgeHung(asked);
   }
   isOver = verdict.has_value();
   return verdict;
@@ -324,15 +326,16 @@ Verdict Hub::judgeFallen(int culprit) const {
   return verdict;
 }
 
-Verdict Hub::judgeHung(int culprit, double now) const {
+Verdict Hub::judgeHung(int culprit) const {
   const Rank &rank = ranks[static_cast<size_t>(culprit)];
   const Standing &standing = rank.standing;
   bool waits = !standing.computes && !standing.waits.empty();
-  std::string reason = text(name(culprit), " ",
-                            standing.isStopped ? "is stopped by a signal, and has been"
-                            : waits            ? "waits for ranks that are there, and has been"
-                                               : "does not get on: it has been",
-                            " in ", standing.place, " for ", std::floor(now - rank.movedAt), " s");
+  std::string reason =
+      text(name(culprit), " ",
+           standing.isStopped ? "is stopped by a signal, and has been"
+           : waits            ? "waits for ranks that are there, and has been"
+                              : "does not get on: it has been",
+           " in ", standing.place, " for ", std::floor(rank.toldAt - rank.movedAt), " s");
   std::string report = text("dtrun: ", reason, "\n");
   if (!rank.stacks.empty())
     report += text("  its stacks:\n", indented(rank.stacks));

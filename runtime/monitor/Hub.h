@@ -70,6 +70,8 @@ private:
     // Seconds, but for the first steps; of means over a second, where steps are shorter; 0: not known.
     double longestStep = 0;
     double heardAt = 0, movedAt = 0;
+    double toldAt =
+        0; // that it stands where `standing` says; later frames may be of something else
     uint64_t cpuAtMove = 0;
     Ending ending;
     std::string stacks, lostWhy;
@@ -81,11 +83,11 @@ private:
   // The first rank that ended without being done, or was lost; -1 where none has, or it may still
   // turn out that another was the first.
   int findFallen(double now) const;
-  int findHungNow(double now) const;
+  int findHungNow() const;
   // Whether all that can have told where they are since the first one fell.
   bool haveAllTold(double now) const;
   Verdict judgeFallen(int culprit) const;
-  Verdict judgeHung(int culprit, double now) const;
+  Verdict judgeHung(int culprit) const;
   std::string name(int rank) const;
   // Whether a rank has begun to train.
   bool haveTrained() const;

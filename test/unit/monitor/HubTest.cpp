@@ -148,6 +148,35 @@ TEST_F(HubTest, ForgivesASleepOfItsOwn) {
   EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
 }
 
+// A keeper may wait for the processor for longer than its rank may stay where it is.
+TEST_F(HubTest, JudgesByWhatKeepersTold) {
+  Hub hasty({.ranks = 4, .patience = {1, 600}, .silenceSeconds = 5}, notes);
+  for (int rank = 0; rank < 4; ++rank) {
+    Frame hello;
+    hello.kind = FrameKind::Hello;
+    hello.rank = static_cast<uint32_t>(rank);
+    ASSERT_TRUE(hasty.hear(rank, hello, now));
+  }
+  // Ranks wait for rank 2, whose keeper tells nothing for 3 s, and then that it got on.
+  auto wait = [&](double seconds, bool isHeard) {
+    std::optional<Verdict> verdict;
+    for (double until = now + seconds; now < until && !verdict; now += 0.25) {
+      for (int rank = 0; rank < 4; ++rank)
+        if (rank != 2 || isHeard)
+          EXPECT_TRUE(hasty.hear(rank, beat(rank == 2 ? count : 1, rank == 2), now));
+      verdict = hasty.tick(now);
+    }
+    return verdict;
+  };
+  EXPECT_FALSE(wait(0.5, true));
+  EXPECT_FALSE(wait(3, false));
+  ++count;
+  EXPECT_FALSE(wait(0.75, true));
+  std::optional<Verdict> verdict = wait(10, true);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+}
+
 TEST_F(HubTest, WaitsForNoOneThatHasNotJoined) {
   join(0);
   EXPECT_FALSE(pass(100, {0}));
