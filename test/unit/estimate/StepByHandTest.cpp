@@ -279,6 +279,15 @@ TEST_F(StepByHand, HoldsWhatItHasSentWhereTheStackDoes) {
     EXPECT_DOUBLE_EQ(after.stages[stage].memory.activations,
                      parts.stages[stage].memory.activations +
                          after.stages[stage].inFlight * 10 * (stage == 0 ? 2 : 1));
+  // The second stage of a V hands what its first chunk makes to itself.
+  Decisions turned = pipeline(ScheduleKind::ZeroBubbleV, 2, 4);
+  after = estimate(turned);
+  cells.process.keepsSent = false;
+  parts = estimate(turned);
+  for (size_t stage : {0, 1})
+    EXPECT_DOUBLE_EQ(after.stages[stage].memory.activations,
+                     parts.stages[stage].memory.activations + after.stages[stage].inFlight * 10);
+  cells.process.keepsSent = true;
   EXPECT_DOUBLE_EQ(estimate(Decisions()).stages[0].memory.activations, 400); // nowhere to send
 }
 
