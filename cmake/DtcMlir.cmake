@@ -13,13 +13,24 @@ target_include_directories(dtc_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR
 separate_arguments(dtc_llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
 target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions})
 
-# The one precompiled header of the compiler: headers, not optimisation, dominate compile time.
-add_library(dtc_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/MlirPch.cpp)
-target_link_libraries(dtc_pch PUBLIC dtc_mlir)
-target_precompile_headers(dtc_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/MlirPch.h)
-if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  target_compile_options(dtc_mlir INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+# For the compiler, for what knows the dialects, and for tests of both.
+dtc_add_pch(dtc_mlir_pch MlirPch.h LINK dtc_mlir)
+dtc_add_pch(dtc_graph_pch GraphPch.h LINK dtc_mlir DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
+if(DTC_BUILD_TESTS)
+  dtc_add_pch(dtc_compiler_test_pch CompilerTestPch.h LINK dtc_mlir GTest::gtest DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
 endif()
+
+# dtc_use_compiler_pch(NAME lib...): the header with the dialects where the target is one or links one by itself, or through
+# DtcPlacement, whose headers include it.
+function(dtc_use_compiler_pch name)
+  set(pch dtc_mlir_pch)
+  foreach(library IN LISTS name ARGN)
+    if(library MATCHES "^Dtc((Graph|Exec)Dialect|Placement)$")
+      set(pch dtc_graph_pch)
+    endif()
+  endforeach()
+  dtc_use_pch(${name} ${pch})
+endfunction()
 
 # dtc_tablegen(TARGET file.td  out.inc "flags" [out.inc "flags"]...)
 # Generates the .inc files beside the binary directory's mirror of the source folder.
@@ -39,28 +50,21 @@ function(dtc_add_compiler_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;TABLEGEN" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC dtc_mlir ${ARG_LINK})
-  dtc_use_pch(${name})
+  dtc_use_compiler_pch(${name} ${ARG_LINK})
   set_target_properties(${name} PROPERTIES DTC_COMPILER TRUE) # read by dtc_add_unit_test
   if(ARG_TABLEGEN)
     add_dependencies(${name} ${ARG_TABLEGEN})
   endif()
 endfunction()
 
-# dtc_use_pch(NAME): lets a target share the precompiled header. Libraries are compiled with -fPIC, and clang takes a
-# precompiled header only for the same kind of code, so programs are compiled so too, not with CMake's -fPIE.
-function(dtc_use_pch name)
-  target_precompile_headers(${name} REUSE_FROM dtc_pch)
-  get_target_property(type ${name} TYPE)
-  if(type STREQUAL EXECUTABLE)
-    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${name} PRIVATE -fPIC)
-  endif()
-endfunction()
-
-# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...]): a program in build/bin.
+# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...] [PCH header]): a program in build/bin; PCH: a header of cmake/ for it alone.
 function(dtc_add_compiler_tool name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PCH" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} dtc_mlir)
-  dtc_use_pch(${name})
+  if(ARG_PCH)
+    target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${ARG_PCH})
+  else()
+    dtc_use_compiler_pch(${name} ${ARG_LINK})
+  endif()
 endfunction()

@@ -1,6 +1,8 @@
 // The headers that nearly every file of the compiler needs, precompiled once.
 #pragma once
 
+#include "compiler/support/Error.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -2,7 +2,29 @@
 // one line.
 #pragma once
 
+// CLI11 is inline functions throughout, of which every command that has options would optimise its own copies for some 3 s, and
+// which run once a process. What it includes comes first, as that is others' code too.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <locale>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+#pragma clang optimize off
 #include <CLI/CLI.hpp>
+#pragma clang optimize on
 
 #include <cstdint>
 

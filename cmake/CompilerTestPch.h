@@ -1,0 +1,7 @@
+// What tests of the compiler need, precompiled once.
+#pragma once
+
+#include "cmake/GraphPch.h"
+
+#include "mlir/Parser/Parser.h"
+#include <gtest/gtest.h>

@@ -1,0 +1,9 @@
+// What files that know the dialects need, precompiled once.
+#pragma once
+
+#include "cmake/MlirPch.h"
+
+#include "dialects/exec/Exec.h"
+#include "dialects/graph/Graph.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"

@@ -1,0 +1,1 @@
+// Holds a precompiled header; see dtc_add_pch.

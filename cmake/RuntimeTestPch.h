@@ -1,0 +1,6 @@
+// What tests of the runtime need, precompiled once.
+#pragma once
+
+#include "cmake/RuntimePch.h"
+
+#include <gtest/gtest.h>
