@@ -3,7 +3,7 @@
 
 #include "compiler/cost/Cost.h"
 
-#include <map>
+#include <unordered_map>
 
 namespace dtc {
 
@@ -16,10 +16,18 @@ public:
   double seconds(CollectiveKind kind, double bytes, const RankGroup &group);
 
 private:
-  using Spans = llvm::SmallVector<int64_t, 6>; // size and stride of each
+  struct Key {
+    CollectiveKind kind;
+    double bytes;
+    llvm::SmallVector<int64_t, 6> spans; // size and stride of each
+    bool operator==(const Key &other) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key &key) const;
+  };
 
   const Topology &topology;
-  std::map<std::tuple<double, CollectiveKind, Spans>, double> known;
+  std::unordered_map<Key, double, Hash> known;
 };
 
 } // namespace dtc

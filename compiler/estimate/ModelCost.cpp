@@ -125,11 +125,7 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
 
 ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision, KnownCosts &known) {
-  auto [work, isNew] =
-      known.work.try_emplace({&cells, decisions.microBatch, decisions.cp, decisions.ep});
-  if (isNew)
-    work->second = workOn(topology, cells, decisions, precision);
-  ModelCost cost = work->second;
+  ModelCost cost = workOfModel(cells, decisions, topology, precision, known);
   addGroups(cost, topology, cells, decisions, precision,
             [&](CollectiveKind kind, double bytes, const RankGroup &group) {
               return known.collectives.seconds(kind, bytes, group);
@@ -138,6 +134,16 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
 }
 
 } // namespace
+
+const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions,
+                             const Topology &topology, const CellPrecision &precision,
+                             KnownCosts &known) {
+  auto [work, isNew] =
+      known.work.try_emplace({&cells, decisions.microBatch, decisions.cp, decisions.ep});
+  if (isNew)
+    work->second = workOn(topology, cells, decisions, precision);
+  return work->second;
+}
 
 AxisGroups groupsOf(const Decisions &d) {
   AxisGroups groups;

@@ -62,6 +62,11 @@ struct KnownCosts {
   KnownCollectives collectives;
 };
 
+// All but what ranks send: no collectives, no groups, no places. The same for all orders of the axes.
+const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions,
+                             const Topology &topology, const CellPrecision &precision,
+                             KnownCosts &known);
+
 // `known`: the same, faster.
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, KnownCosts *known = nullptr);

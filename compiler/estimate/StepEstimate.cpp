@@ -387,6 +387,15 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   return loop + coster.vocabularySeconds() + coster.leastSecondsOncePerStep();
 }
 
+// Sums over the same parts in the same order, each no more than in boundOf: not above it in the last bit either.
+double floorSeconds(const ModelCost &work, const Decisions &d, const EstimateRequest &request) {
+  StageCoster coster(work, d, request);
+  double p = static_cast<double>(d.pp), m = static_cast<double>(d.numMicroBatches);
+  double loop =
+      std::max(m * coster.leastSecondsOfModel() / p, m * coster.leastSecondsOfSlowestStage());
+  return d.pp > 1 ? std::max(loop, coster.leastSecondsOfPath() * (1 - 1e-9)) : loop;
+}
+
 double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
                          const EstimateRequest &request) {
   if (!request.shared || !model.kinds.empty())

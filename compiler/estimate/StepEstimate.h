@@ -109,6 +109,11 @@ bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRe
 bool mayFitWithin(const ModelCost &model, const Decisions &decisions,
                   const EstimateRequest &request, double seconds);
 
+// No more than lowerBoundSeconds of the same decisions with any schedule, order of axes and ZeRO, on alike devices
+// and without vocabulary over stages: `work` is workOfModel, so that nothing is sent or waited for.
+double floorSeconds(const ModelCost &work, const Decisions &decisions,
+                    const EstimateRequest &request);
+
 // No step under these decisions can be faster, however its layers are cut into stages, and whatever
 // is recomputed: work at the best rate, collectives that nothing hides, and the way down to each
 // stage and up again. Memory is ignored.

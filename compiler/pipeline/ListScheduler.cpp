@@ -3,12 +3,12 @@
 #include "compiler/pipeline/ListScheduler.h"
 
 #include "compiler/pipeline/BuildingBlock.h"
+#include "compiler/pipeline/WakeQueue.h"
 
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 
 using namespace dtc;
 
@@ -32,15 +32,6 @@ struct StageState {
   InFlight cap;
   int64_t byteCap = std::numeric_limits<int64_t>::max();
   BlockMoments block; // of the first micro-batch
-};
-
-// A moment at which a stage may have something to start.
-struct Wake {
-  double time;
-  int stage;
-  bool operator>(const Wake &other) const {
-    return time != other.time ? time > other.time : stage > other.stage;
-  }
 };
 
 // What the forward of a chunk has to find free: a backward never waits for memory.
@@ -75,6 +66,8 @@ private:
   int64_t length(const StageState &stage) const;
   PipelineTask at(const StageState &stage, int sequence, int64_t position, bool forward) const;
   std::optional<PipelineTask> head(StageState &stage, int sequence, bool forward) const;
+  // It is woken at the end of what it does.
+  bool isBusy(const StageState &stage, double time) const { return stage.freeAt > time + slack; }
   bool ready(const PipelineTask &task, double now) const {
     return inputs.arrival(task) <= now + slack;
   }
@@ -85,12 +78,13 @@ private:
   bool split;
   double slack = 0; // seconds: sums in another order are the same moment
   std::vector<StageState> stages;
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<Wake>> wakes;
+  WakeQueue wakes;
   PipelineSchedule result;
 };
 
 ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolicy &policy)
-    : problem(problem), policy(policy), inputs(problem), split(splitsBackward(problem.kind)) {
+    : problem(problem), policy(policy), inputs(problem), split(splitsBackward(problem.kind)),
+      wakes(problem.stages) {
   for (const ChunkTimes &chunk : problem.chunks)
     slack = std::max(slack,
                      1e-9 * std::max({chunk.forward, chunk.backwardInput, chunk.backwardWeight}));
@@ -363,7 +357,8 @@ void ListScheduler::start(int index, const PipelineTask &task, double now) {
   wakes.push({stage.freeAt, index});
   if (std::optional<PipelineTask> next = inputs.finish(task, stage.freeAt))
     if (int receiver = inputs.stageOf(next->chunk); receiver != index)
-      wakes.push({inputs.arrival(*next), receiver});
+      if (double arrival = inputs.arrival(*next); !isBusy(stages[receiver], arrival))
+        wakes.push({arrival, receiver});
 }
 
 void ListScheduler::runByCounts() {
@@ -378,10 +373,9 @@ void ListScheduler::runByClock() {
   for (int index = 0; index < problem.stages; ++index)
     wakes.push({0, index});
   while (!wakes.empty()) {
-    Wake wake = wakes.top();
-    wakes.pop();
-    if (stages[wake.stage].freeAt > wake.time + slack)
-      continue; // it is woken again at its end
+    WakeQueue::Wake wake = wakes.pop();
+    if (isBusy(stages[wake.stage], wake.time))
+      continue;
     if (std::optional<PipelineTask> task = chooseReady(stages[wake.stage], wake.time))
       start(wake.stage, *task, wake.time);
   }

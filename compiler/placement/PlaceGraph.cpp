@@ -21,6 +21,11 @@ int64_t units(double seconds) {
   return std::isfinite(seconds) ? std::llround(seconds * kUnitsPerSecond) : solver::kInfiniteCost;
 }
 
+void addTo(solver::Problem &network, int node, size_t value, double seconds) {
+  int64_t &entry = network.nodes[static_cast<size_t>(node)].costs[value];
+  entry = std::min(solver::kInfiniteCost, entry + units(seconds));
+}
+
 bool hasPartial(const Placement &placement) {
   return llvm::any_of(placement, [](const AxisPlacement &axis) { return axis.isPartial(); });
 }
@@ -73,9 +78,18 @@ int PlaceGraph::addNode(size_t values) {
   return static_cast<int>(network.nodes.size()) - 1;
 }
 
-void PlaceGraph::addCost(int node, size_t value, double cost) {
-  int64_t &entry = network.nodes[static_cast<size_t>(node)].costs[value];
-  entry = std::min(solver::kInfiniteCost, entry + units(cost));
+void PlaceGraph::addCost(int node, size_t value, double seconds) {
+  addTo(network, node, value, seconds);
+}
+
+// Costs are whole units, of which sums are the same in any order.
+solver::Problem PlaceGraph::problem(const PlacementPrices &prices) const {
+  solver::Problem problem = network;
+  for (const PricedCost &cost : priced)
+    addTo(problem, cost.node, cost.value,
+          prices.secondsPerKeptByte * cost.keptBytes +
+              prices.secondsPerParameterByte * cost.parameterBytes + cost.seconds);
+  return problem;
 }
 
 void PlaceGraph::addEdge(int a, int b, std::vector<int64_t> table) {

@@ -23,13 +23,20 @@ public:
   int addNode(size_t values);
   // Infinity: the value may not be chosen.
   void addCost(int node, size_t value, double seconds);
+  // The same of what prices say: bytes kept for backward, bytes of a parameter with its states, and seconds.
+  struct PricedCost {
+    int node;
+    size_t value;
+    double keptBytes = 0, parameterBytes = 0, seconds = 0;
+  };
+  void addCost(const PricedCost &cost) { priced.push_back(cost); }
   // A tensor goes from `source` to all of `needs`.
   void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs);
   // A gradient goes to its parameter: sums are finished once a step, anything else is moved every
   // micro-batch.
   void connectGradient(mlir::Type type, const Place &source, const Place &parameter);
 
-  const solver::Problem &problem() const { return network; }
+  solver::Problem problem(const PlacementPrices &prices) const;
 
 private:
   // Seconds from each of some placements to each of others.
@@ -51,7 +58,8 @@ private:
   double microBatches;
   bool mayScatter;                           // sums over tensor parallelism that are not finished
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
-  solver::Problem network;
+  solver::Problem network;                   // without what is priced
+  std::vector<PricedCost> priced;
 };
 
 } // namespace dtc

@@ -129,11 +129,12 @@ LogicalResult place(ModuleOp step, PlacementProblem problem) {
   PlacementNetwork network(problem);
   if (failed(network.build()))
     return failure();
+  solver::Problem costs = network.problem(problem.prices);
   std::optional<std::vector<int32_t>> choice;
   if (problem.costs)
-    choice = cheapestChoice(network.problem());
+    choice = cheapestChoice(costs);
   else
-    choice.emplace(network.problem().nodes.size(), 0);
+    choice.emplace(costs.nodes.size(), 0);
   if (!choice)
     return step.emitError("no placement of the step's tensors on the mesh is possible");
   PlacedStep placed = network.decode(*choice);

@@ -23,7 +23,7 @@ Placement finished(Placement placement) {
 
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
-      told(problem.told), costs(problem.costs), prices(problem.prices),
+      told(problem.told), costs(problem.costs), microBatches(problem.prices.microBatches),
       dataAxes(mesh.axesOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
       roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights),
       opChoices(problem, roles, heads), parameterChoices(problem, weights, heads),
@@ -171,9 +171,8 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &
       for (auto [choice, placement] : llvm::enumerate(source.placements)) {
         placement = finished(placement);
         if (source.node >= 0 && costs)
-          network.addCost(source.node, choice,
-                          prices.secondsPerKeptByte *
-                              costs->keptBytes(graph::tensorOf(value.getType()), placement));
+          network.addCost(
+              {source.node, choice, costs->keptBytes(graph::tensorOf(value.getType()), placement)});
       }
       use(uses, value, source);
     } else if (static_cast<int64_t>(index) < numCarried) {
@@ -247,9 +246,8 @@ FailureOr<Place> PlacementNetwork::placeClass(unsigned weightClass) {
     if (!allowed[value])
       network.addCost(place.node, value, std::numeric_limits<double>::infinity());
     if (costs)
-      network.addCost(place.node, value,
-                      prices.secondsPerParameterByte * costs->parameterBytes(type, placement) +
-                          costs->updateSeconds(type, placement) / prices.microBatches);
+      network.addCost({place.node, value, /*keptBytes=*/0, costs->parameterBytes(type, placement),
+                       costs->updateSeconds(type, placement) / microBatches});
   }
   return it->second = place;
 }

@@ -38,7 +38,8 @@ public:
   // or told splits that are not this step's.
   mlir::LogicalResult build();
 
-  const solver::Problem &problem() const { return network.problem(); }
+  // What prices differ in of one step is added here: the rest is built once.
+  solver::Problem problem(const PlacementPrices &prices) const { return network.problem(prices); }
   // What `choice`, a value for each node, says of everything but '@update'.
   PlacedStep decode(llvm::ArrayRef<int32_t> choice) const;
 
@@ -73,7 +74,7 @@ private:
   bool sequenceParallel;
   const OpSplits *told;
   const PlacementCosts *costs;
-  PlacementPrices prices;
+  double microBatches;
   llvm::SmallVector<unsigned, 2> dataAxes;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   DimRoles roles;

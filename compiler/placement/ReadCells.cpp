@@ -30,18 +30,28 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
   return passes.run(module);
 }
 
-LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
+// Calls that tell which parameters lie alike are in the folded model alone, so they are placed there.
+void placeAsFolded(ModuleOp step, ModuleOp folded,
+                   const std::map<std::string, std::vector<int64_t>> &parameters,
+                   const Mesh &mesh) {
+  OwningOpRef<ModuleOp> placed(folded.clone());
+  placeParameters(*placed, parameters, mesh);
+  SymbolTable symbols(*placed);
+  for (auto parameter : step.getOps<graph::ParameterOp>())
+    parameter.setPlacementAttr(
+        symbols.lookup<graph::ParameterOp>(parameter.getSymName()).getPlacementAttr());
+}
+
+LogicalResult partition(ModuleOp step, ModuleOp folded, int64_t tp, bool sequenceParallel,
                         const SearchedPlacements &placements) {
-  StepOptions step = stepOptions();
-  Mesh mesh = stepMesh(module, {.tp = tp});
-  placeParameters(module, placements.parameters, mesh);
-  writeMesh(module, mesh);
+  Mesh mesh = stepMesh(folded, {.tp = tp});
+  placeAsFolded(step, folded, placements.parameters, mesh);
+  writeMesh(step, mesh);
   if (sequenceParallel)
-    module->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(module.getContext()));
-  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })) ||
-      failed(placeStep(module, placements.splits)))
+    step->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(step.getContext()));
+  if (failed(placeStep(step, placements.splits)))
     return failure();
-  return runPasses(module, addShardPhase);
+  return runPasses(step, addShardPhase);
 }
 
 } // namespace
@@ -62,9 +72,17 @@ OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements, bool foldsExperts) {
-  ModuleOp source = *model.module;
-  OwningOpRef<ModuleOp> module(source.clone());
-  if (failed(partition(*module, tp, sequenceParallel, placements)))
+  OwningOpRef<ModuleOp> differentiated = differentiateFolded(*model.module);
+  return differentiated
+             ? readCells(model, *differentiated, tp, sequenceParallel, placements, foldsExperts)
+             : std::nullopt;
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, ModuleOp differentiated, int64_t tp,
+                                    bool sequenceParallel, const SearchedPlacements &placements,
+                                    bool foldsExperts) {
+  OwningOpRef<ModuleOp> module(differentiated.clone());
+  if (failed(partition(*module, *model.module, tp, sequenceParallel, placements)))
     return std::nullopt;
   ModelCells cells = CellBuilder(*module, kSamples, foldsExperts).build();
   cells.tp = tp;

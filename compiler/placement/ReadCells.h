@@ -25,5 +25,9 @@ mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements,
                                     bool foldsExperts = false);
+// The same where the model is differentiated already.
+std::optional<ModelCells> readCells(const FoldedModel &model, mlir::ModuleOp differentiated,
+                                    int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements, bool foldsExperts);
 
 } // namespace dtc

@@ -1,6 +1,7 @@
 // Finds the fastest decisions that fit.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/estimate/SharedEstimates.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/workload/ApplyStack.h"
 
@@ -60,7 +61,9 @@ public:
         frontier(cells, request,
                  {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
                   pins.tp.has_value()}),
-        knownCosts(*request.topology), incumbent(options.fasterThan) {}
+        knownCosts(*request.topology), bounding(request), incumbent(options.fasterThan) {
+    bounding.shared = &boundedOne;
+  }
 
   SearchResult run() {
     if (options.prune)
@@ -114,17 +117,28 @@ private:
     return it->second;
   }
 
+  static CostKey keyOf(const Decisions &d) {
+    return {d.microBatch,    d.ep,        d.dp,        d.pp,   d.cp, d.tp, d.sequenceParallel,
+            d.foldedExperts, d.placement, d.partOrder, d.order};
+  }
+
+  const PlacementPoint &pointOf(const Decisions &d) {
+    return *frontier.of(d.tp, d.sequenceParallel,
+                        d.foldedExperts)[static_cast<size_t>(d.placement)];
+  }
+
+  ModelCost costAnew(const Decisions &d) {
+    const PlacementPoint &point = pointOf(d);
+    ModelCost cost =
+        costModel(appliedOf(point.cells), d, *request.topology, request.precision, &knownCosts);
+    cost.placements = &point.placements;
+    return cost;
+  }
+
   const ModelCost *costOf(const Decisions &d) {
-    const PlacementPoint &point =
-        *frontier.of(d.tp, d.sequenceParallel, d.foldedExperts)[static_cast<size_t>(d.placement)];
-    CostKey key{d.microBatch,    d.ep,        d.dp,        d.pp,   d.cp, d.tp, d.sequenceParallel,
-                d.foldedExperts, d.placement, d.partOrder, d.order};
-    auto [it, isNew] = costs.try_emplace(key);
-    if (isNew) {
-      it->second =
-          costModel(appliedOf(point.cells), d, *request.topology, request.precision, &knownCosts);
-      it->second.placements = &point.placements;
-    }
+    auto [it, isNew] = costs.try_emplace(keyOf(d));
+    if (isNew)
+      it->second = costAnew(d);
     return &it->second;
   }
 
@@ -152,7 +166,7 @@ private:
       llvm::SmallVector<int, 4> points = pointsOf(mesh);
       for (int point : points) {
         mesh.placement = point;
-        bound = std::min(bound, leastOf(*costOf(mesh), mesh));
+        bound = std::min(bound, leastOfPoint(mesh));
       }
       if (!points.empty())
         order.push_back({index, bound});
@@ -163,9 +177,37 @@ private:
     return order;
   }
 
+  // Most meshes are looked at once, and never again: what is not below the incumbent is not kept, and not even
+  // costed where its work alone is not.
+  double leastOfPoint(const Decisions &mesh) {
+    if (!options.prune)
+      return leastOf(*costOf(mesh), mesh, request);
+    boundedOne = {};
+    double floor = floorOf(mesh);
+    if (floor >= incumbent)
+      return floor;
+    auto known = costs.find(keyOf(mesh));
+    std::optional<ModelCost> cost;
+    if (known == costs.end())
+      cost = costAnew(mesh);
+    double bound = leastOf(cost ? *cost : known->second, mesh, bounding);
+    if (cost && bound < incumbent)
+      costs.emplace(keyOf(mesh), std::move(*cost));
+    return bound;
+  }
+
+  // Of all orders of the mesh's axes; 0 where floorSeconds says nothing.
+  double floorOf(const Decisions &mesh) {
+    const ModelCells &model = appliedOf(pointOf(mesh).cells);
+    if (mesh.pp > 1 && (model.dividesVocabulary || !request.topology->isUniform()))
+      return 0;
+    return floorSeconds(workOfModel(model, mesh, *request.topology, request.precision, knownCosts),
+                        mesh, bounding);
+  }
+
   // The bound of a mesh is that of its best schedule: with several chunks a stage, those before it are waited
   // for less, and a V has the head on the first stage.
-  double leastOf(const ModelCost &model, Decisions mesh) const {
+  double leastOf(const ModelCost &model, Decisions mesh, const EstimateRequest &request) const {
     if (mesh.pp == 1) // all schedules are the same
       return lowerBoundSeconds(model, mesh, request);
     double least = std::numeric_limits<double>::infinity();
@@ -559,6 +601,8 @@ private:
   KnownCosts knownCosts;                            // of `applied`
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
+  SharedEstimates boundedOne;    // of the mesh that is bounded
+  EstimateRequest bounding;      // with these
   std::vector<OpenGroups> openGroups;
   // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing, leastOfGroups of those that
   // were costed; and of the first placement's what `floors` is without groups.

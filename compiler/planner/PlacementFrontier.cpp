@@ -54,14 +54,20 @@ const PlacementSearcher &CellStore::searcher() {
   return *searching;
 }
 
+std::optional<ModelCells> CellStore::read(int64_t tp, bool sequenceParallel,
+                                          const SearchedPlacements &placements, bool foldsExperts) {
+  mlir::ModuleOp step = searcher().differentiated();
+  return step ? readCells(model, step, tp, sequenceParallel, placements, foldsExperts)
+              : std::nullopt;
+}
+
 const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel, bool foldsExperts) {
   auto [it, isNew] = points.try_emplace({tp, sequenceParallel, foldsExperts});
   if (isNew) {
     std::optional<SearchedPlacements> placements =
         tp > 1 ? searcher().megatron(tp, sequenceParallel, foldsExperts) : SearchedPlacements();
     std::optional<ModelCells> cells =
-        placements ? readCells(model, tp, sequenceParallel, *placements, foldsExperts)
-                   : std::nullopt;
+        placements ? read(tp, sequenceParallel, *placements, foldsExperts) : std::nullopt;
     if (cells)
       it->second = {std::move(*placements), std::move(*cells)};
   }
@@ -90,8 +96,7 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
                                                       const ModelCells &megatron) {
   auto [tp, sequenceParallel, foldsExperts] = split;
   // What can't be partitioned after all is no point, and nobody's error.
-  const FoldedModel &model = store.folded();
-  mlir::ScopedDiagnosticHandler quiet(model.module.get()->getContext(),
+  mlir::ScopedDiagnosticHandler quiet(store.folded().module.get()->getContext(),
                                       [](mlir::Diagnostic &) { return mlir::success(); });
   Decisions decisions;
   decisions.tp = tp;
@@ -108,6 +113,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   KnownCollectives known(*request.topology); // worths of memory differ, and not what is sent
   PlacementBasis basis{
       groupsOf(decisions).tp, *request.topology, request.precision, *request.software, {}, &known};
+  SplitSearch network(store.searcher().differentiated(), tp, sequenceParallel,
+                      /*splitsWeights=*/false, basis, foldsExperts);
   std::vector<SearchedPlacements> tried{
       store.point(tp, sequenceParallel, foldsExperts)->placements};
   struct Found {
@@ -120,13 +127,11 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
     for (double parameters : kWorthOfParameters) {
       MemoryWorth worth{kept * own.seconds / own.kept,
                         parameters * own.seconds / (own.parameters * stateBytes)};
-      std::optional<SearchedPlacements> placements = store.searcher().cheapest(
-          tp, sequenceParallel, worth, /*splitsWeights=*/false, basis, foldsExperts);
+      std::optional<SearchedPlacements> placements = network.cheapest(worth);
       if (!placements || llvm::is_contained(tried, *placements))
         continue;
       tried.push_back(*placements);
-      std::optional<ModelCells> cells =
-          readCells(model, tp, sequenceParallel, *placements, foldsExperts);
+      std::optional<ModelCells> cells = store.read(tp, sequenceParallel, *placements, foldsExperts);
       if (!cells)
         continue;
       Merits merits = costOf(*cells);

@@ -32,6 +32,9 @@ public:
     const PlacementPoint *found = point(tp, sequenceParallel, foldsExperts);
     return found ? &found->cells : nullptr;
   }
+  // readCells of the model.
+  std::optional<ModelCells> read(int64_t tp, bool sequenceParallel,
+                                 const SearchedPlacements &placements, bool foldsExperts);
   const FoldedModel &folded() const { return model; }
   const PlacementSearcher &searcher();
 

@@ -85,17 +85,25 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
                                                               bool foldsExperts) const {
   if (!step)
     return std::nullopt;
-  Mesh mesh = stepMesh(*step, {.tp = tp});
-  DeviceCosts costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision,
-                    basis.software, basis.weights, basis.known);
+  return SplitSearch(*step, tp, sequenceParallel, splitsWeights, basis, foldsExperts)
+      .cheapest(worth);
+}
+
+SplitSearch::SplitSearch(ModuleOp step, int64_t tp, bool sequenceParallel, bool splitsWeights,
+                         const PlacementBasis &basis, bool foldsExperts)
+    : mesh(stepMesh(step, {.tp = tp})),
+      costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision, basis.software,
+            basis.weights, basis.known),
+      network({step, mesh, sequenceParallel, splitsWeights, foldsExperts, nullptr, &costs}),
+      isBuilt(succeeded(network.build())) {}
+
+std::optional<SearchedPlacements> SplitSearch::cheapest(const MemoryWorth &worth) const {
+  if (!isBuilt)
+    return std::nullopt;
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
-  PlacementNetwork network(
-      {*step, mesh, sequenceParallel, splitsWeights, foldsExperts, nullptr, &costs, prices});
-  if (failed(network.build()))
-    return std::nullopt;
-  std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem());
+  std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem(prices));
   if (!choice)
     return std::nullopt;
   PlacedStep placed = network.decode(*choice);

@@ -34,13 +34,34 @@ constexpr CostWeights kBytesFirst{/*microBatches=*/1024, /*collectives=*/16};
 PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
                                bool sequenceParallel);
 
+// The ways of placing a step over tensor parallelism, as one cost-function network for the whole step that is
+// built once and solved for any worth of memory.
+class SplitSearch {
+public:
+  // With `splitsWeights` weights of products are split wherever a dim is long enough, with `foldsExperts`
+  // those of experts nowhere.
+  SplitSearch(mlir::ModuleOp step, int64_t tp, bool sequenceParallel, bool splitsWeights,
+              const PlacementBasis &basis, bool foldsExperts);
+  SplitSearch(const SplitSearch &) = delete; // parts of it know each other
+
+  // The placements that cost least. Nothing where all are forbidden, or after a diagnostic.
+  std::optional<SearchedPlacements> cheapest(const MemoryWorth &worth) const;
+
+private:
+  Mesh mesh;
+  DeviceCosts costs;
+  PlacementNetwork network;
+  bool isBuilt;
+};
+
 class PlacementSearcher {
 public:
   explicit PlacementSearcher(const FoldedModel &model);
 
-  // The placements that cost least, by one cost-function network for the whole step. With
-  // `splitsWeights` weights of products are split wherever a dim is long enough, with `foldsExperts`
-  // those of experts nowhere. Nothing where all are forbidden, or after a diagnostic.
+  // The model after the graph phase; null after a diagnostic.
+  mlir::ModuleOp differentiated() const { return step ? *step : mlir::ModuleOp(); }
+
+  // SplitSearch for one worth.
   std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
                                              const MemoryWorth &worth, bool splitsWeights,
                                              const PlacementBasis &basis,
