@@ -20,8 +20,8 @@ public:
   };
 
   explicit WakeQueue(int stages)
-      : size(llvm::PowerOf2Ceil(static_cast<uint64_t>(stages))),
-        ahead(static_cast<size_t>(stages)), first(size, never), winners(2 * size) {
+      : size(llvm::PowerOf2Ceil(static_cast<uint64_t>(stages))), ahead(static_cast<size_t>(stages)),
+        first(size, never), winners(2 * size) {
     for (size_t stage = 0; stage < size; ++stage)
       winners[size + stage] = stage;
     for (size_t match = size - 1; match > 0; --match)
@@ -62,10 +62,10 @@ private:
     }
   }
 
-  size_t size;                                      // of stages, to the next power of two
-  std::vector<llvm::SmallVector<double, 6>> ahead;  // of each stage, the last moment first
-  std::vector<double> first;                        // of each stage its first moment
-  std::vector<size_t> winners;                      // matches 1 to size - 1, then the stages
+  size_t size;                                     // of stages, to the next power of two
+  std::vector<llvm::SmallVector<double, 6>> ahead; // of each stage, the last moment first
+  std::vector<double> first;                       // of each stage its first moment
+  std::vector<size_t> winners;                     // matches 1 to size - 1, then the stages
 };
 
 } // namespace dtc

@@ -125,6 +125,32 @@ TEST_F(PlacementSearchTest, SendsNoMoreThanMegatron) {
   }
 }
 
+// A network that has been solved for other worths says of each what a new one does, and they do not agree.
+TEST_F(PlacementSearchTest, IsBuiltOnceForAllWorths) {
+  OwningOpRef<ModuleOp> module = llama(2048);
+  FoldedModel folded = foldLayers(*module);
+  PlacementSearcher searcher(folded);
+  Decisions d = decisions(8, true);
+  PlacementBasis basis{groupsOf(d).tp, *topology, request.precision, *request.software};
+  SplitSearch network(searcher.differentiated(), d.tp, true, /*splitsWeights=*/false, basis,
+                      /*foldsExperts=*/false);
+  auto wholeParameters = [](const SearchedPlacements &found) {
+    return llvm::count_if(found.parameters, [](const auto &each) {
+      return llvm::all_of(each.second, [](int64_t dim) { return dim < 0; });
+    });
+  };
+  std::vector<SearchedPlacements> all;
+  for (MemoryWorth worth : {MemoryWorth{}, {0, 1e-6}, {1e-6, 0}, {}}) {
+    std::optional<SearchedPlacements> found = network.cheapest(worth);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, *cheapest(folded, d, worth));
+    all.push_back(std::move(*found));
+  }
+  EXPECT_EQ(all.front(), all.back());
+  EXPECT_LT(wholeParameters(all[1]), wholeParameters(all[0])); // they are worth a second a MB
+  EXPECT_FALSE(all[2] == all[0]);                              // so is what is kept
+}
+
 // Folded experts are whole, whatever memory is worth, and all that works on their tokens has a part of these; with
 // 16 ranks for 8 kv heads over both axes together. What is not of experts is split as ever.
 TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {

@@ -337,6 +337,37 @@ TEST_F(JointSearchTest, BoundsHold) {
   }
 }
 
+// What work alone takes is above no bound of the same mesh, whatever order its axes have and whatever ZeRO,
+// schedule and recomputation are; of one device it is the bound.
+TEST_F(JointSearchTest, FloorsAreBelowBounds) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("dgx-h100", 2, 16);
+  ASSERT_TRUE(topology.ok());
+  Case c = caseOf(*topology, 16, 48, 6);
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+  ASSERT_TRUE(meshes.ok());
+  std::map<const ModelCells *, ModelCells> applied;
+  KnownCosts known(*topology);
+  for (const Decisions &mesh : *meshes) {
+    const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
+    ASSERT_NE(model, nullptr);
+    auto [it, isNew] = applied.try_emplace(model);
+    if (isNew)
+      it->second = applyStack(*model, *c.request.software, c.request.precision.compute);
+    double floor = floorSeconds(
+        workOfModel(it->second, mesh, *topology, c.request.precision, known), mesh, c.request);
+    EXPECT_GT(floor, 0);
+    ModelCost cost = costModel(it->second, mesh, *topology, c.request.precision, &known);
+    for (const Decisions &d : enumerateDetails(mesh, c.limits, c.pins))
+      EXPECT_LE(floor, lowerBoundSeconds(cost, d, c.request))
+          << toString(d.schedule).str() << " tp " << d.tp << " pp " << d.pp << " cp " << d.cp;
+    if (mesh.tp == 1 && mesh.pp == 1 && mesh.cp == 1)
+      EXPECT_EQ(floor, lowerBoundSeconds(cost, mesh, c.request));
+  }
+}
+
 // Where a little memory is missing, as few layers as need be recompute what is cheap.
 TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 8, 1024);
