@@ -364,7 +364,7 @@ TEST_F(JointSearchTest, FloorsAreBelowBounds) {
       EXPECT_LE(floor, lowerBoundSeconds(cost, d, c.request))
           << toString(d.schedule).str() << " tp " << d.tp << " pp " << d.pp << " cp " << d.cp;
     if (mesh.tp == 1 && mesh.pp == 1 && mesh.cp == 1)
-      EXPECT_EQ(floor, lowerBoundSeconds(cost, mesh, c.request));
+      EXPECT_DOUBLE_EQ(floor, lowerBoundSeconds(cost, mesh, c.request));
   }
 }
 
