@@ -1,4 +1,5 @@
-// What the runtime's files need above the format of programs, precompiled once: no header of its own layers, which change often.
+// What the runtime's files need above the format of programs, precompiled once: of its own headers only those
+// two, as the others change often.
 #pragma once
 
 #include "runtime/base/Status.h"
