@@ -51,7 +51,9 @@ Straggler Stragglers::judge(size_t index, double stepSeconds) {
   bool isSlower = others > 0 && rank.seconds > others * kSlow;
   // A rank may be stopped at work, or while it waits.
   double lost = std::max(isSlower ? rank.seconds - others : 0, rank.stopped);
-  double cost = stepSeconds > 0 ? lost / stepSeconds : 0;
+  // Stops count as they go, a step once it has ended: where a window ends within a step, more may be
+  // stopped in it than its steps took.
+  double cost = stepSeconds > 0 ? std::min(lost / stepSeconds, 1.0) : 0;
   bool isSlow = cost >= kLeastCost;
   bool isSame = isSlow == (rank.windows > 0);
   rank.windows = isSlow ? (isSame ? rank.windows + 1 : 1) : (isSame ? rank.windows - 1 : -1);

@@ -69,6 +69,19 @@ TEST_F(StragglersTest, NamesOneThatSignalsStop) {
   EXPECT_NEAR(stragglers.current().costShare, 10.0 / 33, 1e-9);
 }
 
+// The step that it is stopped in has not ended.
+TEST_F(StragglersTest, CostsNoMoreThanTheSteps) {
+  for (uint64_t window = 1; window <= 3; ++window) {
+    now += 4;
+    for (int rank = 0; rank < 4; ++rank)
+      stragglers.hear(rank, {0, window * 40, window * 40000000, window * 3900000000,
+                             rank == 1 ? window * 3950000000 : 0});
+    EXPECT_EQ(stragglers.tick(now), window == 3);
+  }
+  EXPECT_EQ(stragglers.current().rank, 1);
+  EXPECT_EQ(stragglers.current().costShare, 1);
+}
+
 // Stages of a pipeline do not work alike.
 TEST_F(StragglersTest, ComparesRanksOfOneProgram) {
   EXPECT_EQ(pass(9, {10, 30, 10, 30}, {0, 1, 0, 1}), 0);
