@@ -74,8 +74,9 @@ private:
     if (!own)
       return;
     ModelCells applied = applyStack(*own, *request.software, request.precision.compute);
-    ModelCost cost = costModel(applied, item.decisions, item.topology, request.precision);
-    StepEstimate published = estimateStep(cost, item.decisions, request);
+    Decisions decisions = decisionsOn(*request.software, item);
+    ModelCost cost = costModel(applied, decisions, item.topology, request.precision);
+    StepEstimate published = estimateStep(cost, decisions, request);
     if (!published.fits) {
       ++result.tooLarge;
       return;

@@ -58,8 +58,9 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
-  ModelCost model = costModel(cells, item.decisions, topology, request.precision);
-  outcome.estimate = estimateStep(model, item.decisions, request);
+  Decisions decisions = decisionsOn(software, item);
+  ModelCost model = costModel(cells, decisions, topology, request.precision);
+  outcome.estimate = estimateStep(model, decisions, request);
   outcome.layer = model.blocks.front();
   outcome.key = {software.extends, deviceFamily(item),
                  item.model.isMoe ? ModelKind::Mixture : ModelKind::Dense};

@@ -124,6 +124,18 @@ bool isOfCapacity(const Amount &amount) {
   return false;
 }
 
+// The axis whose share of hidden seconds counts for a collective.
+CellAxis hidingAxisOf(const CellCollective &collective) {
+  return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
+}
+
+double ranksOf(const RankGroup &group) {
+  double ranks = 1;
+  for (const RankSpan &span : group)
+    ranks *= static_cast<double>(span.size);
+  return ranks;
+}
+
 // Where kernels are shorter than their launches the host is what takes time.
 void waitForHost(BlockCost &cost, double launch) {
   cost.forward = std::max(cost.forward, launch);
@@ -180,19 +192,30 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
   double bytes = collective.bytes.at(scale) * precision.activationShare;
   if (collective.sendsOnce)
     bytes *= distinctShare(collective.copies, group, topology);
+  // Of cp ranks those of the group have the same heads, the others other ones.
+  if (collective.axis == CellAxis::Cp && !collective.swapsHeads)
+    bytes *= ranksOf(group) / scale.cp;
   return bytes;
 }
 
 RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups) {
-  const RankGroup &all = collective.axis == CellAxis::Tp   ? groups.tp
-                         : collective.axis == CellAxis::Cp ? groups.cp
-                                                           : groups.ep;
+  if (collective.axis == CellAxis::Cp)
+    return collective.swapsHeads ? groups.heads : groups.keys;
+  const RankGroup &all = collective.axis == CellAxis::Tp ? groups.tp : groups.ep;
   return collective.part.size == 0 ? all
                                    : partOfGroup(all, collective.part.size, collective.part.stride);
 }
 
-CellAxis hidingAxisOf(const CellCollective &collective) {
-  return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
+double hiddenShareOf(const CellCollective &collective, const Overlap &overlap) {
+  switch (hidingAxisOf(collective)) {
+  case CellAxis::Tp:
+    return overlap.tp;
+  case CellAxis::Cp:
+    return collective.swapsHeads ? 0 : overlap.cp;
+  case CellAxis::Ep:
+    return overlap.ep;
+  }
+  llvm_unreachable("all axes are there");
 }
 
 OpWork accumulationOf(double parameters, const BlockCell &cell) {
@@ -204,6 +227,7 @@ OpWork accumulationOf(double parameters, const BlockCell &cell) {
 void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision,
                     CollectiveSeconds secondsOfCollective, BlockCost &cost) {
+  double gatheredForward = 0, gatheredBackward = 0; // bytes of keys and values
   for (const CellCollective &collective : cell.collectives) {
     RankGroup group = groupOf(collective, groups);
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
@@ -212,10 +236,15 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
     double seconds = secondsOfCollective(collective.kind, bytes, group);
     bool forward = collective.phase == CellPhase::Forward;
     CellAxis axis = hidingAxisOf(collective);
-    (axis == CellAxis::Ep   ? (forward ? cost.forwardEp : cost.backwardEp)
+    (collective.swapsHeads  ? (forward ? cost.forwardHeads : cost.backwardHeads)
+     : axis == CellAxis::Ep ? (forward ? cost.forwardEp : cost.backwardEp)
      : axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
                             : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
+    if (groups.gathersKeys && collective.axis == CellAxis::Cp)
+      (forward ? gatheredForward : gatheredBackward) += bytes;
   }
+  cost.forwardTransient += gatheredForward;
+  cost.transient += std::max(gatheredForward, gatheredBackward);
 }
 
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,

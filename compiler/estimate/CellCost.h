@@ -35,12 +35,17 @@ struct BlockCost {
   double selective = 0;                 // compute that selective recomputation adds
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
+  double forwardHeads = 0, backwardHeads = 0; // of context parallelism: swaps, which nothing hides
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
   double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
   double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
 
   double backward() const { return backwardInput + backwardWeight; }
+  double forwardCollectives() const { return forwardTp + forwardCp + forwardHeads + forwardEp; }
+  double backwardCollectives() const {
+    return backwardTp + backwardCp + backwardHeads + backwardEp;
+  }
 };
 
 // Where the ranks of an axis are.
@@ -48,6 +53,9 @@ struct AxisGroups {
   RankGroup tp, cp, ep;    // inside a block
   RankGroup dense, expert; // that share gradients of dense and of expert parameters
   RankGroup pp;            // from stage to stage
+  // Of cp: the ranks that heads are spread over, and those that keys and values of a head come from.
+  RankGroup heads, keys;
+  bool gathersKeys = false; // before the attention that reads them: ContextKind::AllGather
 };
 
 // One op as costBlock adds it up: what it launches on one rank, and its seconds.
@@ -67,9 +75,10 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
 // The ranks that a collective is among.
 RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups);
 
-// The axis whose share of hidden seconds counts for a collective: nothing hides an exchange of
-// tokens of experts, be it on tensor ranks, but what hides those of expert parallelism.
-CellAxis hidingAxisOf(const CellCollective &collective);
+// The share of its seconds that runs beside compute. Nothing hides an exchange of tokens of experts,
+// be it on tensor ranks, but what hides those of expert parallelism; nor a swap of parts of a
+// sequence for heads, which all of attention waits for.
+double hiddenShareOf(const CellCollective &collective, const Overlap &overlap);
 
 // Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
 OpWork accumulationOf(double parameters, const BlockCell &cell);

@@ -99,7 +99,7 @@ void addGroups(ModelCost &cost, const Topology &topology, const ModelCells &cell
                const Decisions &decisions, const CellPrecision &precision,
                CollectiveSeconds secondsOfCollective) {
   cost.groups = groupsOf(decisions);
-  cost.overlap = overlapOf(cells, cost.groups.tp, topology);
+  cost.overlap = overlapOf(cells, cost.groups, topology);
   CellScale scale = scaleOf(decisions);
   auto add = [&](const BlockCell &cell, BlockCost &block) {
     addCollectives(cell, scale, cost.groups, topology, precision, secondsOfCollective, block);
@@ -149,6 +149,10 @@ AxisGroups groupsOf(const Decisions &d) {
   AxisGroups groups;
   groups.tp = {{d.tp, strideOf(d, 't')}};
   groups.cp = {{d.cp, strideOf(d, 'c')}};
+  int64_t heads = d.headRanks(), stride = strideOf(d, 'c');
+  groups.heads = {{heads, stride}};
+  groups.keys = {{d.cp / heads, stride * heads}};
+  groups.gathersKeys = d.contextKind == ContextKind::AllGather;
   groups.pp = {{d.pp, strideOf(d, 'p')}};
   for (char axis : d.order) {
     int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
@@ -161,10 +165,12 @@ AxisGroups groupsOf(const Decisions &d) {
   return groups;
 }
 
-Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topology &topology) {
+Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topology &topology) {
   Overlap overlap = cells.overlap;
-  if (!cells.sequenceParallel || spansNetwork(tensor, topology))
+  if (!cells.sequenceParallel || spansNetwork(groups.tp, topology))
     overlap.tp = 0;
+  if (groups.gathersKeys)
+    overlap.cp = 0;
   return overlap;
 }
 

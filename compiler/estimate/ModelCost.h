@@ -16,11 +16,12 @@ struct SearchedPlacements;
 // Ranks of each axis under an order of axes.
 AxisGroups groupsOf(const Decisions &decisions);
 
-// What the software hides of the collectives of a mesh, whose tensor-parallel group is `tensor`. Products run beside
+// What the software hides of the collectives of a mesh. Gathers of keys and values are over before their attention
+// begins (TransformerEngine, context_parallel.py, AttnFuncWithCPAndKVAllGather). Products run beside
 // the scattered sums and gathers around them piece by piece: so under sequence parallelism alone, among devices that
 // read each other's memory. Source: Megatron-LM, arguments.py ("can happen only when sequence parallelism is enabled");
 // TransformerEngine, module/base.py (a "single NVLink domain"); PyTorch's symmetric memory.
-Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topology &topology);
+Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topology &topology);
 
 // Embedding and output layer where stages share them out by words.
 struct VocabularyCost {

@@ -9,6 +9,8 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.tp = d.tp;
   key.pp = d.pp;
   key.cp = d.cp;
+  key.contextKind = d.contextKind;
+  key.contextInner = d.contextInner;
   key.ep = d.ep;
   key.foldedExperts = d.foldedExperts;
   key.order = d.order;

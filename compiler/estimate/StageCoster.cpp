@@ -68,8 +68,10 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   PartTimes times;
   const Overlap &overlap = place.model.overlap; // of a group that may lie on other links
   double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
-  Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
-  Exposed backward{tp * block.backwardTp, cp * block.backwardCp, ep * block.backwardEp, 0};
+  Exposed forward{tp * block.forwardTp, cp * block.forwardCp + block.forwardHeads,
+                  ep * block.forwardEp, 0};
+  Exposed backward{tp * block.backwardTp, cp * block.backwardCp + block.backwardHeads,
+                   ep * block.backwardEp, 0};
   // What runs beside compute slows it.
   double slow = overlap.slowdown - 1;
   auto slowdown = [&](double tpAll, double cpAll, double epAll) {

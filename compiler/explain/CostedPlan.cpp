@@ -60,13 +60,11 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   result.of = collective.of;
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
   result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
-  CellAxis hiding = hidingAxisOf(collective);
-  result.exposedShare = 1 - (hiding == CellAxis::Tp   ? costed.overlap.tp
-                             : hiding == CellAxis::Cp ? costed.overlap.cp
-                                                      : costed.overlap.ep);
-  RankGroup group = groupOf(collective, costed.groups);
-  result.bytes = collectiveBytes(collective, scale, group, costed.topology, costed.precision);
-  result.choice = explainCollective(collective.kind, result.bytes, group, costed.topology);
+  result.exposedShare = 1 - hiddenShareOf(collective, costed.overlap);
+  result.ranks = groupOf(collective, costed.groups);
+  result.bytes =
+      collectiveBytes(collective, scale, result.ranks, costed.topology, costed.precision);
+  result.choice = explainCollective(collective.kind, result.bytes, result.ranks, costed.topology);
   return result;
 }
 
@@ -209,7 +207,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
   cells = applyStack(std::move(*cells), *software, costed.precision.compute);
-  costed.overlap = overlapOf(*cells, costed.groups.tp, topology);
+  costed.overlap = overlapOf(*cells, costed.groups, topology);
   CellScale scale{static_cast<double>(d.microBatch), static_cast<double>(d.cp),
                   static_cast<double>(d.ep)};
   costed.tiedParameters = cells->tied.at(scale);

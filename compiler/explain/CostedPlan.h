@@ -23,6 +23,7 @@ struct CostedOp {
 // One collective of one micro-batch, as seen by one rank.
 struct CostedCollective {
   std::string axis; // "tp", "cp", "ep", "pp"
+  RankGroup ranks;  // that it is among
   double count = 1; // of them
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;

@@ -192,10 +192,9 @@ private:
         if (reader == readers.end())
           continue;
         bool gathers = each.kind == CollectiveKind::AllGather;
-        const RankGroup &ranks = costed.groupOf(each.axis);
         list.push_back({(gathers ? "before " : "after ") + reader->op->name + ", " +
                             nameOf(reader->op->phase).str(),
-                        each.axis, ranksText(ranks, costed.topology), each.kind, each.bytes,
+                        each.axis, ranksText(each.ranks, costed.topology), each.kind, each.bytes,
                         each.choice, reader->runs, reader->runs * each.choice.seconds,
                         each.exposedShare * reader->runs * each.choice.seconds});
       }

@@ -29,6 +29,22 @@ int64_t usableOf(const Plan &plan, int64_t limit) {
   return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
 }
 
+std::string contextText(const Decisions &d) {
+  switch (d.contextKind) {
+  case ContextKind::Ring:
+    return "keys and values go around a ring";
+  case ContextKind::AllToAll:
+    return "ranks swap parts of the sequence for heads";
+  case ContextKind::Both:
+    return counted(d.contextInner, "rank") +
+           " swap parts of the sequence for heads, keys and values go around a ring of " +
+           std::to_string(d.cp / d.contextInner);
+  case ContextKind::AllGather:
+    return "ranks gather all keys and values";
+  }
+  llvm_unreachable("all kinds have words");
+}
+
 void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -42,6 +58,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
       << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
+  if (d.cp > 1)
+    out << "  context           " << contextText(d) << "\n";
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");

@@ -67,8 +67,8 @@ private:
       double exposed = each.exposedShare * each.count * runs * each.choice.seconds;
       layerExposed += exposed;
       append({part.name + (each.phase == CellPhase::Forward ? ", forward" : ", backward"),
-              each.axis, ranksText(costed.groupOf(each.axis), costed.topology), each.kind,
-              each.bytes, each.choice, all, all * each.choice.seconds, exposed});
+              each.axis, ranksText(each.ranks, costed.topology), each.kind, each.bytes, each.choice,
+              all, all * each.choice.seconds, exposed});
     }
   }
 

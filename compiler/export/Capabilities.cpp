@@ -76,9 +76,12 @@ Found checkSplits(const PlanView &view, const Capabilities &launcher) {
   if (view.splitsKvGroups && !launcher.splitsKvGroups)
     return inexpressible(launcher, "tensor parallelism of no more ranks than kv heads",
                          "tp " + numberOf(d.tp) + " beyond them", "");
-  if (d.cp > 1 && !launcher.contextParallel)
-    return inexpressible(launcher, "no context parallelism that gathers keys and values",
-                         "cp " + numberOf(d.cp), "cp=1");
+  if (d.cp > 1 && launcher.contexts.empty())
+    return inexpressible(launcher, "no context parallelism", "cp " + numberOf(d.cp), "cp=1");
+  auto nameOf = [](ContextKind kind) { return toString(kind).str(); };
+  if (d.cp > 1 && !llvm::is_contained(launcher.contexts, d.contextKind))
+    return inexpressible(launcher, "context parallelism by " + wordsOf(launcher.contexts, nameOf),
+                         nameOf(d.contextKind), "cp_kind=" + nameOf(launcher.contexts.front()));
   if (d.cp > 1 && view.plan.sequenceLength % (2 * d.cp) != 0)
     return inexpressible(launcher, "sequences that 2 cp divides",
                          "cp " + numberOf(d.cp) + " with sequences of " +

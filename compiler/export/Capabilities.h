@@ -24,7 +24,8 @@ struct Capabilities {
   bool roundsOfStages = false;
   llvm::ArrayRef<int64_t> zero, zeroOfPipelines;
   bool zeroGroups = false;
-  bool contextParallel = false, expertParallel = false;
+  llvm::ArrayRef<ContextKind> contexts; // none: no context parallelism
+  bool expertParallel = false;
   // Experts may be split by tensor parallelism, too.
   bool expertTensorParallel = false;
   // Experts may be whole on the ranks of tensor parallelism, over which expert parallelism spreads them.

@@ -16,7 +16,9 @@ Capabilities capabilities() {
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
   static constexpr llvm::StringRef optimizers[] = {"adamw", "lamb", "sgd"};
+  static constexpr ContextKind contexts[] = {ContextKind::AllToAll}; // Ulysses
   Capabilities can;
+  can.contexts = contexts;
   can.name = "DeepSpeed";
   can.stack = "deepspeed";
   can.schedules = schedules;
@@ -69,6 +71,15 @@ Found checkSplits(const PlanView &view, const Capabilities &launcher) {
   if (d.tp > 1 && d.zero == 3)
     return inexpressible(launcher, "tensor parallelism with ZeRO-0 to 2",
                          "ZeRO 3 with tp " + std::to_string(d.tp), "zero=2");
+  // deepspeed.initialize takes one mpu, and that of Ulysses knows dp and sp.
+  if (d.cp > 1 && d.devices() > d.dp * d.cp)
+    return inexpressible(launcher, "context parallelism without tp and pp",
+                         "cp " + std::to_string(d.cp) + " with tp " + std::to_string(d.tp) +
+                             " and pp " + std::to_string(d.pp),
+                         "tp=1,pp=1");
+  if (d.cp > 1 && d.ep > 1)
+    return inexpressible(launcher, "context parallelism without expert parallelism",
+                         "cp " + std::to_string(d.cp) + " with ep " + std::to_string(d.ep), "ep=1");
   if (d.ep > 1 && (d.tp > 1 || d.pp > 1))
     return inexpressible(launcher, "expert parallelism without tp and pp",
                          "ep " + std::to_string(d.ep) + " with tp " + std::to_string(d.tp) +
@@ -149,6 +160,13 @@ void addNotes(const PlanView &view, ExportedPlan &out) {
   if (d.pp > 1 && d.tp > 1)
     out.notes.push_back("the model code splits layers over the " + std::to_string(d.tp) +
                         " ranks of tp under a pipeline; tensor_parallel is of models without one");
+  if (d.cp > 1)
+    out.notes.push_back(
+        "the model code swaps parts of sequences for heads: UlyssesSPAttentionHF."
+        "register_with_transformers(sequence_parallel_size=" +
+        std::to_string(d.cp) +
+        ", ...) before the model is built gives the mpu of deepspeed.initialize, and "
+        "UlyssesSPDataLoaderAdapter the batches");
   if (!view.recomputesAlike())
     out.notes.push_back(
         "the model code recomputes layers with deepspeed.checkpointing.checkpoint: " +

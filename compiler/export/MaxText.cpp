@@ -32,12 +32,14 @@ Capabilities capabilities() {
   static constexpr int64_t zero[] = {0, 1, 3};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
+  static constexpr ContextKind contexts[] = {ContextKind::AllGather};
   Capabilities can;
+  can.contexts = contexts;
   can.name = "MaxText";
   can.stack = "maxtext";
   can.schedules = schedules;
   can.zero = can.zeroOfPipelines = zero;
-  can.zeroGroups = can.contextParallel = can.expertParallel = can.expertTensorParallel = true;
+  can.zeroGroups = can.expertParallel = can.expertTensorParallel = true;
   can.sequenceParallel = true;
   can.precisions = precisions;
   can.optimizers = optimizers;

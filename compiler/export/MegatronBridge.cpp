@@ -60,7 +60,13 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Py
   file.setFlag("model.account_for_loss_in_pipeline_split", false);
   file.set("model.context_parallel_size", d.cp);
   if (d.cp > 1)
-    file.set("model.cp_comm_type", std::string("p2p"));
+    file.set("model.cp_comm_type", contextCommType(d.contextKind));
+  if (d.contextKind == ContextKind::Both)
+    file.setCode("model.hierarchical_context_parallel_sizes",
+                 "[" + std::to_string(d.contextInner) + ", " +
+                     std::to_string(d.cp / d.contextInner) + "]");
+  else
+    file.setNone("model.hierarchical_context_parallel_sizes");
   file.set("model.expert_model_parallel_size", d.ep);
   if (view.hasExperts) {
     file.set("model.expert_tensor_parallel_size", std::max<int64_t>(1, settings.expertTensorRanks));

@@ -17,6 +17,12 @@ public:
         value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == std::string::npos;
     text += ("  --" + name + " " + (isPlain ? value : "'" + value + "'") + "\n").str();
   }
+  void flag(llvm::StringRef name, llvm::ArrayRef<int64_t> values) {
+    text += ("  --" + name).str();
+    for (int64_t value : values)
+      text += " " + std::to_string(value);
+    text += "\n";
+  }
   void flagIf(bool isSet, llvm::StringRef name) {
     if (isSet)
       flag(name);
@@ -38,7 +44,10 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Fl
     file.flag("num-virtual-stages-per-pipeline-rank", settings.virtualStages);
   file.flag("context-parallel-size", d.cp);
   if (d.cp > 1)
-    file.flag("cp-comm-type", "p2p");
+    file.flag("cp-comm-type", contextCommType(d.contextKind));
+  if (d.contextKind == ContextKind::Both)
+    file.flag("hierarchical-context-parallel-sizes",
+              llvm::ArrayRef<int64_t>{d.contextInner, d.cp / d.contextInner});
   if (d.ep > 1)
     file.flag("expert-model-parallel-size", d.ep);
   if (settings.expertTensorRanks > 0)

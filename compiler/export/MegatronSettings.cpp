@@ -114,20 +114,37 @@ void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettin
 
 } // namespace
 
+std::string contextCommType(ContextKind kind) {
+  switch (kind) {
+  case ContextKind::Ring:
+    return "p2p";
+  case ContextKind::AllToAll:
+    return "a2a";
+  case ContextKind::Both:
+    return "a2a+p2p";
+  case ContextKind::AllGather:
+    return "all_gather";
+  }
+  llvm_unreachable("all kinds have words");
+}
+
 Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward,
                                                ScheduleKind::Interleaved};
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
+  static constexpr ContextKind contexts[] = {ContextKind::Ring, ContextKind::AllToAll,
+                                             ContextKind::Both, ContextKind::AllGather};
   Capabilities can;
+  can.contexts = contexts;
   can.name = name;
   can.stack = stack;
   can.schedules = schedules;
   can.unevenStages = can.roundsOfStages = true;
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
-  can.zeroGroups = can.contextParallel = can.expertParallel = can.expertTensorParallel = true;
+  can.zeroGroups = can.expertParallel = can.expertTensorParallel = true;
   can.foldedExperts = can.sequenceParallel = can.splitsKvGroups = true;
   can.precisions = precisions;
   can.optimizers = optimizers;

@@ -35,6 +35,10 @@ struct MegatronSettings {
 
 Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher);
 
+// cp_comm_type of core/transformer/transformer_config.py; TransformerEngine knows no "allgather", which the flag's help
+// names (context_parallel.py).
+std::string contextCommType(ContextKind kind);
+
 // What both of them can be told.
 Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack);
 

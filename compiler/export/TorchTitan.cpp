@@ -33,14 +33,16 @@ Capabilities capabilities() {
   static constexpr int64_t zero[] = {0, 2, 3}, zeroOfPipelines[] = {0, 1};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw"};
+  static constexpr ContextKind contexts[] = {ContextKind::AllGather};
   Capabilities can;
+  can.contexts = contexts;
   can.name = "torchtitan";
   can.stack = "torchtitan";
   can.schedules = schedules;
   can.unevenStages = can.roundsOfStages = true;
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
-  can.zeroGroups = can.contextParallel = can.expertParallel = can.sequenceParallel = true;
+  can.zeroGroups = can.expertParallel = can.sequenceParallel = true;
   can.foldedExperts = true; // ep divides dp_shard x cp x tp (parallel_dims.py)
   can.precisions = precisions;
   can.optimizers = optimizers;

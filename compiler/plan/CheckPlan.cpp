@@ -57,6 +57,17 @@ Found checkMesh(const Plan &plan) {
     return PlanMistake{"ep", "is " + number(d.ep) + ", wanted a divisor of dp x cp" +
                                  (d.foldedExperts ? " x tp" : "") + " = " +
                                  number(d.ranksOfExperts())};
+  if (d.contextKind != ContextKind::Ring && d.cp == 1)
+    return PlanMistake{"cp_kind", "is " + toString(d.contextKind).str() +
+                                      " with cp 1, wanted ring, or a cp of more than 1"};
+  bool isBoth = d.contextKind == ContextKind::Both;
+  if (isBoth ? d.contextInner <= 1 || d.contextInner >= d.cp || d.cp % d.contextInner != 0
+             : d.contextInner != 1)
+    return PlanMistake{"cp_inner",
+                       "is " + number(d.contextInner) + " with cp_kind " +
+                           toString(d.contextKind).str() + ", wanted " +
+                           (isBoth ? "a divisor of cp = " + number(d.cp) + " between 1 and it"
+                                   : std::string("1, or cp_kind both"))};
   if (plan.nodes > plan.devices)
     return PlanMistake{"nodes", "is " + number(plan.nodes) + ", more than the " +
                                     number(plan.devices) + " devices"};

@@ -10,6 +10,9 @@ namespace {
 
 constexpr Recompute kRecomputes[] = {Recompute::None, Recompute::Selective, Recompute::Full};
 
+constexpr ContextKind kContextKinds[] = {ContextKind::Ring, ContextKind::AllToAll,
+                                         ContextKind::Both, ContextKind::AllGather};
+
 template <auto Member> std::string number(const Decisions &d) {
   return std::to_string(static_cast<int64_t>(d.*Member));
 }
@@ -19,6 +22,7 @@ template <bool Decisions::*Member> std::string yesOrNo(const Decisions &d) {
 
 std::string expertTensorOf(const Decisions &d) { return d.foldedExperts ? "1" : "tp"; }
 std::string scheduleOf(const Decisions &d) { return planNameOf(d.schedule).str(); }
+std::string contextKindOf(const Decisions &d) { return toString(d.contextKind).str(); }
 std::string orderOf(const Decisions &d) { return orderText(d.order); }
 std::string placementOf(const Decisions &d) { return placementText(d).str(); }
 
@@ -27,6 +31,14 @@ std::string schedulePhrase(const Decisions &d) {
   if (d.pp == 1)
     return "";
   return scheduleOf(d) + (d.virtualStages > 1 ? " x" + std::to_string(d.virtualStages) : "");
+}
+// All kinds are the same where no rank shares a sequence.
+std::string contextPhrase(const Decisions &d) {
+  if (d.cp == 1)
+    return "";
+  return "cp by " + (d.contextKind == ContextKind::Both
+                         ? "all-to-all in " + std::to_string(d.contextInner) + " and ring"
+                         : contextKindOf(d));
 }
 std::string vocabPhrase(const Decisions &d) {
   return d.vocabOverPp > 0 ? "vocabulary over pp by algorithm " + std::to_string(d.vocabOverPp)
@@ -48,6 +60,8 @@ constexpr DecisionName kNames[] = {
     {"tp", number<&Decisions::tp>, Listing::Always},
     {"pp", number<&Decisions::pp>, Listing::Always},
     {"cp", number<&Decisions::cp>, Listing::Always},
+    {"cp_kind", contextKindOf, Listing::IfUnusual, contextPhrase},
+    {"cp_inner", number<&Decisions::contextInner>},
     {"ep", number<&Decisions::ep>, Listing::Always},
     {"etp", expertTensorOf, Listing::IfUnusual},
     {"sp", number<&Decisions::sequenceParallel>, Listing::Always},
@@ -114,6 +128,27 @@ std::optional<Recompute> recomputeFrom(llvm::StringRef word) {
   for (Recompute recompute : kRecomputes)
     if (word == toString(recompute))
       return recompute;
+  return std::nullopt;
+}
+
+llvm::StringRef toString(ContextKind kind) {
+  switch (kind) {
+  case ContextKind::Ring:
+    return "ring";
+  case ContextKind::AllToAll:
+    return "all-to-all";
+  case ContextKind::Both:
+    return "both";
+  case ContextKind::AllGather:
+    return "all-gather";
+  }
+  llvm_unreachable("all kinds have names");
+}
+
+std::optional<ContextKind> contextKindFrom(llvm::StringRef word) {
+  for (ContextKind kind : kContextKinds)
+    if (word == toString(kind))
+      return kind;
   return std::nullopt;
 }
 

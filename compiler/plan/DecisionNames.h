@@ -18,6 +18,10 @@ Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStage
 llvm::StringRef toString(Recompute recompute);
 std::optional<Recompute> recomputeFrom(llvm::StringRef word);
 
+// "ring", "all-to-all", "both" or "all-gather".
+llvm::StringRef toString(ContextKind kind);
+std::optional<ContextKind> contextKindFrom(llvm::StringRef word);
+
 // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
 std::string orderText(const AxisOrder &order);
 std::optional<AxisOrder> orderFrom(llvm::StringRef text);

@@ -11,6 +11,15 @@ namespace dtc {
 
 enum class Recompute : uint8_t { None, Selective, Full };
 
+// How the queries of ranks that share a sequence meet all of its keys.
+enum class ContextKind : uint8_t {
+  Ring,     // keys and values go around, hidden behind the attention to those that came before
+            // (Liu et al. 2023, arXiv:2310.01889)
+  AllToAll, // ranks swap parts of the sequence for heads (Jacobs et al. 2023, arXiv:2309.14509)
+  Both,     // groups of ranks swap, rings go over the groups (Fang and Zhao 2024, arXiv:2405.07719)
+  AllGather, // each gathers all keys and values before (Llama 3, arXiv:2407.21783, section 3.3.2)
+};
+
 // Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
 // t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
 using AxisOrder = std::array<char, 4>;
@@ -22,6 +31,8 @@ struct Decisions {
   // tp x cp x dp. Otherwise tensor parallelism splits each expert, and ep divides cp x dp.
   // MoE parallel folding: Liu et al. 2025, arXiv:2504.14960. False where tp is 1.
   bool foldedExperts = false;
+  ContextKind contextKind = ContextKind::Ring; // where cp is more than 1
+  int64_t contextInner = 1; // of Both: ranks that swap parts for heads, the innermost of cp
   bool sequenceParallel = false;
   int64_t zero = 0;
   int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards, the groups holding copies; 0: all
@@ -46,6 +57,12 @@ struct Decisions {
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
+  // Ranks of context parallelism among which heads are spread; a ring goes over groups of so many.
+  int64_t headRanks() const {
+    return contextKind == ContextKind::AllToAll ? cp
+           : contextKind == ContextKind::Both   ? contextInner
+                                                : 1;
+  }
   // Ranks that hold parts of what ZeRO shards.
   int64_t zeroRanks() const { return zeroGroup > 0 ? zeroGroup : dp; }
   // Ranks of a stage that expert parallelism spreads experts over, `ep` after `ep` of them.

@@ -231,6 +231,7 @@ public:
       integer(*mesh, "ep", 1, d.ep);
       expertTensor(*mesh, d);
     }
+    context(d);
     flag(root, "sp", d.sequenceParallel);
     integer(root, "zero", 0, d.zero);
     if (optional(root, "zero_group"))
@@ -250,6 +251,18 @@ public:
     axisOrder(d);
     placement(d);
     recompute(d, stages);
+  }
+
+  void context(Decisions &d) {
+    std::string text = toString(d.contextKind).str();
+    if (optional(root, "cp_kind"))
+      word(root, "cp_kind", text);
+    if (optional(root, "cp_inner"))
+      integer(root, "cp_inner", 1, d.contextInner);
+    if (std::optional<ContextKind> kind = contextKindFrom(text))
+      d.contextKind = *kind;
+    else
+      fail("cp_kind", "is '" + text + "', wanted one of ring, all-to-all, both, all-gather");
   }
 
   // Ranks of tensor parallelism that an expert is split over: all of them where it is not said.
@@ -558,6 +571,10 @@ std::string planToJson(const Plan &plan) {
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
   if (d.foldedExperts)
     json["mesh"]["etp"] = 1;
+  if (d.contextKind != ContextKind::Ring)
+    json["cp_kind"] = toString(d.contextKind);
+  if (d.contextKind == ContextKind::Both)
+    json["cp_inner"] = d.contextInner;
   json["sp"] = d.sequenceParallel ? 1 : 0;
   json["zero"] = d.zero;
   if (d.zeroGroup > 0)

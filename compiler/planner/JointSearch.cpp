@@ -2,6 +2,7 @@
 #include "compiler/planner/JointSearch.h"
 
 #include "compiler/estimate/SharedEstimates.h"
+#include "compiler/planner/ContextKinds.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/workload/ApplyStack.h"
 
@@ -30,13 +31,10 @@ constexpr double kFinerNeed = 2e-3;
 double leastRatio(const ModelCost &point, const ModelCost &base) {
   double least = 1;
   auto compare = [&](const BlockCost &a, const BlockCost &b) {
-    double forward = b.forward + b.forwardTp + b.forwardCp + b.forwardEp;
-    double backward = b.backward() + b.backwardTp + b.backwardCp + b.backwardEp;
-    if (forward > 0)
-      least = std::min(least, (a.forward + a.forwardTp + a.forwardCp + a.forwardEp) / forward);
-    if (backward > 0)
-      least =
-          std::min(least, (a.backward() + a.backwardTp + a.backwardCp + a.backwardEp) / backward);
+    if (double forward = b.forward + b.forwardCollectives(); forward > 0)
+      least = std::min(least, (a.forward + a.forwardCollectives()) / forward);
+    if (double backward = b.backward() + b.backwardCollectives(); backward > 0)
+      least = std::min(least, (a.backward() + a.backwardCollectives()) / backward);
   };
   compare(point.embedding, base.embedding);
   compare(point.head, base.head);
@@ -82,7 +80,7 @@ public:
 private:
   // Groups depend on the sizes that lie inside: all of them are in the key.
   using CostKey = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int,
-                             int, AxisOrder>;
+                             int, ContextKind, int64_t, AxisOrder>;
 
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
@@ -118,8 +116,19 @@ private:
   }
 
   static CostKey keyOf(const Decisions &d) {
-    return {d.microBatch,    d.ep,        d.dp,        d.pp,   d.cp, d.tp, d.sequenceParallel,
-            d.foldedExperts, d.placement, d.partOrder, d.order};
+    return {d.microBatch,
+            d.ep,
+            d.dp,
+            d.pp,
+            d.cp,
+            d.tp,
+            d.sequenceParallel,
+            d.foldedExperts,
+            d.placement,
+            d.partOrder,
+            d.contextKind,
+            d.contextInner,
+            d.order};
   }
 
   const PlacementPoint &pointOf(const Decisions &d) {
@@ -178,7 +187,7 @@ private:
   }
 
   // Most meshes are looked at once, and never again: what is not below the incumbent is not kept, and not even
-  // costed where its work alone is not.
+  // costed where its work alone is not. Infinity where another kind of context parallelism is never worse.
   double leastOfPoint(const Decisions &mesh) {
     if (!options.prune)
       return leastOf(*costOf(mesh), mesh, request);
@@ -190,6 +199,8 @@ private:
     std::optional<ModelCost> cost;
     if (known == costs.end())
       cost = costAnew(mesh);
+    if (mesh.cp > 1 && contextKinds.isRuledOut(mesh, cost ? *cost : known->second))
+      return std::numeric_limits<double>::infinity();
     double bound = leastOf(cost ? *cost : known->second, mesh, bounding);
     if (cost && bound < incumbent)
       costs.emplace(keyOf(mesh), std::move(*cost));
@@ -485,7 +496,8 @@ private:
   }
 
   // Of each way to spread the model over the devices what keeps least: the smallest micro-batch, and as
-  // much recomputation as there is. The order of axes makes no difference to memory.
+  // much recomputation as there is. The order of axes makes no difference to memory, and of kinds of context parallelism
+  // the first that there is needs least.
   void findLeanest() {
     std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int>> seen;
     for (Decisions mesh : meshes) {
@@ -602,6 +614,7 @@ private:
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   SharedEstimates boundedOne;    // of the mesh that is bounded
+  ContextKinds contextKinds;     // and of those with the same axes
   EstimateRequest bounding;      // with these
   std::vector<OpenGroups> openGroups;
   // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing, leastOfGroups of those that

@@ -79,8 +79,9 @@ bool mayMix(Recompute least, Recompute most, const LegalSpace &space) {
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
-         (d.pp == 1 || space.pipelineParallel) && (d.cp == 1 || has(space.contextKinds, 0)) &&
-         isLegalForExperts(d, space) && isLegalOrder(d, space);
+         (d.pp == 1 || space.pipelineParallel) &&
+         (d.cp == 1 || hasOne(space.contextKinds, d.contextKind)) && isLegalForExperts(d, space) &&
+         isLegalOrder(d, space);
 }
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
@@ -103,7 +104,7 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   const std::tuple<const char *, int64_t, bool> sizes[] = {
       {"tp", size(pins.tp), space.tensorParallel},
       {"pp", size(pins.pp), space.pipelineParallel},
-      {"cp", size(pins.cp), has(space.contextKinds, 0)},
+      {"cp", size(pins.cp), space.contextKinds != 0},
       {"ep", size(pins.ep), space.expertParallel}};
   for (auto [name, ranks, isLegal] : sizes)
     if (ranks > 1 && !isLegal)
@@ -118,6 +119,8 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
                   "one of them has to be 1");
   if (pins.sp && size(pins.tp) > 1 && !hasOne(space.sequenceParallel, *pins.sp))
     return refuse("sp=" + std::to_string(*pins.sp), wordsOfKey("sequence_parallel"));
+  if (pins.contextKind && pins.cp != 1 && !hasOne(space.contextKinds, *pins.contextKind))
+    return refuse("cp_kind=" + toString(*pins.contextKind).str(), wordsOfKey("context_kinds"));
   bool isPipeline = size(pins.pp) > 1;
   if (pins.zero && !hasOne(isPipeline ? space.zeroOfPipelines : space.zero, *pins.zero))
     return refuse("zero=" + std::to_string(*pins.zero) +

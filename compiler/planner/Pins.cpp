@@ -19,6 +19,11 @@ constexpr PinKey kKeys[] = {
     {"tp", "ranks of tensor parallelism", &Pins::tp, 1, kMost},
     {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
     {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
+    {"cp_kind",
+     "how they meet all keys: keys go around a ring, ranks swap parts of the sequence for heads, "
+     "groups swap and a ring goes over them, or all keys are gathered",
+     nullptr, 0, 0, "ring, all-to-all, both or all-gather"},
+    {"cp_inner", "of both: ranks of cp that swap", &Pins::contextInner, 2, kMost},
     {"ep", "ranks of expert parallelism, inside dp and cp, and tp with etp=1", &Pins::ep, 1, kMost},
     {"etp", "ranks of tensor parallelism that an expert is split over; 1 folds experts over tp",
      nullptr, 0, 0, "1 or tp"},
@@ -93,11 +98,37 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     pins.foldedExperts = text == "1";
     return std::nullopt;
   }
+  if (name == "cp_kind") {
+    pins.contextKind = contextKindFrom(text);
+    if (pins.contextKind)
+      return std::nullopt;
+    return UserError(given(name, text) + ": there is no such kind of context parallelism",
+                     "choices are ring, all-to-all, both and all-gather");
+  }
   pins.recompute = recomputeFrom(text);
   if (pins.recompute)
     return std::nullopt;
   return UserError(given(name, text) + ": there is no such recomputation",
                    "choices are none, selective and full");
+}
+
+std::optional<UserError> checkContext(const Pins &pins) {
+  std::string text = pins.contextKind ? "cp_kind=" + toString(*pins.contextKind).str() : "";
+  if (pins.contextInner) {
+    std::string inner = "cp_inner=" + std::to_string(*pins.contextInner);
+    if (pins.contextKind && *pins.contextKind != ContextKind::Both)
+      return UserError("--fix " + text + "," + inner + ": only of both is there an inner part",
+                       "use cp_kind=both, or leave cp_inner out");
+    if (pins.cp && (*pins.cp % *pins.contextInner != 0 || *pins.cp <= *pins.contextInner))
+      return UserError("--fix cp=" + std::to_string(*pins.cp) + "," + inner +
+                           ": a ring of two groups or more has to be left",
+                       "use a cp_inner that divides cp, and is less");
+    text = inner;
+  }
+  if (!text.empty() && pins.cp == 1)
+    return UserError("--fix cp=1," + text + ": one rank has all keys",
+                     "use cp=2 or more, or leave it out");
+  return std::nullopt;
 }
 
 // What leaves no place for passes over the vocabulary.
@@ -154,6 +185,8 @@ Decisions Pins::decisions() const {
   d.pp = pp.value_or(d.pp);
   d.cp = cp.value_or(d.cp);
   d.ep = ep.value_or(d.ep);
+  d.contextKind = contextKind.value_or(d.contextKind);
+  d.contextInner = contextInner.value_or(d.contextInner);
   d.sequenceParallel = sp.value_or(d.sequenceParallel);
   d.zero = zero.value_or(d.zero);
   d.zeroGroup = zeroGroup.value_or(d.zeroGroup);
@@ -215,9 +248,11 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                            std::to_string(std::clamp(value, key->low, key->high)));
     pins.*key->number = value;
   }
-  for (auto check : {checkVirtualStages, checkVocabulary})
+  for (auto check : {checkVirtualStages, checkVocabulary, checkContext})
     if (std::optional<UserError> error = check(pins))
       return *error;
+  if (pins.contextInner)
+    pins.contextKind = ContextKind::Both;
   return pins;
 }
 

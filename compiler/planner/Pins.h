@@ -10,8 +10,9 @@ namespace dtc {
 
 struct Pins {
   std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, zeroGroup, microBatch, virtualStages,
-      vocabOverPp;
-  std::optional<ScheduleKind> schedule; // ZeroBubbleH1 stands for ZeroBubbleV too
+      vocabOverPp, contextInner;
+  std::optional<ScheduleKind> schedule;   // ZeroBubbleH1 stands for ZeroBubbleV too
+  std::optional<ContextKind> contextKind; // Both where `contextInner` is given
   std::optional<Recompute> recompute;
   // Placements over tensor parallelism: those that were searched for (true), or Megatron's.
   // Where `sp` is given they are Megatron's, too.

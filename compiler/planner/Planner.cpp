@@ -5,6 +5,7 @@
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/RoundNodes.h"
@@ -362,10 +363,17 @@ private:
                        kindsOf(step.stages[fullest].memory));
   }
 
+  static std::string contextText(const Decisions &d) {
+    if (d.contextKind == ContextKind::Both)
+      return " cp_inner=" + number(d.contextInner);
+    return d.contextKind == ContextKind::Ring ? "" : " cp_kind=" + toString(d.contextKind).str();
+  }
+
   static std::string shortText(const Decisions &d) {
     return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
-           " cp=" + number(d.cp) + " ep=" + number(d.ep) + (d.foldedExperts ? " etp=1" : "") +
-           " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
+           " cp=" + number(d.cp) + contextText(d) + " ep=" + number(d.ep) +
+           (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
+           " zero=" + number(d.zero) +
            (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
            (d.vocabOverPp > 0 ? " vocab_over_pp=" + number(d.vocabOverPp) : "") +
            " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "");

@@ -161,16 +161,22 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
-      if (!isAllowedMesh(d, limits))
-        continue;
-      bool isUneven = !limits.groups.empty() && d.pp > 1;
-      if (isUneven && order.back() != 'p')
-        continue;
-      size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
-      for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
-        meshes.push_back(d);
-        meshes.back().partOrder = static_cast<int>(partOrder);
+      for (const ContextChoice &choice : contextChoices(d, limits, pins)) {
+        d.contextKind = choice.kind;
+        d.contextInner = choice.inner;
+        addPartOrders(d);
       }
+    }
+  }
+
+  void addPartOrders(Decisions d) {
+    bool isUneven = !limits.groups.empty() && d.pp > 1;
+    if (!isAllowedMesh(d, limits) || (isUneven && d.order.back() != 'p'))
+      return;
+    size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
+    for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
+      d.partOrder = static_cast<int>(partOrder);
+      meshes.push_back(d);
     }
   }
 
@@ -307,6 +313,8 @@ private:
                            number(limits.kvHeads) +
                            " kv heads of the model, and the stack has no kv head on several ranks",
                        "leave dp, pp or cp to the planner");
+    if (std::optional<UserError> error = noContext(tp, cp))
+      return *error;
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
     if (pins.microBatch && microBatches * dp * *pins.microBatch == limits.globalBatch)
@@ -336,6 +344,22 @@ private:
                          number(dp) + " data-parallel ranks: it does not divide",
                      "the nearest global batch that divides is " + number(std::max(dp, below)) +
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
+  }
+
+  // Heads that the ranks of a pinned cp can't be given in equal numbers.
+  std::optional<UserError> noContext(int64_t tp, int64_t cp) const {
+    Decisions d = pins.decisions();
+    d.tp = tp;
+    d.cp = cp;
+    if (cp == 1 || !contextChoices(d, limits, pins).empty())
+      return std::nullopt;
+    std::string kind = pins.contextKind ? ",cp_kind=" + toString(*pins.contextKind).str() : "";
+    return UserError("--fix cp=" + number(cp) + kind +
+                         ": the ranks that swap parts of a sequence "
+                         "for heads do not divide the " +
+                         number(limits.kvHeads) + " kv heads of the model" +
+                         (tp > 1 ? ", over tp=" + number(tp) + " of them" : ""),
+                     "use another cp, or cp_kind=ring where the software has it");
   }
 
   const SpaceLimits &limits;
@@ -454,6 +478,31 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
     if (isThere && allows(pins.vocabOverPp, d.vocabOverPp))
       choices.push_back(d.vocabOverPp);
   }
+  return choices;
+}
+
+std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
+                                          const Pins &pins) {
+  if (mesh.cp == 1)
+    return {{ContextKind::Ring}};
+  std::vector<ContextChoice> choices;
+  int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0; // of a rank
+  auto add = [&](ContextKind kind, int64_t inner) {
+    mesh.contextKind = kind;
+    mesh.contextInner = inner;
+    int64_t ranks = mesh.headRanks();
+    bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0);
+    bool isWanted = pins.contextKind.value_or(kind) == kind && allows(pins.contextInner, inner);
+    bool isLegal = !limits.space || limits.space->contextKinds >> static_cast<int>(kind) & 1;
+    if (isThere && isWanted && isLegal)
+      choices.push_back({kind, inner});
+  };
+  add(ContextKind::Ring, 1);
+  add(ContextKind::AllToAll, 1);
+  for (int64_t inner : divisorsOf(mesh.cp))
+    if (inner > 1 && inner < mesh.cp)
+      add(ContextKind::Both, inner);
+  add(ContextKind::AllGather, 1);
   return choices;
 }
 

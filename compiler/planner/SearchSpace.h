@@ -58,7 +58,16 @@ bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const Zer
 // a chunk each, without layers.
 int64_t mostChunks(const SpaceLimits &limits);
 
-// Decisions without those of the second kind below: devices on axes, order, micro-batch.
+// Ways of context parallelism of a mesh: of those that the model and the software have. Heads are spread over
+// ranks in equal numbers, keys and values alike (TransformerEngine, context_parallel.py, wants that of cp).
+struct ContextChoice {
+  ContextKind kind;
+  int64_t inner = 1;
+};
+std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
+                                          const Pins &pins);
+
+// Decisions without those of the second kind below: devices on axes, how those of cp meet, order, micro-batch.
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
 // does; nothing left.
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);

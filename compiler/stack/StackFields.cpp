@@ -106,7 +106,7 @@ constexpr StackFigure figures[] = {
      "of ZeRO-3: layers whose parameters are gathered at a time; of ZeRO-2 and 3: those whose gradients are whole"},
 };
 constexpr llvm::StringRef switches[] = {"off", "on"};
-constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all"};
+constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all", "both", "all-gather"};
 constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
 constexpr llvm::StringRef stagesInGroups[] = {"1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
@@ -138,7 +138,7 @@ constexpr SpaceFlag spaces[] = {
 
 constexpr SpaceSet sets[] = {
     {"sequence_parallel", &LegalSpace::sequenceParallel, switches, "between the parts that tp splits"},
-    {"context_kinds", &LegalSpace::contextKinds, contextKinds, "ways of context parallelism; none: cp is 1"},
+    {"context_kinds", &LegalSpace::contextKinds, contextKinds, "how ranks of context parallelism meet all keys of a sequence: they go around a ring, ranks swap parts of it for heads, groups swap and a ring goes over them, or all are gathered; none: cp is 1"},
     {"zero", &LegalSpace::zero, zeroStages, "stages of ZeRO"},
     {"zero_of_pipelines", &LegalSpace::zeroOfPipelines, zeroStages, "the same where pp is more than 1"},
     {"zero_groups", &LegalSpace::zeroGroups, stagesInGroups, "stages of ZeRO that may be within groups of ranks, which hold copies (HSDP)"},

@@ -378,7 +378,10 @@ void CellBuilder::addContext(BlockCell &cell, const CellOp &cellOp, Operation *o
   if (cellOp.phase == CellPhase::Forward)
     cell.attentionScores.parts[cellOp.flopsScale] += scores;
   // Keys and values of the whole sequence are gathered, their gradients scattered. The ranks of a
-  // sequence together hold the whole tensor, so its bytes do not shrink with their number.
+  // sequence together hold the whole tensor, so its bytes do not shrink with their number. Where
+  // ranks swap parts of the sequence for heads instead, all that attention reads and writes takes
+  // part; what the forward pass swapped is kept that way, so of the backward pass's inputs the
+  // gradient of the output alone.
   auto context = [&](const graph::TensorLoops &tensor) {
     return hasLoop(rule, tensor, graph::ProductLoop::N) &&
            !hasLoop(rule, tensor, graph::ProductLoop::M);
@@ -395,6 +398,23 @@ void CellBuilder::addContext(BlockCell &cell, const CellOp &cellOp, Operation *o
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     if (context(tensor))
       add(CollectiveKind::ReduceScatter, result);
+  auto swap = [&](Value value) {
+    CellCollective collective{CellAxis::Cp, CollectiveKind::AllToAll, cellOp.phase, bytesOf(value)};
+    collective.swapsHeads = true;
+    cell.collectives.push_back(collective);
+  };
+  auto isOfHeads = [&](const graph::TensorLoops &tensor) {
+    return hasLoop(rule, tensor, graph::ProductLoop::K);
+  };
+  if (auto gradient = dyn_cast<graph::AttentionGradOp>(op))
+    swap(gradient.getDout());
+  else
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+      if (isOfHeads(tensor))
+        swap(operand);
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    if (isOfHeads(tensor))
+      swap(result);
 }
 
 void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRule &rule,

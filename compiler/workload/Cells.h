@@ -94,7 +94,7 @@ inline bool isOfExperts(const CellOp &op) {
 }
 
 // A collective of a block. Tp: inside the tensor-parallel group; Cp: keys and values, or their
-// gradients, of all ranks that share a sequence; Ep: tokens on their way to and from experts.
+// gradients, of all ranks that share a sequence, or a swap of its parts for heads; Ep: tokens on their way to and from experts.
 enum class CellAxis : uint8_t { Tp, Cp, Ep };
 struct CellCollective {
   CellAxis axis = CellAxis::Tp;
@@ -105,6 +105,9 @@ struct CellCollective {
   double copies = 1;        // Ep: of each token
   bool isToExperts = false; // Ep: tokens on their way there, not back
   bool sendsOnce = false;   // Ep: copies for the same place travel as one
+  // Cp: one rank's part of the sequence for its share of the heads, or back, among the ranks that
+  // heads are spread over. Otherwise `bytes` are of all heads, and each such rank takes its share.
+  bool swapsHeads = false;
   // The ops of the block that it is there for: those whose partial results it adds up, those that
   // read what it gathers, or the one that exchanges.
   std::vector<int> of = {};

@@ -98,14 +98,37 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
         if ((!limits.groups.empty() && !stagesAreOutside) || !seen.insert(namesOf(d, order)).second)
           continue;
         std::copy_n(order, 4, d.order.begin());
-        // Two parts of a system can be gone over from either end.
-        int ways = !limits.groups.empty() && d.pp > 1 ? 2 : 1;
-        for (d.partOrder = 0; d.partOrder < ways; ++d.partOrder)
-          visitPlaced(d, visitor);
+        visitContexts(d, visitor);
       }
-      d.partOrder = 0;
     }
   }
+}
+
+// A ring; or as many ranks as share out the key heads of one swap parts of the sequence for them: all of cp, or groups
+// of which a ring is made. Gathered keys are a choice where the stack has them.
+void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
+  const SpaceLimits &limits = problem.limits;
+  for (ContextKind kind :
+       {ContextKind::Ring, ContextKind::AllToAll, ContextKind::Both, ContextKind::AllGather})
+    for (int64_t swapping = 1; swapping <= d.cp; ++swapping) {
+      bool isOne = kind == ContextKind::Ring || kind == ContextKind::AllGather;
+      bool isAll = kind == ContextKind::AllToAll;
+      bool divides =
+          swapping == 1 || (limits.kvHeads > 0 && limits.kvHeads % (d.tp * swapping) == 0);
+      bool isChoice = d.cp == 1 ? kind == ContextKind::Ring
+                      : isOne   ? swapping == 1
+                      : isAll   ? swapping == d.cp
+                                : swapping > 1 && swapping < d.cp && d.cp % swapping == 0;
+      if (!isChoice || !divides)
+        continue;
+      d.contextKind = kind;
+      d.contextInner = kind == ContextKind::Both ? swapping : 1;
+      // Two parts of a system can be gone over from either end.
+      int ways = !limits.groups.empty() && d.pp > 1 ? 2 : 1;
+      for (d.partOrder = 0; d.partOrder < ways; ++d.partOrder)
+        visitPlaced(d, visitor);
+      d.partOrder = 0;
+    }
 }
 
 void PlanEnumerator::visitPlaced(const Decisions &mesh, OutlineVisitor visitor) {
