@@ -353,6 +353,9 @@ private:
     d.cp = cp;
     if (cp == 1 || !contextChoices(d, limits, pins).empty())
       return std::nullopt;
+    if (pins.contextKind == ContextKind::Both && divisorsOf(cp).size() == 2)
+      return UserError("--fix cp=" + number(cp) + ",cp_kind=both: no groups of it make a ring",
+                       "use a cp that is a product, such as 4, or another kind");
     std::string kind = pins.contextKind ? ",cp_kind=" + toString(*pins.contextKind).str() : "";
     return UserError("--fix cp=" + number(cp) + kind +
                          ": the ranks that swap parts of a sequence "

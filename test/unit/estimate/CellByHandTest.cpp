@@ -62,15 +62,23 @@ TEST(OverlapOf, HidesTensorParallelismWithoutANetwork) {
   cells.sequenceParallel = true;
   cells.overlap.tp = 0.5;
   cells.overlap.cp = 0.25;
+  auto tensor = [](const RankGroup &ranks) {
+    AxisGroups groups;
+    groups.tp = ranks;
+    return groups;
+  };
   Topology dgx = *loadTopology("dgx-h100", 2, 0), rack = *loadTopology("gb200-nvl72", 4, 0);
-  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).tp, 0.5);
-  EXPECT_EQ(overlapOf(cells, {{16, 1}}, dgx).tp, 0);
-  EXPECT_EQ(overlapOf(cells, {{2, 8}}, dgx).tp, 0); // a GPU of each node
-  EXPECT_EQ(overlapOf(cells, {{16, 1}}, rack).tp, 0.5);
-  EXPECT_EQ(overlapOf(cells, {{16, 1}}, dgx).cp, 0.25);
+  EXPECT_EQ(overlapOf(cells, tensor({{8, 1}}), dgx).tp, 0.5);
+  EXPECT_EQ(overlapOf(cells, tensor({{16, 1}}), dgx).tp, 0);
+  EXPECT_EQ(overlapOf(cells, tensor({{2, 8}}), dgx).tp, 0); // a GPU of each node
+  EXPECT_EQ(overlapOf(cells, tensor({{16, 1}}), rack).tp, 0.5);
+  EXPECT_EQ(overlapOf(cells, tensor({{16, 1}}), dgx).cp, 0.25);
   cells.sequenceParallel = false;
-  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).tp, 0);
-  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).cp, 0.25);
+  EXPECT_EQ(overlapOf(cells, tensor({{8, 1}}), dgx).tp, 0);
+  EXPECT_EQ(overlapOf(cells, tensor({{8, 1}}), dgx).cp, 0.25);
+  AxisGroups gathering = tensor({{8, 1}});
+  gathering.gathersKeys = true;
+  EXPECT_EQ(overlapOf(cells, gathering, dgx).cp, 0);
 }
 
 // In 8 bits a product of a layer takes the rate of 8 bits, and what is cast for it; attention and
@@ -133,6 +141,54 @@ TEST(CostBlock, SendsAmongTheRanksOfTheAxis) {
   EXPECT_EQ(cost.backwardEp, 0);
 }
 
+// Keys and values of 1e8 bytes in one tensor, and a rank's part of 3e8 bytes of all that attention reads and writes, on
+// 8 ranks of 2 nodes. Where parts of a sequence are swapped for heads a rank has its share of the heads' keys.
+TEST(CostBlock, SendsKeysOrSwapsHeads) {
+  BlockCell cell;
+  for (bool swapsHeads : {false, true})
+    for (CellPhase phase : {CellPhase::Forward, CellPhase::BackwardInput}) {
+      CellCollective &collective = cell.collectives.emplace_back();
+      collective.axis = CellAxis::Cp;
+      collective.kind = swapsHeads ? CollectiveKind::AllToAll : CollectiveKind::AllGather;
+      collective.phase = phase;
+      collective.swapsHeads = swapsHeads;
+      collective.bytes.parts[swapsHeads ? ScalesWithSequence : 0] =
+          phase == CellPhase::Forward ? (swapsHeads ? 3e8 : 1e8) : 2e8;
+    }
+  cell.forwardTransient.parts[0] = 5e8;
+  Topology topology = loadTopology("dgx-h100", 2, 0)->slice(4, 8);
+  auto costOf = [&](ContextKind kind, int64_t inner) {
+    Decisions d;
+    d.cp = 8;
+    d.contextKind = kind;
+    d.contextInner = inner;
+    return costBlock(cell, {1, 8, 1}, groupsOf(d), topology, CellPrecision());
+  };
+  auto seconds = [&](CollectiveKind kind, double bytes, const RankGroup &group) {
+    return collectiveSeconds(kind, bytes, group, topology);
+  };
+  BlockCost ring = costOf(ContextKind::Ring, 1);
+  EXPECT_DOUBLE_EQ(ring.forwardCp, seconds(CollectiveKind::AllGather, 1e8, {{8, 1}}));
+  EXPECT_DOUBLE_EQ(ring.backwardCp, seconds(CollectiveKind::AllGather, 2e8, {{8, 1}}));
+  EXPECT_EQ(ring.forwardHeads + ring.backwardHeads, 0);
+  EXPECT_EQ(ring.forwardTransient, 5e8);
+  BlockCost swap = costOf(ContextKind::AllToAll, 1);
+  EXPECT_EQ(swap.forwardCp + swap.backwardCp, 0);
+  EXPECT_DOUBLE_EQ(swap.forwardHeads, seconds(CollectiveKind::AllToAll, 3e8 / 8, {{8, 1}}));
+  EXPECT_DOUBLE_EQ(swap.backwardHeads, seconds(CollectiveKind::AllToAll, 2e8 / 8, {{8, 1}}));
+  EXPECT_DOUBLE_EQ(swap.forwardCollectives(), swap.forwardHeads);
+  // Four ranks swap, and two such groups have the same heads.
+  BlockCost both = costOf(ContextKind::Both, 4);
+  EXPECT_DOUBLE_EQ(both.forwardHeads, seconds(CollectiveKind::AllToAll, 3e8 / 8, {{4, 1}}));
+  EXPECT_DOUBLE_EQ(both.forwardCp, seconds(CollectiveKind::AllGather, 1e8 / 4, {{2, 4}}));
+  EXPECT_DOUBLE_EQ(both.backwardCp, seconds(CollectiveKind::AllGather, 2e8 / 4, {{2, 4}}));
+  // All keys and values at the same time, which are there until attention has read them.
+  BlockCost gather = costOf(ContextKind::AllGather, 1);
+  EXPECT_EQ(gather.forwardCp, ring.forwardCp);
+  EXPECT_EQ(gather.forwardTransient, 5e8 + 1e8);
+  EXPECT_EQ(gather.transient, 5e8 + 2e8);
+}
+
 class CellsByHand : public testing::Test {
 protected:
   CellsByHand() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
@@ -163,6 +219,8 @@ TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
   std::map<std::pair<CollectiveKind, CellPhase>, std::vector<double>> found;
   for (const CellCollective &each : cells.blocks.front().collectives) {
     ASSERT_EQ(each.axis, CellAxis::Cp);
+    if (each.swapsHeads)
+      continue;
     for (double cp : {1.0, 4.0})
       found[{each.kind, each.phase}].push_back(each.bytes.at({3, cp, 1}));
   }
@@ -175,6 +233,34 @@ TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
   EXPECT_DOUBLE_EQ(layer.input.at({1, 4, 1}), tensor / 4);
   EXPECT_DOUBLE_EQ(layer.kept.at({1, 4, 1}), layer.kept.at({1, 1, 1}) / 4);
   EXPECT_DOUBLE_EQ(layer.parameters.at({1, 4, 1}), layer.parameters.at({1, 1, 1}));
+}
+
+// One layer of 4 heads of 16, of which 2 for keys, and their 64 x 128 tokens. Queries, keys and values go out to the
+// ranks of their heads and the output comes back; backward its gradient goes out, and theirs come back. Each rank
+// sends its part of the sequence.
+TEST_F(CellsByHand, SwapsPartsOfSequencesForHeads) {
+  LlamaConfig config;
+  config.vocabulary = 64;
+  config.width = 64;
+  config.innerWidth = 128;
+  config.layers = 1;
+  config.heads = 4;
+  config.kvHeads = 2;
+  config.headDim = 16;
+  ModelCells cells = cellsOf(buildLlama(&context, config, 128));
+  std::map<CellPhase, std::vector<double>> found;
+  for (const CellCollective &each : cells.blocks.front().collectives)
+    if (each.swapsHeads) {
+      EXPECT_EQ(each.kind, CollectiveKind::AllToAll);
+      EXPECT_EQ(each.axis, CellAxis::Cp);
+      ASSERT_EQ(each.of.size(), 1u);
+      EXPECT_EQ(cells.blocks.front().ops[static_cast<size_t>(each.of[0])].kind,
+                WorkKind::Attention);
+      found[each.phase].push_back(each.bytes.at({3, 2, 1}));
+    }
+  const double queries = 3 * 128 * 64 * 4 / 2.0, keys = queries / 2;
+  EXPECT_EQ(found[CellPhase::Forward], (std::vector<double>{queries, keys, keys, queries}));
+  EXPECT_EQ(found[CellPhase::BackwardInput], (std::vector<double>{queries, queries, keys, keys}));
 }
 
 // A layer of 8 experts of 3 matrices 32 x 48: 36864 parameters that ep divides. Beside them attention with 2
@@ -232,14 +318,21 @@ TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
     EXPECT_EQ(cost.forwardEp > 0, ep > 1);
   }
   const BlockCell &layer = whole->blocks.front();
+  Overlap ofEach;
+  ofEach.tp = 0.5;
+  ofEach.cp = 0.25;
+  ofEach.ep = 0.125;
   int exchanges = 0;
   for (const CellCollective &each : layer.collectives)
     if (each.axis == CellAxis::Ep) {
       EXPECT_DOUBLE_EQ(each.bytes.at({1, 1, 4}), 2 * 64 * 32 * 4);
       EXPECT_DOUBLE_EQ(each.copies, 2);
+      EXPECT_EQ(hiddenShareOf(each, ofEach), ofEach.ep);
       ++exchanges;
+    } else if (each.axis == CellAxis::Cp) {
+      EXPECT_EQ(hiddenShareOf(each, ofEach), each.swapsHeads ? 0 : ofEach.cp);
     } else if (each.axis == CellAxis::Tp) {
-      EXPECT_EQ(hidingAxisOf(each), CellAxis::Tp);
+      EXPECT_EQ(hiddenShareOf(each, ofEach), ofEach.tp);
     }
   EXPECT_EQ(exchanges, 4);
   // Three products forward and six backward, of 2 x 128 rows: as many as of the split ones, whatever ep is.

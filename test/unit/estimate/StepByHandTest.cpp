@@ -518,6 +518,11 @@ TEST_F(StepByHand, WaitsForWhatNothingHides) {
   // Run again, a forward pass waits again: 2 s, 0.1 x (0.25 x 0.4 + 0.5 x 0.2) and 0.3 + 0.1 + 0.1 of waits.
   d.recompute = d.recomputeMost = Recompute::Full;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.5));
+  // All of attention waits for its heads.
+  layer().forwardHeads = 0.3;
+  layer().backwardHeads = 0.7;
+  EXPECT_DOUBLE_EQ(estimate(d).exposedCpSeconds, 3 * 4 * (0.5 * 0.8 + 1));
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.8));
 }
 
 // ZeRO-3 gathers a layer's parameters for each pass and scatters its gradients, beside compute as far as

@@ -51,6 +51,13 @@ static std::string phraseOf(const Decisions &d, llvm::StringRef key) {
   return "no such key";
 }
 
+TEST(ContextKinds, AreReadAsTheyAreWritten) {
+  for (ContextKind kind :
+       {ContextKind::Ring, ContextKind::AllToAll, ContextKind::Both, ContextKind::AllGather})
+    EXPECT_EQ(contextKindFrom(toString(kind)), kind);
+  EXPECT_EQ(contextKindFrom("p2p"), std::nullopt);
+}
+
 TEST(Phrases, AreShort) {
   Decisions d;
   d.tp = 8;
@@ -61,6 +68,12 @@ TEST(Phrases, AreShort) {
   d.foldedExperts = true;
   EXPECT_EQ(phraseOf(d, "etp"), "etp=1");
   EXPECT_EQ(phraseOf(d, "schedule"), ""); // no pipeline
+  EXPECT_EQ(phraseOf(d, "cp_kind"), "");  // no context parallelism
+  d.cp = 8;
+  EXPECT_EQ(phraseOf(d, "cp_kind"), "cp by ring");
+  d.contextKind = ContextKind::Both;
+  d.contextInner = 4;
+  EXPECT_EQ(phraseOf(d, "cp_kind"), "cp by all-to-all in 4 and ring");
   d.pp = 4;
   d.schedule = ScheduleKind::Interleaved;
   d.virtualStages = 2;

@@ -22,6 +22,8 @@ Plan unusual() {
   d.tp = 4;
   d.pp = 2;
   d.cp = 4;
+  d.contextKind = ContextKind::Both;
+  d.contextInner = 2;
   d.ep = 8;
   d.foldedExperts = true;
   d.sequenceParallel = true;
@@ -156,6 +158,52 @@ TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
   plan.decisions.ep = 16;
   plan.decisions.foldedExperts = false;
   EXPECT_NE(read(planToJson(plan), again).find("plan key 'zero_group' is 2, wanted 0"),
+            std::string::npos);
+}
+
+// Only plans whose ranks meet otherwise than in a ring name how.
+TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
+  auto errorOf = [](const Plan &plan) {
+    Plan again;
+    return read(planToJson(plan), again);
+  };
+  auto readBack = [](const Plan &plan) {
+    Plan again;
+    EXPECT_EQ(read(planToJson(plan), again), "");
+    return again.decisions;
+  };
+  Plan plan = unusual(), refused;
+  Decisions &d = plan.decisions;
+  for (int64_t inner : {1, 3, 4, 8}) {
+    d.contextInner = inner;
+    EXPECT_NE(errorOf(plan).find("plan key 'cp_inner' is " + std::to_string(inner) +
+                                 " with cp_kind both, wanted a divisor of cp = 4 between 1 and it"),
+              std::string::npos)
+        << inner;
+  }
+  for (ContextKind kind : {ContextKind::AllToAll, ContextKind::AllGather}) {
+    d.contextKind = kind;
+    d.contextInner = 1;
+    EXPECT_EQ(planToJson(plan).find("cp_inner"), std::string::npos);
+    EXPECT_EQ(readBack(plan), d);
+  }
+  std::string ofGathers = planToJson(plan);
+  EXPECT_NE(
+      read(replaced(ofGathers, "\"all-gather\"", "\"gather\""), refused)
+          .find("plan key 'cp_kind' is 'gather', wanted one of ring, all-to-all, both, all-gather"),
+      std::string::npos);
+  EXPECT_NE(
+      read(replaced(ofGathers, "\"all-gather\"", "\"all-gather\", \"cp_inner\": 2"), refused)
+          .find("plan key 'cp_inner' is 2 with cp_kind all-gather, wanted 1, or cp_kind both"),
+      std::string::npos);
+  d.contextKind = ContextKind::Ring;
+  EXPECT_EQ(planToJson(plan).find("cp_kind"), std::string::npos);
+  EXPECT_EQ(readBack(plan), d);
+  d.contextKind = ContextKind::AllToAll;
+  d.dp *= d.cp;
+  d.cp = 1;
+  plan.globalBatch *= 4;
+  EXPECT_NE(errorOf(plan).find("plan key 'cp_kind' is all-to-all with cp 1, wanted ring"),
             std::string::npos);
 }
 

@@ -32,6 +32,7 @@ public:
     problem.limits.sequence = sequence;
     problem.limits.experts = experts;
     problem.limits.tokenGroups = readModelFacts(*this->module).tokenGroups;
+    problem.limits.kvHeads = readModelFacts(*this->module).kvHeads;
   }
 
   // Two nodes with half of the devices each, or one.

@@ -91,6 +91,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       c.limits.sequence = sequence;
       c.limits.experts = experts ? 4 : 1;
       c.limits.tokenGroups = readModelFacts(*module).tokenGroups;
+      c.limits.kvHeads = readModelFacts(*module).kvHeads;
       c.limits.mayOffload = random() % 2;
       c.limits.boundaries = linkBoundaries(*topology);
       if (random() % 3 == 0)
@@ -151,6 +152,45 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
   EXPECT_GE(offloaded, 3);
   EXPECT_GE(surer, 3);
   EXPECT_GE(grouped, 3);
+}
+
+// Kinds of context parallelism that are ruled out would not have won. Rings are where they hide, swaps of heads where
+// they do not, and both where heads go no further than a node.
+TEST_F(JointSearchTest, AgreesOnKindsOfContextParallelism) {
+  std::mt19937 random(11);
+  auto pick = [&](std::initializer_list<int64_t> values) {
+    return *(values.begin() + random() % values.size());
+  };
+  OwningOpRef<ModuleOp> module = smallUntied(context, 2, 8192, 512);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Topology nodes = *loadTopology("dgx-h100", 2, 0);
+  std::map<ContextKind, int> chosen;
+  for (int variant = 0; variant < 24; ++variant) {
+    Topology topology = nodes.slice(pick({0, 4, 6}), 8);
+    Case c = caseOf(topology, 8, pick({2, 4}), 2);
+    c.limits.topologyName = topology.name;
+    c.limits.sequence = 8192;
+    c.limits.kvHeads = readModelFacts(*module).kvHeads;
+    c.pins.cp = pick({4, 8});
+    SoftwareStack software = ownStack(topology.device);
+    software.cpHidden = static_cast<double>(pick({0, 5, 8, 10})) / 10;
+    software.overlapSlowdown = static_cast<double>(pick({10, 12})) / 10;
+    c.request.software = &software;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+    ASSERT_TRUE(meshes.ok());
+    SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, {});
+    SearchResult all = costEverything(cells, *meshes, c, {});
+    ASSERT_FALSE(found.ranked.empty());
+    EXPECT_LT(found.costed, all.costed);
+    EXPECT_EQ(found.ranked.front().score(), all.ranked.front().score()) << variant;
+    ++chosen[found.ranked.front().decisions.contextKind];
+  }
+  EXPECT_GE(chosen[ContextKind::Ring], 1);
+  EXPECT_GE(chosen[ContextKind::AllToAll], 1);
+  EXPECT_GE(chosen[ContextKind::Both], 1);
+  EXPECT_EQ(chosen[ContextKind::AllGather],
+            0); // as much is sent as around a ring, and nothing hidden
 }
 
 // Where nothing fits, what needs least of all that there is: the micro-batch is the smallest, all is

@@ -227,6 +227,14 @@ TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   EXPECT_TRUE(isLegalMesh(d, core));
   d.cp = 2;
   EXPECT_TRUE(isLegalMesh(d, core));
+  for (ContextKind kind : {ContextKind::AllToAll, ContextKind::Both, ContextKind::AllGather}) {
+    d.contextKind = kind;
+    EXPECT_TRUE(isLegalMesh(d, core));
+    core.contextKinds &= ~(1u << static_cast<int>(kind));
+    EXPECT_FALSE(isLegalMesh(d, core));
+  }
+  d.contextKind = ContextKind::Ring;
+  EXPECT_TRUE(isLegalMesh(d, core));
   core.contextKinds = 0;
   EXPECT_FALSE(isLegalMesh(d, core));
   d.cp = 1;
@@ -308,7 +316,12 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"etp", "tp"}, {"tp", "2"}, {"ep", "2"}}, "torchtitan"),
             "--fix tp=2,ep=2: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"tp", "2"}, {"ep", "2"}}, "torchtitan"), "");
-  EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "--fix cp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"cp_kind", "ring"}}, "deepspeed"),
+            "--fix cp_kind=ring: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"cp_kind", "all-to-all"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"cp_inner", "2"}}, "torchtitan"),
+            "--fix cp_kind=both: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
             "--fix recompute=selective: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),

@@ -52,7 +52,7 @@ TEST(PinKeys, SayWhatIsRead) {
 }
 
 TEST(PinKeys, ListTheirWords) {
-  for (llvm::StringRef name : {"schedule", "recompute", "placement"}) {
+  for (llvm::StringRef name : {"schedule", "recompute", "placement", "cp_kind"}) {
     EXPECT_GE(wordsOf(keyOf(name)).size(), 2u) << name.str();
     for (llvm::StringRef word : wordsOf(keyOf(name)))
       EXPECT_EQ(errorOf(name.str(), word.str()), "") << name.str() << " " << word.str();
@@ -85,7 +85,8 @@ TEST(ReadPins, FillsEveryPin) {
   Result<Pins> pins = readPins({{"dp", "2"},
                                 {"tp", "3"},
                                 {"pp", "4"},
-                                {"cp", "5"},
+                                {"cp", "12"},
+                                {"cp_inner", "4"},
                                 {"ep", "6"},
                                 {"etp", "1"},
                                 {"zero", "1"},
@@ -107,7 +108,7 @@ TEST(ReadPins, FillsEveryPin) {
   Decisions d = pins->decisions();
   EXPECT_EQ(std::vector<int64_t>(
                 {d.dp, d.tp, d.pp, d.cp, d.ep, d.zero, d.zeroGroup, d.microBatch, d.virtualStages}),
-            std::vector<int64_t>({2, 3, 4, 5, 6, 1, 7, 8, 9}));
+            std::vector<int64_t>({2, 3, 4, 12, 6, 1, 7, 8, 9}));
   EXPECT_TRUE(d.sequenceParallel);
   EXPECT_TRUE(d.offloadOptimizer);
   EXPECT_TRUE(d.foldedExperts);
@@ -119,6 +120,9 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_EQ(d.recompute, Recompute::Full);
   EXPECT_EQ(d.recomputeMost, Recompute::Full);
   EXPECT_EQ(d.order, (AxisOrder{'p', 't', 'c', 'd'}));
+  EXPECT_EQ(d.contextKind, ContextKind::Both);
+  EXPECT_EQ(d.contextInner, 4);
+  EXPECT_EQ(readPins({{"cp_kind", "all-to-all"}})->decisions().contextKind, ContextKind::AllToAll);
   EXPECT_FALSE(*readPins({{"placement", "megatron"}})->searchedPlacements);
 }
 
@@ -139,6 +143,25 @@ TEST(ReadPins, RefusesVocabulariesWherePassesHaveNoPlace) {
             "--fix vocab_over_pp=2,zero=2: the passes over the vocabulary "
             "keep parameters and gradients whole");
   EXPECT_TRUE(readPins({{"vocab_over_pp", "0"}, {"pp", "1"}, {"zero", "3"}}));
+}
+
+TEST(ReadPins, RefusesKindsOfContextParallelismWithoutRanks) {
+  auto errorOf = [](const std::map<std::string, std::string> &fixed) {
+    Result<Pins> pins = readPins(fixed);
+    return pins ? "" : pins.error().message;
+  };
+  EXPECT_EQ(errorOf({{"cp", "1"}, {"cp_kind", "all-to-all"}}),
+            "--fix cp=1,cp_kind=all-to-all: one rank has all keys");
+  EXPECT_EQ(errorOf({{"cp", "1"}, {"cp_inner", "2"}}),
+            "--fix cp=1,cp_inner=2: a ring of two groups or more has to be left");
+  EXPECT_EQ(errorOf({{"cp", "1"}}), "");
+  EXPECT_EQ(errorOf({{"cp_kind", "ring"}, {"cp_inner", "2"}}),
+            "--fix cp_kind=ring,cp_inner=2: only of both is there an inner part");
+  for (const char *inner : {"8", "3", "16"})
+    EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_inner", inner}}),
+              std::string("--fix cp=8,cp_inner=") + inner +
+                  ": a ring of two groups or more has to be left");
+  EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_kind", "both"}, {"cp_inner", "2"}}), "");
 }
 
 TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {

@@ -113,6 +113,64 @@ TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 64), pins, cpOf), (Numbers{4}));
 }
 
+// Swapping ranks share out the kv heads of a tensor rank; 12 kv heads.
+TEST(ContextChoices, ShareOutKvHeads) {
+  SpaceLimits limits = limitsOf(64, 8, 1, 1 << 17);
+  limits.kvHeads = 12;
+  using Choice = std::pair<ContextKind, int64_t>;
+  constexpr ContextKind ring = ContextKind::Ring, swap = ContextKind::AllToAll,
+                        both = ContextKind::Both, gather = ContextKind::AllGather;
+  Pins pins;
+  auto choices = [&](int64_t tp, int64_t cp) {
+    Decisions d;
+    d.tp = tp;
+    d.cp = cp;
+    std::vector<Choice> found;
+    for (const ContextChoice &choice : contextChoices(d, limits, pins))
+      found.emplace_back(choice.kind, choice.inner);
+    return found;
+  };
+  using Choices = std::vector<Choice>;
+  EXPECT_EQ(choices(1, 1), (Choices{{ring, 1}}));
+  EXPECT_EQ(choices(1, 4), (Choices{{ring, 1}, {swap, 1}, {both, 2}, {gather, 1}}));
+  EXPECT_EQ(choices(1, 8), (Choices{{ring, 1}, {both, 2}, {both, 4}, {gather, 1}}));
+  EXPECT_EQ(choices(2, 8), (Choices{{ring, 1}, {both, 2}, {gather, 1}}));
+  EXPECT_EQ(choices(8, 4), (Choices{{ring, 1}, {gather, 1}})); // ranks share a kv head
+  limits.kvHeads = 0;
+  EXPECT_EQ(choices(1, 4), (Choices{{ring, 1}, {gather, 1}}));
+  limits.kvHeads = 12;
+  limits.space = loadStack("deepspeed")->space;
+  EXPECT_EQ(choices(1, 4), (Choices{{swap, 1}}));
+  EXPECT_EQ(choices(1, 8), Choices());
+  limits.space = loadStack("megatron-core")->space;
+  pins.contextKind = both;
+  EXPECT_EQ(choices(1, 8), (Choices{{both, 2}, {both, 4}}));
+  pins.contextInner = 4;
+  EXPECT_EQ(choices(1, 8), (Choices{{both, 4}}));
+  EXPECT_EQ(choices(1, 1), (Choices{{ring, 1}}));
+  pins.cp = 8;
+  auto kindOf = [](const Decisions &d) { return std::pair(d.contextKind, d.contextInner); };
+  EXPECT_EQ(chosen(limits, pins, kindOf), (std::set<Choice>{{both, 4}}));
+  pins.contextInner = std::nullopt;
+  pins.contextKind = swap;
+  Result<std::vector<Decisions>> none = enumerateMeshes(limits, pins);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(
+      none.error().message,
+      "--fix cp=8,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads do not "
+      "divide the 12 kv heads of the model");
+  pins.tp = 2;
+  pins.cp = 4;
+  EXPECT_EQ(
+      enumerateMeshes(limits, pins).error().message,
+      "--fix cp=4,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads do not "
+      "divide the 12 kv heads of the model, over tp=2 of them");
+  pins.cp = 2;
+  pins.contextKind = both;
+  EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
+            "--fix cp=2,cp_kind=both: no groups of it make a ring");
+}
+
 // Sequence parallelism cuts each of cp's parts in tp.
 TEST(EnumerateMeshes, SharesWhatIsLeftOfTheSequence) {
   SpaceLimits limits = limitsOf(8, 8, 1, 2052); // 4 x 513
