@@ -22,12 +22,12 @@ LAUNCHERS = ("megatron-lm", "megatron-bridge", "torchtitan", "deepspeed", "maxte
 # Plans that a launcher has to take, out of all; the others have to be refused. A plan that no longer exports is a loss.
 TAKEN = {
     "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain tensor-zero-3 pipeline pipeline-zero-0 "
-    "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 experts experts-tensor experts-zero-3 "
+    "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 context-swap context-both experts experts-tensor experts-zero-3 "
     "offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages kv-groups torus",
     "torchtitan": "one-device zero-2 zero-3 hsdp tensor-plain tensor-zero-3 pipeline-zero-0 gpipe interleaved zb-v uneven uneven-chunks "
     "selective-titan context-zero-3 experts-zero-3 fp8-zero-3 fp8-experts pipeline-inside unlike-stages torus",
     "deepspeed": "data-parallel zero-1 zero-2 zero-3 hsdp tensor-plain pipeline-late-gradients selective selective-titan selective-products "
-    "experts experts-zero-3 offload offload-zero-3 f16 sgd lamb",
+    "experts experts-zero-3 context-swap offload offload-zero-3 f16 sgd lamb",
     "maxtext": "one-device data-parallel zero-1 zero-3 hsdp tensor tensor-zero-3 gpipe gpipe-zero-3 selective-products context-zero-3 "
     "experts-zero-3 offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
 }

@@ -34,7 +34,7 @@ def make(
     dp=1, tp=1, pp=1, cp=1, ep=1, etp=None, sp=0, zero=0, zero_group=0, micro_batch=1, num_micro_batches=1, schedule="1f1b", virtual_stages=1,
     recompute="none", full_layers=None, full_stages=None, precision="bf16", optimizer="adamw", grad_dtype="f32", software="dtc", layers=32,
     sequence=8192, topology="dgx-h100", per_node=8, axis_order="tp cp dp pp", placement="megatron", offload=False, overlap=True, bucket_bytes=0,
-    experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0,
+    experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0, cp_kind=None, cp_inner=None,
 ):  # fmt: skip
     """`full_layers`: so many first layers of each chunk recompute in full; `full_stages`: all layers of so many first stages;
     `bounds`: the runs of layers of the chunks, in the order of the model."""
@@ -65,11 +65,12 @@ def make(
     mesh = {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "ep": ep}
     if etp is not None:
         mesh["etp"] = etp
+    contexts = {key: value for key, value in (("cp_kind", cp_kind), ("cp_inner", cp_inner)) if value is not None}
     return {
         "schema": "dtc.plan/1",
         "model": {"name": name, "parameters": 8030261248, "flops_per_step": 1e18, "sequence_length": sequence},
         "topology": {"name": topology, "devices": devices, "nodes": max(1, devices // per_node)},
-        "mesh": mesh,
+        "mesh": mesh, **contexts,
         "sp": sp, "zero": zero, "zero_group": zero_group, "micro_batch": micro_batch, "num_micro_batches": num_micro_batches,
         "global_batch": dp * micro_batch * num_micro_batches, "schedule": schedule, "virtual_stages": virtual_stages, "vocab_over_pp": vocab_over_pp,
         "axis_order": axis_order, "placement": placement, "offload_optimizer": offload, "overlap_gradients": overlap,
@@ -122,7 +123,9 @@ PLANS = {
     "selective-titan": {"dp": 16, "zero": 3, "recompute": "selective", "software": "fsdp-compiled"},
     "selective-products": {"dp": 16, "zero": 3, "recompute": "selective"},
     "context": {"dp": 4, "tp": 2, "cp": 4, "sp": 1, "zero": 1, "num_micro_batches": 2, "sequence": 32768},
-    "context-zero-3": {"dp": 8, "cp": 4, "zero": 3, "sequence": 32768},
+    "context-zero-3": {"dp": 8, "cp": 4, "zero": 3, "sequence": 32768, "cp_kind": "all-gather"},
+    "context-swap": {"dp": 8, "cp": 4, "zero": 3, "sequence": 32768, "cp_kind": "all-to-all"},
+    "context-both": {"dp": 4, "cp": 8, "zero": 1, "num_micro_batches": 2, "sequence": 65536, "cp_kind": "both", "cp_inner": 2},
     "experts": {
         "dp": 16, "ep": 8, "zero": 1, "num_micro_batches": 4, "experts": True, "name": "mixtral", "software": "megatron-bridge",
     },
