@@ -100,6 +100,8 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         c.pins.zero = pick({0, 1, 3});
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
+      if (variant % 4 != 0) // there is a test of the others, on longer sequences
+        c.pins.contextKind = ContextKind::Ring;
       c.request.topology = &*topology;
       // Where nothing but tensors is counted, little memory binds on every mesh.
       SoftwareStack software = ownStack(topology->device);
