@@ -106,7 +106,7 @@ Json zeroOf(const PlanView &view) {
       zero["allgather_bucket_size"] = view.bucketElements();
   }
   if (d.zero == 3 && view.replicas() > 1)
-    zero["mics_shard_size"] = view.shards();
+    zero["mics_shard_size"] = view.shards() * d.cp; // of all that have the same parameters
   if (d.offloadOptimizer)
     zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   return zero;
