@@ -90,6 +90,7 @@ public:
     limits.experts = facts.experts;
     limits.tokenGroups = facts.tokenGroups;
     limits.kvHeads = facts.kvHeads;
+    limits.slides = facts.slides;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&

@@ -356,6 +356,11 @@ private:
     if (pins.contextKind == ContextKind::Both && divisorsOf(cp).size() == 2)
       return UserError("--fix cp=" + number(cp) + ",cp_kind=both: no groups of it make a ring",
                        "use a cp that is a product, such as 4, or another kind");
+    bool slides = limits.slides && limits.space && !limits.space->slidesInRings;
+    if (slides && (pins.contextKind == ContextKind::Ring || pins.contextKind == ContextKind::Both))
+      return UserError("--fix cp=" + number(cp) + ",cp_kind=" + toString(*pins.contextKind).str() +
+                           ": the model has sliding windows, which the stack's rings do not have",
+                       "use cp_kind=all-to-all or all-gather where the software has them");
     std::string kind = pins.contextKind ? ",cp_kind=" + toString(*pins.contextKind).str() : "";
     return UserError("--fix cp=" + number(cp) + kind +
                          ": the ranks that swap parts of a sequence "
@@ -489,6 +494,7 @@ std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &lim
   if (mesh.cp == 1)
     return {{ContextKind::Ring}};
   std::vector<ContextChoice> choices;
+  bool mayRing = !limits.slides || !limits.space || limits.space->slidesInRings;
   int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0; // of a rank
   auto add = [&](ContextKind kind, int64_t inner) {
     mesh.contextKind = kind;
@@ -497,7 +503,8 @@ std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &lim
     bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0);
     bool isWanted = pins.contextKind.value_or(kind) == kind && allows(pins.contextInner, inner);
     bool isLegal = !limits.space || limits.space->contextKinds >> static_cast<int>(kind) & 1;
-    if (isThere && isWanted && isLegal)
+    bool isRing = kind == ContextKind::Ring || kind == ContextKind::Both;
+    if (isThere && isWanted && isLegal && (mayRing || !isRing))
       choices.push_back({kind, inner});
   };
   add(ContextKind::Ring, 1);

@@ -15,6 +15,7 @@ struct SpaceLimits {
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   int64_t tokenGroups = 1;         // of a sequence, that routers tell apart: as in ModelFacts
   int64_t kvHeads = 0;             // as in ModelFacts; 0: none
+  bool slides = false;             // as in ModelFacts
   bool untied = false;             // embedding and output layer have parameters of their own
   bool executable = false;         // only what 'dtc compile' lowers today
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
@@ -59,7 +60,8 @@ bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const Zer
 int64_t mostChunks(const SpaceLimits &limits);
 
 // Ways of context parallelism of a mesh: of those that the model and the software have. Heads are spread over
-// ranks in equal numbers, keys and values alike (TransformerEngine, context_parallel.py, wants that of cp).
+// ranks in equal numbers, keys and values alike (TransformerEngine, context_parallel.py, wants that of cp); sliding
+// windows go around a ring where the software's do.
 struct ContextChoice {
   ContextKind kind;
   int64_t inner = 1;

@@ -126,6 +126,7 @@ constexpr SpaceFlag spaces[] = {
     {"folded_experts", &LegalSpace::foldedExperts,
      "experts may be whole on ranks of tensor parallelism, and ep spread them over tp, too"},
     {"splits_kv_heads", &LegalSpace::splitsKvHeads, "ranks of tp that do not divide the kv heads may share one"},
+    {"slides_in_rings", &LegalSpace::slidesInRings, "sliding windows may be of attention whose keys go around a ring"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},

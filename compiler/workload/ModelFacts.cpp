@@ -75,6 +75,17 @@ static int64_t countKvHeads(ModuleOp module) {
   return heads.value_or(0);
 }
 
+static bool hasWindow(ModuleOp module) {
+  return module
+      .walk([](graph::AttentionOp attention) {
+        int64_t keys = cast<RankedTensorType>(attention.getK().getType()).getDimSize(1);
+        return attention.getSliding() && static_cast<int64_t>(*attention.getSliding()) < keys
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static bool isUntied(graph::FuncOp loss) {
   llvm::StringSet<> tables;
   auto symbolOf = [](Value value) {
@@ -115,6 +126,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.experts = countExperts(module);
   facts.tokenGroups = countTokenGroups(module);
   facts.kvHeads = countKvHeads(module);
+  facts.slides = hasWindow(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();

@@ -19,6 +19,8 @@ struct ModelFacts {
   int64_t tokenGroups = 1;
   // Heads of keys and values, in the attention with the fewest; 0: there is none.
   int64_t kvHeads = 0;
+  // Some attention sees fewer keys than a sequence has: a sliding window.
+  bool slides = false;
   // It looks words up in tables that nothing else reads, as an output layer does that is tied.
   bool untied = false;
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products

@@ -62,6 +62,9 @@ TEST(PublishedModels, HaveTheirKvHeads) {
   EXPECT_EQ(factsOf("gpt2", 512).kvHeads, 12);
   EXPECT_EQ(factsOf("llama-3-405b", 512).kvHeads, 8);
   EXPECT_EQ(factsOf("qwen2-7b", 512).kvHeads, 4);
+  EXPECT_TRUE(factsOf("mistral-7b", 8192).slides);
+  EXPECT_FALSE(factsOf("mistral-7b", 4096).slides); // no longer than the window
+  EXPECT_FALSE(factsOf("qwen2-7b", 8192).slides);
 }
 
 // Of a layer of Mixtral's shape, the parameters that a token meets in products.

@@ -143,6 +143,17 @@ TEST(ContextChoices, ShareOutKvHeads) {
   EXPECT_EQ(choices(1, 4), (Choices{{swap, 1}}));
   EXPECT_EQ(choices(1, 8), Choices());
   limits.space = loadStack("megatron-core")->space;
+  limits.slides = true;
+  EXPECT_EQ(choices(1, 4), (Choices{{swap, 1}, {gather, 1}}));
+  pins.contextKind = ring;
+  pins.cp = 4;
+  EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
+            "--fix cp=4,cp_kind=ring: the model has sliding windows, which the stack's rings do "
+            "not have");
+  pins = Pins();
+  limits.space->slidesInRings = true;
+  EXPECT_EQ(choices(1, 4), (Choices{{ring, 1}, {swap, 1}, {both, 2}, {gather, 1}}));
+  limits.slides = false;
   pins.contextKind = both;
   EXPECT_EQ(choices(1, 8), (Choices{{both, 2}, {both, 4}}));
   pins.contextInner = 4;
