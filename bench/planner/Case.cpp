@@ -4,8 +4,6 @@
 #include "bench/planner/Sources.h"
 #include "compiler/plan/DecisionNames.h"
 
-#include <bit>
-
 namespace dtc::published {
 namespace {
 
@@ -190,13 +188,6 @@ std::string precisionOf(const Row &row, const DeviceKind &device, std::string &a
 }
 
 } // namespace
-
-Decisions decisionsOn(const SoftwareStack &software, const Case &item) {
-  Decisions decisions = item.decisions;
-  if (decisions.cp > 1 && software.space.contextKinds != 0)
-    decisions.contextKind = static_cast<ContextKind>(std::countr_zero(software.space.contextKinds));
-  return decisions;
-}
 
 Result<Case> makeCase(const Row &row, CellCache &cache) {
   Case item;

@@ -82,10 +82,6 @@ Result<Topology> topologyOf(const Row &row);
 // Fills in all of a case. The error is one of a few sentences that rows are counted under.
 Result<Case> makeCase(const Row &row, CellCache &cache);
 
-// Those of the row, which says nothing of the kind of context parallelism: it is the first that the software has, as
-// all of them have it by default. Megatron-Core's is p2p (training/arguments.py), a ring.
-Decisions decisionsOn(const SoftwareStack &software, const Case &item);
-
 // Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0 where it has nothing.
 void readPublishedTime(Case &item);
 

@@ -1,6 +1,7 @@
 // What the planner would have chosen where a published run was planned by people.
 #include "bench/planner/ChosenPlans.h"
 
+#include "bench/planner/Evaluate.h"
 #include "compiler/planner/JointSearch.h"
 #include "compiler/workload/ApplyStack.h"
 

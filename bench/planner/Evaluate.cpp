@@ -5,6 +5,8 @@
 
 #include "llvm/Support/FileSystem.h"
 
+#include <bit>
+
 namespace dtc::published {
 
 Result<Knobs> Knobs::load(const std::string &stackFolder) {
@@ -47,6 +49,13 @@ static Topology scaled(const Topology &base, const DeviceFactors &factors) {
     level.latency *= factors.latency;
   }
   return topology;
+}
+
+Decisions decisionsOn(const SoftwareStack &software, const Case &item) {
+  Decisions decisions = item.decisions;
+  if (decisions.cp > 1 && software.space.contextKinds != 0)
+    decisions.contextKind = static_cast<ContextKind>(std::countr_zero(software.space.contextKinds));
+  return decisions;
 }
 
 Outcome evaluate(const Case &item, const Knobs &knobs) {

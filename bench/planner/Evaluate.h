@@ -50,6 +50,10 @@ struct Outcome {
   double memoryRatio() const { return comparableBytes() / item->memory; }
 };
 
+// Those of the row, which says nothing of the kind of context parallelism: it is the first that the software has, as
+// all of them have it by default. Megatron-Core's is p2p (training/arguments.py), a ring.
+Decisions decisionsOn(const SoftwareStack &software, const Case &item);
+
 Outcome evaluate(const Case &item, const Knobs &knobs);
 
 } // namespace dtc::published

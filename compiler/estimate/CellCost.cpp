@@ -3,6 +3,7 @@
 
 #include "compiler/cost/Constants.h"
 #include "compiler/cost/MeshPlacement.h"
+#include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/NetworkLevels.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -127,13 +128,6 @@ bool isOfCapacity(const Amount &amount) {
 // The axis whose share of hidden seconds counts for a collective.
 CellAxis hidingAxisOf(const CellCollective &collective) {
   return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
-}
-
-double ranksOf(const RankGroup &group) {
-  double ranks = 1;
-  for (const RankSpan &span : group)
-    ranks *= static_cast<double>(span.size);
-  return ranks;
 }
 
 // Where kernels are shorter than their launches the host is what takes time.

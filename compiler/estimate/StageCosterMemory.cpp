@@ -105,7 +105,8 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   memory.temporaries =
       process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));
   bool hasCopies = d.zero > 0 && d.zeroRanks() < d.dp; // of groups, which add gradients up
-  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
+  bool hasTwo = d.contextKind == ContextKind::Both;    // a group that swaps, and a ring
+  double axes = (d.tp > 1) + (d.cp > 1) + hasTwo + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
   memory.communication = axes * process.perCommunicator;
   memory.reserved = process.reserved;
   return memory;

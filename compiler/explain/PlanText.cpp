@@ -29,7 +29,7 @@ int64_t usableOf(const Plan &plan, int64_t limit) {
   return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
 }
 
-std::string contextText(const Decisions &d) {
+std::string contextSentence(const Decisions &d) {
   switch (d.contextKind) {
   case ContextKind::Ring:
     return "keys and values go around a ring";
@@ -59,7 +59,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
       << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
   if (d.cp > 1)
-    out << "  context           " << contextText(d) << "\n";
+    out << "  context           " << contextSentence(d) << "\n";
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");

@@ -139,6 +139,8 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, doub
   std::vector<PinCost> costs;
   for (const auto &[key, value] : request.fixed) {
     PlanRequest freed = without(request, key);
+    if (key == "cp_kind") // which it says, too
+      freed.fixed.erase("cp_inner");
     freed.searchSeconds = seconds / static_cast<double>(request.fixed.size());
     Result<PlanOutcome> outcome = planModel(freed);
     // The plan itself is among those that are left; a search that the clock ended may not have

@@ -33,13 +33,7 @@ std::string schedulePhrase(const Decisions &d) {
   return scheduleOf(d) + (d.virtualStages > 1 ? " x" + std::to_string(d.virtualStages) : "");
 }
 // All kinds are the same where no rank shares a sequence.
-std::string contextPhrase(const Decisions &d) {
-  if (d.cp == 1)
-    return "";
-  return "cp by " + (d.contextKind == ContextKind::Both
-                         ? "all-to-all in " + std::to_string(d.contextInner) + " and ring"
-                         : contextKindOf(d));
-}
+std::string contextPhrase(const Decisions &d) { return d.cp > 1 ? "cp by " + contextText(d) : ""; }
 std::string vocabPhrase(const Decisions &d) {
   return d.vocabOverPp > 0 ? "vocabulary over pp by algorithm " + std::to_string(d.vocabOverPp)
                            : "vocabulary on end stages";
@@ -150,6 +144,12 @@ std::optional<ContextKind> contextKindFrom(llvm::StringRef word) {
     if (word == toString(kind))
       return kind;
   return std::nullopt;
+}
+
+std::string contextText(const Decisions &d) {
+  return d.contextKind == ContextKind::Both
+             ? "all-to-all in " + std::to_string(d.contextInner) + " and ring"
+             : toString(d.contextKind).str();
 }
 
 std::string orderText(const AxisOrder &order) {

@@ -22,6 +22,9 @@ std::optional<Recompute> recomputeFrom(llvm::StringRef word);
 llvm::StringRef toString(ContextKind kind);
 std::optional<ContextKind> contextKindFrom(llvm::StringRef word);
 
+// "all-to-all in 4 and ring" of both, otherwise the kind's name.
+std::string contextText(const Decisions &decisions);
+
 // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
 std::string orderText(const AxisOrder &order);
 std::optional<AxisOrder> orderFrom(llvm::StringRef text);

@@ -115,7 +115,8 @@ struct Plan {
   std::string modelName;
   std::string modelShape; // of ModelFacts; empty in plans that people write
   int64_t parameters = 0;
-  double flopsPerStep = 0; // model flops: no recomputation counted
+  double flopsPerStep = 0;  // model flops: no recomputation counted
+  bool modelSlides = false; // of ModelFacts
   int64_t sequenceLength = 0;
 
   std::string topologyName;

@@ -507,6 +507,8 @@ public:
       word(*model, "name", plan.modelName);
       if (optional(*model, "shape"))
         word(*model, "shape", plan.modelShape);
+      if (optional(*model, "slides"))
+        flag(*model, "slides", plan.modelSlides);
       integer(*model, "parameters", 0, plan.parameters);
       number(*model, "flops_per_step", plan.flopsPerStep);
       integer(*model, "sequence_length", 0, plan.sequenceLength);
@@ -567,6 +569,8 @@ std::string planToJson(const Plan &plan) {
       {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
   if (plan.idleNodes > 0)
     json["topology"]["idle_nodes"] = plan.idleNodes;
+  if (plan.modelSlides)
+    json["model"]["slides"] = true;
   const Decisions &d = plan.decisions;
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
   if (d.foldedExperts)

@@ -29,7 +29,13 @@ void ContextKinds::addParts(const ModelCost &cost, std::vector<Part> &parts) {
     addParts(kind, parts);
 }
 
+// Gathers of ZeRO that a longer pass hides spare their seconds and slow compute by (slowdown - 1) of them: where that
+// is more, a longer pass could cost more than its own seconds.
+constexpr double kMostSlowdown = 2;
+
 bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost) {
+  if (cost.overlap.slowdown > kMostSlowdown)
+    return false;
   Decisions base = decisions;
   base.contextKind = ContextKind::Ring;
   base.contextInner = 1;
@@ -41,12 +47,15 @@ bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost)
   std::vector<Part> parts;
   addParts(cost, parts);
   bool isRuledOut = llvm::any_of(kinds, [&](const Kind &known) {
-    return known.placement == decisions.placement &&
+    // Both takes buffers of two groups.
+    bool needsMore = known.isBoth && decisions.contextKind != ContextKind::Both;
+    return known.placement == decisions.placement && !needsMore &&
            llvm::all_of_zip(known.parts, parts,
                             [](const Part &a, const Part &b) { return a.isNoWorseThan(b); });
   });
   if (!isRuledOut)
-    kinds.push_back({decisions.placement, std::move(parts)});
+    kinds.push_back(
+        {decisions.placement, decisions.contextKind == ContextKind::Both, std::move(parts)});
   return isRuledOut;
 }
 

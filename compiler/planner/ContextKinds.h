@@ -27,6 +27,7 @@ private:
   };
   struct Kind {
     int placement;
+    bool isBoth;
     std::vector<Part> parts;
   };
   static void addParts(const ModelCost &cost, std::vector<Part> &parts);

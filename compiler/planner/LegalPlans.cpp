@@ -80,7 +80,8 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
          (d.pp == 1 || space.pipelineParallel) &&
-         (d.cp == 1 || hasOne(space.contextKinds, d.contextKind)) && isLegalForExperts(d, space) &&
+         (d.cp == 1 || hasOne(space.contextKinds, d.contextKind)) &&
+         (d.cp == 1 || d.pp == 1 || space.contextBesidePipeline) && isLegalForExperts(d, space) &&
          isLegalOrder(d, space);
 }
 
@@ -110,6 +111,9 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     if (ranks > 1 && !isLegal)
       return refuse(std::string(name) + "=" + std::to_string(ranks),
                     std::string("use ") + name + "=1");
+  if (size(pins.cp) > 1 && size(pins.pp) > 1 && !space.contextBesidePipeline)
+    return refuse("cp=" + std::to_string(*pins.cp) + ",pp=" + std::to_string(*pins.pp),
+                  "one of them has to be 1");
   bool folds = pins.foldedExperts.value_or(false),
        mayFold = space.foldedExperts && pins.foldedExperts.value_or(true);
   if (folds && !space.foldedExperts && pins.tp != 1)

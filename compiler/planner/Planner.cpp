@@ -364,7 +364,7 @@ private:
                        kindsOf(step.stages[fullest].memory));
   }
 
-  static std::string contextText(const Decisions &d) {
+  static std::string contextPins(const Decisions &d) {
     if (d.contextKind == ContextKind::Both)
       return " cp_inner=" + number(d.contextInner);
     return d.contextKind == ContextKind::Ring ? "" : " cp_kind=" + toString(d.contextKind).str();
@@ -372,7 +372,7 @@ private:
 
   static std::string shortText(const Decisions &d) {
     return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
-           " cp=" + number(d.cp) + contextText(d) + " ep=" + number(d.ep) +
+           " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
            (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
            " zero=" + number(d.zero) +
            (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +

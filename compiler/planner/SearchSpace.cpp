@@ -161,22 +161,24 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
-      for (const ContextChoice &choice : contextChoices(d, limits, pins)) {
-        d.contextKind = choice.kind;
-        d.contextInner = choice.inner;
-        addPartOrders(d);
+      bool isUneven = !limits.groups.empty() && d.pp > 1;
+      if (isUneven && order.back() != 'p')
+        continue;
+      size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
+      for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
+        d.partOrder = static_cast<int>(partOrder);
+        addContexts(d);
       }
+      d.partOrder = 0;
     }
   }
 
-  void addPartOrders(Decisions d) {
-    bool isUneven = !limits.groups.empty() && d.pp > 1;
-    if (!isAllowedMesh(d, limits) || (isUneven && d.order.back() != 'p'))
-      return;
-    size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
-    for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
-      d.partOrder = static_cast<int>(partOrder);
-      meshes.push_back(d);
+  void addContexts(Decisions d) {
+    for (const ContextChoice &choice : contextChoices(d, limits, pins)) {
+      d.contextKind = choice.kind;
+      d.contextInner = choice.inner;
+      if (isAllowedMesh(d, limits))
+        meshes.push_back(d);
     }
   }
 
@@ -313,7 +315,7 @@ private:
                            number(limits.kvHeads) +
                            " kv heads of the model, and the stack has no kv head on several ranks",
                        "leave dp, pp or cp to the planner");
-    if (std::optional<UserError> error = noContext(tp, cp))
+    if (std::optional<UserError> error = noContext())
       return *error;
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
@@ -346,25 +348,53 @@ private:
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
   }
 
-  // Heads that the ranks of a pinned cp can't be given in equal numbers.
-  std::optional<UserError> noContext(int64_t tp, int64_t cp) const {
-    Decisions d = pins.decisions();
-    d.tp = tp;
-    d.cp = cp;
-    if (cp == 1 || !contextChoices(d, limits, pins).empty())
+  // An axis that pins leave one size; 0 where they leave several.
+  int64_t sizeOf(const std::optional<int64_t> &pin,
+                 std::initializer_list<std::optional<int64_t>> others) const {
+    int64_t product = 1;
+    for (const std::optional<int64_t> &other : others)
+      product *= other.value_or(0);
+    return pin ? *pin : product > 0 ? limits.devices / product : 0;
+  }
+
+  // Ways of context parallelism that the pinned sizes, or all that are left, do not have.
+  std::optional<UserError> noContext() const {
+    int64_t tp = sizeOf(pins.tp, {pins.dp, pins.pp, pins.cp});
+    int64_t cp = sizeOf(pins.cp, {pins.dp, pins.pp, pins.tp});
+    bool isPinned = pins.contextKind.value_or(ContextKind::Ring) != ContextKind::Ring;
+    if (cp == 1 ? !isPinned : cp == 0 && !pins.contextKind)
       return std::nullopt;
-    if (pins.contextKind == ContextKind::Both && divisorsOf(cp).size() == 2)
-      return UserError("--fix cp=" + number(cp) + ",cp_kind=both: no groups of it make a ring",
-                       "use a cp that is a product, such as 4, or another kind");
-    bool slides = limits.slides && limits.space && !limits.space->slidesInRings;
-    if (slides && (pins.contextKind == ContextKind::Ring || pins.contextKind == ContextKind::Both))
-      return UserError("--fix cp=" + number(cp) + ",cp_kind=" + toString(*pins.contextKind).str() +
+    Decisions d;
+    d.tp = std::max<int64_t>(1, tp);
+    std::vector<int64_t> sizes = cp > 0 ? std::vector<int64_t>{cp} : divisorsOf(limits.devices);
+    for (int64_t size : sizes) {
+      d.cp = size;
+      if (size > 1 && !contextChoices(d, limits, pins).empty())
+        return std::nullopt;
+    }
+    std::string given = pins.contextInner  ? "cp_inner=" + number(*pins.contextInner)
+                        : pins.contextKind ? "cp_kind=" + toString(*pins.contextKind).str()
+                                           : "";
+    if (cp > 0)
+      given = "cp=" + number(cp) + (given.empty() ? "" : ",") + given;
+    if (cp == 1)
+      return UserError("--fix " + given + ": one rank has all keys",
+                       "leave cp, or one of dp, tp and pp, to the planner");
+    auto isThere = [&](ContextKind kind) {
+      bool isLegal = !limits.space || limits.space->contextKinds >> static_cast<int>(kind) & 1;
+      return isLegal && pins.contextKind.value_or(kind) == kind;
+    };
+    bool mayRing = !limits.slides || !limits.space || limits.space->slidesInRings;
+    bool hasRing = isThere(ContextKind::Ring), hasBoth = isThere(ContextKind::Both);
+    if (!mayRing && (hasRing || hasBoth) && !isThere(ContextKind::AllToAll))
+      return UserError("--fix " + given +
                            ": the model has sliding windows, which the stack's rings do not have",
-                       "use cp_kind=all-to-all or all-gather where the software has them");
-    std::string kind = pins.contextKind ? ",cp_kind=" + toString(*pins.contextKind).str() : "";
-    return UserError("--fix cp=" + number(cp) + kind +
-                         ": the ranks that swap parts of a sequence "
-                         "for heads do not divide the " +
+                       "use cp=1, or another cp_kind where the software has one");
+    if (hasBoth && !isThere(ContextKind::AllToAll) && cp > 0 && divisorsOf(cp).size() == 2)
+      return UserError("--fix " + given + ": no groups of so many ranks make a ring",
+                       "use a cp that is a product, such as 4, or another kind");
+    return UserError("--fix " + given +
+                         ": the ranks that swap parts of a sequence for heads do not divide the " +
                          number(limits.kvHeads) + " kv heads of the model" +
                          (tp > 1 ? ", over tp=" + number(tp) + " of them" : ""),
                      "use another cp, or cp_kind=ring where the software has it");
@@ -491,8 +521,10 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
 
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins) {
-  if (mesh.cp == 1)
+  if (mesh.cp == 1 && pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring)
     return {{ContextKind::Ring}};
+  if (mesh.cp == 1)
+    return {};
   std::vector<ContextChoice> choices;
   bool mayRing = !limits.slides || !limits.space || limits.space->slidesInRings;
   int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0; // of a rank

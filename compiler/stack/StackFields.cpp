@@ -127,6 +127,7 @@ constexpr SpaceFlag spaces[] = {
      "experts may be whole on ranks of tensor parallelism, and ep spread them over tp, too"},
     {"splits_kv_heads", &LegalSpace::splitsKvHeads, "ranks of tp that do not divide the kv heads may share one"},
     {"slides_in_rings", &LegalSpace::slidesInRings, "sliding windows may be of attention whose keys go around a ring"},
+    {"context_beside_pipeline", &LegalSpace::contextBesidePipeline, "cp and pp may both be more than 1"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},

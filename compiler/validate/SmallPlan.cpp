@@ -21,10 +21,6 @@ Result<SmallPlan> shrinkPlan(const Plan &plan, int64_t ranks) {
       kinds += (kinds.empty() ? "" : " ") + std::string(name);
     d.*axis = std::min<int64_t>(whole.*axis, 2);
   }
-  if (whole.contextKind == ContextKind::Both) { // a ring of two over groups of two
-    d.cp = 4;
-    d.contextInner = 2;
-  }
   d.ep = std::min(d.ep, d.ranksOfExperts());
   if (d.devices() > ranks)
     return UserError("--ranks " + std::to_string(ranks) + " can't show a plan with " + kinds +
@@ -56,10 +52,6 @@ std::map<std::string, std::string> SmallPlan::pins() const {
                                              {"micro_batch", number(d.microBatch)},
                                              {"recompute", toString(d.recompute).str()},
                                              {"offload", d.offloadOptimizer ? "1" : "0"}};
-  if (d.cp > 1)
-    pins["cp_kind"] = toString(d.contextKind).str();
-  if (d.contextKind == ContextKind::Both)
-    pins["cp_inner"] = number(d.contextInner);
   if (d.foldedExperts)
     pins["etp"] = "1";
   if (d.vocabOverPp > 0)

@@ -34,7 +34,7 @@ def make(
     dp=1, tp=1, pp=1, cp=1, ep=1, etp=None, sp=0, zero=0, zero_group=0, micro_batch=1, num_micro_batches=1, schedule="1f1b", virtual_stages=1,
     recompute="none", full_layers=None, full_stages=None, precision="bf16", optimizer="adamw", grad_dtype="f32", software="dtc", layers=32,
     sequence=8192, topology="dgx-h100", per_node=8, axis_order="tp cp dp pp", placement="megatron", offload=False, overlap=True, bucket_bytes=0,
-    experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0, cp_kind=None, cp_inner=None,
+    experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0, cp_kind=None, cp_inner=None, slides=False,
 ):  # fmt: skip
     """`full_layers`: so many first layers of each chunk recompute in full; `full_stages`: all layers of so many first stages;
     `bounds`: the runs of layers of the chunks, in the order of the model."""
@@ -68,7 +68,7 @@ def make(
     contexts = {key: value for key, value in (("cp_kind", cp_kind), ("cp_inner", cp_inner)) if value is not None}
     return {
         "schema": "dtc.plan/1",
-        "model": {"name": name, "parameters": 8030261248, "flops_per_step": 1e18, "sequence_length": sequence},
+        "model": {"name": name, "parameters": 8030261248, "flops_per_step": 1e18, "sequence_length": sequence, "slides": bool(slides)},
         "topology": {"name": topology, "devices": devices, "nodes": max(1, devices // per_node)},
         "mesh": mesh, **contexts,
         "sp": sp, "zero": zero, "zero_group": zero_group, "micro_batch": micro_batch, "num_micro_batches": num_micro_batches,

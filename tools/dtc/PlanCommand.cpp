@@ -3,6 +3,7 @@
 
 #include "compiler/explain/PlanText.h"
 #include "compiler/explain/WhatIf.h"
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/planner/PlanCache.h"
 #include "compiler/report/Report.h"
 #include "compiler/support/File.h"
@@ -55,6 +56,7 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
         << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
         << " tp=" << plan.decisions.tp << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
+        << (plan.decisions.cp > 1 ? " by " + contextText(plan.decisions) : std::string())
         << " ep=" << plan.decisions.ep << (plan.decisions.foldedExperts ? " etp=1" : "")
         << ", step " << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
         << (wasFound ? " (cached)" : "") << "\n";

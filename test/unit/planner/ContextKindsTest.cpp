@@ -75,6 +75,21 @@ TEST_F(ContextKindsTest, NeedNoMoreMemory) {
   EXPECT_FALSE(isRuledOut(kGather, other));
 }
 
+// Two groups have buffers in place of one.
+TEST_F(ContextKindsTest, OfTwoLevelsRuleOutTheirOwnAlone) {
+  EXPECT_FALSE(isRuledOut(ContextKind::Both, swapping(0.1, 0.2)));
+  EXPECT_FALSE(isRuledOut(kSwap, swapping(0.2, 0.4)));
+  EXPECT_TRUE(isRuledOut(ContextKind::Both, swapping(0.1, 0.2)));
+}
+
+TEST_F(ContextKindsTest, StayWhereHidingCostsMoreThanItSpares) {
+  ring.overlap.slowdown = 2.5;
+  ModelCost other = swapping(10, 20);
+  other.overlap.slowdown = 2.5;
+  EXPECT_FALSE(isRuledOut(kRing, ring));
+  EXPECT_FALSE(isRuledOut(kSwap, other));
+}
+
 TEST_F(ContextKindsTest, AreOfOneMeshAndPlacement) {
   EXPECT_FALSE(isRuledOut(kRing, ring));
   mesh.placement = 1;

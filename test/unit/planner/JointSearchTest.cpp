@@ -101,7 +101,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       if (variant % 4 != 0) // there is a test of the others, on longer sequences
-        c.pins.contextKind = ContextKind::Ring;
+        c.pins.contextKind = ContextKind::Ring; // which cp = 1 is, too
       c.request.topology = &*topology;
       // Where nothing but tensors is counted, little memory binds on every mesh.
       SoftwareStack software = ownStack(topology->device);

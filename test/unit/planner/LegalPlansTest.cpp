@@ -237,7 +237,16 @@ TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   EXPECT_TRUE(isLegalMesh(d, core));
   core.contextKinds = 0;
   EXPECT_FALSE(isLegalMesh(d, core));
+  core.contextKinds = 1;
+  core.contextBesidePipeline = false;
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.pp = 2;
+  d.order = kMegatronOrder;
+  EXPECT_FALSE(isLegalMesh(d, core));
   d.cp = 1;
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.pp = 1;
+  d.order = {'p', 't', 'c', 'd'};
   d.ep = 2;
   EXPECT_TRUE(isLegalMesh(d, core));
   core.expertsBesideTensor = false;
@@ -320,6 +329,8 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"cp_kind", "ring"}}, "deepspeed"),
             "--fix cp_kind=ring: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"cp_kind", "all-to-all"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"cp", "2"}, {"pp", "2"}}, "deepspeed"),
+            "--fix cp=2,pp=2: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"cp_inner", "2"}}, "torchtitan"),
             "--fix cp_kind=both: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),

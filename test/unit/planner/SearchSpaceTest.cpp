@@ -158,7 +158,7 @@ TEST(ContextChoices, ShareOutKvHeads) {
   EXPECT_EQ(choices(1, 8), (Choices{{both, 2}, {both, 4}}));
   pins.contextInner = 4;
   EXPECT_EQ(choices(1, 8), (Choices{{both, 4}}));
-  EXPECT_EQ(choices(1, 1), (Choices{{ring, 1}}));
+  EXPECT_EQ(choices(1, 1), Choices());
   pins.cp = 8;
   auto kindOf = [](const Decisions &d) { return std::pair(d.contextKind, d.contextInner); };
   EXPECT_EQ(chosen(limits, pins, kindOf), (std::set<Choice>{{both, 4}}));
@@ -179,7 +179,40 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.cp = 2;
   pins.contextKind = both;
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
-            "--fix cp=2,cp_kind=both: no groups of it make a ring");
+            "--fix cp=2,cp_kind=both: no groups of so many ranks make a ring");
+  // What is left of the devices, where dp, tp and pp are pinned.
+  auto errorOf = [&] {
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    return meshes ? "" : meshes.error().message;
+  };
+  pins = Pins();
+  pins.dp = 8;
+  pins.pp = 1;
+  pins.cp = 4;
+  pins.contextKind = swap;
+  EXPECT_EQ(errorOf(),
+            "--fix cp=4,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads "
+            "do not divide the 12 kv heads of the model, over tp=2 of them");
+  pins.cp = std::nullopt;
+  pins.tp = 8;
+  EXPECT_EQ(errorOf(), "--fix cp=1,cp_kind=all-to-all: one rank has all keys");
+  pins = Pins();
+  pins.contextKind = both;
+  pins.contextInner = 5;
+  EXPECT_EQ(errorOf(),
+            "--fix cp_inner=5: the ranks that swap parts of a sequence for heads do not divide "
+            "the 12 kv heads of the model");
+  pins.contextInner = 2;
+  EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.cp > 1; }),
+            (std::set<bool>{true}));
+  // Software that has rings alone.
+  pins = Pins();
+  pins.cp = 4;
+  limits.slides = true;
+  limits.space->slidesInRings = false;
+  limits.space->contextKinds = 1;
+  EXPECT_EQ(errorOf(),
+            "--fix cp=4: the model has sliding windows, which the stack's rings do not have");
 }
 
 // Sequence parallelism cuts each of cp's parts in tp.

@@ -92,6 +92,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
   EXPECT_EQ(flag("slides_in_rings"), &LegalSpace::slidesInRings);
+  EXPECT_EQ(flag("context_beside_pipeline"), &LegalSpace::contextBesidePipeline);
   EXPECT_EQ(flag("fills_stages"), &LegalSpace::fillsStages);
   EXPECT_EQ(flag("even_recompute"), &LegalSpace::evenRecompute);
   EXPECT_EQ(flag("pipelines_reduce_last"), &LegalSpace::pipelinesReduceLast);
