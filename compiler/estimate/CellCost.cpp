@@ -147,8 +147,10 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
     if (op.kind != WorkKind::Memory)
       cost.matrix += s;
   }
-  for (int index : cell.selectiveOps)
+  for (int index : cell.selectiveOps) {
     cost.selective += seconds[static_cast<size_t>(index)];
+    cost.selectiveAttends |= cell.ops[static_cast<size_t>(index)].kind == WorkKind::Attention;
+  }
   waitForHost(cost, cell.hostSeconds + cell.hostSecondsPerExpert * coster.expertsOf(cell));
 }
 

@@ -104,7 +104,9 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   times.exposed = {forward.tp + backward.tp, forward.cp + backward.cp, forward.ep + backward.ep,
                    forward.gather + backward.gather};
   times.compute = forwardCompute + block.backward() + backwardSlow;
-  times.recomputeSelective = block.selective;
+  // Attention that runs again meets the keys of other ranks again.
+  double again = block.selectiveAttends ? forward.cp + slowdown(0, block.forwardCp, 0) : 0;
+  times.recomputeSelective = block.selective + again;
   times.recomputeFull = forwardCompute + forward.tp + forward.cp + forward.ep;
   return times;
 }

@@ -63,6 +63,9 @@ private:
       // Running a layer's forward again repeats its collectives.
       CostedOp forward;
       forward.phase = each.phase;
+      forward.isSelective = each.axis == "cp" && llvm::any_of(each.of, [&](int op) {
+                              return part.ops[static_cast<size_t>(op)].isSelective;
+                            });
       double all = each.count * opRunsOf(part, forward, plan, stage);
       double exposed = each.exposedShare * each.count * runs * each.choice.seconds;
       layerExposed += exposed;

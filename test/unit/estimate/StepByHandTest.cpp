@@ -518,6 +518,12 @@ TEST_F(StepByHand, WaitsForWhatNothingHides) {
   // Run again, a forward pass waits again: 2 s, 0.1 x (0.25 x 0.4 + 0.5 x 0.2) and 0.3 + 0.1 + 0.1 of waits.
   d.recompute = d.recomputeMost = Recompute::Full;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.5));
+  // Attention alone, 0.5 s, waits for what context parallelism brings it: 0.1 s, and 0.01 s that it is slowed by.
+  d.recompute = d.recomputeMost = Recompute::Selective;
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * 0.5);
+  layer().selectiveAttends = true;
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (0.5 + 0.11));
+  d.recompute = d.recomputeMost = Recompute::Full;
   // All of attention waits for its heads.
   layer().forwardHeads = 0.3;
   layer().backwardHeads = 0.7;
