@@ -7,9 +7,11 @@
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 using namespace dtc;
 using namespace dtc::test;
@@ -28,16 +30,33 @@ bool isThere(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
-int64_t countFiles() {
+// A folder for temporary files of this process alone: other tests, of this job or another, assemble beside it.
+class OwnTemporaryFiles {
+public:
+  OwnTemporaryFiles() {
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("dtc-ptx-test", folder));
+    if (const char *value = std::getenv("TMPDIR"))
+      before = value;
+    ::setenv("TMPDIR", folder.c_str(), 1);
+  }
+  ~OwnTemporaryFiles() {
+    before ? ::setenv("TMPDIR", before->c_str(), 1) : ::unsetenv("TMPDIR");
+    llvm::sys::fs::remove_directories(folder);
+  }
+  int64_t count() const {
+    std::error_code error;
+    int64_t count = 0;
+    for (llvm::sys::fs::directory_iterator at(folder, error), end; at != end && !error;
+         at.increment(error))
+      ++count;
+    EXPECT_FALSE(error) << error.message();
+    return count;
+  }
+
+private:
   llvm::SmallString<64> folder;
-  llvm::sys::path::system_temp_directory(true, folder);
-  std::error_code error;
-  int64_t count = 0;
-  for (llvm::sys::fs::directory_iterator at(folder, error), end; at != end && !error;
-       at.increment(error))
-    count += llvm::StringRef(at->path()).contains("dtc-kernels");
-  return count;
-}
+  std::optional<std::string> before;
+};
 
 // Fails where it spills, has local memory or does not fit a multiprocessor.
 void assemble(const KernelCase &test, int64_t columns, const char *type, GpuTarget target) {
@@ -100,7 +119,7 @@ TEST(PtxCode, NeedsNothingButItself) {
 }
 
 TEST(PtxCode, AssemblesWithoutSpills) {
-  int64_t files = countFiles();
+  OwnTemporaryFiles files;
   std::printf("%-38s %8s %10s %8s %8s\n", "kernel", "threads", "registers", "shared", "spills");
   // Channels of GPT-2 124M and 1.5B and of Llama-3 8B, and GPT-2's words.
   for (const char *type : {"f32", "bf16"})
@@ -114,7 +133,7 @@ TEST(PtxCode, AssemblesWithoutSpills) {
         if (HasFatalFailure() || IsSkipped())
           return;
       }
-  EXPECT_EQ(countFiles(), files) << "temporary files are left";
+  EXPECT_EQ(files.count(), 0) << "temporary files are left";
 }
 
 TEST(PtxCode, NamesWhatIsNotDefined) {
