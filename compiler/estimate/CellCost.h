@@ -51,10 +51,10 @@ struct BlockCost {
 
 // Where the ranks of an axis are.
 struct AxisGroups {
-  RankGroup tp, cp, ep;    // inside a block
+  RankGroup tp, ep;        // inside a block
   RankGroup dense, expert; // that share gradients of dense and of expert parameters
   RankGroup pp;            // from stage to stage
-  // Of cp: the ranks that heads are spread over, and those that keys and values of a head come from.
+  // Of cp, inside a block: the ranks that heads are spread over, and those that keys and values of a head come from.
   RankGroup heads, keys;
   bool gathersKeys = false; // before the attention that reads them: ContextKind::AllGather
 };

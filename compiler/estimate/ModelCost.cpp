@@ -148,7 +148,6 @@ const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions
 AxisGroups groupsOf(const Decisions &d) {
   AxisGroups groups;
   groups.tp = {{d.tp, strideOf(d, 't')}};
-  groups.cp = {{d.cp, strideOf(d, 'c')}};
   int64_t heads = d.headRanks(), stride = strideOf(d, 'c');
   groups.heads = {{heads, stride}};
   groups.keys = {{d.cp / heads, stride * heads}};

@@ -60,14 +60,6 @@ struct CostedPlan {
   std::vector<CostedPart> parts; // in the order of the model
   double tiedParameters = 0;     // elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage
-
-  // The ranks of "tp", "cp", "ep" or "pp".
-  const RankGroup &groupOf(llvm::StringRef axis) const {
-    return axis == "tp"   ? groups.tp
-           : axis == "cp" ? groups.cp
-           : axis == "pp" ? groups.pp
-                          : groups.ep;
-  }
 };
 
 // Partitions the plan's model as the planner does and costs its parts; on a cluster of unlike

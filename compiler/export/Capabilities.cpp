@@ -82,8 +82,7 @@ Found checkSplits(const PlanView &view, const Capabilities &launcher) {
   if (d.cp > 1 && !llvm::is_contained(launcher.contexts, d.contextKind))
     return inexpressible(launcher, "context parallelism by " + wordsOf(launcher.contexts, nameOf),
                          nameOf(d.contextKind), "cp_kind=" + nameOf(launcher.contexts.front()));
-  bool isRing = d.contextKind == ContextKind::Ring || d.contextKind == ContextKind::Both;
-  if (d.cp > 1 && isRing && view.plan.modelSlides)
+  if (d.cp > 1 && hasRing(d.contextKind) && view.plan.modelSlides)
     return inexpressible(launcher, "sliding windows with all-to-all or all-gather alone",
                          nameOf(d.contextKind), "cp_kind=all-gather");
   if (d.cp > 1 && view.plan.sequenceLength % (2 * d.cp) != 0)

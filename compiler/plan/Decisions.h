@@ -20,6 +20,10 @@ enum class ContextKind : uint8_t {
   AllGather, // each gathers all keys and values before (Llama 3, arXiv:2407.21783, section 3.3.2)
 };
 
+inline bool hasRing(ContextKind kind) {
+  return kind == ContextKind::Ring || kind == ContextKind::Both;
+}
+
 // Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
 // t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
 using AxisOrder = std::array<char, 4>;

@@ -35,6 +35,11 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   return false;
 }
 
+bool isLegalContext(const Decisions &d, const LegalSpace &space) {
+  return d.cp == 1 ||
+         (hasOne(space.contextKinds, d.contextKind) && (d.pp == 1 || space.contextBesidePipeline));
+}
+
 // ZeRO-0 splits nothing.
 bool mayGroup(int64_t zero, const LegalSpace &space) {
   return zero > 0 && has(space.zeroGroups, static_cast<size_t>(zero - 1));
@@ -79,10 +84,8 @@ bool mayMix(Recompute least, Recompute most, const LegalSpace &space) {
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
-         (d.pp == 1 || space.pipelineParallel) &&
-         (d.cp == 1 || hasOne(space.contextKinds, d.contextKind)) &&
-         (d.cp == 1 || d.pp == 1 || space.contextBesidePipeline) && isLegalForExperts(d, space) &&
-         isLegalOrder(d, space);
+         (d.pp == 1 || space.pipelineParallel) && isLegalContext(d, space) &&
+         isLegalForExperts(d, space) && isLegalOrder(d, space);
 }
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {

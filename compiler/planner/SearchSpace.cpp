@@ -48,6 +48,14 @@ bool splitsKvHeads(int64_t tp, const SpaceLimits &limits) {
          limits.space->splitsKvHeads;
 }
 
+// Of several ranks of context parallelism: whether pins, software and the model's windows leave the kind.
+bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
+  if (pins.contextKind.value_or(kind) != kind)
+    return false;
+  return !limits.space || (limits.space->contextKinds >> static_cast<int>(kind) & 1 &&
+                           (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));
+}
+
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.executable || isExecutable(d)) && splitsKvHeads(d.tp, limits) &&
          (!limits.space || isLegalMesh(d, *limits.space));
@@ -86,13 +94,17 @@ private:
     return pp * pins.virtualStages.value_or(pp > 1 ? pins.decisions().virtualStages : 1);
   }
 
+  // Whether so many ranks may share a sequence.
+  bool fitsSequence(int64_t cp) const {
+    return cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
+                       (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
+  }
+
   void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
     int64_t stages = chunksOf(pp);
     bool useful = stages <= mostChunks(limits);
-    bool contextFits = cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
-                                   (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
-        !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0)
+        !allows(pins.dp, dp) || !useful || !fitsSequence(cp) || limits.globalBatch % dp != 0)
       return;
     Decisions d;
     d.tp = tp;
@@ -357,19 +369,22 @@ private:
     return pin ? *pin : product > 0 ? limits.devices / product : 0;
   }
 
-  // Ways of context parallelism that the pinned sizes, or all that are left, do not have.
+  // Why no cp that pins leave has a kind that they leave.
   std::optional<UserError> noContext() const {
     int64_t tp = sizeOf(pins.tp, {pins.dp, pins.pp, pins.cp});
     int64_t cp = sizeOf(pins.cp, {pins.dp, pins.pp, pins.tp});
-    bool isPinned = pins.contextKind.value_or(ContextKind::Ring) != ContextKind::Ring;
-    if (cp == 1 ? !isPinned : cp == 0 && !pins.contextKind)
+    bool mayBeOne = pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring;
+    if (cp <= 1 && mayBeOne)
       return std::nullopt;
+    bool isLong = false; // enough to be cut
     Decisions d;
     d.tp = std::max<int64_t>(1, tp);
-    std::vector<int64_t> sizes = cp > 0 ? std::vector<int64_t>{cp} : divisorsOf(limits.devices);
-    for (int64_t size : sizes) {
+    for (int64_t size : divisorsOf(limits.devices)) {
       d.cp = size;
-      if (size > 1 && !contextChoices(d, limits, pins).empty())
+      if (size == 1 || (cp > 0 && size != cp) || !fitsSequence(size))
+        continue;
+      isLong = true;
+      if (!contextChoices(d, limits, pins).empty())
         return std::nullopt;
     }
     std::string given = pins.contextInner  ? "cp_inner=" + number(*pins.contextInner)
@@ -377,23 +392,25 @@ private:
                                            : "";
     if (cp > 0)
       given = "cp=" + number(cp) + (given.empty() ? "" : ",") + given;
-    if (cp == 1)
-      return UserError("--fix " + given + ": one rank has all keys",
-                       "leave cp, or one of dp, tp and pp, to the planner");
-    auto isThere = [&](ContextKind kind) {
-      bool isLegal = !limits.space || limits.space->contextKinds >> static_cast<int>(kind) & 1;
-      return isLegal && pins.contextKind.value_or(kind) == kind;
-    };
-    bool mayRing = !limits.slides || !limits.space || limits.space->slidesInRings;
-    bool hasRing = isThere(ContextKind::Ring), hasBoth = isThere(ContextKind::Both);
-    if (!mayRing && (hasRing || hasBoth) && !isThere(ContextKind::AllToAll))
-      return UserError("--fix " + given +
+    given = "--fix " + given;
+    if (cp == 1 || limits.devices == 1)
+      return UserError(given + ": one rank has all keys",
+                       "use cp_kind=ring, or leave cp, or one of dp, tp and pp, to the planner");
+    if (!isLong)
+      return UserError(given + ": a sequence of " + number(limits.sequence) +
+                           " tokens is not cut into 2 parts a rank with " +
+                           number(kLeastTokensOfContext) + " tokens a rank",
+                       "use cp=2 or more to cut it all the same");
+    auto isThere = [&](ContextKind kind) { return mayMeet(kind, limits, pins); };
+    bool swaps = isThere(ContextKind::AllToAll), hasBoth = isThere(ContextKind::Both);
+    if (!swaps && !hasBoth)
+      return UserError(given +
                            ": the model has sliding windows, which the stack's rings do not have",
                        "use cp=1, or another cp_kind where the software has one");
-    if (hasBoth && !isThere(ContextKind::AllToAll) && cp > 0 && divisorsOf(cp).size() == 2)
-      return UserError("--fix " + given + ": no groups of so many ranks make a ring",
+    if (!swaps && cp > 0 && divisorsOf(cp).size() == 2)
+      return UserError(given + ": no groups of so many ranks make a ring",
                        "use a cp that is a product, such as 4, or another kind");
-    return UserError("--fix " + given +
+    return UserError(given +
                          ": the ranks that swap parts of a sequence for heads do not divide the " +
                          number(limits.kvHeads) + " kv heads of the model" +
                          (tp > 1 ? ", over tp=" + number(tp) + " of them" : ""),
@@ -521,22 +538,19 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
 
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins) {
-  if (mesh.cp == 1 && pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring)
-    return {{ContextKind::Ring}};
-  if (mesh.cp == 1)
-    return {};
   std::vector<ContextChoice> choices;
-  bool mayRing = !limits.slides || !limits.space || limits.space->slidesInRings;
+  if (mesh.cp == 1) { // what a plan without it says
+    if (pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring)
+      choices.push_back({ContextKind::Ring});
+    return choices;
+  }
   int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0; // of a rank
   auto add = [&](ContextKind kind, int64_t inner) {
     mesh.contextKind = kind;
     mesh.contextInner = inner;
     int64_t ranks = mesh.headRanks();
     bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0);
-    bool isWanted = pins.contextKind.value_or(kind) == kind && allows(pins.contextInner, inner);
-    bool isLegal = !limits.space || limits.space->contextKinds >> static_cast<int>(kind) & 1;
-    bool isRing = kind == ContextKind::Ring || kind == ContextKind::Both;
-    if (isThere && isWanted && isLegal && (mayRing || !isRing))
+    if (isThere && mayMeet(kind, limits, pins) && allows(pins.contextInner, inner))
       choices.push_back({kind, inner});
   };
   add(ContextKind::Ring, 1);

@@ -67,7 +67,7 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
   AxisGroups groups;
   groups.tp = {{4, 1}};
   groups.ep = {{8, 1}};
-  groups.cp = groups.dense = groups.expert = groups.pp = {{1, 1}};
+  groups.heads = groups.keys = groups.dense = groups.expert = groups.pp = {{1, 1}};
   std::vector<double> felt;
   for (bool isBlocked : {false, true})
     for (const char *precision : {"bf16", "fp8"}) {

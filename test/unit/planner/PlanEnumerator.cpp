@@ -105,7 +105,7 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
 }
 
 // A ring; or as many ranks as share out the key heads of one swap parts of the sequence for them: all of cp, or groups
-// of which a ring is made. Gathered keys are a choice where the stack has them.
+// of which a ring is made. Or all keys are gathered.
 void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
   for (ContextKind kind :

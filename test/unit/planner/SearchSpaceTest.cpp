@@ -205,6 +205,23 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.contextInner = 2;
   EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.cp > 1; }),
             (std::set<bool>{true}));
+  // What is wrong is no kind: one device has a ring, as all plans without context parallelism.
+  SpaceLimits one = limitsOf(1, 4, 1, 1 << 17), brief = limitsOf(8, 8, 1, 512);
+  one.kvHeads = brief.kvHeads = 8;
+  pins = Pins();
+  pins.contextKind = ring;
+  pins.microBatch = 3;
+  EXPECT_EQ(enumerateMeshes(one, pins).error().message.substr(0, 19), "--fix micro_batch=3");
+  pins = Pins();
+  pins.contextKind = swap;
+  EXPECT_EQ(enumerateMeshes(one, pins).error().message,
+            "--fix cp_kind=all-to-all: one rank has all keys");
+  EXPECT_EQ(
+      enumerateMeshes(brief, pins).error().message,
+      "--fix cp_kind=all-to-all: a sequence of 512 tokens is not cut into 2 parts a rank with 512 "
+      "tokens a rank");
+  pins.cp = 2;
+  EXPECT_TRUE(enumerateMeshes(brief, pins).ok());
   // Software that has rings alone.
   pins = Pins();
   pins.cp = 4;
