@@ -12,6 +12,7 @@ namespace dtc::cuda {
 namespace {
 
 constexpr int kMaxHeadDim = 256;
+constexpr int kMostGradRows = 128;
 constexpr int kVectorBytes = 16; // of a copy to shared memory
 
 const char *nameOf(ElementType type) {
@@ -64,8 +65,9 @@ struct Choice {
   }
 };
 
+// The tensor-core kernels take the largest product of a row for that of the largest weight.
 Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
-  bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient);
+  bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0;
   int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
                        : paddedTo(p.headDim, {32, 64, 128, 256});
   return {type, narrow, p.keptFrom > 0, headDim};
@@ -95,9 +97,9 @@ std::string check(const AttentionParams &p) {
     return "attention: " + number(p.heads) + " heads do not divide evenly over " +
            number(p.kvHeads) + " kv heads";
   // Kernels compare query + keys + a tile.
-  if (int64_t(p.queries) + p.keys + kGradRows + kMaxHeadDim > 0x7FFFFFFF)
+  if (int64_t(p.queries) + p.keys + kMostGradRows + kMaxHeadDim > 0x7FFFFFFF)
     return "attention: " + number(p.queries) + " queries and " + number(p.keys) +
-           " keys are together more than 2^31 - 321";
+           " keys are together more than 2^31 - 385";
   if (p.window < 0 || (p.window > 0 && !p.causal))
     return "attention: a window of " + number(p.window) +
            " keys; it has to be causal and not negative";
@@ -160,10 +162,11 @@ std::string planAttentionGrad(ElementType type, const AttentionParams &params,
   if (std::string error = checkPointers(choice, params); !error.empty())
     return error;
   std::string family = choice.narrow ? "AttentionBackward_" : "AttentionGeneral_";
-  int64_t rows = choice.narrow ? kGradRows : generalRows(choice.headDim);
+  int64_t rows =
+      choice.narrow ? gradRows(choice.headDim, choice.dropout) : generalRows(choice.headDim);
   int threads = choice.narrow ? kNarrowThreads : kWideThreads;
-  int shared =
-      choice.narrow ? gradSharedBytes(choice.headDim) : generalGradSharedBytes(choice.headDim);
+  int shared = choice.narrow ? gradSharedBytes(choice.headDim, choice.dropout)
+                             : generalGradSharedBytes(choice.headDim);
   std::string error = add(launches, family + "queries" + choice.suffix(), params.queries, rows,
                           params.heads, params.batch, threads, shared);
   std::initializer_list<const char *> whole = {"keys"}, halves = {"keysA", "keysB"};

@@ -5,15 +5,17 @@
 // With dropout, P counts as kept and scaled in dv, and dP in dS.
 //
 // Every result has one block that sums it in a fixed order: no atomics, the same bits every run. So
-// scores are computed twice, for dq and for dk and dv. One body does both: a block has 64 `rows`
-// that stay and steps over `columns`, both with two tensors, A and B:
+// scores are computed twice, for dq and for dk and dv. One body does both: a block has 64 or 128
+// `rows` that stay and steps over `columns`, both with two tensors, A and B:
 //             rows A  rows B  columns A  columns B  sums A  sums B
 //   queries   q       dout    k          v          dq      -
 //   keys      k       v       q          dout       dk      dv
 // Shapes  as AttentionForward.cu's; dq, dk, dv as q, k, v; delta f32 [batch, heads, queries].
 // Launch  Queries first, which writes delta too, then Keys; for padded head dims above 128 Keys is
 //         two launches, KeysA for dk and KeysB for dv, whose sums would not fit in registers together.
-//         One block of 4 warps per 64 rows and head (of queries or keys).
+//         One block of 4 warps per 64 rows and head (of queries or keys), per 128 for padded head
+//         dims of 32 and 64 without dropout: 32 rows of a warp meet each column that it reads from
+//         shared memory, whose bandwidth bounds it otherwise.
 // Cost    14 * queries * keys * headDim flops per head (16 above 128), half of it when causal.
 // Source  Dao 2023, arXiv:2307.08691, algorithm 2.
 #include "kernels/cuda/AttentionMask.h"
@@ -26,12 +28,13 @@ namespace {
 
 enum class Sums { Queries, Keys, KeysA, KeysB };
 
-// One block's place: rows [first, first + kGradRows) of a head, or of a kv head and its group.
+// One block's place: rows [first, first + rows) of a head, or of a kv head and its group. Blocks of
+// a head are side by side, from its first rows on or from its last.
 struct Place {
   int first, head, batchIndex;
-  DTC_DEVICE Place(int count, int heads) {
-    int blocks = (count + kGradRows - 1) / kGradRows, unit = static_cast<int>(blockIndex());
-    first = unit % blocks * kGradRows;
+  DTC_DEVICE Place(int count, int heads, int rows, bool lastFirst) {
+    int blocks = (count + rows - 1) / rows, unit = static_cast<int>(blockIndex());
+    first = (lastFirst ? blocks - 1 - unit % blocks : unit % blocks) * rows;
     head = unit / blocks % heads;
     batchIndex = unit / blocks / heads;
   }
@@ -86,32 +89,39 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   static constexpr bool kSumA = kSums != Sums::KeysB;
   static constexpr bool kSumB = kSums == Sums::Keys || kSums == Sums::KeysB;
   static constexpr int kColumns = gradColumns(D), kTiles = kColumns / 8;
-  using Rows = NarrowTile<kGradRows, D>;
+  static constexpr int kRows = gradRows(D, kDropout), kRowTiles = gradRowTiles(D, kDropout);
+  using Rows = NarrowTile<kRows, D>;
   using Columns = NarrowTile<kColumns, D>;
+  using Scores = float[kRowTiles][kTiles][4];
 
   const AttentionParams &p;
   Place at;
-  int group, begin, end; // columns of each head; heads that share the rows
+  int group, begin, end; // heads that share the rows; columns of each head
+  int firstHead;         // of the columns
   Rows rowsA, rowsB;
   char *stages;            // two, each of columns A and B
-  float *statistics;       // two stages of lse and delta of the columns, where these are queries
-  float lse[2], deltas[2]; // of rows g and g + 8, where these are queries
-  float sumsA[kSumA ? D / 8 : 1][4] = {}, sumsB[kSumB ? D / 8 : 1][4] = {};
+  float *statistics;       // two stages of lse and delta of the columns, where these are queries; a
+                           // query that sees no key has an lse of -inf, and is masked
+  float lse[kRowTiles][2], deltas[kRowTiles][2]; // of rows g and g + 8, where these are queries
+  float sumsA[kRowTiles][kSumA ? D / 8 : 1][4] = {}, sumsB[kRowTiles][kSumB ? D / 8 : 1][4] = {};
 
   DTC_DEVICE explicit Gradient(const AttentionParams &p)
-      : p(p), at(kKeyRows ? p.keys : p.queries, kKeyRows ? p.kvHeads : p.heads),
-        group(kKeyRows ? p.heads / p.kvHeads : 1) {
+      : p(p), at(kKeyRows ? p.keys : p.queries, kKeyRows ? p.kvHeads : p.heads, kRows,
+                    /*lastFirst=*/!kKeyRows), // those with most columns first, where it is causal
+        group(kKeyRows ? p.heads / p.kvHeads : 1),
+        firstHead(kKeyRows ? at.head * group : at.head / (p.heads / p.kvHeads)) {
     rowsA.data = dtcDynamicShared;
     rowsB.data = rowsA.data + Rows::kBytes;
     stages = rowsB.data + Rows::kBytes;
     statistics = reinterpret_cast<float *>(stages + 4 * Columns::kBytes);
-    static_assert(2 * Rows::kBytes + 4 * Columns::kBytes + 16 * kColumns == gradSharedBytes(D));
+    static_assert(2 * Rows::kBytes + 4 * Columns::kBytes + 16 * kColumns ==
+                  gradSharedBytes(D, kDropout));
     if (kKeyRows) {
       begin = firstQuery(p, at.first);
-      end = endQuery(p, at.first, kGradRows);
+      end = endQuery(p, at.first, kRows);
     } else {
       begin = firstKey(p, at.first);
-      end = endKey(p, least(p.queries, at.first + kGradRows) - 1);
+      end = endKey(p, least(p.queries, at.first + kRows) - 1);
     }
     begin = begin / kColumns * kColumns;
   }
@@ -128,9 +138,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   DTC_DEVICE Columns columns(int stage, int tensor) const {
     return {stages + (2 * stage + tensor) * Columns::kBytes};
   }
-  DTC_DEVICE int queryHead(int member) const {
-    return kKeyRows ? at.head * group + member : at.head;
-  }
+  DTC_DEVICE int queryHead(int member) const { return kKeyRows ? firstHead + member : at.head; }
 
   DTC_DEVICE void fillRows() const {
     int count = (kKeyRows ? p.keys : p.queries) - at.first;
@@ -141,97 +149,146 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   }
 
   DTC_DEVICE void fillColumns(int stage, int member, int column) const {
-    int head = kKeyRows ? queryHead(member) : at.head / (p.heads / p.kvHeads);
+    int head = firstHead + member;
     int count = (kKeyRows ? p.queries : p.keys) - column;
     HeadView a = viewA(!kKeyRows, head), b = viewB(!kKeyRows, head);
     columns(stage, 0).template fill<kNarrowThreads>(a.row(column), a.rowBytes, count, p.headDim);
     columns(stage, 1).template fill<kNarrowThreads>(b.row(column), b.rowBytes, count, p.headDim);
+    if (kKeyRows)
+      fillStatistics(stage, head, column);
     commitCopies();
-    int i = static_cast<int>(threadIndex());
-    if (kKeyRows && i < kColumns) {
-      int64_t row = statisticsRow(p, at.batchIndex, head);
-      float *to = statistics + 2 * kColumns * stage;
-      to[i] = logSum(p, row, column + i);
-      if (kSumA)
-        to[kColumns + i] = column + i < p.queries ? p.delta[row + column + i] : 0;
-    }
   }
 
-  // scores[16, kColumns] = rows [row, row + 16) * columns^T.
-  DTC_DEVICE static void product(float (&scores)[kTiles][4], const Rows &rows, int row,
+  // One warp copies lse, the next one delta, neither of which waits for what it copies.
+  DTC_DEVICE void fillStatistics(int stage, int head, int column) const {
+    static_assert(kColumns <= static_cast<int>(kWarp) && kNarrowThreads >= 2 * kWarp);
+    int i = static_cast<int>(threadIndex() % kWarp), which = static_cast<int>(threadIndex() / kWarp);
+    if (which >= (kSumA ? 2 : 1) || i >= kColumns)
+      return;
+    bool there = column + i < p.queries;
+    const float *from = (which == 0 ? p.lse : p.delta) +
+                        statisticsRow(p, at.batchIndex, head) + (there ? column + i : 0);
+    copyNumberLater(statistics + (2 * stage + which) * kColumns + i, from, there);
+  }
+
+  // scores[16 * kRowTiles, kColumns] = rows from `row` on * columns^T.
+  DTC_DEVICE static void product(Scores &scores, const Rows &rows, int row,
                                  const Columns &columns) {
 #pragma unroll
     for (int d = 0; d < D; d += 16) {
-      uint32_t left[4];
-      rows.left(left, row, d);
+      uint32_t left[kRowTiles][4];
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m)
+        rows.left(left[m], row + 16 * m, d);
 #pragma unroll
       for (int n = 0; n < kTiles / 2; ++n) {
         uint32_t right[4];
         columns.rightTransposed(right, 16 * n, d);
-        multiply<T>(scores[2 * n], left, right[0], right[1]);
-        multiply<T>(scores[2 * n + 1], left, right[2], right[3]);
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) {
+          multiply<T>(scores[m][2 * n], left[m], right[0], right[1]);
+          multiply<T>(scores[m][2 * n + 1], left[m], right[2], right[3]);
+        }
       }
     }
   }
 
-  // Scores become P, products become dS.
+  // Columns that a row sees.
+  struct Seen {
+    int begin, end;
+    DTC_DEVICE bool has(int column) const { return (column >= begin) & (column < end); }
+  };
+  DTC_DEVICE Seen seenBy(int row) const {
+    return kKeyRows ? Seen{firstQuery(p, row), endQuery(p, row, 1)}
+                    : Seen{firstKey(p, row), endKey(p, row)};
+  }
+
+  // Of a warp's rows: scores become P, products become dS.
+  template <bool kAllSeen>
   DTC_DEVICE void weigh(const Dropout<kDropout> &dropout, int stage, int row, int column,
-                        float (&scores)[kTiles][4], float (&products)[kTiles][4]) const {
-    int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 2;
+                        Scores &scores, Scores &products) const {
+    int lane = static_cast<int>(threadIndex() % kWarp);
+    int firstRow = at.first + row + lane / 4, firstColumn = column + lane % 4 * 2;
     float scale = p.scale * kLog2E;
-    int firstRow = at.first + row;
-    bool all = kKeyRows ? allSeen(p, column, kColumns, firstRow, 16)
-                        : allSeen(p, firstRow, 16, column, kColumns);
-    const float *ofStage = statistics + 2 * kColumns * stage;
+    const float *ofStage = statistics + 2 * kColumns * stage + lane % 4 * 2;
+    Seen seen[kRowTiles][2];
+    if (!kAllSeen)
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m)
+        seen[m][0] = seenBy(firstRow + 16 * m), seen[m][1] = seenBy(firstRow + 16 * m + 8);
 #pragma unroll
     for (int n = 0; n < kTiles; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        int rowIndex = firstRow + g + i / 2 * 8, columnIndex = 8 * n + t + i % 2;
-        int query = kKeyRows ? column + columnIndex : rowIndex;
-        int key = kKeyRows ? rowIndex : column + columnIndex;
-        float weight =
-            exp2Approximate(scores[n][i] * scale - (kKeyRows ? ofStage[columnIndex] : lse[i / 2]));
-        if (!all && !sees(p, query, key))
-          weight = 0;
-        float factor = dropout.factor(query, key);
-        scores[n][i] = weight * factor;
-        if (kSumA)
-          products[n][i] = weight * (products[n][i] * factor -
-                                     (kKeyRows ? ofStage[kColumns + columnIndex] : deltas[i / 2]));
+      for (int i = 0; i < 2; ++i) {
+        int ofColumn = firstColumn + 8 * n + i;
+        float columnLse = 0, columnDelta = 0;
+        if (kKeyRows)
+          columnLse = ofStage[8 * n + i] * kLog2E;
+        if (kKeyRows && kSumA)
+          columnDelta = ofStage[kColumns + 8 * n + i];
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            int ofRow = firstRow + 16 * m + 8 * half, j = 2 * half + i;
+            float logSum = kKeyRows ? columnLse : lse[m][half];
+            float weight = exp2Approximate(scores[m][n][j] * scale - logSum);
+            if (!kAllSeen)
+              weight = seen[m][half].has(ofColumn) ? weight : 0;
+            float factor = dropout.factor(kKeyRows ? ofColumn : ofRow, kKeyRows ? ofRow : ofColumn);
+            scores[m][n][j] = weight * factor;
+            if (kSumA)
+              products[m][n][j] = weight * (products[m][n][j] * factor -
+                                            (kKeyRows ? columnDelta : deltas[m][half]));
+          }
       }
   }
 
+  // Few steps meet the edge of what is seen, and only those look at it.
+  DTC_DEVICE void weighAll(int member, int stage, int row, int column, Scores &scores,
+                           Scores &products) const {
+    Dropout<kDropout> dropout(p, at.batchIndex, queryHead(member));
+    int first = at.first + row;
+    if (kKeyRows ? allSeen(p, column, kColumns, first, 16 * kRowTiles)
+                 : allSeen(p, first, 16 * kRowTiles, column, kColumns))
+      weigh<true>(dropout, stage, row, column, scores, products);
+    else
+      weigh<false>(dropout, stage, row, column, scores, products);
+  }
+
   DTC_DEVICE void run() {
-    int row = static_cast<int>(threadIndex() / kWarp) * 16;
-    int perHead = (greatest(end, begin) - begin + kColumns - 1) / kColumns, steps = perHead * group;
+    int row = static_cast<int>(threadIndex() / kWarp) * 16 * kRowTiles;
+    int members = begin < end ? group : 0;
     fillRows();
-    if (steps > 0)
+    if (members > 0)
       fillColumns(0, 0, begin);
     if constexpr (!kKeyRows) {
       int lane = static_cast<int>(threadIndex() % kWarp);
       int64_t statisticsOfHead = statisticsRow(p, at.batchIndex, at.head);
-      rowDeltas<T>(p, at, row, deltas);
-      lse[0] = logSum(p, statisticsOfHead, at.first + row + lane / 4);
-      lse[1] = logSum(p, statisticsOfHead, at.first + row + lane / 4 + 8);
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m) {
+        int query = row + 16 * m;
+        rowDeltas<T>(p, at, query, deltas[m]);
+        lse[m][0] = logSum(p, statisticsOfHead, at.first + query + lane / 4);
+        lse[m][1] = logSum(p, statisticsOfHead, at.first + query + lane / 4 + 8);
+      }
     }
-    for (int step = 0, member = 0, column = begin; step < steps; ++step) {
-      int stage = step % 2;
+    for (int stage = 0, member = 0, column = begin; member < members; stage = 1 - stage) {
       waitForCopies<0>();
       blockBarrier(); // this step's columns are here, those of the last have been used
       int nextColumn = column + kColumns, nextMember = member;
       if (nextColumn >= end)
         nextColumn = begin, ++nextMember;
-      if (step + 1 < steps)
+      if (nextMember < members)
         fillColumns(1 - stage, nextMember, nextColumn);
-      Dropout<kDropout> dropout(p, at.batchIndex, queryHead(member));
-      float scores[kTiles][4] = {}, products[kTiles][4] = {};
+      Scores scores = {}, products = {};
       product(scores, rowsA, row, columns(stage, 0));
       if constexpr (kSumA)
         product(products, rowsB, row, columns(stage, 1));
-      weigh(dropout, stage, row, column, scores, products);
+      weighAll(member, stage, row, column, scores, products);
       if constexpr (kSumB)
         multiplyWeights<T, D, kColumns>(sumsB, scores, columns(stage, 1));
+      warpBarrier(); // else ptxas reads columns so early that it runs out of registers
       if constexpr (kSumA)
         multiplyWeights<T, D, kColumns>(sumsA, products, columns(stage, 0));
       member = nextMember, column = nextColumn;
@@ -243,15 +300,21 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   DTC_DEVICE void finish(int row) {
     waitForCopies<0>();
     blockBarrier(); // zeros and copies of the rows, where there was no step
-    int count = (kKeyRows ? p.keys : p.queries) - at.first - row;
+    int count = (kKeyRows ? p.keys : p.queries) - at.first;
     auto write = [&](const Rows &through, const auto &sums, float scale, void *tensor,
                      const HeadStrides &strides) {
-      through.template put<T>(row, sums, scale, scale);
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m)
+        through.template put<T>(row + 16 * m, sums[m], scale, scale);
       warpBarrier();
-      through.drain(row,
-                    static_cast<char *>(tensor) +
-                        2 * offsetOf(strides, at.batchIndex, at.first + row, at.head),
-                    2 * strides.token, count, p.headDim);
+#pragma unroll
+      for (int m = 0; m < kRowTiles; ++m) {
+        int first = row + 16 * m;
+        through.drain(first,
+                      static_cast<char *>(tensor) +
+                          2 * offsetOf(strides, at.batchIndex, at.first + first, at.head),
+                      2 * strides.token, count - first, p.headDim);
+      }
     };
     if constexpr (kSumA)
       write(rowsA, sumsA, p.scale, kKeyRows ? p.dk : p.dq, kKeyRows ? p.dkStrides : p.dqStrides);
@@ -263,11 +326,11 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
 } // namespace
 
 #define DTC_GRADIENT(name, type, T, D, sums)                                                       \
-  DTC_KERNEL(kNarrowThreads, gradBlocks(D))                                                        \
+  DTC_KERNEL(kNarrowThreads, gradBlocks(D, false))                                                 \
   AttentionBackward_##name##_##type##_##D(const AttentionParams p) {                               \
     Gradient<T, D, Sums::sums, false>(p).run();                                                    \
   }                                                                                                \
-  DTC_KERNEL(kNarrowThreads, gradBlocks(D))                                                        \
+  DTC_KERNEL(kNarrowThreads, gradBlocks(D, true))                                                  \
   AttentionBackward_##name##_##type##_##D##_dropout(const AttentionParams p) {                     \
     Gradient<T, D, Sums::sums, true>(p).run();                                                     \
   }

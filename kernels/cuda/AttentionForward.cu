@@ -17,15 +17,15 @@ namespace {
 
 constexpr int kWarps = kNarrowThreads / 32;
 
-// Running maximum, in units of log 2, and this lane's part of the sum, of rows g and g + 8.
+// Running maximum of the products, and this lane's part of the sum of weights, of rows g and g + 8.
 struct RunningRow {
   float maximum = -kInfinity, sum = 0;
 };
 
-// Turns one warp's 16 rows of scores into weights relative to the new maxima; rescales what is
-// summed.
+// Turns one warp's 16 rows of products into weights relative to the new maxima; rescales what is
+// summed. `scale`, of units of log 2, is positive, so that the largest product has the largest weight.
 template <int kTiles, int kColumns>
-DTC_DEVICE void softmaxRows(float (&scores)[kTiles][4], RunningRow (&rows)[2],
+DTC_DEVICE void softmaxRows(float scale, float (&scores)[kTiles][4], RunningRow (&rows)[2],
                             float (&sums)[kColumns / 8][4]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -37,7 +37,8 @@ DTC_DEVICE void softmaxRows(float (&scores)[kTiles][4], RunningRow (&rows)[2],
     largest = maximumOver<4>(largest);
     // A row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
     float subtract = largest == -kInfinity ? 0 : largest;
-    float shrink = exp2Approximate(row.maximum - subtract);
+    float shrink = exp2Approximate((row.maximum - subtract) * scale);
+    subtract *= scale;
     row.maximum = largest;
     row.sum *= shrink;
 #pragma unroll
@@ -47,7 +48,7 @@ DTC_DEVICE void softmaxRows(float (&scores)[kTiles][4], RunningRow (&rows)[2],
     for (int n = 0; n < kTiles; ++n)
 #pragma unroll
       for (int i = 2 * half; i < 2 * half + 2; ++i) {
-        scores[n][i] = exp2Approximate(scores[n][i] - subtract);
+        scores[n][i] = exp2Approximate(scores[n][i] * scale - subtract);
         row.sum += scores[n][i];
       }
   }
@@ -59,16 +60,10 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
   float sums[D / 8][4] = {};
   RunningRow rows[2];
 
-  // Scores in units of log 2, -inf where a query does not see a key.
+  // -inf where a query does not see a key.
   DTC_DEVICE static void mask(const AttentionParams &p, float (&scores)[kTiles][4], int query,
                               int key) {
     int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 2;
-    float scale = p.scale * kLog2E;
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        scores[n][i] *= scale;
     if (allSeen(p, query, 16, key, kKeys))
       return;
 #pragma unroll
@@ -103,13 +98,14 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
       factors[half] = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
       int row = query + g + 8 * half;
       if (lane % 4 == 0 && row < p.queries)
-        lse[row] = sum == 0 ? -kInfinity : (rows[half].maximum + log2Approximate(sum)) * kLn2;
+        lse[row] = sum == 0 ? -kInfinity
+                            : rows[half].maximum * p.scale + log2Approximate(sum) * kLn2;
     }
   }
 };
 
 template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const AttentionParams &p) {
-  constexpr int kKeys = forwardKeys(D), kRowTiles = forwardRowTiles(D, kDropout);
+  constexpr int kKeys = forwardKeys(D, kDropout), kRowTiles = forwardRowTiles(D, kDropout);
   constexpr int kQueries = 16 * kRowTiles * kWarps;
   using Queries = NarrowTile<kQueries, D>;
   using Keys = NarrowTile<kKeys, D>;
@@ -166,7 +162,7 @@ template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const Attent
     for (int m = 0; m < kRowTiles; ++m) {
       int row = query + firstRow + 16 * m;
       rowTiles[m].mask(p, scores[m], row, key);
-      softmaxRows<kKeys / 8, D>(scores[m], rowTiles[m].rows, rowTiles[m].sums);
+      softmaxRows<kKeys / 8, D>(p.scale * kLog2E, scores[m], rowTiles[m].rows, rowTiles[m].sums);
       if constexpr (kDropout)
         rowTiles[m].drop(dropout, scores[m], row, key);
     }

@@ -14,22 +14,28 @@ constexpr int narrowTileBytes(int rows, int headDim) { return rows * (2 * headDi
 constexpr int forwardRowTiles(int headDim, bool dropout) {
   return headDim <= 64 && !dropout ? 2 : 1;
 }
-constexpr int forwardKeys(int headDim) { return headDim <= 128 ? 64 : 32; }
+constexpr int forwardKeys(int headDim, bool dropout) {
+  return headDim <= (dropout ? 64 : 128) ? 64 : 32;
+}
 inline constexpr int kForwardBlocks = 2;
 constexpr int forwardQueries(int headDim, bool dropout) {
   return 64 * forwardRowTiles(headDim, dropout);
 }
 constexpr int forwardSharedBytes(int headDim, bool dropout) {
   return narrowTileBytes(forwardQueries(headDim, dropout), headDim) +
-         2 * narrowTileBytes(forwardKeys(headDim), headDim);
+         2 * narrowTileBytes(forwardKeys(headDim, dropout), headDim);
 }
 
-// Gradients: rows of a block, which are queries or keys, and columns of a step, of the other kind.
-inline constexpr int kGradRows = 64;
+// Gradients: rows of a block, which are queries or keys, 16 times this per warp, and columns of a
+// step, of the other kind.
+constexpr int gradRowTiles(int headDim, bool dropout) { return forwardRowTiles(headDim, dropout); }
+constexpr int gradRows(int headDim, bool dropout) { return 64 * gradRowTiles(headDim, dropout); }
 constexpr int gradColumns(int headDim) { return headDim <= 128 ? 32 : 16; }
-constexpr int gradBlocks(int headDim) { return headDim <= 64 ? 3 : 2; }
-constexpr int gradSharedBytes(int headDim) {
-  return 2 * narrowTileBytes(kGradRows, headDim) +
+constexpr int gradBlocks(int headDim, bool dropout) {
+  return headDim <= 64 && gradRowTiles(headDim, dropout) == 1 ? 3 : 2;
+}
+constexpr int gradSharedBytes(int headDim, bool dropout) {
+  return 2 * narrowTileBytes(gradRows(headDim, dropout), headDim) +
          4 * narrowTileBytes(gradColumns(headDim), headDim) + 16 * gradColumns(headDim);
 }
 constexpr bool gradIsWhole(int headDim) { return headDim <= 128; } // dk and dv in one launch

@@ -49,9 +49,16 @@ DTC_DEVICE void multiply<Float16>(float (&sum)[4], const uint32_t (&a)[4], uint3
 
 // Copies that land later: those of a thread before commitCopies() have when waitForCopies<n>()
 // returns with at most n such groups behind them; other threads see them after a barrier.
-DTC_DEVICE void copyLater(void *toShared, const void *fromGlobal) {
+// 16 bytes that are not `there` are not read: they become 0.
+DTC_DEVICE void copyLater(void *toShared, const void *fromGlobal, bool there) {
   __nvvm_cp_async_cg_shared_global_16((__attribute__((address_space(3))) void *)toShared,
-                                      (const __attribute__((address_space(1))) void *)fromGlobal);
+                                      (const __attribute__((address_space(1))) void *)fromGlobal,
+                                      there ? 16 : 0);
+}
+DTC_DEVICE void copyNumberLater(float *toShared, const float *fromGlobal, bool there) {
+  __nvvm_cp_async_ca_shared_global_4((__attribute__((address_space(3))) void *)toShared,
+                                     (const __attribute__((address_space(1))) void *)fromGlobal,
+                                     there ? 4 : 0);
 }
 DTC_DEVICE void commitCopies() { __nvvm_cp_async_commit_group(); }
 template <int newer> DTC_DEVICE void waitForCopies() { __nvvm_cp_async_wait_group(newer); }
@@ -77,10 +84,8 @@ template <int rows, int columns> struct NarrowTile {
       if (kAll % threads != 0 && chunk >= kAll)
         break;
       int row = chunk / kChunks, column = chunk % kChunks * 8;
-      if (row < numRows && column < numColumns)
-        copyLater(at(row, column), from + row * rowBytes + 2 * column);
-      else
-        *reinterpret_cast<Bytes16 *>(at(row, column)) = Bytes16(0);
+      copyLater(at(row, column), from + row * rowBytes + 2 * column,
+                row < numRows && column < numColumns);
     }
   }
 
@@ -100,7 +105,7 @@ template <int rows, int columns> struct NarrowTile {
   // As the left operand: rows [row, row + 16), columns [column, column + 16).
   DTC_DEVICE void left(uint32_t (&to)[4], int row, int column) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
-    loadMatrices(to, at(row + lane % 16, column + lane / 16 * 8));
+    loadMatrices(to, at(lane % 16, lane / 16 * 8) + (row * kRowBytes + 2 * column));
   }
   // As the right one, transposed: words 0 and 1 are rows [row, row + 8), 2 and 3 the next eight, all
   // of columns [column, column + 16).
@@ -130,23 +135,32 @@ template <int rows, int columns> struct NarrowTile {
   }
 };
 
-// sums[16, columns] += weights[16, 16 * steps] * tile[16 * steps, columns], where the weights are
-// sums of 16 x 8 before, in f32, that become numbers of T.
-template <typename T, int columns, int rows, int tiles>
-DTC_DEVICE void multiplyWeights(float (&sums)[columns / 8][4], const float (&weights)[tiles][4],
+// sums[16 * rowTiles, columns] += weights[16 * rowTiles, rows] * tile[rows, columns], where the
+// weights are sums of 16 x 8 before, in f32, that become numbers of T.
+template <typename T, int columns, int rows, int tiles, int rowTiles>
+DTC_DEVICE void multiplyWeights(float (&sums)[rowTiles][columns / 8][4],
+                                const float (&weights)[rowTiles][tiles][4],
                                 const NarrowTile<rows, columns> &tile) {
   static_assert(rows == 8 * tiles);
 #pragma unroll
   for (int k = 0; k < tiles / 2; ++k) {
-    const float(&even)[4] = weights[2 * k], (&odd)[4] = weights[2 * k + 1];
-    uint32_t left[4] = {packPair<T>(even[0], even[1]), packPair<T>(even[2], even[3]),
-                        packPair<T>(odd[0], odd[1]), packPair<T>(odd[2], odd[3])};
+    uint32_t left[rowTiles][4];
+#pragma unroll
+    for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float(&from)[4] = weights[m][2 * k + i / 2];
+        left[m][i] = packPair<T>(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+      }
 #pragma unroll
     for (int n = 0; n < columns / 16; ++n) {
       uint32_t right[4];
       tile.right(right, 16 * k, 16 * n);
-      multiply<T>(sums[2 * n], left, right[0], right[1]);
-      multiply<T>(sums[2 * n + 1], left, right[2], right[3]);
+#pragma unroll
+      for (int m = 0; m < rowTiles; ++m) {
+        multiply<T>(sums[m][2 * n], left[m], right[0], right[1]);
+        multiply<T>(sums[m][2 * n + 1], left[m], right[2], right[3]);
+      }
     }
   }
 }
