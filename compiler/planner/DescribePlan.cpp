@@ -23,16 +23,6 @@ PlanMemory memoryOf(const MemoryParts &parts) {
   return memory;
 }
 
-// The mean of all devices, flop/s.
-double peakOf(const Topology &topology, ComputeType type) {
-  if (topology.isHomogeneous())
-    return topology.device.peak(type);
-  double sum = 0;
-  for (const Topology &part : topology.parts)
-    sum += part.device.peak(type) * static_cast<double>(part.numDevices());
-  return sum / static_cast<double>(topology.numDevices());
-}
-
 // How many layers of a stage recompute how much, in the order of its layers.
 std::array<std::pair<int64_t, Recompute>, 3> recomputedLayers(const StageEstimate &stage) {
   int64_t layers = 0;
@@ -109,7 +99,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   p.tokensPerSecond = static_cast<double>(plan.globalBatch * plan.sequenceLength) / p.stepSeconds;
   p.tflopsPerDevice = plan.flopsPerStep / p.stepSeconds / devices / 1e12;
   ComputeType type = computeTypeFrom(request.precision).value_or(ComputeType::F32);
-  double peak = peakOf(request.topology, type);
+  double peak = request.topology.meanPeak(type);
   p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
   if (facts.flopsPerSample > 0)
     p.mfuCausal = p.mfu * (facts.causalFlopsPerSample / facts.flopsPerSample);

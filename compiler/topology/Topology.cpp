@@ -26,6 +26,18 @@ int64_t Topology::numDevices() const {
   return devices;
 }
 
+double Topology::meanPeak(ComputeType type) const {
+  if (parts.empty())
+    return device.peak(type);
+  double sum = 0;
+  for (const Topology &part : parts) {
+    if (part.device.peak(type) == 0)
+      return 0;
+    sum += part.device.peak(type) * static_cast<double>(part.numDevices());
+  }
+  return sum / static_cast<double>(numDevices());
+}
+
 size_t Topology::partOf(int64_t rank) const {
   for (size_t part = 0; part < parts.size(); ++part) {
     if (rank < parts[part].numDevices())

@@ -148,6 +148,8 @@ struct Topology {
   // Homogeneous, and without slow links.
   bool isUniform() const { return parts.empty() && groups.size() <= 1; }
   int64_t numDevices() const;
+  // Flop/s, the mean of all devices; 0: some do not support the type.
+  double meanPeak(ComputeType type) const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.
   int64_t devicesWithin(size_t level) const;

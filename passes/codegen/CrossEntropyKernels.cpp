@@ -6,6 +6,8 @@
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace dtc;
 using namespace dtc::graph;
@@ -90,8 +92,12 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     RowShape shape = words.shape;
     k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
-      Value max = k.maxOfRow(k.operand(0), base, shape.columns);
-      Value lse = k.addF(max, k.log(words.sumExp(k.operand(0), base, max)));
+      KernelBuilder::SumOfExponentials all =
+          k.sumExponentials(shape.columns, [&](Value column, const Lanes &lanes) {
+            Value x = k.load(k.operand(0), k.add(base, column), lanes);
+            return words.keep(x, -std::numeric_limits<double>::infinity(), column, lanes);
+          });
+      Value lse = k.addF(all.max, k.log(all.sum));
       auto [word, inside] = words.target(k.operand(1), row);
       Value loss = k.subF(lse, words.pick(k.operand(0), base, word, inside));
       std::optional<int64_t> ignoring = cast<CrossEntropyOp>(op).getIgnoring();

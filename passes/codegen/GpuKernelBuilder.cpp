@@ -6,6 +6,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace dtc;
 
@@ -288,8 +290,8 @@ Value GpuKernelBuilder::combine(Combining combining, Value a, Value b) {
   return combining == Combining::Max ? maxF(a, b) : addF(a, b);
 }
 
-// Pairs of lanes first, then threads.
-Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
+// Of this thread's lanes, in pairs.
+Value GpuKernelBuilder::reduceVector(Combining combining, Value vector) {
   Values lanes;
   for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
     lanes.push_back(vector::ExtractOp::create(builder, loc, vector, i));
@@ -299,9 +301,33 @@ Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
       lanes[i] = combine(combining, lanes[i], lanes[i + half]);
     lanes.resize(half);
   }
-  return threads().combineLanes(lanes[0],
+  return lanes[0];
+}
+
+// Lanes of a thread first, then threads.
+Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
+  return threads().combineLanes(reduceVector(combining, vector),
                                 [&](Value a, Value b) { return combine(combining, a, b); });
 }
 
 Value GpuKernelBuilder::sum(Value vector) { return reduceLanes(Combining::Sum, vector); }
 Value GpuKernelBuilder::max(Value vector) { return reduceLanes(Combining::Max, vector); }
+
+// Each thread has the largest of what it has read, and the sum relative to it, which shrinks where a larger one comes: one more
+// exponential for a vector. From the lowest number on, not -inf, so that nothing is the difference of two infinities.
+KernelBuilder::SumOfExponentials GpuKernelBuilder::sumExponentials(int64_t columns,
+                                                                   LoadColumns load) {
+  int64_t width = laneCount(columns);
+  Value lowest = constant(-static_cast<double>(std::numeric_limits<float>::max()));
+  Values own = forEachVector(
+      columns, {splat(0, width), lowest}, [&](Value column, Lanes lanes, ValueRange now) -> Values {
+        Value x = load(column, lanes);
+        Value largest = maxF(reduceVector(Combining::Max, x), now[1]);
+        Value shrink = exp(subF(now[1], largest));
+        Value e = exp(subF(x, splat(largest, lanes.width)));
+        return {fma(now[0], splat(shrink, lanes.width), keep(e, 0, lanes)), largest};
+      });
+  Value largest = max(splat(own[1], 1));
+  Value shrink = exp(subF(own[1], largest));
+  return {largest, sum(mulF(own[0], splat(shrink, width)))};
+}

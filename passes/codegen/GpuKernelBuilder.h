@@ -49,6 +49,7 @@ public:
   void synchronize() override { threads().synchronize(); }
   Value sum(Value vector) override;
   Value max(Value vector) override;
+  SumOfExponentials sumExponentials(int64_t columns, LoadColumns load) override;
   // Emits `body` for threads of which `condition` is true.
   void when(Value condition, llvm::function_ref<void()> body);
   Value isBelow(Value a, Value b);
@@ -74,6 +75,7 @@ private:
   ThreadShape shareBlock(Extent extent, int64_t most) const;
   int64_t lanesOfPart(Extent extent, int64_t group) const;
   Value combine(Combining combining, Value a, Value b);
+  Value reduceVector(Combining combining, Value vector);
   Value reduceLanes(Combining combining, Value vector);
   // Outside of parts all groups of lanes have the same values, of which one writes.
   void whenWriting(bool oneLane, llvm::function_ref<void()> body);

@@ -193,3 +193,19 @@ Value KernelBuilder::maxOfRow(Value buffer, Value base, int64_t columns) {
                                 });
   return max(maxima[0]);
 }
+
+KernelBuilder::SumOfExponentials KernelBuilder::sumExponentials(int64_t columns, LoadColumns load) {
+  constexpr double least = -std::numeric_limits<double>::infinity();
+  int64_t width = laneCount(columns);
+  Values maxima = forEachVector(columns, splat(least, width),
+                                [&](Value column, Lanes lanes, ValueRange now) -> Values {
+                                  return {maxF(load(column, lanes), now[0])};
+                                });
+  Value largest = max(maxima[0]);
+  Values sums = forEachVector(
+      columns, splat(0, width), [&](Value column, Lanes lanes, ValueRange now) -> Values {
+        Value e = exp(subF(load(column, lanes), splat(largest, lanes.width)));
+        return {addF(now[0], keep(e, 0, lanes))};
+      });
+  return {largest, sum(sums[0])};
+}

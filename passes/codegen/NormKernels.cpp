@@ -160,8 +160,8 @@ struct ParamGrads {
   Value x, mean, rstd, dy; // buffers; no mean: 0
   bool hasBias;
 
-  void emit(KernelBuilder &k) const {
-    rows.forEachUnit(k, normParamColumns, [&](Value part, Value column, Lanes lanes, auto sumRows) {
+  void emit(KernelBuilder &k, int64_t unitColumns) const {
+    rows.forEachUnit(k, unitColumns, [&](Value part, Value column, Lanes lanes, auto sumRows) {
       Values sums =
           sumRows(Values(hasBias ? 2 : 1, k.splat(0, lanes.width)),
                   [&](Value row, ValueRange now) { return add(k, row, column, lanes, now); });
@@ -208,7 +208,7 @@ struct NormParamGradKernel
     Value mean = hasMean ? k.operand(1) : Value();
     ParamGrads{rowsOf(op->getOperand(0)), k.operand(0),        mean,
                k.operand(rstd),           k.operand(rstd + 1), hasMean}
-        .emit(k);
+        .emit(k, normParamColumns);
   }
 };
 
@@ -218,13 +218,13 @@ struct NormParamGradPartsKernel
     auto parts = cast<RankedTensorType>(op->getResult(0).getType());
     return rowsOf(op->getOperand(0), parts.getDimSize(0));
   }
-  int64_t getKernelRange(Operation *op) const { return rows(op).range(normParamColumns); }
-  KernelUnit getKernelUnit(Operation *op) const { return rows(op).unit(normParamColumns); }
+  int64_t getKernelRange(Operation *op) const { return rows(op).range(normPartColumns); }
+  KernelUnit getKernelUnit(Operation *op) const { return rows(op).unit(normPartColumns); }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Value mean = op->getNumOperands() > 3 ? k.operand(3) : Value();
     ParamGrads{rows(op), k.operand(0), mean, k.operand(1), k.operand(2), op->getNumResults() > 1}
-        .emit(k);
+        .emit(k, normPartColumns);
   }
 };
 

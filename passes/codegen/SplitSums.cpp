@@ -83,7 +83,7 @@ void splitNorm(Operation *op, Value x, Value mean, Value rstd, Value dy) {
   int64_t columns = typeOf(x).getShape().back();
   if (columns == 0)
     return;
-  RowParts rows = cut(x, columns, normParamColumns);
+  RowParts rows = cut(x, columns, normPartColumns);
   if (rows.parts < 2)
     return;
   OpBuilder builder(op);

@@ -9,7 +9,8 @@
 
 namespace dtc::rt {
 
-// What an attention, or a gradient of one, has written: bytes of each of its results, from the first to the last element.
+// What an attention, or a gradient of one, has written: bytes of each of its results, of the first batch, the middle one and the
+// last, each from its first to its last element.
 using AttentionResults = std::vector<std::vector<char>>;
 
 // Copies them from the device, which has done what it was told.

@@ -261,8 +261,11 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
   for (const CudnnEngine &engine : engines) {
     std::unique_ptr<Trial> trial;
     cu::BlasAlgo packed;
-    if (WorkTimer::Clock::now() >= deadline || !packChoice(&engine, packed) ||
-        !tryEngine(seen, engine, trial).ok())
+    if (WorkTimer::Clock::now() >= deadline) {
+      isCutShort = isCutShort || trials.empty();
+      break;
+    }
+    if (!packChoice(&engine, packed) || !tryEngine(seen, engine, trial).ok())
       continue;
     bool isRight = false;
     DTC_RETURN_IF_ERROR(checkTrial(seen, *trial, expected, place.stream, isRight));
@@ -367,6 +370,9 @@ Status CudaAttention::take(Control &control, const TuningPlace &place, TuningCho
   if (!disagreement.empty())
     add(text("cuDNN's attention is not what dtc's own kernels compute, which are used: ",
              disagreement));
+  if (isCutShort)
+    add("cuDNN's attention, which may be faster, was not measured for want of time, of which "
+        "DTC_TUNING_MS has more");
   CudnnEngine engine;
   bool isAny = false;
   for (const auto &[hash, choice] : all) {

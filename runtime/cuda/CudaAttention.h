@@ -81,6 +81,7 @@ private:
   std::map<uint64_t, Seen> attentions; // by hash of their descriptions
   cu::DevicePtr workspace = 0;
   std::string disagreement; // the first, for the notice
+  bool isCutShort = false;  // before any plan of an attention was tried, for the notice
 };
 
 } // namespace dtc::rt

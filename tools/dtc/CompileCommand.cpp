@@ -60,6 +60,11 @@ Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   return {};
 }
 
+// Flop/s of a device at the products of a plan.
+double peakOf(const Topology &topology, llvm::StringRef precision) {
+  return topology.meanPeak(computeTypeFrom(precision).value_or(ComputeType::F32));
+}
+
 Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops) {
   if (flags.planFile.empty() && flags.globalBatch == 0)
     return UserError("compiling '" + flags.model + "': there is neither --plan nor --global-batch",
@@ -68,7 +73,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
       return request.error();
-    peakFlops = request->topology.device.peak(ComputeType::F32);
+    peakFlops = peakOf(request->topology, request->precision);
     request->executable = true;
     Result<CompileTarget> target = readCompileTarget(flags.options.target);
     if (!target)
@@ -92,7 +97,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   Result<Topology> topology =
       loadTopology(isNamed ? flags.topology : plan.topologyName, flags.nodes, plan.devices);
   if (topology)
-    peakFlops = topology->device.peak(ComputeType::F32);
+    peakFlops = peakOf(*topology, plan.precision);
   if (!isNamed)
     return plan;
   if (!topology)

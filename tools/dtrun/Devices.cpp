@@ -54,7 +54,7 @@ std::string cacheFolder() {
 // Choices are kept beside the program, or in the user's cache where that folder may not be written.
 // Other ranks wait for the one that measures, for `timeoutSeconds` at most.
 Status tuningOptions(const Executable &executable, double timeoutSeconds, TuningOptions &tuning) {
-  uint64_t millis = format::deviceOf(executable.manifest()) == format::simtDevice ? 0 : 2000;
+  uint64_t millis = format::deviceOf(executable.manifest()) == format::simtDevice ? 0 : 5000;
   if (!envText(EnvVar::TuningMillis).empty())
     DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::TuningMillis, millis));
   if (millis == 0)

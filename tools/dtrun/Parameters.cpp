@@ -60,20 +60,52 @@ const format::Tensor &tensorOf(const Executor &executor, DumpedTensors which,
 
 Status fill(const format::Tensor &tensor, std::span<const float> local, Executor &executor,
             Device &device) {
+  if (tensor.dtype() == format::DType::f32)
+    return device.copyIn(executor.address(tensor.buffer()), local.data(), local.size_bytes());
   std::vector<std::byte> bytes = encode(tensor.dtype(), local);
   return device.copyIn(executor.address(tensor.buffer()), bytes.data(), bytes.size());
 }
 
-Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Executor &executor,
-                  Device &device, uint64_t seed, int threads) {
+// Whether both have the same numbers, but for their types.
+bool areAlike(const TensorSpec &a, const TensorSpec &b) {
+  auto sameShard = [](const ShardedDim &x, const ShardedDim &y) {
+    return x.dim == y.dim && x.axis == y.axis && x.zigzag == y.zigzag;
+  };
+  return a.init == b.init && a.initKey == b.initKey && a.mean == b.mean && a.stddev == b.stddev &&
+         a.globalShape == b.globalShape && a.localShape == b.localShape &&
+         std::equal(a.shards.begin(), a.shards.end(), b.shards.begin(), b.shards.end(), sameShard);
+}
+
+// What begins as zeros is not touched, as the arena does, too. A parameter and what is trained of it, where that has another
+// type, are drawn once where a rank has the same part of both: drawing takes longer than all else of a start.
+Status initialise(const format::Program &program, bool isDrawn, const std::vector<uint32_t> &mesh,
+                  Executor &executor, Device &device, uint64_t seed, int threads) {
+  std::map<std::string, const format::Tensor *> parameters;
+  for (uint32_t i = 0; isDrawn && i < format::sizeOf(program.parameters()); ++i)
+    parameters.emplace(program.parameters()->Get(i)->name()->str(), program.parameters()->Get(i));
   std::vector<float> local;
-  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i) {
-    const format::Tensor &tensor = *tensors->Get(i);
+  auto draw = [&](const format::Tensor &tensor, const format::Tensor *copy) -> Status {
     TensorSpec spec = tensorSpec(tensor);
+    if (spec.init == InitKind::Zeros)
+      return {};
     local.resize(elementCount(spec.localShape));
     DTC_RETURN_IF_ERROR(initialiseTensor(spec, seed, mesh, executor.coordinates(), local, threads));
     DTC_RETURN_IF_ERROR(fill(tensor, local, executor, device));
+    return copy ? fill(*copy, local, executor, device) : Status();
+  };
+  for (uint32_t i = 0; i < format::sizeOf(program.optimizer_state()); ++i) {
+    const format::Tensor &state = *program.optimizer_state()->Get(i);
+    if (!isDrawn && state.copy_of())
+      continue; // it comes from where the parameters come from
+    auto original = state.copy_of() ? parameters.find(state.copy_of()->str()) : parameters.end();
+    bool isBoth = original != parameters.end() &&
+                  areAlike(tensorSpec(state), tensorSpec(*original->second));
+    DTC_RETURN_IF_ERROR(draw(state, isBoth ? original->second : nullptr));
+    if (isBoth)
+      parameters.erase(original);
   }
+  for (const auto &[name, tensor] : parameters)
+    DTC_RETURN_IF_ERROR(draw(*tensor, nullptr));
   return {};
 }
 
@@ -83,10 +115,10 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
                       uint64_t seed, const std::string &init, int threads) {
   const format::Program &program = executor.program();
   const format::RankMesh mesh(executable.manifest());
-  DTC_RETURN_IF_ERROR(
-      initialise(program.optimizer_state(), mesh.sizes(), executor, device, seed, threads));
+  DTC_RETURN_IF_ERROR(initialise(program, /*isDrawn=*/init.empty(), mesh.sizes(), executor, device,
+                                 seed, threads));
   if (init.empty())
-    return initialise(program.parameters(), mesh.sizes(), executor, device, seed, threads);
+    return {};
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(specsOfJob(executable.manifest(), DumpedTensors::Parameters, specs));
   size_t numParameters = specs.size();

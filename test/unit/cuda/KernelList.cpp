@@ -18,6 +18,7 @@ void addAttention(std::vector<Launch> &all) {
       for (float dropout : {0.0f, 0.1f}) {
         AttentionParams p{};
         p.batch = 1, p.queries = p.keys = 128, p.heads = p.kvHeads = 1, p.headDim = headDim;
+        p.scale = 1;
         HeadStrides strides = denseStrides(128, 1, headDim);
         p.qStrides = p.kStrides = p.vStrides = p.outStrides = strides;
         p.doutStrides = p.dqStrides = p.dkStrides = p.dvStrides = strides;

@@ -13,7 +13,7 @@ namespace {
 AttentionParams attentionOf(int tokens, int heads, int kvHeads, int headDim, int batch) {
   AttentionParams p{};
   p.batch = batch, p.queries = p.keys = tokens, p.heads = heads, p.kvHeads = kvHeads;
-  p.headDim = headDim, p.causal = 1;
+  p.headDim = headDim, p.causal = 1, p.scale = 0.125F;
   p.qStrides = p.outStrides = p.doutStrides = p.dqStrides = denseStrides(tokens, heads, headDim);
   p.kStrides = p.vStrides = p.dkStrides = p.dvStrides = denseStrides(tokens, kvHeads, headDim);
   return p;
@@ -47,6 +47,10 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
   EXPECT_EQ(names(launches), (Names{"AttentionBackward_queries_bf16_64_dropout",
                                     "AttentionBackward_keys_bf16_64_dropout"}));
   EXPECT_EQ(launches[1].gridX, 16u * 4);
+  setDropout(p, 0);
+  ASSERT_EQ(planAttentionGrad(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(launches[0].gridX, 8u * 12); // 128 rows a block
+  EXPECT_EQ(launches[1].gridX, 8u * 4);
   p = attentionOf(64, 2, 2, 200, 1);
   ASSERT_EQ(planAttentionGrad(ElementType::F16, p, launches), "");
   EXPECT_EQ(names(launches),
@@ -56,6 +60,17 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
   ASSERT_EQ(planAttentionGrad(ElementType::F16, p, launches), "");
   EXPECT_EQ(names(launches),
             (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
+}
+
+// The tensor-core kernels take the largest product for the largest weight.
+TEST(AttentionPlan, TakesNoTensorCoresWhereTheScaleIsNotPositive) {
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(64, 2, 2, 64, 1);
+  for (float scale : {0.0F, -0.125F}) {
+    p.scale = scale;
+    ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
+    EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_64"});
+  }
 }
 
 TEST(AttentionPlan, LaunchesNothingWhereThereIsNothing) {
@@ -78,7 +93,7 @@ TEST(AttentionPlan, SaysWhatItCannotDo) {
   EXPECT_EQ(plan(attentionOf(8, 3, 2, 64, 1)),
             "attention: 3 heads do not divide evenly over 2 kv heads");
   EXPECT_EQ(plan(attentionOf(1 << 30, 4, 4, 64, 1)),
-            "attention: 1073741824 queries and 1073741824 keys are together more than 2^31 - 321");
+            "attention: 1073741824 queries and 1073741824 keys are together more than 2^31 - 385");
   EXPECT_EQ(
       plan(attentionOf(1 << 20, 1 << 10, 1, 64, 1 << 10)),
       "attention: kernel 'AttentionForward_bf16_64' needs 8192 blocks for 1048576 heads each, "
