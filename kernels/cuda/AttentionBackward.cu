@@ -99,15 +99,15 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   int group, begin, end; // heads that share the rows; columns of each head
   int firstHead;         // of the columns
   Rows rowsA, rowsB;
-  char *stages;            // two, each of columns A and B
-  float *statistics;       // two stages of lse and delta of the columns, where these are queries; a
-                           // query that sees no key has an lse of -inf, and is masked
+  char *stages;      // two, each of columns A and B
+  float *statistics; // two stages of lse and delta of the columns, where these are queries; a
+                     // query that sees no key has an lse of -inf, and is masked
   float lse[kRowTiles][2], deltas[kRowTiles][2]; // of rows g and g + 8, where these are queries
   float sumsA[kRowTiles][kSumA ? D / 8 : 1][4] = {}, sumsB[kRowTiles][kSumB ? D / 8 : 1][4] = {};
 
   DTC_DEVICE explicit Gradient(const AttentionParams &p)
       : p(p), at(kKeyRows ? p.keys : p.queries, kKeyRows ? p.kvHeads : p.heads, kRows,
-                    /*lastFirst=*/!kKeyRows), // those with most columns first, where it is causal
+                 /*lastFirst=*/!kKeyRows), // those with most columns first, where it is causal
         group(kKeyRows ? p.heads / p.kvHeads : 1),
         firstHead(kKeyRows ? at.head * group : at.head / (p.heads / p.kvHeads)) {
     rowsA.data = dtcDynamicShared;
@@ -162,12 +162,13 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   // One warp copies lse, the next one delta, neither of which waits for what it copies.
   DTC_DEVICE void fillStatistics(int stage, int head, int column) const {
     static_assert(kColumns <= static_cast<int>(kWarp) && kNarrowThreads >= 2 * kWarp);
-    int i = static_cast<int>(threadIndex() % kWarp), which = static_cast<int>(threadIndex() / kWarp);
+    int i = static_cast<int>(threadIndex() % kWarp),
+        which = static_cast<int>(threadIndex() / kWarp);
     if (which >= (kSumA ? 2 : 1) || i >= kColumns)
       return;
     bool there = column + i < p.queries;
-    const float *from = (which == 0 ? p.lse : p.delta) +
-                        statisticsRow(p, at.batchIndex, head) + (there ? column + i : 0);
+    const float *from = (which == 0 ? p.lse : p.delta) + statisticsRow(p, at.batchIndex, head) +
+                        (there ? column + i : 0);
     copyNumberLater(statistics + (2 * stage + which) * kColumns + i, from, there);
   }
 

@@ -98,8 +98,8 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
       factors[half] = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
       int row = query + g + 8 * half;
       if (lane % 4 == 0 && row < p.queries)
-        lse[row] = sum == 0 ? -kInfinity
-                            : rows[half].maximum * p.scale + log2Approximate(sum) * kLn2;
+        lse[row] =
+            sum == 0 ? -kInfinity : rows[half].maximum * p.scale + log2Approximate(sum) * kLn2;
     }
   }
 };

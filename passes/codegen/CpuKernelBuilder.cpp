@@ -23,7 +23,7 @@ void CpuKernelBuilder::forEachPart(Value end, llvm::function_ref<void(Value)> bo
 }
 
 KernelBuilder::Values CpuKernelBuilder::combineParts(Value end, Combining, ValueRange carried,
-                                                     LoopBody body) {
+                                                     int64_t /*atOnce*/, LoopBody body) {
   return forLoop(index(0), end, 1, carried, body);
 }
 

@@ -18,7 +18,8 @@ public:
   Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
   Values forEachVector(int64_t size, ValueRange carried, VectorBody body) override;
   void forEachPart(Value end, llvm::function_ref<void(Value)> body) override;
-  Values combineParts(Value end, Combining combining, ValueRange carried, LoopBody body) override;
+  Values combineParts(Value end, Combining combining, ValueRange carried, int64_t atOnce,
+                      LoopBody body) override;
   void forEachColumnUnit(const ColumnBlocks &units,
                          llvm::function_ref<void(Value row, Value column, Lanes)> body) override;
   Value loadRaw(Value buffer, Value at, const Lanes &lanes) override;

@@ -184,10 +184,30 @@ void GpuKernelBuilder::forEachPart(Value end, llvm::function_ref<void(Value)> bo
   --partDepth;
 }
 
+KernelBuilder::Values GpuKernelBuilder::forOwnParts(Value end, ValueRange carried, int64_t atOnce,
+                                                    LoopBody body) {
+  Value first = threads().part();
+  int64_t step = shape.parts();
+  Values values(carried);
+  if (atOnce > 1) {
+    Value left = select(isBelow(first, end), sub(end, first), index(0));
+    Value wholeEnd = add(first, mul(div(add(left, step - 1), step * atOnce), step * atOnce));
+    values = forLoop(first, wholeEnd, step * atOnce, values, [&](Value part, ValueRange now) {
+      Values next(now);
+      for (int64_t i = 0; i < atOnce; ++i)
+        next = body(add(part, i * step), next);
+      return next;
+    });
+    first = wholeEnd;
+  }
+  return forLoop(first, end, step, values, body);
+}
+
 KernelBuilder::Values GpuKernelBuilder::combineParts(Value end, Combining combining,
-                                                     ValueRange carried, LoopBody body) {
+                                                     ValueRange carried, int64_t atOnce,
+                                                     LoopBody body) {
   ++partDepth;
-  Values values = forLoop(threads().part(), end, shape.parts(), carried, body);
+  Values values = forOwnParts(end, carried, atOnce, body);
   --partDepth;
   for (Value &value : values)
     value =

@@ -41,7 +41,8 @@ public:
                   llvm::function_ref<void(Value)> body) override;
   Values forEachVector(int64_t size, ValueRange carried, VectorBody body) override;
   void forEachPart(Value end, llvm::function_ref<void(Value)> body) override;
-  Values combineParts(Value end, Combining combining, ValueRange carried, LoopBody body) override;
+  Values combineParts(Value end, Combining combining, ValueRange carried, int64_t atOnce,
+                      LoopBody body) override;
   void forEachColumnUnit(const ColumnBlocks &blocks,
                          llvm::function_ref<void(Value row, Value column, Lanes)> body) override;
   Value loadRaw(Value buffer, Value at, const Lanes &lanes) override;
@@ -74,6 +75,8 @@ private:
   // Threads, `most` at most, for one row of `extent` in a block of its own.
   ThreadShape shareBlock(Extent extent, int64_t most) const;
   int64_t lanesOfPart(Extent extent, int64_t group) const;
+  // Over this thread's parts below `end`.
+  Values forOwnParts(Value end, ValueRange carried, int64_t atOnce, LoopBody body);
   Value combine(Combining combining, Value a, Value b);
   Value reduceVector(Combining combining, Value vector);
   Value reduceLanes(Combining combining, Value vector);

@@ -1,8 +1,10 @@
-// Emits sine and cosine as arithmetic.
+// Emits sine and cosine as arithmetic, exponentials as an instruction.
 #include "passes/codegen/GpuMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLExtras.h"
@@ -65,17 +67,56 @@ Value buildSine(ImplicitLocOpBuilder &b, Value x, bool isCosine) {
   return arith::SelectOp::create(b, s.isSet(quarters, 2), negative, value);
 }
 
-} // namespace
+// 2^x of a scalar.
+Value buildExp2(ImplicitLocOpBuilder &b, Value x) {
+  return LLVM::CallIntrinsicOp::create(b, x.getType(),
+                                       b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"), x)
+      .getResult(0);
+}
 
-void dtc::approximateAngles(Operation *root) {
+// 2^t (1 + r ln 2), where t + r is x * log2(e): t is the product rounded, r what is left of it and what is left of log2(e). x is
+// kept where r is a number: beyond, e^x is 0 or infinite all the same.
+Value buildExp(ImplicitLocOpBuilder &b, Value x) {
+  Shaped s(b, x.getType());
+  x = arith::MinimumFOp::create(b, arith::MaximumFOp::create(b, x, s.f32(-104)), s.f32(89));
+  Value log2E = s.f32(0x1.715476p+0F);
+  Value t = s.mul(x, log2E);
+  Value r = s.fma(x, log2E, arith::NegFOp::create(b, t));
+  Value factor = s.fma(s.fma(x, s.f32(0x1.4ae0cp-26F), r), s.f32(0x1.62e43p-1F), s.f32(1));
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return s.mul(buildExp2(b, t), factor);
+  Value powers = s.f32(0);
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane)
+    powers = vector::InsertOp::create(b, buildExp2(b, vector::ExtractOp::create(b, t, lane)),
+                                      powers, lane);
+  return s.mul(powers, factor);
+}
+
+template <typename... Ops>
+void replaceAll(Operation *root,
+                llvm::function_ref<Value(ImplicitLocOpBuilder &, Operation *)> build) {
   SmallVector<Operation *> ops;
   root->walk([&](Operation *op) {
-    if (isa<math::SinOp, math::CosOp>(op))
+    if (isa<Ops...>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
-    op->getResult(0).replaceAllUsesWith(buildSine(b, op->getOperand(0), isa<math::CosOp>(op)));
+    op->getResult(0).replaceAllUsesWith(build(b, op));
     op->erase();
   }
+}
+
+} // namespace
+
+void dtc::approximateExponentials(Operation *root) {
+  replaceAll<math::ExpOp>(
+      root, [](ImplicitLocOpBuilder &b, Operation *op) { return buildExp(b, op->getOperand(0)); });
+}
+
+void dtc::approximateAngles(Operation *root) {
+  replaceAll<math::SinOp, math::CosOp>(root, [](ImplicitLocOpBuilder &b, Operation *op) {
+    return buildSine(b, op->getOperand(0), isa<math::CosOp>(op));
+  });
 }

@@ -107,7 +107,8 @@ public:
   virtual void forEachPart(Value end, llvm::function_ref<void(Value)> body) = 0;
   // The same with sums or maxima of what the parts have.
   enum class Combining { Sum, Max };
-  virtual Values combineParts(Value end, Combining combining, ValueRange carried,
+  // A thread of a GPU has `atOnce` of its parts in an iteration, in their order, so that as many loads wait for memory together.
+  virtual Values combineParts(Value end, Combining combining, ValueRange carried, int64_t atOnce,
                               LoopBody body) = 0;
 
   // The lanes of a vector of a unit, whatever it is computed on: four AVX2 registers, enough independent sums to hide the

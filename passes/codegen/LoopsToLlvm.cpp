@@ -25,7 +25,7 @@ namespace {
 
 // Replaces functions of vectors by polynomials. Scalars go to the C library: they are few, and it
 // is exact to the last bit or two. So do sine and cosine, whose polynomials lose digits for the
-// large angles of rotary tables. A GPU has no such library: it takes polynomials of scalars, too, and approximateAngles.
+// large angles of rotary tables. A GPU has no such library: it takes polynomials of scalars, too, and what GpuMath.h has.
 struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateMath)
 
@@ -33,13 +33,16 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
 
   StringRef getName() const override { return "ApproximateMath"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+    registry
+        .insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, vector::VectorDialect>();
   }
 
   void runOnOperation() override {
     bool isGpu = processor == Processor::Gpu;
-    if (isGpu)
+    if (isGpu) {
       approximateAngles(getOperation());
+      approximateExponentials(getOperation());
+    }
     SmallVector<Operation *> functions;
     getOperation().walk([&](Operation *op) {
       if (isa<math::ExpOp, math::ExpM1Op, math::TanhOp, math::ErfOp, math::LogOp, math::Log1pOp>(

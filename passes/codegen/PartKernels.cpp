@@ -36,7 +36,7 @@ public:
       Work work = choose(unit);
       Values total = {k.constant(0)};
       total = k.combineParts(k.sub(work.end, work.begin), KernelBuilder::Combining::Sum, total,
-                             [&](Value run, ValueRange now) -> Values {
+                             /*atOnce=*/1, [&](Value run, ValueRange now) -> Values {
                                Value base = k.mul(k.add(work.begin, run), ChunkedSum::run);
                                return {addRun(work.buffer, base, ChunkedSum::run, now[0])};
                              });

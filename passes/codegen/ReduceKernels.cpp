@@ -128,7 +128,7 @@ private:
     if (llvm::none_of(ArrayRef(dims).take_front(at), [](auto &dim) { return dim.isReduced; }))
       return k.combineParts(end,
                             isMax ? KernelBuilder::Combining::Max : KernelBuilder::Combining::Sum,
-                            carried, addPart);
+                            carried, /*atOnce=*/1, addPart);
     return k.forLoop(k.index(0), end, 1, carried, addPart);
   }
 
@@ -198,7 +198,7 @@ struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, Sum
       Values totals = {total};
       if (whole > 0)
         totals = k.combineParts(k.index(whole / chunk), KernelBuilder::Combining::Sum, totals,
-                                [&](Value i, ValueRange now) -> Values {
+                                /*atOnce=*/1, [&](Value i, ValueRange now) -> Values {
                                   return {addChunk(k, now[0], k.mul(i, chunk), chunk)};
                                 });
       if (size > whole)

@@ -10,6 +10,8 @@ namespace {
 
 // What a block must have to do: rows that its threads have at once, of the least.
 constexpr int64_t leastRows = 16;
+// Rows that a thread has in an iteration: their loads wait for memory together.
+constexpr int64_t rowsAtOnce = 4;
 
 } // namespace
 
@@ -48,11 +50,12 @@ void RowParts::forEachUnit(
   k.forEachColumnUnit(blocks, [&](Value part, Value column, Lanes lanes) {
     auto sumRows = [&](ValueRange zeros, AddRow addRow) {
       if (parts == 1)
-        return k.combineParts(k.index(rows), KernelBuilder::Combining::Sum, zeros, addRow);
+        return k.combineParts(k.index(rows), KernelBuilder::Combining::Sum, zeros, rowsAtOnce,
+                              addRow);
       Value first = k.mul(part, rowsOfPart());
       Value count = k.min(k.index(rowsOfPart()), k.sub(k.index(rows), first));
       return k.combineParts(
-          count, KernelBuilder::Combining::Sum, zeros,
+          count, KernelBuilder::Combining::Sum, zeros, rowsAtOnce,
           [&](Value row, ValueRange sums) { return addRow(k.add(first, row), sums); });
     };
     body(part, column, lanes, sumRows);

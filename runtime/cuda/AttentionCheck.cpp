@@ -113,7 +113,8 @@ template <Kind kKind> float norm(const char *x, const char *y, int64_t count) {
 
 // What a row may be away where numbers cancel.
 template <Kind kKind>
-double floorOf(const Result &result, const Batches &batches, const std::vector<char> &ours, double unit) {
+double floorOf(const Result &result, const Batches &batches, const std::vector<char> &ours,
+               double unit) {
   if (kKind == Kind::F32)
     return unit / 4;
   double squares = 0, largest = 0;
@@ -122,8 +123,8 @@ double floorOf(const Result &result, const Batches &batches, const std::vector<c
     squares += each * each;
     largest = std::max(largest, each);
   });
-  auto rows = static_cast<double>(batches.size()) *
-              static_cast<double>(result.tokens * result.heads);
+  auto rows =
+      static_cast<double>(batches.size()) * static_cast<double>(result.tokens * result.heads);
   return result.cancels ? unit * largest : unit / 16 * std::sqrt(squares / rows);
 }
 
@@ -190,11 +191,12 @@ bool areSame(const AttentionCase &attention, const AttentionResults &x, const At
   bool same = true;
   std::vector<Result> results = resultsOf(attention);
   for (size_t i = 0; i < results.size(); ++i)
-    forEachRow(results[i], comparedBatches(attention), [&](int64_t, int64_t, int64_t, int64_t first) {
-      size_t from = static_cast<size_t>(first) * results[i].elementBytes,
-             bytes = static_cast<size_t>(results[i].elements) * results[i].elementBytes;
-      same = same && std::memcmp(x[i].data() + from, y[i].data() + from, bytes) == 0;
-    });
+    forEachRow(results[i], comparedBatches(attention),
+               [&](int64_t, int64_t, int64_t, int64_t first) {
+                 size_t from = static_cast<size_t>(first) * results[i].elementBytes,
+                        bytes = static_cast<size_t>(results[i].elements) * results[i].elementBytes;
+                 same = same && std::memcmp(x[i].data() + from, y[i].data() + from, bytes) == 0;
+               });
   return same;
 }
 

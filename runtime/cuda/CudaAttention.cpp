@@ -140,11 +140,11 @@ Status CudaAttention::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
     return {};
   size_t unused = 0, total = 0;
   DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
-  if (bytes > maxCudnnWorkspaceBytes || unused < bytes + bytesLeftBesideCudnn)
-    return Status::unavailable(
-        text("its workspace of ", bytes, " bytes is more than there is for it: ", unused,
-             " bytes are left, of which ", bytesLeftBesideCudnn, " stay free, and ",
-             maxCudnnWorkspaceBytes, " at most are taken"));
+  if (bytes > unused / cudnnWorkspaceShare || unused < bytes + bytesLeftBesideCudnn)
+    return Status::unavailable(text("its workspace of ", bytes,
+                                    " bytes is more than there is for it: ", unused,
+                                    " bytes are left, of which one in ", cudnnWorkspaceShare,
+                                    " is taken at most, and ", bytesLeftBesideCudnn, " stay free"));
   DTC_CUDA(driver, cuMemAlloc, &memory, bytes);
   return {};
 }

@@ -13,8 +13,8 @@ namespace dtc::rt {
 
 // What plans of cuDNN may have for a scratch memory, one for all of them, and what has to be left beside it for what other
 // libraries allocate later. The arena has been made by then.
-inline constexpr uint64_t maxCudnnWorkspaceBytes = uint64_t(1) << 30,
-                          bytesLeftBesideCudnn = uint64_t(512) << 20;
+inline constexpr uint64_t bytesLeftBesideCudnn = uint64_t(512) << 20;
+inline constexpr uint64_t cudnnWorkspaceShare = 4; // at most one part of so many of what is left
 // Plans of cuDNN that are tried of each attention.
 inline constexpr size_t maxCudnnPlans = 5;
 

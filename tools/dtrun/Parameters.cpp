@@ -98,8 +98,8 @@ Status initialise(const format::Program &program, bool isDrawn, const std::vecto
     if (!isDrawn && state.copy_of())
       continue; // it comes from where the parameters come from
     auto original = state.copy_of() ? parameters.find(state.copy_of()->str()) : parameters.end();
-    bool isBoth = original != parameters.end() &&
-                  areAlike(tensorSpec(state), tensorSpec(*original->second));
+    bool isBoth =
+        original != parameters.end() && areAlike(tensorSpec(state), tensorSpec(*original->second));
     DTC_RETURN_IF_ERROR(draw(state, isBoth ? original->second : nullptr));
     if (isBoth)
       parameters.erase(original);
@@ -115,8 +115,8 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
                       uint64_t seed, const std::string &init, int threads) {
   const format::Program &program = executor.program();
   const format::RankMesh mesh(executable.manifest());
-  DTC_RETURN_IF_ERROR(initialise(program, /*isDrawn=*/init.empty(), mesh.sizes(), executor, device,
-                                 seed, threads));
+  DTC_RETURN_IF_ERROR(
+      initialise(program, /*isDrawn=*/init.empty(), mesh.sizes(), executor, device, seed, threads));
   if (init.empty())
     return {};
   std::vector<TensorSpec> specs;

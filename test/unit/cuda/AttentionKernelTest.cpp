@@ -46,6 +46,9 @@ struct Tensor {
   }
   void upload(EmulatedGpu &gpu) {
     allocate(gpu);
+    write(gpu);
+  }
+  void write(EmulatedGpu &gpu) {
     for (int64_t i = 0; i < rows; ++i) {
       std::memcpy(row(i), &dense[static_cast<size_t>(i) * rowBytes()], rowBytes());
       gpu.markWritten(row(i), rowBytes());
@@ -67,7 +70,7 @@ struct Tensor {
 };
 
 struct Results {
-  std::vector<float> out, lse, dq, dk, dv;
+  std::vector<float> out, lse, dq = {}, dk = {}, dv = {};
 };
 
 class Attention {
@@ -118,7 +121,9 @@ public:
             toFloats(c.type, dk.dense), toFloats(c.type, dv.dense)};
   }
 
-  Results onGpu(float step = kStep, uint64_t seed = 0) {
+  // With `forward`, what onCpu() has returned, gradients are of its results: else one of `out` that is rounded the other way
+  // enters all gradients of its row.
+  Results onGpu(float step = kStep, uint64_t seed = 0, const Results *forward = nullptr) {
     EmulatedGpu gpu;
     for (Tensor *tensor : {&q, &k, &v, &dout})
       tensor->upload(gpu);
@@ -134,10 +139,15 @@ public:
     std::vector<Launch> launches;
     EXPECT_EQ(planAttention(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
+    Results found{.out = out.download(), .lse = std::vector<float>(p.lse, p.lse + rows)};
+    if (forward) {
+      out.write(gpu);
+      std::copy(forward->lse.begin(), forward->lse.end(), p.lse);
+    }
     EXPECT_EQ(planAttentionGrad(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
-    return {out.download(), std::vector<float>(p.lse, p.lse + rows), dq.download(), dk.download(),
-            dv.download()};
+    found.dq = dq.download(), found.dk = dk.download(), found.dv = dv.download();
+    return found;
   }
 
 private:
@@ -177,7 +187,8 @@ class AttentionKernel : public testing::TestWithParam<Case> {};
 
 TEST_P(AttentionKernel, ComputesWhatTheCpuDoes) {
   Attention attention(GetParam());
-  expectSame(attention.onGpu(), attention.onCpu(), GetParam().type);
+  Results expected = attention.onCpu();
+  expectSame(attention.onGpu(kStep, 0, &expected), expected, GetParam().type);
 }
 
 constexpr ElementType F32 = ElementType::F32, BF16 = ElementType::BF16, F16 = ElementType::F16;
