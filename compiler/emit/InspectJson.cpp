@@ -230,6 +230,7 @@ void printJson(const format::Manifest &manifest, std::span<const uint8_t> file,
     if (manifest.place_ranks())
       numbers(json, "place_ranks", manifest.place_ranks());
     json.attribute("model_flops_per_step", manifest.model_flops_per_step());
+    json.attribute("peak_flops_per_device", manifest.peak_flops_per_device());
     json.attribute("peak_memory_bytes", static_cast<int64_t>(manifest.peak_memory_bytes()));
     json.attribute("peak_host_bytes", static_cast<int64_t>(manifest.peak_host_bytes()));
     json.attributeArray("kernels", [&] {

@@ -26,15 +26,17 @@ int64_t Topology::numDevices() const {
   return devices;
 }
 
+// A device computes in f32 what it has no faster rate for.
+static double peakOf(const DeviceKind &device, ComputeType type) {
+  return device.peak(device.peak(type) > 0 ? type : ComputeType::F32);
+}
+
 double Topology::meanPeak(ComputeType type) const {
   if (parts.empty())
-    return device.peak(type);
+    return peakOf(device, type);
   double sum = 0;
-  for (const Topology &part : parts) {
-    if (part.device.peak(type) == 0)
-      return 0;
-    sum += part.device.peak(type) * static_cast<double>(part.numDevices());
-  }
+  for (const Topology &part : parts)
+    sum += peakOf(part.device, type) * static_cast<double>(part.numDevices());
   return sum / static_cast<double>(numDevices());
 }
 

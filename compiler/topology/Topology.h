@@ -148,7 +148,7 @@ struct Topology {
   // Homogeneous, and without slow links.
   bool isUniform() const { return parts.empty() && groups.size() <= 1; }
   int64_t numDevices() const;
-  // Flop/s, the mean of all devices; 0: some do not support the type.
+  // Flop/s of products in `type`, the mean of all devices; of those that do not have it, in f32.
   double meanPeak(ComputeType type) const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.

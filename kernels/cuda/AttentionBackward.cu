@@ -78,11 +78,15 @@ DTC_DEVICE void rowDeltas(const AttentionParams &p, const Place &at, int row, fl
   }
 }
 
-// In units of log 2; +inf, which makes every weight 0, for a query that sees no key.
+// In units of log 2; +inf, which makes every weight 0, for a query of which no key has any.
 DTC_DEVICE float logSum(const AttentionParams &p, int64_t statistics, int query) {
   float lse = query < p.queries ? p.lse[statistics + query] : -kInfinity;
   return lse == -kInfinity ? kInfinity : lse * kLog2E;
 }
+
+// The same of a column, as it was copied: where no key has a weight, those that the query sees have products of -inf, which less
+// any number are weights of 0, and the others are masked.
+DTC_DEVICE float finiteLogSum(float lse) { return maximum(lse, -1e38F) * kLog2E; }
 
 template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   static constexpr bool kKeyRows = kSums != Sums::Queries;
@@ -146,6 +150,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
     rowsA.template fill<kNarrowThreads>(a.row(at.first), a.rowBytes, count, p.headDim);
     if (kSumA)
       rowsB.template fill<kNarrowThreads>(b.row(at.first), b.rowBytes, count, p.headDim);
+    commitCopies();
   }
 
   DTC_DEVICE void fillColumns(int stage, int member, int column) const {
@@ -224,7 +229,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
         int ofColumn = firstColumn + 8 * n + i;
         float columnLse = 0, columnDelta = 0;
         if (kKeyRows)
-          columnLse = ofStage[8 * n + i] * kLog2E;
+          columnLse = finiteLogSum(ofStage[8 * n + i]);
         if (kKeyRows && kSumA)
           columnDelta = ofStage[kColumns + 8 * n + i];
 #pragma unroll
@@ -232,8 +237,8 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             int ofRow = firstRow + 16 * m + 8 * half, j = 2 * half + i;
-            float logSum = kKeyRows ? columnLse : lse[m][half];
-            float weight = exp2Approximate(scores[m][n][j] * scale - logSum);
+            float rowLse = kKeyRows ? columnLse : lse[m][half];
+            float weight = exp2Approximate(scores[m][n][j] * scale - rowLse);
             if (!kAllSeen)
               weight = seen[m][half].has(ofColumn) ? weight : 0;
             float factor = dropout.factor(kKeyRows ? ofColumn : ofRow, kKeyRows ? ofRow : ofColumn);

@@ -123,7 +123,7 @@ template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const Attent
   auto k = static_cast<const char *>(p.k) + 2 * offsetOf(p.kStrides, batchIndex, 0, kvHead);
   auto v = static_cast<const char *>(p.v) + 2 * offsetOf(p.vStrides, batchIndex, 0, kvHead);
   auto fill = [&](const Keys &tile, const char *from, const HeadStrides &strides, int key) {
-    tile.template fill<kNarrowThreads>(from + 2 * key * strides.token, 2 * strides.token,
+    tile.template fill<kNarrowThreads>(from + key * (2 * strides.token), 2 * strides.token,
                                        p.keys - key, p.headDim);
     commitCopies();
   };

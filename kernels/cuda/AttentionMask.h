@@ -27,8 +27,9 @@ DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
 }
 DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
   int last = least(p.keys, key + columns) - 1;
-  return p.window > 0 ? greatest(0, least(p.queries, last + p.queries - p.keys + p.window))
-                      : p.queries;
+  return p.window > 0 && p.window < p.keys
+             ? greatest(0, least(p.queries, last + p.queries - p.keys + p.window))
+             : p.queries;
 }
 
 DTC_DEVICE int64_t statisticsRow(const AttentionParams &p, int batchIndex, int head) {

@@ -156,7 +156,8 @@ public:
   virtual Value max(Value vector) = 0;
   // The largest of buffer[base, base + columns).
   Value maxOfRow(Value buffer, Value base, int64_t columns);
-  // Of a row of `columns` numbers, each at least -inf, the largest and the sum of exp(x - largest). `load` gives those of a
+  // Of a row of `columns` numbers the largest, or a number below all of them that are finite where none is, and the sum of exp(x -
+  // that). `load` gives those of a
   // vector, -inf in lanes that do not count; it may be called more than once for each. On a processor a row stays in its cache
   // between two passes; a GPU, to which memory is far, has one.
   using LoadColumns = llvm::function_ref<Value(Value column, const Lanes &lanes)>;

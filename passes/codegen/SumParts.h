@@ -11,7 +11,7 @@ inline constexpr int64_t wantedSumBlocks = 512, enoughSumBlocks = 264;
 
 // The columns of a unit: of a sum over rows as many as there are registers to add them up in, as the longer the pieces of rows that
 // are read, the faster; of two sums at once fewer, but in parts, which
-// GPUs alone have, whose threads have eight columns each.
+// GPUs alone have, whose threads have a vector of columns each.
 inline constexpr int64_t rowSumColumns = 128, normParamColumns = 32, normPartColumns = 128;
 
 // The elements of a tensor in chunks of whole runs: a warp adds up a run at once, a block 16 of them.

@@ -49,6 +49,18 @@ bool caseOf(const Command &command, AttentionCase &attention) {
   return isCudnnCase(attention);
 }
 
+// Ours for want of time: the next start measures again.
+constexpr uint64_t kUnmeasured = ~uint64_t(0);
+cu::BlasAlgo unmeasuredChoice() {
+  cu::BlasAlgo choice{};
+  choice.data[1] = kUnmeasured;
+  choice.data[kWords - 1] = kMark;
+  return choice;
+}
+bool isUnmeasured(const cu::BlasAlgo &choice) {
+  return choice.data[0] == 0 && choice.data[1] == kUnmeasured;
+}
+
 Status runAll(const std::vector<StreamWork> &works, cu::Stream stream) {
   for (const StreamWork &work : works)
     DTC_RETURN_IF_ERROR(work(stream));
@@ -93,19 +105,25 @@ bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn
 }
 
 struct CudaAttention::Trial {
-  explicit Trial(const cu::Driver &driver) : driver(driver) {}
-  Trial(const Trial &) = delete;
-  Trial &operator=(const Trial &) = delete;
-  ~Trial() {
-    if (workspace)
-      (void)driver.cuMemFree(workspace);
+  CudnnEngine engine;
+  std::unique_ptr<CudnnPlan> plan;
+  std::unique_ptr<CudnnObject> pack; // of the scratch memory that all trials share
+};
+
+struct CudaAttention::Scratch {
+  explicit Scratch(const cu::Driver &driver) : driver(driver) {}
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  ~Scratch() { free(); }
+  void free() {
+    if (at)
+      (void)driver.cuMemFree(at);
+    at = 0, bytes = 0;
   }
 
   const cu::Driver &driver;
-  CudnnEngine engine;
-  std::unique_ptr<CudnnPlan> plan;
-  cu::DevicePtr workspace = 0;
-  CudnnObject pack;
+  cu::DevicePtr at = 0;
+  uint64_t bytes = 0;
 };
 
 CudaAttention::~CudaAttention() {
@@ -140,11 +158,10 @@ Status CudaAttention::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
     return {};
   size_t unused = 0, total = 0;
   DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
-  if (bytes > unused / cudnnWorkspaceShare || unused < bytes + bytesLeftBesideCudnn)
-    return Status::unavailable(text("its workspace of ", bytes,
-                                    " bytes is more than there is for it: ", unused,
-                                    " bytes are left, of which one in ", cudnnWorkspaceShare,
-                                    " is taken at most, and ", bytesLeftBesideCudnn, " stay free"));
+  if (unused < bytes + bytesLeftBesideCudnn)
+    return Status::unavailable(
+        text("its workspace of ", bytes, " bytes is more than there is for it: ", unused,
+             " bytes are left, of which ", bytesLeftBesideCudnn, " stay free"));
   DTC_CUDA(driver, cuMemAlloc, &memory, bytes);
   return {};
 }
@@ -204,14 +221,40 @@ Status CudaAttention::ourWorks(const AttentionCase &attention, std::vector<Strea
   return {};
 }
 
-Status CudaAttention::tryEngine(const Seen &seen, const CudnnEngine &engine,
-                                std::unique_ptr<Trial> &trial) {
-  auto made = std::make_unique<Trial>(driver);
+Status CudaAttention::packTrial(const Seen &seen, const Scratch &scratch, Trial &trial) {
+  trial.pack = std::make_unique<CudnnObject>();
+  return trial.plan->pack(pointersOf(seen.attention), reinterpret_cast<void *>(scratch.at),
+                          *trial.pack);
+}
+
+// Where memory for the new one is not to be had after all, none is left for those before it.
+Status CudaAttention::grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials) {
+  if (bytes <= scratch.bytes)
+    return {};
+  size_t unused = 0, total = 0;
+  DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
+  uint64_t most =
+      std::max(leastCudnnWorkspaceBytes, (unused + scratch.bytes) / cudnnWorkspaceShare);
+  if (bytes > most)
+    return Status::unavailable("its workspace is too large");
+  scratch.free();
+  Status status = allocate(bytes, scratch.at);
+  if (status.ok())
+    scratch.bytes = bytes;
+  for (size_t i = 0; status.ok() && i < trials.size(); ++i)
+    status = packTrial(seen, scratch, *trials[i]);
+  if (!status.ok())
+    trials.clear();
+  return status;
+}
+
+Status CudaAttention::tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch,
+                                Trials &trials, std::unique_ptr<Trial> &trial) {
+  auto made = std::make_unique<Trial>();
   made->engine = engine;
   DTC_RETURN_IF_ERROR(seen.graph->plan(engine, made->plan));
-  DTC_RETURN_IF_ERROR(allocate(made->plan->workspaceBytes(), made->workspace));
-  DTC_RETURN_IF_ERROR(made->plan->pack(pointersOf(seen.attention),
-                                       reinterpret_cast<void *>(made->workspace), made->pack));
+  DTC_RETURN_IF_ERROR(grow(seen, made->plan->workspaceBytes(), scratch, trials));
+  DTC_RETURN_IF_ERROR(packTrial(seen, scratch, *made));
   trial = std::move(made);
   return {};
 }
@@ -223,7 +266,7 @@ Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
   AttentionResults first, second;
   for (AttentionResults *results : {&first, &second}) {
     DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, stream));
-    Status ran = trial.plan->run(handle, trial.pack, stream);
+    Status ran = trial.plan->run(handle, *trial.pack, stream);
     DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, *results));
     if (!ran.ok())
       return {}; // cuDNN says so itself
@@ -256,32 +299,37 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
   DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, place.stream));
   DTC_RETURN_IF_ERROR(runAll(works, place.stream));
   DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, expected));
-  std::vector<std::unique_ptr<Trial>> trials;
-  std::vector<WorkTimer::Way> ways = {[&] { return runAll(works, place.stream); }};
+  Scratch scratch(driver);
+  Trials trials;
+  bool isCutShort = false;
   for (const CudnnEngine &engine : engines) {
     std::unique_ptr<Trial> trial;
     cu::BlasAlgo packed;
-    if (WorkTimer::Clock::now() >= deadline) {
-      isCutShort = isCutShort || trials.empty();
+    isCutShort = WorkTimer::Clock::now() >= deadline;
+    if (isCutShort)
       break;
-    }
-    if (!packChoice(&engine, packed) || !tryEngine(seen, engine, trial).ok())
+    if (!packChoice(&engine, packed) || !tryEngine(seen, engine, scratch, trials, trial).ok())
       continue;
     bool isRight = false;
     DTC_RETURN_IF_ERROR(checkTrial(seen, *trial, expected, place.stream, isRight));
-    if (!isRight)
-      continue;
-    ways.emplace_back([this, &place, each = trial.get()] {
-      return each->plan->run(handle, each->pack, place.stream);
-    });
-    trials.push_back(std::move(trial));
+    if (isRight)
+      trials.push_back(std::move(trial));
   }
+  std::vector<WorkTimer::Way> ways = {[&] { return runAll(works, place.stream); }};
+  for (const std::unique_ptr<Trial> &trial : trials)
+    ways.emplace_back([this, &place, each = trial.get()] {
+      return each->plan->run(handle, *each->pack, place.stream);
+    });
   size_t best = 0;
   if (!trials.empty())
     DTC_RETURN_IF_ERROR(WorkTimer(driver, pool, place.stream).choose(ways, deadline, best));
+  // Of a measurement that was cut short the first, ours, is taken.
+  isCutShort = isCutShort || (!trials.empty() && WorkTimer::Clock::now() >= deadline);
   if (best > 0) {
     (void)packChoice(&trials[best - 1]->engine, choice);
     seen.plan = std::move(trials[best - 1]->plan);
+  } else if (isCutShort) {
+    choice = unmeasuredChoice();
   }
   return {};
 }
@@ -289,7 +337,7 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
 bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
   CudnnEngine engine;
   bool isCudnn = false;
-  if (!unpackChoice(kept, engine, isCudnn))
+  if (!unpackChoice(kept, engine, isCudnn) || isUnmeasured(kept))
     return false;
   if (!isCudnn)
     return true;
@@ -370,15 +418,16 @@ Status CudaAttention::take(Control &control, const TuningPlace &place, TuningCho
   if (!disagreement.empty())
     add(text("cuDNN's attention is not what dtc's own kernels compute, which are used: ",
              disagreement));
-  if (isCutShort)
-    add("cuDNN's attention, which may be faster, was not measured for want of time, of which "
-        "DTC_TUNING_MS has more");
   CudnnEngine engine;
-  bool isAny = false;
+  bool isAny = false, isAnyUnmeasured = false;
   for (const auto &[hash, choice] : all) {
-    bool isCudnn = false;
-    isAny = isAny || (unpackChoice(choice, engine, isCudnn) && isCudnn);
+    bool isCudnn = false, isOurs = unpackChoice(choice, engine, isCudnn);
+    isAny = isAny || (isOurs && isCudnn);
+    isAnyUnmeasured = isAnyUnmeasured || (isOurs && isUnmeasured(choice));
   }
+  if (isAnyUnmeasured)
+    add("cuDNN's attention, which may be faster, was not measured for want of time: give a larger "
+        "DTC_TUNING_MS");
   if (!isAny)
     return {};
   Status here = takeHere(place, all);

@@ -11,10 +11,11 @@
 
 namespace dtc::rt {
 
-// What plans of cuDNN may have for a scratch memory, one for all of them, and what has to be left beside it for what other
-// libraries allocate later. The arena has been made by then.
+// What plans of cuDNN may have for a scratch memory, one for all of them: a quarter of what is left when the arena has been made, and
+// 1 GiB in any case; and what has to be left beside it for what other libraries allocate later.
+inline constexpr uint64_t cudnnWorkspaceShare = 4;
+inline constexpr uint64_t leastCudnnWorkspaceBytes = uint64_t(1) << 30;
 inline constexpr uint64_t bytesLeftBesideCudnn = uint64_t(512) << 20;
-inline constexpr uint64_t cudnnWorkspaceShare = 4; // at most one part of so many of what is left
 // Plans of cuDNN that are tried of each attention.
 inline constexpr size_t maxCudnnPlans = 5;
 
@@ -50,8 +51,10 @@ private:
     std::unique_ptr<CudnnGraph> graph;
     std::unique_ptr<CudnnPlan> plan; // null: our kernels
   };
-  // A plan that is tried, with a workspace of its own.
+  // A plan that is tried, and the memory in which all of them work, as large as the largest needs.
   struct Trial;
+  struct Scratch;
+  using Trials = std::vector<std::unique_ptr<Trial>>;
 
   // Opens cuDNN; false where there is none that would do.
   bool open();
@@ -63,7 +66,10 @@ private:
   Status measure(Seen &seen, const TuningPlace &place, WorkTimer::Clock::time_point deadline,
                  cu::BlasAlgo &choice);
   // Unavailable where cuDNN, or the memory that is left, does not do.
-  Status tryEngine(const Seen &seen, const CudnnEngine &engine, std::unique_ptr<Trial> &trial);
+  Status tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch, Trials &trials,
+                   std::unique_ptr<Trial> &trial);
+  Status grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials);
+  static Status packTrial(const Seen &seen, const Scratch &scratch, Trial &trial);
   // Whether it does what our kernels do, and the same bits twice.
   Status checkTrial(const Seen &seen, const Trial &trial, const AttentionResults &expected,
                     cu::Stream stream, bool &isRight);
@@ -81,7 +87,6 @@ private:
   std::map<uint64_t, Seen> attentions; // by hash of their descriptions
   cu::DevicePtr workspace = 0;
   std::string disagreement; // the first, for the notice
-  bool isCutShort = false;  // before any plan of an attention was tried, for the notice
 };
 
 } // namespace dtc::rt

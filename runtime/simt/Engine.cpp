@@ -113,6 +113,11 @@ void Engine::finishThread() {
   done.state = Thread::State::Done;
   --numLive;
   live[done.warp()] &= ~(1u << done.lane());
+  if (options.checks && !done.copies.empty()) {
+    report(done.copies.front().site,
+           "starts a copy to shared memory that its thread does not wait for");
+    abandon();
+  }
   if (numAtBarrier) {
     report(nullptr, text("ends while ", numAtBarrier,
                          " threads of its block wait at the barrier in ", place(*barrierSite)));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 using namespace dtc::test;
 
@@ -107,6 +108,18 @@ TEST(PointwiseKernel, StaysExactForLargeArguments) {
     else
       EXPECT_NEAR(found[i], wanted, wanted * 4e-7);
   }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  x = {-infinity, infinity, std::nan(""), 88.72, 88.73, -87.3, -104.5, 0, 1, -1, 2, -2, 3};
+  found = exp.run({x})[0];
+  EXPECT_EQ(found[0], 0);
+  EXPECT_EQ(found[1], infinity);
+  EXPECT_TRUE(std::isnan(found[2]));
+  EXPECT_NEAR(found[3], std::exp(88.72F), std::exp(88.72) * 4e-7);
+  EXPECT_EQ(found[4], infinity);
+  EXPECT_NEAR(found[5], std::exp(-87.3F), std::exp(-87.3) * 4e-7);
+  EXPECT_NEAR(found[6], 0, 1e-37);
+  EXPECT_EQ(found[7], 1);
+  x = {-100, -50, -20, -5, -1e-3, 0, 1e-3, 5, 20, 50, 88, 100, 1e4};
   CompiledKernel tanh("(%x: " + type + ") -> " + type, "%0 = graph.tanh %x : " + type, "%0");
   found = tanh.run({x})[0];
   for (size_t i = 0; i < x.size(); ++i)

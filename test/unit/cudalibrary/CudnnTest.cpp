@@ -358,6 +358,22 @@ TEST_F(CudnnAttention, IsKnownAtTheNextStart) {
 }
 
 // Choices are those of rank 0 for both; where the other one has no cuDNN, neither takes it.
+TEST_F(CudnnAttention, IsMeasuredAtTheNextStartWhereTimeDidNotSuffice) {
+  TuningOptions tuning{.seconds = 1e-9, .program = "12ab", .files = {folder + "/gpt2.dte.tuning"}};
+  Start hurried = start({}, {.cudnnVersion = kVersion}, tuning);
+  ASSERT_TRUE(hurried.status.ok()) << hurried.status.message();
+  EXPECT_EQ(hurried.stepped, Runs());
+  EXPECT_EQ(
+      hurried.notices,
+      std::vector<std::string>{"cuDNN's attention, which may be faster, was not measured for want "
+                               "of time: give a larger DTC_TUNING_MS"});
+  tuning.seconds = 60;
+  Start next = start({}, {.cudnnVersion = kVersion}, tuning);
+  EXPECT_NE(next.stepped, Runs());
+  ASSERT_EQ(next.notices.size(), 1u); // of the engine that is wrong
+  EXPECT_EQ(next.notices[0].find("want of time"), std::string::npos) << next.notices[0];
+}
+
 TEST_F(CudnnAttention, IsTakenByAllRanksOrByNone) {
   Program program({}, 2);
   Bytes file = fileOf(program);
@@ -477,6 +493,25 @@ TEST(AttentionCheck, TakesRoundingsAndNothingElse) {
   EXPECT_EQ(findDifference(of.attention, first, other), "");
   std::memcpy(other[1].data(), &bits, 2);
   EXPECT_NE(findDifference(of.attention, first, other), "");
+}
+
+// Of four batches the first, the third and the last, each without what lies behind it.
+TEST(AttentionCheck, ComparesThreeBatches) {
+  Compared of;
+  of.attention.params.batch = 4;
+  for (std::vector<char> &bytes : of.results) {
+    std::vector<char> one = bytes;
+    bytes.insert(bytes.end(), one.begin(), one.end());
+    bytes.insert(bytes.end(), one.begin(), one.end());
+  }
+  EXPECT_TRUE(areSame(of.attention, of.results, of.results));
+  for (auto [slot, batch] : {std::pair<size_t, int>(0, 0), {1, 2}, {2, 3}}) {
+    AttentionResults other = of.with(36 * slot + 28, 0x3fa0);
+    EXPECT_FALSE(areSame(of.attention, of.results, other));
+    EXPECT_EQ(findDifference(of.attention, of.results, other)
+                  .find("row 1 of head 1 of batch " + std::to_string(batch) + " of 'dk'"),
+              0u);
+  }
 }
 
 TEST(CudnnCase, IsWhatItsPatternsAreFor) {

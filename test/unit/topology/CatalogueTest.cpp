@@ -213,6 +213,20 @@ TEST(Catalogue, HasEachKindOfNetwork) {
   EXPECT_TRUE(oversubscribed);
 }
 
+TEST(Catalogue, MeanPeakIsOfWhatEachDeviceComputesIn) {
+  Topology fast = load("dgx-h100"), slow = load("dgx-a100-80g", 3);
+  EXPECT_EQ(fast.meanPeak(ComputeType::BF16), fast.device.peak(ComputeType::BF16));
+  ASSERT_EQ(slow.device.peak(ComputeType::FP8), 0);
+  EXPECT_EQ(slow.meanPeak(ComputeType::FP8), slow.device.peak(ComputeType::F32));
+  Topology both;
+  both.parts = {fast, slow};
+  auto ofFast = static_cast<double>(fast.numDevices()),
+       ofSlow = static_cast<double>(slow.numDevices());
+  EXPECT_DOUBLE_EQ(both.meanPeak(ComputeType::FP8), (fast.device.peak(ComputeType::FP8) * ofFast +
+                                                     slow.device.peak(ComputeType::F32) * ofSlow) /
+                                                        (ofFast + ofSlow));
+}
+
 // Whatever the machine: it has something of everything, and twice as many processes have half each.
 TEST(Catalogue, CpuIsSharedByItsProcesses) {
   Topology one = load("cpu");
