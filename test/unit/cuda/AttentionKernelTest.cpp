@@ -201,21 +201,22 @@ INSTANTIATE_TEST_SUITE_P(F32, AttentionKernel,
                                          Case{F32, 33, 65, 2, 1, 128, true, 0.1f},
                                          Case{F32, 33, 70, 1, 1, 250, false, 0, 0, 0, 1},
                                          Case{F32, 70, 33, 2, 2, 4, false, 0.5f}));
-INSTANTIATE_TEST_SUITE_P(
-    Bf16, AttentionKernel,
-    testing::Values(Case{BF16, 1, 1}, Case{BF16, 31, 33}, Case{BF16, 32, 32},
-                    Case{BF16, 33, 31, 4, 2, 64}, Case{BF16, 65, 65, 4, 1, 64, true, 0.3f, 8},
-                    Case{BF16, 130, 65, 2, 2, 64, false},
-                    Case{BF16, 65, 130, 2, 1, 64, true, 0, 64},
-                    Case{BF16, 33, 33, 2, 1, 24, true, 0.2f}, Case{BF16, 65, 65, 1, 1, 80},
-                    Case{BF16, 65, 97, 2, 1, 128, true, 0.1f},
-                    Case{BF16, 33, 65, 1, 1, 192, false, 0, 0, 0, 1},
-                    Case{BF16, 65, 33, 1, 1, 256, true, 0.1f, 0, 0, 1},
-                    // Blocks of rows that meet no column.
-                    Case{BF16, 300, 64, 2, 1, 64}, Case{BF16, 40, 150, 2, 1, 64, true, 0, 0, 16},
-                    // More than a block of both, grouped.
-                    Case{BF16, 140, 140, 2, 1, 64, true, 0, 0, 0, 1},
-                    Case{BF16, 33, 65, 2, 1, 20, true, 0.1f, 3}));
+INSTANTIATE_TEST_SUITE_P(Bf16, AttentionKernel,
+                         testing::Values(Case{BF16, 1, 1}, Case{BF16, 31, 33}, Case{BF16, 32, 32},
+                                         Case{BF16, 33, 31, 4, 2, 64},
+                                         Case{BF16, 65, 65, 4, 1, 64, true, 0.3f, 8},
+                                         Case{BF16, 130, 65, 2, 2, 64, false},
+                                         Case{BF16, 65, 130, 2, 1, 64, true, 0, 64},
+                                         Case{BF16, 33, 33, 2, 1, 24, true, 0.2f},
+                                         Case{BF16, 65, 65, 1, 1, 80},
+                                         Case{BF16, 65, 97, 2, 1, 128, true, 0.1f},
+                                         Case{BF16, 33, 65, 1, 1, 192, false, 0, 0, 0, 1},
+                                         Case{BF16, 65, 33, 1, 1, 256, true, 0.1f, 0, 0, 1},
+                                         // Blocks of rows that meet no column.
+                                         Case{BF16, 300, 64, 2, 1, 64},
+                                         // More than a block of both, grouped.
+                                         Case{BF16, 140, 140, 2, 1, 64, true, 0, 0, 0, 1},
+                                         Case{BF16, 33, 65, 2, 1, 20, true, 0.1f, 3}));
 INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
                          testing::Values(Case{F16, 31, 33}, Case{F16, 65, 65, 4, 2, 64, true, 0.3f},
                                          Case{F16, 65, 65, 1, 1, 128, false},
@@ -289,6 +290,17 @@ TEST(AttentionWindow, SeesTheLastKeys) {
     }
     for (float value : results.dq)
       ASSERT_NEAR(value, 0, type == F32 ? 1e-4 : 1e-1);
+    // Keys that no query sees, of which some are a block by themselves, have no gradient.
+    Case late{type, 40, 150, 2, 1, 64, true};
+    late.window = 16;
+    Results few = Attention(late).onGpu();
+    size_t unseen = 150 - 40 + 1 - 16;
+    for (const std::vector<float> *gradient : {&few.dk, &few.dv}) {
+      for (size_t i = 0; i < gradient->size(); ++i)
+        if (i / 64 % 150 < unseen)
+          ASSERT_EQ((*gradient)[i], 0) << i;
+      EXPECT_NE((*gradient)[64 * unseen], 0);
+    }
   }
 }
 
