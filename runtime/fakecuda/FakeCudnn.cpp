@@ -22,7 +22,10 @@ using Lock = std::unique_lock<std::mutex>;
 enum Engine : int64_t { Right, Unordered, Unplanned, Wrong, Restless, Idle, numEngines };
 constexpr int kKernelKnob = 24;
 constexpr int64_t kMostKnob = 40;
-constexpr uint64_t kWorkspaceBytes = 4096;
+// The one that is right, which is offered last, wants most.
+constexpr uint64_t workspaceBytes(int64_t engine) {
+  return 4096 * static_cast<uint64_t>(numEngines - engine);
+}
 
 // What an attribute of a kind of descriptor is.
 struct Rule {
@@ -479,7 +482,8 @@ CudnnStatus cudnnBackendGetAttribute(CudnnDescriptor descriptor, CudnnAttribute 
   if (is(cu::cudnnKnobChoice, cu::cudnnKnobValue, cu::cudnnTypeInt64))
     return give<int64_t>({object->get<int64_t>(name)}, wanted, count, into);
   if (is(cu::cudnnPlan, cu::cudnnPlanWorkspace, cu::cudnnTypeInt64))
-    return give<int64_t>({static_cast<int64_t>(kWorkspaceBytes)}, wanted, count, into);
+    return give<int64_t>({static_cast<int64_t>(workspaceBytes(object->engine))}, wanted, count,
+                         into);
   return cu::cudnnBadParam;
 }
 
@@ -538,20 +542,22 @@ CudnnStatus cudnnBackendExecute(cu::CudnnHandle handle, CudnnDescriptor planAt,
   FakeGpu &gpu = *m.gpus[static_cast<size_t>(on.gpu)];
   ++gpu.cudnnRuns[plan->engine];
   double seconds = m.options.slowCudnn ? 1e-3 : plan->engine == Right ? 1e-6 : 0;
-  cu::Result pushed = m.push(
-      on,
-      [&m, &gpu, graph = plan->graph, operands, workspace, engine = plan->engine,
-       seconds]() -> Status {
-        DTC_RETURN_IF_ERROR(gpu.memory.checkWrite(workspace, kWorkspaceBytes, "cuDNN's workspace"));
-        float error = engine == Wrong      ? 1.03F
-                      : engine == Restless ? 1 + 0x1p-10F * static_cast<float>(m.cudnnGraphs % 8)
-                                           : 1;
-        gpu.clock += seconds;
-        ++m.cudnnGraphs;
-        if (engine == Idle)
-          return {};
-        return computeGraph(*graph, operands.pointers, operands.values, error, gpu.memory);
-      });
+  cu::Result pushed =
+      m.push(on,
+             [&m, &gpu, graph = plan->graph, operands, workspace, engine = plan->engine,
+              seconds]() -> Status {
+               DTC_RETURN_IF_ERROR(
+                   gpu.memory.checkWrite(workspace, workspaceBytes(engine), "cuDNN's workspace"));
+               float error = engine == Wrong ? 1.03F
+                             : engine == Restless
+                                 ? 1 + 0x1p-10F * static_cast<float>(m.cudnnGraphs % 8)
+                                 : 1;
+               gpu.clock += seconds;
+               ++m.cudnnGraphs;
+               if (engine == Idle)
+                 return {};
+               return computeGraph(*graph, operands.pointers, operands.values, error, gpu.memory);
+             });
   return pushed == cu::success ? cu::cudnnSuccess : cu::cudnnInternalError;
 }
 
