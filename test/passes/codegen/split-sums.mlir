@@ -45,9 +45,9 @@ graph.func @whole(%x: tensor<64x40000xf32>, %y: tensor<31x768xf32>, %z: tensor<4
 // Both gradients are one launch, and their sums another. What is said of the op is said of both.
 // CHECK-LABEL: graph.func @norms
 // CHECK:         %[[P:.*]]:2 = graph.norm_param_grad_parts %{{.*}}, %{{.*}}, %{{.*}} mean %{{.*}} {graph.unfinished = array<i64: 1, 1>}
-// CHECK-SAME:      -> (tensor<22x768xf32>, tensor<22x768xf32>)
+// CHECK-SAME:      -> (tensor<86x768xf32>, tensor<86x768xf32>)
 // CHECK:         %[[S:.*]]:2 = graph.sum_parts %[[P]]#0, %[[P]]#1 {graph.unfinished = array<i64: 1, 1>}
-// CHECK:         %[[Q:.*]] = graph.norm_param_grad_parts %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> tensor<22x768xf32>
+// CHECK:         %[[Q:.*]] = graph.norm_param_grad_parts %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> tensor<86x768xf32>
 // CHECK:         %[[T:.*]] = graph.sum_parts %[[Q]]
 // CHECK:         graph.return %[[S]]#0, %[[S]]#1, %[[T]]
 graph.func @norms(%x: tensor<8192x768xbf16>, %m: tensor<8192xf32>, %r: tensor<8192xf32>, %d: tensor<8192x768xbf16>)
