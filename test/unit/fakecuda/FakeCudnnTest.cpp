@@ -8,6 +8,7 @@ namespace dtc::rt {
 namespace {
 
 constexpr CudnnSizes kSizes = {1, 1, 2, 4}, kStrides = {8, 8, 4, 1};
+constexpr size_t kBytes = 32768; // of which the workspace is what lies behind the first 4096
 constexpr int64_t kX = 1, kY = 2;
 
 class FakeCudnn : public testing::Test {
@@ -23,8 +24,8 @@ protected:
     ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), cu::success);
     ASSERT_EQ(driver.cuCtxSetCurrent(context), cu::success);
     ASSERT_EQ(driver.cuStreamCreateWithPriority(&stream, cu::streamNonBlocking, 0), cu::success);
-    ASSERT_EQ(driver.cuMemAlloc(&memory, 8192), cu::success);
-    ASSERT_EQ(driver.cuMemsetD8(memory, 0, 8192), cu::success);
+    ASSERT_EQ(driver.cuMemAlloc(&memory, kBytes), cu::success);
+    ASSERT_EQ(driver.cuMemsetD8(memory, 0, kBytes), cu::success);
     ASSERT_EQ(cudnn->cudnnCreate(&handle), cu::cudnnSuccess);
   }
   void TearDown() override {
