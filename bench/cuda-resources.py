@@ -117,7 +117,7 @@ def main():
     if options.out:
         version = re.search(r"release (\S+),", run([ptxas, "--version"]))[1]
         words = f"What the hand-written CUDA kernels take of a GPU: `bench/cuda-resources.py --arch {options.arch}`, ptxas {version}."
-        options.out.write_text(f"# CUDA kernels\n\n{words} Nothing here was run on a GPU.\n\n{table}")
+        options.out.write_text(f"# CUDA kernels\n\n{words} It takes no GPU.\n\n{table}")
     elif not options.check:
         print(table, end="")
     mistakes = list(mistakes_of(kernels, planned, options.arch))

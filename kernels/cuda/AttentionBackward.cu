@@ -104,8 +104,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   int firstHead;         // of the columns
   Rows rowsA, rowsB;
   char *stages;      // two, each of columns A and B
-  float *statistics; // two stages of lse and delta of the columns, where these are queries; a
-                     // query that sees no key has an lse of -inf, and is masked
+  float *statistics; // two stages of lse and delta of the columns, where these are queries
   float lse[kRowTiles][2], deltas[kRowTiles][2]; // of rows g and g + 8, where these are queries
   float sumsA[kRowTiles][kSumA ? D / 8 : 1][4] = {}, sumsB[kRowTiles][kSumB ? D / 8 : 1][4] = {};
 
