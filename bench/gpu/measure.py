@@ -41,6 +41,14 @@ def note(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def key_of(program):
+    """MODEL/BATCH, and how the step is made where that is not all at once: gpt2-124m/8, gpt2-124m/8/full, gpt2-124m/8/x4."""
+    key = f"{program['model']}/{program['batch']}"
+    if program["recompute"] != "none":
+        key += f"/{program['recompute']}"
+    return key + (f"/x{program['micro_batches']}" if program["micro_batches"] > 1 else "")
+
+
 class Budget:
     def __init__(self, seconds):
         self.deadline = time.monotonic() + seconds
@@ -163,7 +171,7 @@ class Bench:
         note(f"  {contender.name}: {taken.wall_s / taken.steps * 1e3:.2f} ms a step, loss {taken.loss:.3f}")
 
     def measure(self, program, peers):
-        key = f"{program['model']}/{program['batch']}"
+        key = key_of(program)
         entry = self.results.begin(key, program)
         note(f"{key}:")
         file = self.work / program["file"].removesuffix(".xz")
@@ -183,7 +191,7 @@ class Bench:
             for contender in contenders[shift:] + contenders[:shift]:
                 self.turn(entry, contender, self.steps_of_turn(program["simulated_s"]))
                 self.results.save()
-        if "failed" not in entry["contenders"]["dtc"]:
+        if "failed" not in entry["contenders"]["dtc"] and not self.options.no_profile:
             self.profile(entry, ours, program)
         entry["complete"] = True
         self.results.save()
@@ -220,7 +228,7 @@ class Bench:
                 self.measure_model([program for program in programs if program["model"] == model])
         except OutOfTime:
             note("the budget is used up; call again with the same --out for the rest")
-        left = [f"{p['model']}/{p['batch']}" for p in programs if not self.results.is_complete(f"{p['model']}/{p['batch']}")]
+        left = [key_of(program) for program in programs if not self.results.is_complete(key_of(program))]
         self.results.value["left"] = left
         self.results.save()
         return left
@@ -241,6 +249,7 @@ def parse():
     parser.add_argument("--peer-python", default=sys.executable, help="one with PyTorch")
     parser.add_argument("--peer-device", default="cuda")
     parser.add_argument("--peer-program", help="in place of peer.py: what speaks its protocol")
+    parser.add_argument("--no-profile", action="store_true", help="leave out where the time of a step goes")
     parser.add_argument("--no-ceilings", action="store_true", help="leave out copy bandwidth and rate of products")
     return parser.parse_args()
 
@@ -254,15 +263,15 @@ def main():
     if why := device.why_no_gpu():
         print(f"skipped: {why}")
         sys.exit(SKIPPED)
-    keys = {f"{program['model']}/{program['batch']}" for program in about["programs"]}
+    keys = {key_of(program) for program in about["programs"]}
     for only in options.only:
         if only not in keys and only not in {key.partition("/")[0] for key in keys}:
             sys.exit(f"measure.py: --only names '{only}', the folder has {', '.join(sorted(keys))}")
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(options, about, Path(work))
         programs = [program for program in about["programs"]
-                    if not options.only or program["model"] in options.only or f"{program['model']}/{program['batch']}" in options.only]
-        todo = [program for program in programs if not bench.results.is_complete(f"{program['model']}/{program['batch']}")]
+                    if not options.only or program["model"] in options.only or key_of(program) in options.only]
+        todo = [program for program in programs if not bench.results.is_complete(key_of(program))]
         left = bench.measure_all(todo)
         bench.watch.stop()
     measured = bench.results.value["measured"]

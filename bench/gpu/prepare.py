@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles what bench/gpu measures, with what dtc predicts of it: the half that needs dtc and no GPU.
 
-Usage: prepare.py [--models NAME,NAME] [--target cuda:sm_90] [--topology dgx-h200] [--no-dtrun] -o FOLDER
+Usage: prepare.py [--models NAME,NAME] [--target cuda:sm_90] [--topology dgx-h200] [--recompute full]
+                  [--micro-batches N] [--no-dtrun] -o FOLDER
 
 Then measure.py FOLDER on a machine with a GPU. The folder holds the programs, dtrun with its libraries (tools/pack_dtrun.py), and
 about.json: what each program is, what the plan and the simulator predict, and what its kernels move. Parameters are made by dtrun.
@@ -41,12 +42,14 @@ def dtc(*arguments):
     return done.stdout
 
 
-def compile_one(setting, batch, options, folder, work):
+def compile_one(setting, batch, options, folder, work, recompute="none", micro_batches=1):
     """One program and what is known of it."""
     config, plan, program = work / "config.json", work / "plan.json", work / "program.dte"
+    samples = batch * micro_batches
     config.write_text(json.dumps(config_of(setting.shape)))
-    dtc("plan", config, "--seq-len", setting.shape.sequence, "--topology", options.topology, "--devices", 1, "--global-batch", batch,
-        "--precision", "bf16", "--fix", f"micro_batch={batch},recompute=none", "--executable", "-o", plan)
+    dtc("plan", config, "--seq-len", setting.shape.sequence, "--topology", options.topology, "--devices", 1,
+        "--global-batch", samples, "--precision", "bf16",
+        "--fix", f"micro_batch={batch},recompute={recompute}", "--executable", "-o", plan)
     dtc("compile", config, "--seq-len", setting.shape.sequence, "--plan", plan, "--target", options.target, "--save-temps", work,
         "--lr", LEARNING_RATE, "--lr-schedule", "constant", "--warmup-steps", 0, "--beta1", BETAS[0], "--beta2", BETAS[1],
         "--epsilon", EPSILON, "--weight-decay", WEIGHT_DECAY, "--clip-norm", CLIP_NORM, "-o", program)
@@ -57,7 +60,8 @@ def compile_one(setting, batch, options, folder, work):
     stored = f"{setting.name}-{batch}.dte.xz"
     (folder / stored).write_bytes(lzma.compress(program.read_bytes(), preset=6))
     full, causal = token_flops(setting.shape, planned["model"]["parameters"])
-    return {"model": setting.name, "batch": batch, "sequence": setting.shape.sequence, "vocabulary": setting.shape.vocabulary,
+    return {"model": setting.name, "batch": batch, "micro_batches": micro_batches, "samples": samples,
+            "recompute": recompute, "sequence": setting.shape.sequence, "vocabulary": setting.shape.vocabulary,
             "parameters": planned["model"]["parameters"], "file": stored, "flops_full": full, "flops_causal": causal,
             "planned_s": simulated["predicted_step_time_s"], "simulated_s": simulated["step_time_s"],
             "planned_bytes": planned["stages"][0]["peak_memory_bytes"], "arena_bytes": inspected["peak_memory_bytes"],
@@ -71,6 +75,8 @@ def main():
     parser.add_argument("--batches", type=int, nargs="+", help="micro-batches, in place of those of settings.py")
     parser.add_argument("--target", default="cuda:sm_90")
     parser.add_argument("--topology", default="dgx-h200", help="the device that is predicted")
+    parser.add_argument("--recompute", choices=["none", "selective", "full"], default="none")
+    parser.add_argument("--micro-batches", type=int, default=1, help="of a step, whose gradients are added up (1); peers have one")
     parser.add_argument("--no-dtrun", action="store_true", help="leave dtrun out: it is where the programs will be run")
     parser.add_argument("-o", dest="folder", type=Path, required=True)
     options = parser.parse_args()
@@ -86,7 +92,8 @@ def main():
         for batch in options.batches or SETTINGS[name].batches:
             with tempfile.TemporaryDirectory() as work:
                 try:
-                    programs.append(compile_one(SETTINGS[name], batch, options, options.folder, Path(work)))
+                    programs.append(compile_one(SETTINGS[name], batch, options, options.folder, Path(work), options.recompute,
+                                                options.micro_batches))
                 except Failure as failure:
                     refused.append({"model": name, "batch": batch, "why": str(failure)})
                     print(f"{name}, batch {batch}: {failure}", file=sys.stderr, flush=True)

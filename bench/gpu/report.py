@@ -39,6 +39,13 @@ def used_bytes(contender):
     return max(seen, default=None)
 
 
+def batch_of(entry):
+    """Samples and tokens of a step, and what is not as usual: 4 micro-batches, recomputation."""
+    times = f"{entry['micro_batches']} x " if entry["micro_batches"] > 1 else ""
+    recompute = "" if entry["recompute"] == "none" else f", recompute {entry['recompute']}"
+    return f"{times}{entry['batch']} x {entry['sequence']}{recompute}"
+
+
 class Row:
     """A contender on one model and micro-batch."""
 
@@ -46,7 +53,7 @@ class Row:
         contender = entry["contenders"][name]
         self.entry, self.name, self.contender = entry, name, contender
         self.seconds = seconds_a_step(contender)
-        self.rate = entry["batch"] * entry["sequence"] / self.seconds
+        self.rate = entry["samples"] * entry["sequence"] / self.seconds
         self.mfu_full, self.mfu_causal = (self.rate * entry[count] / peak for count in ("flops_full", "flops_causal"))
 
     def cells(self):
@@ -59,7 +66,7 @@ class Row:
             apart = [f"{entry[key] * 1e3:.1f} ({entry[key] / self.seconds - 1:+.0%})" for key in ("planned_s", "simulated_s")]
             predicted = f"| {apart[0]} | {apart[1]} | {entry['instructions']} |"
         note = "" if entry["complete"] else " (not complete)"
-        return (f"| {entry['model']}{note} | {entry['batch']} x {entry['sequence']} | {self.name} | {self.seconds * 1e3:.2f} | "
+        return (f"| {entry['model']}{note} | {batch_of(entry)} | {self.name} | {self.seconds * 1e3:.2f} | "
                 f"{spread(self.contender):.1%} | {self.rate:,.0f} | {self.mfu_full:.1%} | {self.mfu_causal:.1%} | {memory} {predicted}")
 
 
@@ -71,7 +78,7 @@ def print_steps(entries, peak):
     for entry in entries:
         for name, contender in sorted(entry["contenders"].items(), key=lambda item: item[0] != "dtc"):
             if not contender["turns"]:
-                print(f"| {entry['model']} | {entry['batch']} x {entry['sequence']} | {name} | {contender.get('failed', 'no turn')} "
+                print(f"| {entry['model']} | {batch_of(entry)} | {name} | {contender.get('failed', 'no turn')} "
                       "| | | | | | | | |")
                 continue
             row = Row(entry, name, peak)

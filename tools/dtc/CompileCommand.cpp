@@ -1,4 +1,5 @@
 // dtc compile: writes the executable that dtrun runs.
+#include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 
 #include "compiler/driver/Compile.h"
@@ -95,7 +96,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
   bool isNamed = flags.given("--topology");
   Result<Topology> topology =
-      loadTopology(isNamed ? flags.topology : plan.topologyName, flags.nodes, plan.devices);
+      loadTopology(isNamed ? flags.topology : topologyOf(plan), flags.nodes, plan.devices);
   if (topology)
     peakFlops = peakOf(*topology, plan.precision);
   if (!isNamed)

@@ -25,9 +25,7 @@ Result<PlanningFlags> originOf(const ExplainFlags &flags, const Plan &plan) {
   // A .mlir file has its sequence length.
   if (!llvm::StringRef(origin.model).ends_with(".mlir"))
     origin.sequence = plan.sequenceLength;
-  origin.topology = !flags.topology.empty()        ? flags.topology
-                    : plan.origin.topology.empty() ? plan.topologyName
-                                                   : plan.origin.topology;
+  origin.topology = flags.topology.empty() ? topologyOf(plan) : flags.topology;
   origin.nodes = plan.origin.nodes;
   origin.devices = plan.devices;
   return origin;

@@ -1,5 +1,6 @@
 // dtc inspect: shows what is in an executable or a plan.
 #include "tools/dtc/Commands.h"
+#include "tools/dtc/PlanFiles.h"
 
 #include "compiler/emit/Inspect.h"
 #include "compiler/explain/PlanText.h"
@@ -26,7 +27,7 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
     llvm::outs() << planToJson(outcome.best);
     return 0;
   }
-  Result<Topology> topology = loadTopology(outcome.best.topologyName, 0, outcome.best.devices);
+  Result<Topology> topology = loadTopology(topologyOf(outcome.best), 0, outcome.best.devices);
   if (!topology)
     return topology.error().report(llvm::errs());
   llvm::outs() << planToText(outcome, *topology);

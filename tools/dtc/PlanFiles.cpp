@@ -39,4 +39,8 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing) {
   return plan;
 }
 
+std::string topologyOf(const Plan &plan) {
+  return plan.origin.topology.empty() ? plan.topologyName : plan.origin.topology;
+}
+
 } // namespace dtc

@@ -11,4 +11,8 @@ namespace dtc {
 // plan that planFromJson does not take.
 Result<Plan> readPlan(const std::string &file, const std::string &doing);
 
+// The topology that a plan was made for: the file that was given then, which may have measured curves
+// or be no built-in one, and else the name.
+std::string topologyOf(const Plan &plan);
+
 } // namespace dtc

@@ -14,7 +14,7 @@ namespace dtc {
 namespace {
 
 struct SimulateFlags {
-  std::string file, trace, against, format = "text";
+  std::string file, topology, trace, against, format = "text";
 };
 
 Outcome writeTraceFile(const std::string &file,
@@ -28,6 +28,11 @@ Outcome writeTraceFile(const std::string &file,
 }
 
 int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
+  if (!flags.topology.empty())
+    return UserError("--topology prices the instructions of an executable, and '" + flags.file +
+                         "' is a plan, which has its costs",
+                     "leave it out, or plan on that topology")
+        .report(llvm::errs());
   if (!flags.against.empty())
     return UserError("--against puts a measured run beside an executable, and '" + flags.file +
                          "' is a plan",
@@ -49,7 +54,8 @@ int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
 
 // `contents` are at an address that 16 divides, as that of a string on the heap.
 int simulateExecutable(const SimulateFlags &flags, const std::string &contents, const Plan &plan) {
-  Result<Topology> topology = loadTopology(plan.topologyName, plan.nodes, plan.devices);
+  Result<Topology> topology = loadTopology(
+      flags.topology.empty() ? topologyOf(plan) : flags.topology, plan.nodes, plan.devices);
   if (!topology)
     return topology.error().report(llvm::errs());
   const format::Manifest *manifest = nullptr;
@@ -110,6 +116,8 @@ void addSimulate(CLI::App &app, int &exitCode) {
   auto flags = std::make_shared<SimulateFlags>();
   command->add_option("FILE", flags->file, "a .dte file, or plan JSON of 'dtc plan -o'")
       ->required();
+  command->add_option("--topology", flags->topology,
+                      "the topology that prices an executable's instructions (default: the plan's)");
   command->add_option("--trace", flags->trace,
                       "write the time line for chrome://tracing and ui.perfetto.dev to this file");
   command->add_option("--against", flags->against,
