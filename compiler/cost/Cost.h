@@ -34,10 +34,18 @@ struct OpWork {
 // ComputeType::BF16).flops is 4831838208.
 OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type);
 
+// How a kernel is started: by the host, one after another, or within a graph that was recorded once
+// and is replayed as a whole (CUDA graphs).
+enum class Launch { Single, Replayed };
+
+double launchSeconds(const DeviceKind &device, Launch launch);
+
 // max(flops / (peak x efficiency), bytes / achieved bandwidth) + launch. The efficiency of products
 // falls with tile quantisation, wave quantisation and short k; that of attention with the sequence
 // length. No work costs nothing. A type that the device does not support is computed as f32.
-double secondsOf(const OpWork &work, const DeviceKind &device);
+// Measured curves are of single launches: of replayed ones what is less than two launches long is
+// shorter, as the next launch no longer waits for the host.
+double secondsOf(const OpWork &work, const DeviceKind &device, Launch launch = Launch::Single);
 
 // No ops that do that much work of the kind, however they are cut and spread, take a device less:
 // products and attention of as long rows at the rate of their best shape, other ops at the memory's
@@ -59,7 +67,7 @@ struct OpTerms {
   double alignedUse = 1; // less where rows are not of whole 16-byte pieces
   bool measured = false; // the device has measured curves, which secondsOf takes instead
 };
-OpTerms explainOp(const OpWork &work, const DeviceKind &device);
+OpTerms explainOp(const OpWork &work, const DeviceKind &device, Launch launch = Launch::Single);
 
 // Ranks base + i * stride, i < size, for each span; several spans: all sums (a group over several
 // mesh axes). Every rank of the cluster is in one such group, and all groups communicate at the

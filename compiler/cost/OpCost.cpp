@@ -24,6 +24,8 @@ double alignedShare(const OpWork &work, const DeviceKind &device) {
 
 // What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
 // tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
+constexpr double kMostParts = 5;
+
 struct ProductTerms {
   TileShape tile{};
   double tileUse = 0, waveUse = 0, depthUse = 0, waves = 0, parts = 1;
@@ -41,18 +43,24 @@ ProductTerms productTerms(const OpWork &work, const TileShape &tile,
                   (tiles * static_cast<double>(tile.m) * static_cast<double>(tile.n));
   double k = static_cast<double>(work.k), unitCount = static_cast<double>(units);
   // Idle units take parts of k: the weight gradient of a small layer is deep and narrow.
-  if (constants.splitK) {
-    double parts =
-        std::floor(std::min(unitCount / tiles, k / static_cast<double>(constants.splitK)));
-    if (parts > 1) {
-      tiles *= parts;
-      k /= parts;
+  double most = 1;
+  if (constants.splitK)
+    most = std::floor(k / static_cast<double>(constants.splitK));
+  // Without one more part a wave is full already, or there is work for each unit many times over.
+  most = std::min(most, std::max(kMostParts, std::floor(unitCount / tiles)));
+  double best = 0;
+  for (double parts = 1; parts <= std::max(most, 1.0); ++parts) {
+    double waves = std::ceil(tiles * parts / unitCount), depth = k / parts;
+    double waveUse = tiles * parts / (waves * unitCount),
+           depthUse = depth / (depth + constants.halfK);
+    if (waveUse * depthUse > best) {
+      best = waveUse * depthUse;
+      terms.waves = waves;
+      terms.waveUse = waveUse;
+      terms.depthUse = depthUse;
       terms.parts = parts;
     }
   }
-  terms.waves = std::ceil(tiles / unitCount);
-  terms.waveUse = tiles / (terms.waves * unitCount);
-  terms.depthUse = k / (k + constants.halfK);
   return terms;
 }
 
@@ -98,7 +106,7 @@ double memorySeconds(const OpWork &work, const DeviceKind &device) {
 }
 
 // The analytic figure.
-double modelSeconds(const OpWork &work, const DeviceKind &device) {
+double modelSeconds(const OpWork &work, const DeviceKind &device, Launch launch) {
   const DeviceConstants &constants = constantsOf(device);
   double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
   if (work.kind == WorkKind::Product && hasShape(work))
@@ -106,10 +114,25 @@ double modelSeconds(const OpWork &work, const DeviceKind &device) {
   else if (work.kind == WorkKind::Attention && hasShape(work))
     rate = attentionRate(work, typeOf(work, device), constants, device);
   double compute = work.flops > 0 ? work.flops / rate : 0;
-  return std::max(compute, memorySeconds(work, device)) + device.launchLatency;
+  return std::max(compute, memorySeconds(work, device)) + launchSeconds(device, launch);
+}
+
+// Of a time that was measured with single launches. Kernels one after another take as long as the
+// longer of a kernel and a launch. So what is as long as a launch may be no more than one, and what
+// is twice as long has hidden the next launch; between, straight.
+double replayedSeconds(double single, const DeviceKind &device) {
+  double launch = device.launchLatency, saved = launch - device.replayLatency();
+  if (launch <= 0 || single >= 2 * launch || saved <= 0)
+    return single;
+  return std::max(single - saved * std::min(1.0, (2 * launch - single) / launch),
+                  device.replayLatency());
 }
 
 } // namespace
+
+double launchSeconds(const DeviceKind &device, Launch launch) {
+  return launch == Launch::Replayed ? device.replayLatency() : device.launchLatency;
+}
 
 OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type) {
   OpWork work;
@@ -147,12 +170,12 @@ double leastSecondsOf(const OpWork &work, const DeviceKind &device) {
   return device.calibration ? seconds / mostEfficiency(work, device) : seconds;
 }
 
-OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
+OpTerms explainOp(const OpWork &work, const DeviceKind &device, Launch launch) {
   const DeviceConstants &constants = constantsOf(device);
   ComputeType type = typeOf(work, device);
   OpTerms terms;
   terms.measured = device.calibration != nullptr;
-  terms.launchSeconds = device.launchLatency;
+  terms.launchSeconds = launchSeconds(device, launch);
   terms.memorySeconds = memorySeconds(work, device);
   terms.peakFlops = device.peak(type);
   double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
@@ -177,13 +200,15 @@ OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
   return terms;
 }
 
-double secondsOf(const OpWork &work, const DeviceKind &device) {
+double secondsOf(const OpWork &work, const DeviceKind &device, Launch launch) {
   if (work.flops <= 0 && work.bytes <= 0)
     return 0;
   if (!device.calibration)
-    return modelSeconds(work, device);
-  return calibratedSeconds(work, device,
-                           [&](const OpWork &part) { return modelSeconds(part, device); });
+    return modelSeconds(work, device, launch);
+  double single = calibratedSeconds(work, device, [&](const OpWork &part) {
+    return modelSeconds(part, device, Launch::Single);
+  });
+  return launch == Launch::Single ? single : replayedSeconds(single, device);
 }
 
 } // namespace dtc

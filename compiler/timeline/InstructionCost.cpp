@@ -59,7 +59,8 @@ OpWork convolutionWork(const format::Conv2dShape &s) {
 class Costs {
 public:
   Costs(const format::Manifest &manifest, const Topology &topology)
-      : manifest(manifest), topology(topology) {
+      : manifest(manifest), topology(topology),
+        launch(topology.device.deviceClass == DeviceClass::Gpu ? Launch::Replayed : Launch::Single) {
     if (topology.isUniform())
       return;
     for (const DeviceGroup &group : topology.groups)
@@ -83,7 +84,7 @@ public:
     OpWork work = workOf(instruction);
     if (work.kind == WorkKind::Memory || work.bytes == 0)
       work.bytes = bytesOf(program, instruction);
-    return {secondsOf(work, device) + epilogueSeconds(program, instruction, device), 0, 0};
+    return {secondsOf(work, device, launch) + epilogueSeconds(program, instruction, device), 0, 0};
   }
 
 private:
@@ -283,6 +284,7 @@ private:
 
   const format::Manifest &manifest;
   const Topology &topology;
+  Launch launch; // dtrun records what a GPU does as graphs
   std::vector<Topology> systems;  // like topology.groups, where devices are unlike
   std::map<uint32_t, Span> spans; // of programs, where devices are unlike
   std::map<std::pair<uint32_t, uint32_t>, Place> places;

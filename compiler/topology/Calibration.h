@@ -25,9 +25,10 @@ struct Measured {
 // `units` are the compute units that worked: all of a GPU; of a CPU the cores of one process, while
 // the node's other cores did the same.
 
-// Starting one kernel and waiting for nothing else. Decides DeviceKind::launchLatency.
+// Starting one kernel and waiting for nothing else. Decides DeviceKind::launchLatency, or
+// graphLatency.
 struct LaunchPoint {
-  bool graph = false; // as part of a captured graph; for comparison
+  bool graph = false; // as part of a captured graph
   int64_t units = 1;
   Measured time;
 };
@@ -121,9 +122,9 @@ struct Calibration {
   Slot curves;
 };
 
-// The launch latency of `units` of the device: measured with as many, or with the nearest number of
-// them; what the file says of the device where none was measured.
-double launchLatencyOf(const Calibration &calibration, int64_t units);
+// Sets the launch latencies of a device of some units to those measured with as many, or with the
+// nearest number of them; to what the file says of the device where none was measured.
+void setLaunches(DeviceKind &device, const Calibration &calibration);
 
 // The [calibration] of `curvesFile` (whatever else that holds), as one of the topology file
 // `nameOrFile` or catalogue system. Errors: those of withCalibration; a file without one; a type, a

@@ -253,19 +253,26 @@ void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &o
 llvm::StringRef nameOf(CollectiveKind kind) { return kindNames[static_cast<size_t>(kind)]; }
 llvm::StringRef nameOf(MemoryPattern pattern) { return patternNames[static_cast<size_t>(pattern)]; }
 
-double launchLatencyOf(const Calibration &calibration, int64_t units) {
-  double latency = calibration.device.launchLatency, least = 0;
-  bool found = false;
+// `latency` where none of the kind was measured.
+static double measuredLatency(const Calibration &calibration, bool graph, int64_t units,
+                              double latency) {
+  double least = std::numeric_limits<double>::infinity();
   for (const LaunchPoint &point : calibration.launches) {
     double apart = std::abs(std::log2(static_cast<double>(point.units)) -
                             std::log2(static_cast<double>(units)));
-    if (point.graph || (found && apart >= least))
+    if (point.graph != graph || apart >= least)
       continue;
-    found = true;
     least = apart;
     latency = point.time.seconds;
   }
   return latency;
+}
+
+void setLaunches(DeviceKind &device, const Calibration &calibration) {
+  const DeviceKind &ofFile = calibration.device;
+  device.launchLatency =
+      measuredLatency(calibration, false, device.computeUnits, ofFile.launchLatency);
+  device.graphLatency = measuredLatency(calibration, true, device.computeUnits, ofFile.graphLatency);
 }
 
 std::shared_ptr<const Calibration> readCalibration(const toml::table &table,

@@ -167,7 +167,11 @@ void printSystem(const SystemDescription &system, const std::string &prefix,
       << quoteToml(printExact(device.memoryBandwidth, Quantity::BytesPerSecond)) << "\n"
       << "compute_units = " << device.computeUnits << "\n"
       << "launch_latency = " << quoteToml(printExact(device.launchLatency, Quantity::Seconds))
-      << "\n\n[" << prefix << "device.peak]\n";
+      << "\n";
+  if (device.graphLatency > 0)
+    out << "graph_latency = " << quoteToml(printExact(device.graphLatency, Quantity::Seconds))
+        << "\n";
+  out << "\n[" << prefix << "device.peak]\n";
   for (size_t type = 0; type < numComputeTypes; ++type)
     if (device.peakFlops[type] > 0)
       out << nameOf(static_cast<ComputeType>(type)) << " = "

@@ -159,7 +159,8 @@ std::optional<DeviceKind> deviceOfNvml(const NvmlGpu &gpu) {
   // Two transfers a cycle.
   device.memoryBandwidth = 2 * gpu.memoryClockHz * static_cast<double>(gpu.memoryBusBits) / 8;
   device.computeUnits = gpu.cores / kind->cores;
-  device.launchLatency = 4e-6; // as the catalogue's GPUs
+  device.launchLatency = 4e-6; // this and the next as the catalogue's GPUs
+  device.graphLatency = 0.5e-6;
   auto peak = [&](ComputeType type) -> double & {
     return device.peakFlops[static_cast<size_t>(type)];
   };

@@ -60,6 +60,7 @@ DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
   for (const Topology &part : parts.drop_front()) {
     device.memoryBytes = std::min(device.memoryBytes, part.device.memoryBytes);
     device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
+    device.graphLatency = std::max(device.replayLatency(), part.device.replayLatency());
     device.launchLatency = std::max(device.launchLatency, part.device.launchLatency);
     device.computeUnits = std::min(device.computeUnits, part.device.computeUnits);
     HostShare &host = device.host;

@@ -174,7 +174,7 @@ Result<Topology> resolveCpu(const SystemDescription &system, int64_t nodes, int6
   device.memoryBandwidth /= static_cast<double>(shared);
   device.computeUnits = std::max<int64_t>(1, device.computeUnits / shared);
   if (device.calibration)
-    device.launchLatency = launchLatencyOf(*device.calibration, device.computeUnits);
+    setLaunches(device, *device.calibration);
   for (double &peak : device.peakFlops)
     peak /= static_cast<double>(shared);
   return *topology;

@@ -73,6 +73,7 @@ void writeSystem(const Topology &topology, llvm::json::OStream &json) {
     json.attribute("memory_bandwidth", device.memoryBandwidth);
     json.attribute("compute_units", device.computeUnits);
     json.attribute("launch_latency", device.launchLatency);
+    json.attribute("graph_latency", device.replayLatency());
     json.attributeObject("peak", [&] {
       for (int type = 0; type < numComputeTypes; ++type)
         if (device.peakFlops[type] > 0)

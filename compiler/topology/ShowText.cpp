@@ -51,7 +51,10 @@ void printDevice(const DeviceKind &device, llvm::raw_ostream &out) {
       << "  memory          " << bytes(device.memoryBytes) << ", " << rate(device.memoryBandwidth)
       << "\n"
       << "  compute units   " << device.computeUnits << "\n"
-      << "  launch latency  " << time(device.launchLatency) << "\n";
+      << "  launch latency  " << time(device.launchLatency);
+  if (device.graphLatency > 0)
+    out << ", " << time(device.graphLatency) << " within a replayed graph";
+  out << "\n";
   for (int type = 0; type < numComputeTypes; ++type) {
     std::string label = ("peak " + nameOf(static_cast<ComputeType>(type))).str();
     if (device.peakFlops[type] > 0)

@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups of a level
 constexpr size_t maxSlowLinks = 1024;
 constexpr llvm::StringRef deviceKeys[] = {
-    "name", "class", "memory", "memory_bandwidth", "compute_units", "launch_latency", "peak"};
+    "name",          "class",          "memory",        "memory_bandwidth",
+    "compute_units", "launch_latency", "graph_latency", "peak"};
 constexpr llvm::StringRef hostKeys[] = {"memory", "memory_bandwidth", "link_bandwidth"};
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
 constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
@@ -85,8 +86,7 @@ void SystemReader::readCurves(TableReader &reader) {
   if (!table)
     return;
   system.device.calibration = readCalibration(*table, system.device, system.levels, errors);
-  system.device.launchLatency =
-      launchLatencyOf(*system.device.calibration, system.device.computeUnits);
+  setLaunches(system.device, *system.device.calibration);
 }
 
 void SystemReader::readDevice(const toml::table &table) {
@@ -104,6 +104,8 @@ void SystemReader::readDevice(const toml::table &table) {
                             ? machine().cores
                             : reader.count("compute_units", 1, maxCount);
   device.launchLatency = reader.quantity("launch_latency", Quantity::Seconds, /*zeroAllowed=*/true);
+  if (reader.has("graph_latency"))
+    device.graphLatency = reader.quantity("graph_latency", Quantity::Seconds);
   if (const toml::table *peak = reader.table("peak"))
     readPeak(*peak);
 }
