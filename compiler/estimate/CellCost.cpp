@@ -52,11 +52,11 @@ public:
       return unfusedAttention(work, op);
     if (op.kind != WorkKind::Memory)
       work.flops /= constantsOf(device).sustained;
-    double seconds = secondsOf(work, device) / op.rateShare;
+    double seconds = secondsOf(work, device, op.launch) / op.rateShare;
     if (op.castTraffic > 0)
       seconds += castSeconds(work, op);
     if (op.joined)
-      seconds = std::max(0.0, seconds - device.launchLatency);
+      seconds = std::max(0.0, seconds - launchSeconds(device, op.launch));
     return seconds * op.imbalance;
   }
 
@@ -152,6 +152,9 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
     cost.selectiveAttends |= cell.ops[static_cast<size_t>(index)].kind == WorkKind::Attention;
   }
   waitForHost(cost, cell.hostSeconds + cell.hostSecondsPerExpert * coster.expertsOf(cell));
+  cost.full = cost.forward;
+  for (int index : cell.unreadOps)
+    cost.full -= seconds[static_cast<size_t>(index)];
 }
 
 } // namespace

@@ -42,11 +42,12 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   result.phase = op.phase;
   result.joined = op.joined;
   result.isSelective = llvm::is_contained(cell.selectiveOps, static_cast<int>(index));
+  result.isUnread = llvm::is_contained(cell.unreadOps, static_cast<int>(index));
   OpCosting costing = costOp(op, scale, costed.topology, costed.precision);
   result.work = costing.work;
   result.seconds = costing.seconds;
   result.softwareShare = op.rateShare;
-  result.terms = explainOp(costing.work, costed.topology.device);
+  result.terms = explainOp(costing.work, costed.topology.device, op.launch);
   result.terms.computeSeconds /= costing.sustained;
   result.terms.sustained *= costing.sustained;
   return result;
@@ -265,7 +266,7 @@ double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, si
     if (!holdsLayer(plan.stages[stage], layer))
       return false;
     std::string recompute = recomputeOf(plan.stages[stage], layer);
-    return recompute == "full" || (recompute == "selective" && op.isSelective);
+    return (recompute == "full" && !op.isUnread) || (recompute == "selective" && op.isSelective);
   });
   return runs + static_cast<double>(plan.decisions.numMicroBatches * again);
 }

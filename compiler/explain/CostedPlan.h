@@ -18,6 +18,7 @@ struct CostedOp {
   double softwareShare = 1; // of the rate that `terms` give, as the software's kernel reaches it
   bool joined = false;      // to the op before it, in one kernel
   bool isSelective = false; // run again where a layer recomputes selectively
+  bool isUnread = false;    // of a layer: full recomputation leaves it out
 };
 
 // One collective of one micro-batch, as seen by one rank.

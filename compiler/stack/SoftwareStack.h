@@ -31,18 +31,20 @@ struct SoftwareStack {
   // [planner]
   bool searchesPlacements = false, choosesBuckets = false, runsPrograms = false;
   // [kernels]
-  bool joinsPointwise = false, blockedAttention = false;
+  bool joinsPointwise = false, productEpilogues = false, partsInPlace = false,
+       blockedAttention = false;
   double productShare = 0, attentionShare = 0, groupedShare = 0, expertImbalance = 0;
   // [traffic]
   double memoryTraffic = 0, compositeTraffic = 0, scoreTraffic = 0, lossTraffic = 0,
          castTraffic = 0, dispatchTraffic = 0, accumulateBytes = 0;
   // [host]
+  bool replaysGraphs = false;
   double hostSecondsPerLayer = 0, hostSecondsPerExpert = 0;
   // [kept]
   double keptShare = 0, keptShare8 = 0, rmsNormKept = 0, logitBytes = 0;
   bool gathersLogits = false;
   // [recomputation]
-  bool selectiveAttention = false, gathersAgain = false;
+  bool selectiveAttention = false, skipsUnread = false, gathersAgain = false;
   double selectiveShare = 0;
   // [overlap]
   double tpHidden = 0, cpHidden = 0, epHidden = 0, dpHidden = 0, gatherHidden = 0, p2pHidden = 0,

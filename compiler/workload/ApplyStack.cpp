@@ -90,6 +90,8 @@ void applyTo(BlockCell &cell, const SoftwareStack &stack, ComputeType compute, i
   if (stack.blockedAttention)
     cell.attentionScores = {};
   setSelective(cell, stack);
+  if (!stack.skipsUnread)
+    cell.unreadOps.clear();
 }
 
 } // namespace
@@ -99,6 +101,13 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
   op.traffic = trafficOf(op, stack);
   op.looseTraffic = stack.joinsPointwise ? 0 : stack.memoryTraffic;
   op.joined = op.joined && stack.joinsPointwise;
+  if (op.isInPlace && stack.partsInPlace) {
+    op.bytes = op.looseBytes = {};
+  } else if (op.isEpilogue && stack.productEpilogues) {
+    op.bytes -= op.unmovedBytes;
+    op.joined = true;
+  }
+  op.launch = stack.replaysGraphs ? Launch::Replayed : Launch::Single;
   op.isBlocked = stack.blockedAttention;
   op.scoreTraffic = stack.scoreTraffic;
   bool casts = op.kind == WorkKind::Product && compute == ComputeType::FP8;

@@ -349,6 +349,15 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     bool stays = fusible && result.hasOneUse() && isFusible(*result.getUsers().begin());
     (stays ? cellOp.looseBytes : cellOp.bytes) += bytesOf(result);
   }
+  if (std::optional<Epilogue> epilogue = epilogueOf(op)) {
+    cellOp.isEpilogue = true;
+    for (Value value : epilogue->unmoved) {
+      bool stays = value.getDefiningOp() == op && value.hasOneUse() &&
+                   isFusible(*value.getUsers().begin()); // as above: counted already as unmoved
+      if (!stays)
+        cellOp.unmovedBytes += bytesOf(value);
+    }
+  }
   indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
 }
@@ -480,6 +489,17 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   for (Operation *op : selective.again)
     if (auto index = indices.find(op); index != indices.end())
       cell.selectiveOps.push_back(index->second);
+  llvm::SetVector<Operation *> needed; // for what is kept
+  for (Value value : kept)
+    if (Operation *op = value.getDefiningOp())
+      needed.insert(op);
+  for (size_t next = 0; next < needed.size(); ++next)
+    for (Value operand : needed[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && inside.contains(op))
+        needed.insert(op);
+  for (Operation *op : ops)
+    if (auto index = indices.find(op); index != indices.end() && !needed.contains(op))
+      cell.unreadOps.push_back(index->second);
 }
 
 Amount CellBuilder::ownBytesOf(Value value) const {

@@ -76,8 +76,12 @@ struct CellOp {
   bool isLoss = false;      // reads the logits, or makes their gradient
   bool isExchange = false;  // orders tokens by expert, or back
   bool isComposite = false; // some stacks compose it of ops, as RMS normalisation
+  bool isInPlace = false;   // a slice or a concatenation, which may be where a tensor lies
+  bool isEpilogue = false;  // the product before it can do it,
+  Amount unmovedBytes;      // and so much of `bytes` then stays where products are computed
 
   // As software computes it (applyStack), who does what the graph says unless told otherwise.
+  Launch launch = Launch::Single;
   double rateShare = 1;    // of the rate that compute/cost gives its kind
   double traffic = 1;      // times `bytes`
   double looseTraffic = 0; // times `looseBytes`
@@ -123,6 +127,7 @@ struct BlockCell {
   Amount kept;                   // bytes from forward to backward, the input included
   Amount keptSelective;          // the same where everything that costs no product is recomputed
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
+  std::vector<int> unreadOps;    // forward ops that nothing of the backward pass needs, as a layer's last product
   Amount logits;                 // bytes that the loss reads
   Amount rmsNormInputs;          // bytes that RMS normalisations read
   Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps

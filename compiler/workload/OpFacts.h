@@ -18,6 +18,16 @@ bool isFusible(mlir::Operation *op);
 // Whether the op is in one kernel with one before it.
 bool isJoined(mlir::Operation *op);
 
+// What an op does at the end of the product before it, where the library's products can (pass
+// dtc-fuse-epilogues): adds a bias or another tensor, takes GELU by tanh of what a bias was added to, or
+// multiplies by the derivative of that.
+struct Epilogue {
+  // Tensors that the op then does not move: the product's result, and its own in place of that.
+  llvm::SmallVector<mlir::Value, 2> unmoved;
+};
+// Nothing where the op is none.
+std::optional<Epilogue> epilogueOf(mlir::Operation *op);
+
 using graph::isView;
 using graph::rootOf;
 
