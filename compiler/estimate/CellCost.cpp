@@ -276,11 +276,14 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
   // 2022, 5 a s^2 b).
   cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
-  // The graph's own count is one copy kept and one gradient, 2 bytes each.
-  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, cell.logitBytes - 4);
+  // The graph's own count is one copy kept and one gradient, 2 bytes each in 16 bits. What there is
+  // more of is so wide in any training; what there is less of is as wide as the training.
+  double lossBytes = cell.logits.at(scale) / 4 * (cell.logitBytes - 4);
+  if (lossBytes < 0)
+    lossBytes *= share / 0.5;
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient =
-      std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes);
+      std::max({0.0, cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes});
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));

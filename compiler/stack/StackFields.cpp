@@ -83,7 +83,7 @@ constexpr StackFigure figures[] = {
     {"kept", "rms_norm_kept", &Stack::rmsNormKept, 0, 64,
      "times the input of an RMS normalisation, kept on top for its backward"},
     {"kept", "logit_bytes", &Stack::logitBytes, 0, 256,
-     "bytes alive for each logit while the loss's gradient is computed: the logits, copies in f32, the gradient itself"},
+     "of training in 16 bits: bytes alive for each logit while the loss's gradient is computed: the logits, copies in f32, the gradient itself"},
     {"recomputation", "selective_share", &Stack::selectiveShare, 0, 1,
      "of a layer's forward, where selective recomputation is of so much of it and frees as much of what is kept; 0: as selective_attention says"},
     {"overlap", "tp_hidden", &Stack::tpHidden, 0, 1,
