@@ -175,7 +175,8 @@ OpTerms explainOp(const OpWork &work, const DeviceKind &device, Launch launch) {
   ComputeType type = typeOf(work, device);
   OpTerms terms;
   terms.measured = device.calibration != nullptr;
-  terms.launchSeconds = launchSeconds(device, launch);
+  if (work.flops > 0 || work.bytes > 0)
+    terms.launchSeconds = launchSeconds(device, launch);
   terms.memorySeconds = memorySeconds(work, device);
   terms.peakFlops = device.peak(type);
   double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;

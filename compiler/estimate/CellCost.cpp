@@ -152,9 +152,8 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
     cost.selectiveAttends |= cell.ops[static_cast<size_t>(index)].kind == WorkKind::Attention;
   }
   waitForHost(cost, cell.hostSeconds + cell.hostSecondsPerExpert * coster.expertsOf(cell));
-  cost.full = cost.forward;
   for (int index : cell.unreadOps)
-    cost.full -= seconds[static_cast<size_t>(index)];
+    cost.unread += seconds[static_cast<size_t>(index)];
 }
 
 } // namespace

@@ -33,7 +33,7 @@ struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
   double matrix = 0;                                         // of these, products and attention
   double selective = 0;                 // compute that selective recomputation adds
-  double full = 0;                      // and full recomputation
+  double unread = 0;                    // of forward: compute that full recomputation leaves out
   bool selectiveAttends = false;        // that computes attention again, and sends what it reads
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;

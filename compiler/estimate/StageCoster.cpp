@@ -107,8 +107,7 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   // Attention that runs again meets the keys of other ranks again.
   double again = block.selectiveAttends ? forward.cp + slowdown(0, block.forwardCp, 0) : 0;
   times.recomputeSelective = block.selective + again;
-  times.recomputeFull =
-      forwardCompute - (block.forward - block.full) + forward.tp + forward.cp + forward.ep;
+  times.recomputeFull = forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
   return times;
 }
 

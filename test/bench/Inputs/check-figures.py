@@ -9,7 +9,8 @@ sys.path.insert(0, sys.argv[1] + "/bench/gpu")
 import device
 from contenders import Failure, OutOfTime, Ours, Process
 from instructions import bytes_of, kind_of, sum_trace
-from report import Row
+from measure import key_of
+from report import Row, batch_of
 from settings import SETTINGS, token_flops
 
 
@@ -47,10 +48,18 @@ except ValueError:
     pass
 
 # 8 x 1024 tokens in 25 ms at 1 GFLOP a token are 327 680 tokens/s, a third of 989.4 TFLOP/s.
-entry = {"batch": 8, "sequence": 1024, "flops_full": 1e9, "flops_causal": 5e8,
+entry = {"batch": 8, "micro_batches": 1, "samples": 8, "recompute": "none", "sequence": 1024, "flops_full": 1e9, "flops_causal": 5e8,
          "contenders": {"dtc": {"turns": [{"steps": 10, "wall_s": 0.25}, {"steps": 5, "wall_s": 0.125}, {"steps": 1, "wall_s": 9}]}}}
 row = Row(entry, "dtc", 989.4e12)
 assert abs(row.rate - 327680) < 1e-6 and abs(row.mfu_full - 0.33119) < 1e-5 and abs(row.mfu_causal * 2 - row.mfu_full) < 1e-12
+
+
+# A step of four micro-batches is of four times as many tokens; what is not as usual is in names.
+row = Row({**entry, "micro_batches": 4, "samples": 32}, "dtc", 989.4e12)
+assert abs(row.rate - 4 * 327680) < 1e-6
+for more, key, batch in [({}, "m/8", "8 x 1024"), ({"micro_batches": 4}, "m/8/x4", "4 x 8 x 1024"),
+                         ({"recompute": "full"}, "m/8/full", "8 x 1024, recompute full")]:
+    assert key_of({"model": "m", **entry, **more}) == key and batch_of({**entry, **more}) == batch
 
 # What nvidia-smi says (here one of Inputs/bin, with the older name of a field): most memory, hottest, every reason but 'idle'.
 os.environ.pop("DTC_EMULATED_GPU", None)

@@ -68,7 +68,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   config.vocabulary = 512;
   config.positions = 1024;
   config.width = 256;
-  config.layers = 9;
+  config.layers = 10;
   config.heads = 4;
   OwningOpRef<ModuleOp> module = completed(buildGpt2(&context, config, 1024));
   FoldedModel folded = foldLayers(*module);
@@ -78,7 +78,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   ASSERT_EQ(topology->groups.size(), 3u);
   SpaceLimits limits;
   limits.devices = 24;
-  limits.layers = 9;
+  limits.layers = 10;
   limits.sequence = 1024;
   limits.groups = topology->groups;
   EstimateRequest request;
@@ -87,7 +87,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   int notOfRanks = 0;
   for (int64_t batch : {24, 48})
-    for (double memory : {3e8, 2e10}) {
+    for (double memory : {1.2e9, 2e10}) {
       limits.globalBatch = batch;
       request.memoryLimit = request.software->reservedBytes + memory;
       Pins pins;

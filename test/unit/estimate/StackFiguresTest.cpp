@@ -34,12 +34,18 @@ BlockCell cellOfEachKind() {
               op("gelu", WorkKind::Memory, CellPhase::Forward),
               op("rms_norm", WorkKind::Memory, CellPhase::Forward),
               op("cross_entropy", WorkKind::Memory, CellPhase::Forward),
-              op("moe_dispatch", WorkKind::Memory, CellPhase::Forward)};
+              op("moe_dispatch", WorkKind::Memory, CellPhase::Forward),
+              op("slice", WorkKind::Memory, CellPhase::Forward),
+              op("add", WorkKind::Memory, CellPhase::Forward)};
   cell.ops[4].joined = true;
   cell.ops[5].isComposite = true;
   cell.ops[6].isLoss = true;
   cell.ops[7].isExchange = true;
+  cell.ops[8].isInPlace = true;
+  cell.ops[9].isEpilogue = true;
+  cell.ops[9].unmovedBytes.parts[0] = 5e8;
   cell.selectiveOps = {4, 5};
+  cell.unreadOps = {0};
   cell.collectives.resize(1);
   cell.collectives[0].axis = CellAxis::Ep;
   cell.collectives[0].kind = CollectiveKind::AllToAll;
@@ -57,7 +63,7 @@ BlockCell cellOfEachKind() {
 
 void add(std::vector<double> &felt, const BlockCost &cost) {
   felt.insert(felt.end(), {cost.forward, cost.backwardInput, cost.backwardWeight, cost.selective,
-                           cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
+                           cost.unread, cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
 }
 
 // All that a step's cost takes from a stack, where attention is blocked and where not, in 16 and in
@@ -85,6 +91,7 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
       BlockCell empty = applied.blocks[0]; // but for a product of experts: the host is slower
       empty.ops.erase(empty.ops.begin() + 2, empty.ops.end());
       empty.selectiveOps.clear();
+      empty.unreadOps.clear();
       for (CellOp &each : empty.ops)
         each.m = each.n = each.k = 1, each.flops = 1, each.bytes = each.looseBytes = {};
       add(felt, costBlock(empty, {}, groups, topology, p));

@@ -39,7 +39,7 @@ TEST(TopologyCommands, ShowPrintsText) {
             "device: H100-SXM5-80GB\n"
             "  memory          80 GiB, 3.35 TB/s\n"
             "  compute units   132\n"
-            "  launch latency  4 us\n"
+            "  launch latency  4 us, 540 ns within a replayed graph\n"
             "  peak f32        66.9 TFLOP/s\n"
             "  peak tf32       494.7 TFLOP/s\n"
             "  peak bf16       989.4 TFLOP/s\n"
