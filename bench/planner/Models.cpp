@@ -177,7 +177,8 @@ Result<ModelShape> shapeOf(const Row &row) {
     model.inner = roundUp(model.inner * 2 / 3, 128);
   // GPT-2's vocabulary where the source has none, Llama 2's for gated layers.
   model.vocabulary = row.countOr("vocab", isGated ? 32000 : 50257);
-  model.tied = !model.isGated && !row.notes("untied") && !row.notes("both embeddings");
+  model.tied = (!model.isGated || row.notes("shared embedding")) && !row.notes("untied") &&
+               !row.notes("both embeddings");
   if (model.heads > model.width || model.kvHeads > model.heads)
     return UserError("more heads than the width, or than queries have");
   if (model.headDim % 2 != 0 || model.heads % model.kvHeads != 0 || model.headDim < 1)

@@ -8,6 +8,7 @@ using enum FlopsFormula;
 
 constexpr SourceRule rules[] = {
     // name, stack, family, formula, zero, sequence parallel, recompute
+    {"dtc on", "dtc-gpu", "dtc", Graph, 0, false, "none"}, // bench/planner/measured.csv
     // Optimizer state is sharded: 13B fits 80 GB at tp 1 pp 1.
     {"Hagemann", "hagemann-torch", "Hagemann", Parameters, 1, false, "none"},
     {"llm-foundry", "llm-foundry", "llm-foundry", Parameters, 3, false, "none"},

@@ -206,9 +206,8 @@ double secondsOf(const OpWork &work, const DeviceKind &device, Launch launch) {
     return 0;
   if (!device.calibration)
     return modelSeconds(work, device, launch);
-  double single = calibratedSeconds(work, device, [&](const OpWork &part) {
-    return modelSeconds(part, device, Launch::Single);
-  });
+  double single = calibratedSeconds(
+      work, device, [&](const OpWork &part) { return modelSeconds(part, device, Launch::Single); });
   return launch == Launch::Single ? single : replayedSeconds(single, device);
 }
 

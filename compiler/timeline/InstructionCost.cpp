@@ -60,7 +60,8 @@ class Costs {
 public:
   Costs(const format::Manifest &manifest, const Topology &topology)
       : manifest(manifest), topology(topology),
-        launch(topology.device.deviceClass == DeviceClass::Gpu ? Launch::Replayed : Launch::Single) {
+        launch(topology.device.deviceClass == DeviceClass::Gpu ? Launch::Replayed
+                                                               : Launch::Single) {
     if (topology.isUniform())
       return;
     for (const DeviceGroup &group : topology.groups)
@@ -284,7 +285,7 @@ private:
 
   const format::Manifest &manifest;
   const Topology &topology;
-  Launch launch; // dtrun records what a GPU does as graphs
+  Launch launch;                  // dtrun records what a GPU does as graphs
   std::vector<Topology> systems;  // like topology.groups, where devices are unlike
   std::map<uint32_t, Span> spans; // of programs, where devices are unlike
   std::map<std::pair<uint32_t, uint32_t>, Place> places;

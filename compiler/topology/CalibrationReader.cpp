@@ -272,7 +272,8 @@ void setLaunches(DeviceKind &device, const Calibration &calibration) {
   const DeviceKind &ofFile = calibration.device;
   device.launchLatency =
       measuredLatency(calibration, false, device.computeUnits, ofFile.launchLatency);
-  device.graphLatency = measuredLatency(calibration, true, device.computeUnits, ofFile.graphLatency);
+  device.graphLatency =
+      measuredLatency(calibration, true, device.computeUnits, ofFile.graphLatency);
 }
 
 std::shared_ptr<const Calibration> readCalibration(const toml::table &table,

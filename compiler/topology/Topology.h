@@ -43,8 +43,8 @@ struct DeviceKind {
   double memoryBandwidth = 0;                      // bytes/s
   std::array<double, numComputeTypes> peakFlops{}; // dense flop/s by ComputeType; 0: not supported
   double launchLatency = 0;                        // seconds to start one kernel
-  double graphLatency = 0; // the same within a graph that is replayed; 0: as launchLatency
-  int64_t computeUnits = 1;                       // multiprocessors of a GPU, cores of a CPU device
+  double graphLatency = 0;  // the same within a graph that is replayed; 0: as launchLatency
+  int64_t computeUnits = 1; // multiprocessors of a GPU, cores of a CPU device
   std::shared_ptr<const Calibration> calibration; // measured curves, or null
   HostShare host;
 

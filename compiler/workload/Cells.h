@@ -127,9 +127,10 @@ struct BlockCell {
   Amount kept;                   // bytes from forward to backward, the input included
   Amount keptSelective;          // the same where everything that costs no product is recomputed
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
-  std::vector<int> unreadOps;    // forward ops that nothing of the backward pass needs, as a layer's last product
-  Amount logits;                 // bytes that the loss reads
-  Amount rmsNormInputs;          // bytes that RMS normalisations read
+  std::vector<int>
+      unreadOps; // forward ops that nothing of the backward pass needs, as a layer's last product
+  Amount logits; // bytes that the loss reads
+  Amount rmsNormInputs;   // bytes that RMS normalisations read
   Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank

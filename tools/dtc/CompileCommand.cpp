@@ -83,6 +83,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     Result<PlanOutcome> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();
+    outcome->best.origin = originOf(flags, *request);
     return outcome->best;
   }
   Result<std::string> text = readFile(flags.planFile);

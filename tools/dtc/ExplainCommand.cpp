@@ -16,7 +16,7 @@ struct ExplainFlags {
 };
 
 // The flags that load what the plan was made for; --model and --topology go before what it says.
-Result<PlanningFlags> originOf(const ExplainFlags &flags, const Plan &plan) {
+Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
   PlanningFlags origin;
   origin.model = flags.model.empty() ? plan.origin.model : flags.model;
   if (origin.model.empty())
@@ -35,7 +35,7 @@ int runExplain(const ExplainFlags &flags) {
   Result<Plan> plan = readPlan(flags.file, "explaining");
   if (!plan)
     return plan.error().report(llvm::errs());
-  Result<PlanningFlags> origin = originOf(flags, *plan);
+  Result<PlanningFlags> origin = flagsBehind(flags, *plan);
   if (!origin)
     return origin.error().report(llvm::errs());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

@@ -114,10 +114,7 @@ int runPlan(const PlanFlags &flags) {
         .report(llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
-  outcome->best.origin = {
-      flags.model, flags.topology,
-      flags.nodes, flags.gradDtype,
-      flags.stack, request->maxMemoryBytes.value_or(request->topology.device.memoryBytes)};
+  outcome->best.origin = originOf(flags, *request);
   std::string json = planToJson(outcome->best);
   if (!flags.output.empty())
     if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)

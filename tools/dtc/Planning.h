@@ -15,4 +15,7 @@ mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
 // What the flags ask of the planner.
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);
 
+// What a plan keeps of the flags and the request that it was made for.
+PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request);
+
 } // namespace dtc

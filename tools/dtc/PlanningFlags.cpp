@@ -142,4 +142,10 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   return request;
 }
 
+PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request) {
+  return {flags.model, flags.topology,
+          flags.nodes, flags.gradDtype,
+          flags.stack, request.maxMemoryBytes.value_or(request.topology.device.memoryBytes)};
+}
+
 } // namespace dtc

@@ -116,8 +116,9 @@ void addSimulate(CLI::App &app, int &exitCode) {
   auto flags = std::make_shared<SimulateFlags>();
   command->add_option("FILE", flags->file, "a .dte file, or plan JSON of 'dtc plan -o'")
       ->required();
-  command->add_option("--topology", flags->topology,
-                      "the topology that prices an executable's instructions (default: the plan's)");
+  command->add_option(
+      "--topology", flags->topology,
+      "the topology that prices an executable's instructions (default: the plan's)");
   command->add_option("--trace", flags->trace,
                       "write the time line for chrome://tracing and ui.perfetto.dev to this file");
   command->add_option("--against", flags->against,

@@ -137,6 +137,40 @@ TEST(CalibratedMemory, IsInterpolatedInBytes) {
   EXPECT_EQ(secondsOf(memoryWork(0), device), 0);
 }
 
+// Of a GPU the triad is taken, of a CPU the fused chain.
+TEST(CalibratedMemory, IsOfThePatternThatProgramsAreNearestTo) {
+  for (DeviceClass of : {DeviceClass::Gpu, DeviceClass::Cpu}) {
+    DeviceKind device = calibrated([&](Calibration &calibration) {
+      calibration.device.deviceClass = of;
+      for (auto [pattern, seconds] : {std::pair(MemoryPattern::Copy, 1e-3),
+                                      {MemoryPattern::Triad, 2e-3},
+                                      {MemoryPattern::Pointwise, 3e-3}})
+        calibration.memory.push_back({pattern, 1 << 20, 100, {seconds, 9, 0.01}});
+    });
+    device.deviceClass = of;
+    EXPECT_NEAR(secondsOf(memoryWork(1 << 20), device), of == DeviceClass::Gpu ? 2e-3 : 3e-3,
+                1e-12);
+  }
+}
+
+// Single launches of 5 us. What takes 10 us or more hides the next launch; what takes 5 may be nothing but a launch,
+// of which a graph saves 4; between, straight; and nothing is shorter than a graph's launch.
+TEST(CalibratedMemory, IsShorterInReplayedGraphs) {
+  auto replayed = [](double measured) {
+    DeviceKind device = calibrated([&](Calibration &calibration) {
+      calibration.memory = {{MemoryPattern::Triad, 1 << 20, 100, {measured, 9, 0.01}}};
+    });
+    device.graphLatency = 1e-6;
+    EXPECT_NEAR(secondsOf(memoryWork(1 << 20), device), measured, 1e-15);
+    return secondsOf(memoryWork(1 << 20), device, Launch::Replayed);
+  };
+  EXPECT_NEAR(replayed(12e-6), 12e-6, 1e-15);
+  EXPECT_NEAR(replayed(10e-6), 10e-6, 1e-15);
+  EXPECT_NEAR(replayed(7.5e-6), 5.5e-6, 1e-15);
+  EXPECT_NEAR(replayed(5e-6), 1e-6, 1e-15);
+  EXPECT_NEAR(replayed(2e-6), 1e-6, 1e-15);
+}
+
 TEST(CalibratedAttention, HasACurveForEachPass) {
   DeviceKind device = calibrated([](Calibration &calibration) {
     for (bool backward : {false, true})

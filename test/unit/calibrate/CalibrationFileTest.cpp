@@ -60,13 +60,14 @@ std::string errorOf(const std::string &calibration) {
 TEST(CalibrationFile, IsRead) {
   Result<SystemDescription> system = read(curves);
   ASSERT_TRUE(system.ok()) << system.error().text();
-  EXPECT_EQ(system->device.launchLatency, 4e-6);
   const Calibration &found = *system->device.calibration;
+  ASSERT_EQ(found.launches.size(), 2U);
+  EXPECT_EQ(system->device.launchLatency, 4e-6);
+  EXPECT_EQ(system->device.graphLatency, found.launches[1].time.seconds);
   EXPECT_EQ(found.machine, "a \"box\"");
   EXPECT_EQ(found.device.name, "X");
   EXPECT_EQ(found.device.calibration, nullptr);
   ASSERT_EQ(found.levels.size(), 1U);
-  ASSERT_EQ(found.launches.size(), 2U);
   EXPECT_TRUE(found.launches[1].graph);
   EXPECT_EQ(found.launches[1].time.repeats, 1);
   ASSERT_EQ(found.products.size(), 2U);

@@ -73,6 +73,36 @@ TEST(SecondsOf, ProductsLoseToQuantisation) {
   EXPECT_NEAR(shareOf(128, 128, 4096), 0.95 * 1024 / 1088, 1e-9);
 }
 
+// 6 tiles of 256 x 128 take two waves of 4 units, half of the second one empty. Of k 4096, parts of 512 at least: two
+// parts are 12 tiles and 3 full waves, at 2048 / (2048 + 64).
+TEST(SecondsOf, DeepProductsFillTheirWaves) {
+  EXPECT_NEAR(shareOf(512, 384, 4096), 2048.0 / 2112, 1e-12);
+  // Of k 960 there are no two such parts, and 12 tiles of 128 x 128 are three waves, at 0.95.
+  EXPECT_NEAR(shareOf(512, 384, 960), 0.95 * 960 / 1024, 1e-12);
+  OpTerms terms = explainOp(productWork(512, 384, 4096, 1, ComputeType::BF16), smallDevice());
+  EXPECT_EQ(terms.parts, 2);
+  EXPECT_EQ(terms.waves, 3);
+}
+
+// An H200 multiplied 3072 x 32768 by 32768 x 768 in 214 us within a step of GPT-2 124M (bench/results/gpu.md).
+TEST(SecondsOf, H200WeightGradientsAgreeWithMeasurement) {
+  DeviceKind h200 = loadTopology("dgx-h200", 1, 1)->device;
+  double seconds =
+      secondsOf(productWork(3072, 768, 32768, 1, ComputeType::BF16), h200, Launch::Replayed);
+  EXPECT_NEAR(seconds, 214e-6, 0.05 * 214e-6);
+}
+
+TEST(SecondsOf, ReplayedLaunchesAreShorter) {
+  DeviceKind device = smallDevice();
+  EXPECT_EQ(secondsOf(memoryWork(8.5e5), device, Launch::Replayed),
+            secondsOf(memoryWork(8.5e5), device));
+  device.graphLatency = 2e-6;
+  EXPECT_NEAR(secondsOf(memoryWork(8.5e5), device, Launch::Replayed), 3e-6, 1e-15);
+  EXPECT_NEAR(secondsOf(memoryWork(8.5e5), device), 11e-6, 1e-15);
+  EXPECT_EQ(explainOp(memoryWork(8.5e5), device, Launch::Replayed).launchSeconds, 2e-6);
+  EXPECT_EQ(explainOp(memoryWork(0), device).launchSeconds, 0);
+}
+
 TEST(SecondsOf, AttentionGrowsWithLength) {
   OpWork work;
   work.kind = WorkKind::Attention;

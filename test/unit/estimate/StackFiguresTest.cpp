@@ -62,8 +62,9 @@ BlockCell cellOfEachKind() {
 }
 
 void add(std::vector<double> &felt, const BlockCost &cost) {
-  felt.insert(felt.end(), {cost.forward, cost.backwardInput, cost.backwardWeight, cost.selective,
-                           cost.unread, cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
+  felt.insert(felt.end(),
+              {cost.forward, cost.backwardInput, cost.backwardWeight, cost.selective, cost.unread,
+               cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
 }
 
 // All that a step's cost takes from a stack, where attention is blocked and where not, in 16 and in

@@ -39,8 +39,8 @@ TEST(InstructionCost, TakesProductsByTheirType) {
                               std::pair(format::DType::bf16, ComputeType::BF16),
                               std::pair(format::DType::f16, ComputeType::F16)}) {
     gemm.dtype = type;
-    EXPECT_DOUBLE_EQ(secondsOn(gemm), secondsOf(productWork(8192, 3072, 768, 1, asType), gpu(),
-                                                Launch::Replayed));
+    EXPECT_DOUBLE_EQ(secondsOn(gemm),
+                     secondsOf(productWork(8192, 3072, 768, 1, asType), gpu(), Launch::Replayed));
   }
 }
 

@@ -81,6 +81,17 @@ TEST(ParseDescription, PrintsWhatItReadsBack) {
   EXPECT_EQ(parseDescription(printDescription(odd), "b")->name, odd.name);
 }
 
+// Where a file says nothing of graphs, a launch within one takes what any takes.
+TEST(ParseDescription, ReadsTheLatencyOfGraphs) {
+  EXPECT_EQ(parseDescription(file, "a")->device.graphLatency, 0);
+  EXPECT_EQ(parseDescription(file, "a")->device.replayLatency(), 5e-6);
+  std::string text = file;
+  text.replace(text.find("launch_latency"), 0, "graph_latency = \"0.5 us\"\n");
+  SystemDescription system = *parseDescription(text, "a");
+  EXPECT_EQ(system.device.replayLatency(), 0.5e-6);
+  EXPECT_EQ(parseDescription(printDescription(system), "b")->device.graphLatency, 0.5e-6);
+}
+
 TEST(ParseDescription, PointsAtMisspeltKeys) {
   EXPECT_EQ(errorOf(with("memory_bandwidth", "memory_bandwith")),
             "box.toml:9:1: error: unknown key 'memory_bandwith' in [device]\n"

@@ -1,0 +1,164 @@
+// What dtc's compiler makes of a layer on a GPU, as the planner counts it: epilogues of products, parts in place, what full
+// recomputation leaves out.
+#include "compiler/estimate/CellCost.h"
+#include "compiler/estimate/ModelCost.h"
+#include "compiler/frontend/Frontend.h"
+#include "compiler/planner/PlacementSearch.h"
+#include "compiler/workload/ApplyStack.h"
+#include "models/Gpt2.h"
+#include "models/Llama.h"
+#include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// Bytes of a layer's tensors in f32: 128 tokens of width 64, 256 within the feed-forward part.
+constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kBias = 64 * 4;
+
+class OwnKernels : public testing::Test {
+protected:
+  OwnKernels() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  BlockCell layerOf(mlir::OwningOpRef<mlir::ModuleOp> built) {
+    module = completed(std::move(built));
+    folded = foldLayers(*module);
+    return readCells(folded, 1, false)->blocks.front();
+  }
+
+  BlockCell gpt2Layer() {
+    Gpt2Config config;
+    config.vocabulary = config.width = 64;
+    config.positions = 128;
+    config.layers = 1;
+    config.heads = 4;
+    return layerOf(buildGpt2(&context, config, 128));
+  }
+
+  BlockCell llamaLayer() {
+    LlamaConfig config;
+    config.vocabulary = config.width = 64;
+    config.innerWidth = 256;
+    config.layers = 1;
+    config.heads = config.kvHeads = 4;
+    config.headDim = 16;
+    return layerOf(buildLlama(&context, config, 128));
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FoldedModel folded;
+};
+
+std::vector<std::string> namesOf(const BlockCell &cell, llvm::function_ref<bool(const CellOp &)> is) {
+  std::vector<std::string> names;
+  for (const CellOp &op : cell.ops)
+    if (is(op))
+      names.push_back(op.name);
+  return names;
+}
+
+BlockCell onGpu(BlockCell cell) {
+  ModelCells cells;
+  cells.blocks = {std::move(cell)};
+  return applyStack(std::move(cells), *loadStack("dtc-gpu"), ComputeType::BF16).blocks.front();
+}
+
+double bytesOf(const BlockCell &cell, llvm::function_ref<bool(const CellOp &)> is) {
+  double bytes = 0;
+  for (const CellOp &op : cell.ops)
+    bytes += is(op) ? op.bytes.at({}) : 0;
+  return bytes;
+}
+
+bool isEpilogue(const CellOp &op) { return op.isEpilogue; }
+
+} // namespace
+
+// Biases of four products, both residuals, GELU and its derivative: the eight ops that dtc-fuse-epilogues takes
+// from a layer. What is left of their bytes are biases, the residual that is the layer's input (the other one is taken
+// to be at hand, as what any pointwise op made), and the input of GELU, written forward beside the result and read
+// backward.
+TEST_F(OwnKernels, ProductsOfGpt2DoWhatFollowsThem) {
+  BlockCell cell = gpt2Layer();
+  EXPECT_EQ(namesOf(cell, isEpilogue),
+            (std::vector<std::string>{"add", "add", "add", "add", "gelu", "add", "add", "gelu_grad"}));
+  BlockCell own = onGpu(cell);
+  EXPECT_DOUBLE_EQ(bytesOf(own, isEpilogue), 9 * kBias + kRows + 2 * kInner);
+  EXPECT_EQ(namesOf(own, [](const CellOp &op) { return op.isEpilogue && !op.joined; }),
+            std::vector<std::string>{});
+  // Other software launches kernels for them, which read what products wrote and write it again.
+  EXPECT_DOUBLE_EQ(bytesOf(cell, isEpilogue),
+                   bytesOf(own, isEpilogue) + 2 * (3 + 1 + 1) * kRows + 4 * kInner);
+}
+
+// Both residuals; backward, the sums of gradients of products that read the same: two for queries, keys and values, one
+// for gate and up.
+TEST_F(OwnKernels, ProductsOfLlamaAddWhatIsThere) {
+  BlockCell cell = llamaLayer();
+  std::vector<std::string> names = namesOf(cell, isEpilogue);
+  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names, std::vector<std::string>(names.size(), "add"));
+  EXPECT_LT(bytesOf(onGpu(cell), isEpilogue), bytesOf(cell, isEpilogue));
+}
+
+// Three slices of what one product makes, each of which the graph has read all of it, and the concatenation of their
+// gradients.
+TEST_F(OwnKernels, PartsOfATensorAreWhereTheyAre) {
+  BlockCell cell = gpt2Layer();
+  auto isPart = [](const CellOp &op) { return op.isInPlace; };
+  EXPECT_EQ(namesOf(cell, isPart), (std::vector<std::string>{"slice", "slice", "slice", "concat"}));
+  EXPECT_EQ(bytesOf(cell, isPart), 3 * (3 + 1) * kRows + 2 * 3 * kRows);
+  EXPECT_EQ(bytesOf(onGpu(cell), isPart), 0);
+}
+
+// A layer's last product, its bias and its residual make the layer's result, which no gradient needs.
+TEST_F(OwnKernels, FullRecomputationLeavesTheLastProductOut) {
+  BlockCell own = onGpu(gpt2Layer());
+  std::vector<std::string> unread;
+  for (int index : own.unreadOps)
+    unread.push_back(own.ops[static_cast<size_t>(index)].name);
+  EXPECT_EQ(unread, (std::vector<std::string>{"linear", "add", "add"}));
+  Topology topology = *loadTopology("dgx-h100", 1, 1);
+  CellPrecision precision = cellPrecision("bf16", "adamw", *loadStack("dtc-gpu"));
+  double seconds = 0;
+  for (int index : own.unreadOps)
+    seconds += costOp(own.ops[static_cast<size_t>(index)], {8}, topology, precision).seconds;
+  EXPECT_DOUBLE_EQ(costWork(own, {8}, topology, precision).unread, seconds);
+  EXPECT_GT(seconds, 0);
+  ModelCells others;
+  others.blocks = {gpt2Layer()};
+  BlockCell megatron =
+      applyStack(std::move(others), *loadStack("megatron-core"), ComputeType::BF16).blocks.front();
+  EXPECT_EQ(costWork(megatron, {8}, topology, precision).unread, 0);
+}
+
+// Kernels of a replayed graph start in graph_latency, whatever they do.
+TEST_F(OwnKernels, LaunchesAreReplayed) {
+  CellOp op;
+  op.bytes.parts[0] = 1e6;
+  Topology topology = *loadTopology("dgx-h100", 1, 1);
+  CellPrecision precision;
+  double single = costOp(op, {}, topology, precision).seconds;
+  op.launch = Launch::Replayed;
+  EXPECT_NEAR(single - costOp(op, {}, topology, precision).seconds, 4e-6 - 0.54e-6, 1e-15);
+}
+
+// Beside what is kept of them: the gradient of logits in their place takes nothing, in 16 bits and in 32.
+TEST_F(OwnKernels, LogitsAreThereOnce) {
+  BlockCell cell;
+  cell.kept.parts[0] = cell.logits.parts[0] = cell.backwardTransient.parts[0] = 4e6;
+  Topology topology = *loadTopology("dgx-h100", 1, 1);
+  for (const char *type : {"bf16", "f32"}) {
+    CellPrecision precision = cellPrecision(type, "adamw", *loadStack("dtc-gpu"));
+    cell.logitBytes = 4;
+    EXPECT_EQ(costWork(cell, {}, topology, precision).transient, 4e6 * precision.activationShare);
+    cell.logitBytes = loadStack("dtc-gpu")->logitBytes;
+    EXPECT_EQ(costWork(cell, {}, topology, precision).transient, 0);
+  }
+}
+
+} // namespace dtc
