@@ -18,6 +18,10 @@ int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
   return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
 }
 
+double sustainedOf(const CellOp &op, const DeviceKind &device) {
+  return op.sustained > 0 ? op.sustained : constantsOf(device).sustained;
+}
+
 class BlockCoster {
 public:
   BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision)
@@ -51,7 +55,7 @@ public:
     if (op.kind == WorkKind::Attention && !op.isBlocked)
       return unfusedAttention(work, op);
     if (op.kind != WorkKind::Memory)
-      work.flops /= constantsOf(device).sustained;
+      work.flops /= sustainedOf(op, device);
     double seconds = secondsOf(work, device, op.launch) / op.rateShare;
     if (op.castTraffic > 0)
       seconds += castSeconds(work, op);
@@ -84,7 +88,7 @@ private:
         productWork(attention.m, attention.n, attention.k, attention.batch, precision.compute);
     OpWork values =
         productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
-    double sustained = constantsOf(topology.device).sustained;
+    double sustained = sustainedOf(op, topology.device);
     scores.flops /= sustained;
     values.flops /= sustained;
     OpWork rows;
@@ -180,7 +184,7 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision) {
   BlockCoster coster(scale, topology, precision);
-  double sustained = op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
+  double sustained = op.kind == WorkKind::Memory ? 1 : sustainedOf(op, topology.device);
   return {coster.workOf(op), coster.secondsOfOp(op), sustained};
 }
 

@@ -33,7 +33,7 @@ struct SoftwareStack {
   // [kernels]
   bool joinsPointwise = false, productEpilogues = false, partsInPlace = false,
        blockedAttention = false;
-  double productShare = 0, attentionShare = 0, groupedShare = 0, expertImbalance = 0;
+  double sustained = 0, productShare = 0, attentionShare = 0, groupedShare = 0, expertImbalance = 0;
   // [traffic]
   double memoryTraffic = 0, compositeTraffic = 0, scoreTraffic = 0, lossTraffic = 0,
          castTraffic = 0, dispatchTraffic = 0, accumulateBytes = 0;

@@ -50,6 +50,8 @@ constexpr StackFlag flags[] = {
 };
 
 constexpr StackFigure figures[] = {
+    {"kernels", "sustained", &Stack::sustained, 0, 1,
+     "of the rate that compute/cost gives products and attention by themselves, what steps of training keep; 0: as the device's constants say, which are fitted on steps of other software"},
     {"kernels", "product_share", &Stack::productShare, 0.05, 4,
      "times the rate that compute/cost gives matrix products"},
     {"kernels", "attention_share", &Stack::attentionShare, 0.05, 4,

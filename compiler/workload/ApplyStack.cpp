@@ -107,6 +107,7 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
     op.bytes -= op.unmovedBytes;
     op.joined = true;
   }
+  op.sustained = stack.sustained;
   op.launch = stack.replaysGraphs ? Launch::Replayed : Launch::Single;
   op.isBlocked = stack.blockedAttention;
   op.scoreTraffic = stack.scoreTraffic;
