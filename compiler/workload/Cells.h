@@ -82,9 +82,9 @@ struct CellOp {
 
   // As software computes it (applyStack), who does what the graph says unless told otherwise.
   Launch launch = Launch::Single;
-  double sustained = 0;    // of what products and attention reach alone; 0: DeviceConstants::sustained
-  double rateShare = 1;    // of the rate that compute/cost gives its kind
-  double traffic = 1;      // times `bytes`
+  double sustained = 0; // of what products and attention reach alone; 0: DeviceConstants::sustained
+  double rateShare = 1; // of the rate that compute/cost gives its kind
+  double traffic = 1;   // times `bytes`
   double looseTraffic = 0; // times `looseBytes`
   bool isBlocked = true;   // of attention: its scores are never in memory
   double scoreTraffic = 0; // otherwise: elements moved for each score of a pass

@@ -53,7 +53,8 @@ protected:
   FoldedModel folded;
 };
 
-std::vector<std::string> namesOf(const BlockCell &cell, llvm::function_ref<bool(const CellOp &)> is) {
+std::vector<std::string> namesOf(const BlockCell &cell,
+                                 llvm::function_ref<bool(const CellOp &)> is) {
   std::vector<std::string> names;
   for (const CellOp &op : cell.ops)
     if (is(op))
@@ -84,8 +85,8 @@ bool isEpilogue(const CellOp &op) { return op.isEpilogue; }
 // backward.
 TEST_F(OwnKernels, ProductsOfGpt2DoWhatFollowsThem) {
   BlockCell cell = gpt2Layer();
-  EXPECT_EQ(namesOf(cell, isEpilogue),
-            (std::vector<std::string>{"add", "add", "add", "add", "gelu", "add", "add", "gelu_grad"}));
+  EXPECT_EQ(namesOf(cell, isEpilogue), (std::vector<std::string>{"add", "add", "add", "add", "gelu",
+                                                                 "add", "add", "gelu_grad"}));
   BlockCell own = onGpu(cell);
   EXPECT_DOUBLE_EQ(bytesOf(own, isEpilogue), 9 * kBias + kRows + 2 * kInner);
   EXPECT_EQ(namesOf(own, [](const CellOp &op) { return op.isEpilogue && !op.joined; }),
