@@ -124,8 +124,7 @@ double replayedSeconds(double single, const DeviceKind &device) {
   double launch = device.launchLatency, saved = launch - device.replayLatency();
   if (launch <= 0 || single >= 2 * launch || saved <= 0)
     return single;
-  return std::max(single - saved * std::min(1.0, (2 * launch - single) / launch),
-                  device.replayLatency());
+  return std::max(single - saved * (2 * launch - single) / launch, device.replayLatency());
 }
 
 } // namespace

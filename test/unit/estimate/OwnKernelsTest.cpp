@@ -5,12 +5,14 @@
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
+#include "compiler/workload/OpFacts.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 namespace dtc {
@@ -29,8 +31,9 @@ protected:
     return readCells(folded, 1, false)->blocks.front();
   }
 
-  BlockCell gpt2Layer() {
+  BlockCell gpt2Layer(graph::GeluKind activation = graph::GeluKind::Tanh) {
     Gpt2Config config;
+    config.activation = activation;
     config.vocabulary = config.width = 64;
     config.positions = 128;
     config.layers = 1;
@@ -94,6 +97,31 @@ TEST_F(OwnKernels, ProductsOfGpt2DoWhatFollowsThem) {
   // Other software launches kernels for them, which read what products wrote and write it again.
   EXPECT_DOUBLE_EQ(bytesOf(cell, isEpilogue),
                    bytesOf(own, isEpilogue) + 2 * (3 + 1 + 1) * kRows + 4 * kInner);
+}
+
+// cuBLASLt knows GELU by tanh alone: by erf it is a kernel behind the bias, and so is its derivative.
+TEST_F(OwnKernels, GeluByErfIsAKernel) {
+  BlockCell cell = gpt2Layer(graph::GeluKind::Erf);
+  EXPECT_EQ(namesOf(cell, isEpilogue), std::vector<std::string>(6, "add"));
+}
+
+// A product that something else reads, too, has to be written, and is no part of a sum; nor are sums of other tensors.
+TEST_F(OwnKernels, ProductsThatOthersReadAreWritten) {
+  auto parsed = mlir::parseSourceString<mlir::ModuleOp>(R"mlir(
+    graph.func @sums(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>)
+        -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+      %alone = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      %one = graph.add %alone, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+      %read = graph.linear %one, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      %two = graph.add %read, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+      %three = graph.add %x, %one : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      graph.return %one, %two, %three, %read : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+    })mlir",
+                                                        &context);
+  ASSERT_TRUE(parsed);
+  std::vector<bool> are;
+  parsed->walk([&](graph::AddOp add) { are.push_back(epilogueOf(add).has_value()); });
+  EXPECT_EQ(are, (std::vector<bool>{true, false, false}));
 }
 
 // Both residuals; backward, the sums of gradients of products that read the same: two for queries, keys and values, one

@@ -306,6 +306,11 @@ TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
   EXPECT_DOUBLE_EQ(step.stages[0].memory.temporaries, 7 + 90);
   EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 2);
   EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 22);
+  // Of each layer's two seconds, half a one that no gradient needs.
+  layer().unread = 0.5;
+  step = estimate(d);
+  EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 1.5);
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 21);
 }
 
 // 2 micro-batches of 2 x 100 bytes and the transient 7 do not fit in 400 on the first stage. One of its layers
