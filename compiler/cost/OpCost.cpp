@@ -2,13 +2,17 @@
 #include "compiler/cost/CalibratedCost.h"
 #include "compiler/cost/Constants.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace dtc {
 namespace {
 
-double divideUp(int64_t value, int64_t by) { return static_cast<double>((value + by - 1) / by); }
+double divideUp(int64_t value, int64_t by) {
+  return static_cast<double>(llvm::divideCeil(value, by));
+}
 
 // Tensor cores read rows in 16 bytes: 8 elements of 16 bits. Products whose rows are not of whole
 // ones keep about this much (NVIDIA, "Matrix Multiplication Background User's Guide", figure 2;
