@@ -175,7 +175,7 @@ def main():
     if any(run["device"]["name"] == "emulated GPU" for run in runs):
         print("**On the emulated GPU: no figure here is one of a GPU.**\n")
     for number, run in enumerate(runs):
-        of = [f"{entry['model']}/{entry['batch']}" for entry in entries if entry["run"] == number]
+        of = [key for key, entry in results["measured"].items() if entry["run"] == number]
         if of:
             versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items()) or "no peer"
             print(f"{', '.join(of)}: {run['device']['name']}, driver {run['device'].get('driver', '-')}; {versions}; commit "

@@ -22,7 +22,7 @@ def row_of(entry, run):
             "seq_len": entry["sequence"], "gpu": run["device"]["name"].removeprefix("NVIDIA "), "gpus_per_node": 1, "n_gpus": 1, "dp": 1,
             "tp": 1, "pp": 1, "cp": 1, "zero_stage": 0, "micro_batch": entry["batch"], "global_batch": entry["samples"],
             "recompute": entry["recompute"], "precision": "bf16", "step_time_s": f"{seconds_a_step(entry['contenders']['dtc']):.5g}",
-            "notes": f"{key_of(entry)}; shared embedding; commit {run['commit']}; {run['date']}; driver {run['device']['driver']}"}
+            "notes": f"{key_of(entry)}{'' if entry['complete'] else ', not all turns'}; shared embedding; commit {run['commit']}; {run['date']}; driver {run['device']['driver']}"}
 
 
 def main():

@@ -116,7 +116,7 @@ void addAttention(Curves &curves, const Calibration &calibration) {
 
 // Compiled programs run fused chains; where those were not measured the triad is nearest to them. On
 // GPUs it is nearer than the chain of calibrate-gpu: sums of two tensors reach 99 percent of a copy,
-// activations and the optimizer 82 to 100, that chain 83 (bench/results/gpu.md).
+// activations all of it, the optimizer 80 to 86 (bench/results/gpu.md); that chain reached 83.
 MemoryPattern patternOf(const Calibration &calibration) {
   using enum MemoryPattern;
   bool onGpu = calibration.device.deviceClass == DeviceClass::Gpu;

@@ -26,10 +26,12 @@ double alignedShare(const OpWork &work, const DeviceKind &device) {
   return halves && device.deviceClass == DeviceClass::Gpu && !aligned ? kUnalignedShare : 1;
 }
 
-// What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
-// tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
+// More parts than that move more sums of parts than fuller waves save: an H200 takes 214 us for 3072 x 768 x 32768, 217 by five
+// (bench/results/gpu.md).
 constexpr double kMostParts = 5;
 
+// What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
+// tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
 struct ProductTerms {
   TileShape tile{};
   double tileUse = 0, waveUse = 0, depthUse = 0, waves = 0, parts = 1;

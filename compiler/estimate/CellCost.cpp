@@ -78,7 +78,7 @@ private:
   double castSeconds(const OpWork &product, const CellOp &op) const {
     OpWork cast;
     cast.bytes = product.bytes * op.castTraffic;
-    return cast.bytes > 0 ? secondsOf(cast, topology.device) : 0;
+    return cast.bytes > 0 ? secondsOf(cast, topology.device, op.launch) : 0;
   }
 
   // Products of heads one by one, scores in memory, nothing saved by causality.
@@ -91,14 +91,13 @@ private:
     double sustained = sustainedOf(op, topology.device);
     scores.flops /= sustained;
     values.flops /= sustained;
+    auto seconds = [&](const OpWork &work) { return secondsOf(work, topology.device, op.launch); };
     OpWork rows;
     rows.type = precision.compute;
     rows.bytes = passes * op.scoreTraffic * 4 * precision.activationShare *
                  static_cast<double>(attention.batch) *
                  static_cast<double>(attention.m * attention.n);
-    return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
-               op.rateShare +
-           secondsOf(rows, topology.device);
+    return (passes * (seconds(scores) + seconds(values))) / op.rateShare + seconds(rows);
   }
 
   const CellScale &scale;
@@ -292,7 +291,7 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
   cost.sharedGradients = cell.sharedGradients.at(scale);
   OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, cell);
-  cost.backwardWeight += secondsOf(accumulation, topology.device);
+  cost.backwardWeight += secondsOf(accumulation, topology.device, cell.launch);
   return cost;
 }
 

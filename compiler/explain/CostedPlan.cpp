@@ -102,8 +102,8 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
     op.name = "accumulate_gradients";
     op.phase = CellPhase::BackwardWeight;
     op.work = accumulation;
-    op.seconds = secondsOf(accumulation, device);
-    op.terms = explainOp(accumulation, device);
+    op.seconds = secondsOf(accumulation, device, cell.launch);
+    op.terms = explainOp(accumulation, device, cell.launch);
     part.ops.push_back(op);
   }
   return part;

@@ -86,6 +86,7 @@ void applyTo(BlockCell &cell, const SoftwareStack &stack, ComputeType compute, i
   cell.hostSeconds = stack.hostSecondsPerLayer;
   cell.hostSecondsPerExpert = stack.hostSecondsPerExpert;
   cell.accumulateBytes = stack.accumulateBytes;
+  cell.launch = stack.replaysGraphs ? Launch::Replayed : Launch::Single;
   cell.logitBytes = stack.logitBytes * static_cast<double>(stack.gathersLogits ? tp : 1);
   if (stack.blockedAttention)
     cell.attentionScores = {};
@@ -103,7 +104,8 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
   op.joined = op.joined && stack.joinsPointwise;
   if (op.isInPlace && stack.partsInPlace) {
     op.bytes = op.looseBytes = {};
-  } else if (op.isEpilogue && stack.productEpilogues) {
+  } else if (op.isEpilogue && stack.productEpilogues &&
+             !(op.isNarrow && compute == ComputeType::F32)) {
     op.bytes -= op.unmovedBytes;
     op.joined = true;
   }

@@ -351,6 +351,7 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   }
   if (std::optional<Epilogue> epilogue = epilogueOf(op)) {
     cellOp.isEpilogue = true;
+    cellOp.isNarrow = epilogue->isNarrow;
     for (Value value : epilogue->unmoved) {
       bool stays = value.getDefiningOp() == op && value.hasOneUse() &&
                    isFusible(*value.getUsers().begin()); // as above: counted already as unmoved

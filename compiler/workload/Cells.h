@@ -78,6 +78,7 @@ struct CellOp {
   bool isComposite = false; // some stacks compose it of ops, as RMS normalisation
   bool isInPlace = false;   // a slice or a concatenation, which may be where a tensor lies
   bool isEpilogue = false;  // the product before it can do it,
+  bool isNarrow = false;    // in 16 bits alone where this says so,
   Amount unmovedBytes;      // and so much of `bytes` then stays where products are computed
 
   // As software computes it (applyStack), who does what the graph says unless told otherwise.
@@ -143,6 +144,7 @@ struct BlockCell {
                           // step
 
   // As software computes it (applyStack).
+  Launch launch = Launch::Single;             // of what is no op of the graph
   double keptShare = 1;                       // times `kept` and `keptSelective`
   double normKept = 0, normKeptSelective = 0; // times `rmsNormInputs`, on top of these
   // Where not 0: selective recomputation is of so much of the forward pass, whatever

@@ -43,13 +43,26 @@ static std::optional<unsigned> productOf(graph::AddOp add) {
 
 static bool addsBias(graph::AddOp add) {
   std::optional<unsigned> product = productOf(add);
-  return product && graph::tensorOf(add->getOperand(1 - *product).getType()).getRank() == 1;
+  return product && graph::tensorOf(add->getOperand(1 - *product).getType()).getRank() <
+                        graph::tensorOf(add.getType()).getRank();
+}
+
+// Whether it is one of several sums of whole tensors in one kernel: a product adds one such tensor.
+static bool isOneOfSums(graph::AddOp add, unsigned product) {
+  Value other = add->getOperand(1 - product);
+  bool addsSum = other.hasOneUse() && isa_and_nonnull<graph::AddOp>(other.getDefiningOp());
+  return addsSum || (add->hasOneUse() && isa<graph::AddOp>(*add->getUsers().begin()));
 }
 
 std::optional<Epilogue> epilogueOf(Operation *op) {
   if (auto add = dyn_cast<graph::AddOp>(op)) {
-    if (std::optional<unsigned> product = productOf(add))
-      return Epilogue{{add->getOperand(*product), add.getResult()}};
+    if (addsBias(add))
+      return Epilogue{{add->getOperand(*productOf(add)), add.getResult()}};
+    if (std::optional<unsigned> product = productOf(add)) {
+      if (isOneOfSums(add, *product))
+        return std::nullopt;
+      return Epilogue{{add->getOperand(*product), add.getResult()}, /*isNarrow=*/false};
+    }
     for (Value operand : add->getOperands()) // behind a bias
       if (auto bias = operand.getDefiningOp<graph::AddOp>())
         if (operand.hasOneUse() && addsBias(bias))

@@ -24,6 +24,7 @@ bool isJoined(mlir::Operation *op);
 struct Epilogue {
   // Tensors that the op then does not move: the product's result, and its own in place of that.
   llvm::SmallVector<mlir::Value, 2> unmoved;
+  bool isNarrow = true; // of products in 16 bits alone: biases and GELU
 };
 // Nothing where the op is none.
 std::optional<Epilogue> epilogueOf(mlir::Operation *op);

@@ -96,8 +96,8 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     return agreed.error();
   // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
   bool isNamed = flags.given("--topology");
-  Result<Topology> topology =
-      loadTopology(isNamed ? flags.topology : topologyOf(plan), flags.nodes, plan.devices);
+  Result<Topology> topology = isNamed ? loadTopology(flags.topology, flags.nodes, plan.devices)
+                                      : loadTopologyOf(plan, flags.nodes);
   if (topology)
     peakFlops = peakOf(*topology, plan.precision);
   if (!isNamed)

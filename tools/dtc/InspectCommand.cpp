@@ -27,7 +27,7 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
     llvm::outs() << planToJson(outcome.best);
     return 0;
   }
-  Result<Topology> topology = loadTopology(topologyOf(outcome.best), 0, outcome.best.devices);
+  Result<Topology> topology = loadTopologyOf(outcome.best, 0);
   if (!topology)
     return topology.error().report(llvm::errs());
   llvm::outs() << planToText(outcome, *topology);

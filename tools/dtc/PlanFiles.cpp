@@ -43,4 +43,9 @@ std::string topologyOf(const Plan &plan) {
   return plan.origin.topology.empty() ? plan.topologyName : plan.origin.topology;
 }
 
+Result<Topology> loadTopologyOf(const Plan &plan, int64_t nodes) {
+  Result<Topology> made = loadTopology(topologyOf(plan), nodes, plan.devices);
+  return made ? made : loadTopology(plan.topologyName, nodes, plan.devices);
+}
+
 } // namespace dtc

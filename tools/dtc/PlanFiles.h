@@ -3,6 +3,7 @@
 
 #include "compiler/plan/Plan.h"
 #include "compiler/support/Error.h"
+#include "compiler/topology/Topology.h"
 
 namespace dtc {
 
@@ -14,5 +15,8 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing);
 // The topology that a plan was made for: the file that was given then, which may have measured curves
 // or be no built-in one, and else the name.
 std::string topologyOf(const Plan &plan);
+
+// The same, or what has its name where that file is gone: for what needs no curves of it.
+Result<Topology> loadTopologyOf(const Plan &plan, int64_t nodes);
 
 } // namespace dtc

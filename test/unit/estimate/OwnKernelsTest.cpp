@@ -124,14 +124,25 @@ TEST_F(OwnKernels, ProductsThatOthersReadAreWritten) {
   EXPECT_EQ(are, (std::vector<bool>{true, false, false}));
 }
 
-// Both residuals; backward, the sums of gradients of products that read the same: two for queries, keys and values, one
-// for gate and up.
+// Both residuals; backward, the sum of gradients of gate and up, which read the same. That of queries, keys and values has three
+// terms, and stays a kernel.
 TEST_F(OwnKernels, ProductsOfLlamaAddWhatIsThere) {
   BlockCell cell = llamaLayer();
   std::vector<std::string> names = namesOf(cell, isEpilogue);
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names.size(), 3u);
   EXPECT_EQ(names, std::vector<std::string>(names.size(), "add"));
   EXPECT_LT(bytesOf(onGpu(cell), isEpilogue), bytesOf(cell, isEpilogue));
+}
+
+// In f32 a product adds a whole tensor alone: here none is without a bias.
+TEST_F(OwnKernels, BiasesAreOfProductsIn16Bits) {
+  ModelCells cells;
+  cells.blocks = {gpt2Layer()};
+  BlockCell wide = applyStack(cells, *loadStack("dtc-gpu"), ComputeType::F32).blocks.front();
+  EXPECT_EQ(bytesOf(wide, isEpilogue), bytesOf(cells.blocks.front(), isEpilogue));
+  cells.blocks = {llamaLayer()};
+  wide = applyStack(cells, *loadStack("dtc-gpu"), ComputeType::F32).blocks.front();
+  EXPECT_LT(bytesOf(wide, isEpilogue), bytesOf(cells.blocks.front(), isEpilogue));
 }
 
 // Three slices of what one product makes, each of which the graph has read all of it, and the concatenation of their
