@@ -17,6 +17,18 @@ LEAST_SECONDS = 10e-6  # of one run: below, a kernel's launch counts for more th
 GIB = 2**30
 
 
+def read_results(path):
+    """What measure.py wrote; ends the program in a line where it is something else."""
+    program = Path(sys.argv[0]).name
+    try:
+        results = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{program}: {path}: {error}")
+    if not isinstance(results, dict) or results.get("schema") != "dtc.bench-gpu/1":
+        sys.exit(f"{program}: {path} is no file of measure.py")
+    return results
+
+
 def seconds_a_step(contender):
     """Median over turns; none where there are none."""
     turns = contender["turns"]
@@ -164,12 +176,7 @@ def main():
     parser.add_argument("results", type=Path)
     parser.add_argument("--kernels", type=int, default=8, help="rows of a model in the table of kernels")
     options = parser.parse_args()
-    try:
-        results = json.loads(options.results.read_text())
-    except (OSError, ValueError) as error:
-        sys.exit(f"report.py: {options.results}: {error}")
-    if results.get("schema") != "dtc.bench-gpu/1":
-        sys.exit(f"report.py: {options.results} is no file of measure.py")
+    results = read_results(options.results)
     entries, runs = list(results["measured"].values()), results["runs"]
     print("# Training on a GPU, beside PyTorch\n")
     if any(run["device"]["name"] == "emulated GPU" for run in runs):

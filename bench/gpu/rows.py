@@ -4,11 +4,10 @@
 Usage: rows.py RESULTS.json... > bench/planner/measured.csv
 """
 import csv
-import json
 import sys
 
 from measure import key_of
-from report import seconds_a_step
+from report import read_results, seconds_a_step
 from settings import SETTINGS
 
 COLUMNS = ["source", "model", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab", "seq_len", "gpu", "gpus_per_node", "n_gpus", "dp", "tp",
@@ -30,8 +29,7 @@ def main():
         sys.exit(__doc__)
     rows = []
     for path in sys.argv[1:]:
-        with open(path) as file:
-            results = json.load(file)
+        results = read_results(path)
         rows += [row_of(entry, results["runs"][entry["run"]]) for entry in results["measured"].values() if entry["contenders"]["dtc"]["turns"]]
     writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     writer.writeheader()

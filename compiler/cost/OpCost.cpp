@@ -52,7 +52,7 @@ ProductTerms productTerms(const OpWork &work, const TileShape &tile,
   double most = 1;
   if (constants.splitK)
     most = std::floor(k / static_cast<double>(constants.splitK));
-  // Without one more part a wave is full already, or there is work for each unit many times over.
+  // As many parts as give each unit a tile, or kMostParts where tiles are more than a few.
   most = std::min(most, std::max(kMostParts, std::floor(unitCount / tiles)));
   double best = 0;
   for (double parts = 1; parts <= std::max(most, 1.0); ++parts) {

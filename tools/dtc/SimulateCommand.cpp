@@ -56,6 +56,10 @@ int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
 int simulateExecutable(const SimulateFlags &flags, const std::string &contents, const Plan &plan) {
   Result<Topology> topology = loadTopology(
       flags.topology.empty() ? topologyOf(plan) : flags.topology, plan.nodes, plan.devices);
+  if (!topology && flags.topology.empty())
+    return UserError(topology.error().message,
+                     "the plan was made for it; give what prices the program by --topology")
+        .report(llvm::errs());
   if (!topology)
     return topology.error().report(llvm::errs());
   const format::Manifest *manifest = nullptr;
