@@ -150,16 +150,49 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
     if (op.kind != WorkKind::Memory)
       cost.matrix += s;
   }
-  for (int index : cell.selectiveOps) {
+  for (int index : cell.selectiveOps)
     cost.selective += seconds[static_cast<size_t>(index)];
-    cost.selectiveAttends |= cell.ops[static_cast<size_t>(index)].kind == WorkKind::Attention;
-  }
   waitForHost(cost, cell.hostSeconds + cell.hostSecondsPerExpert * coster.expertsOf(cell));
   for (int index : cell.unreadOps)
     cost.unread += seconds[static_cast<size_t>(index)];
+  for (auto [op, own] : llvm::zip_equal(cell.ops, seconds))
+    for (size_t partial = 0; op.runsAgain.any() && partial < kNumPartials; ++partial)
+      if (op.runsAgain[partial])
+        cost.partial[partial].compute += own;
+}
+
+// The part of a set of collectives that one is of.
+double &partOf(AgainCollectives &all, const CellCollective &collective) {
+  if (collective.swapsHeads)
+    return all.heads;
+  switch (hidingAxisOf(collective)) {
+  case CellAxis::Tp:
+    return all.tp;
+  case CellAxis::Cp:
+    return all.cp;
+  case CellAxis::Ep:
+    return all.ep;
+  }
+  llvm_unreachable("all axes are there");
+}
+
+// What is recomputed sends what it is there for again.
+void addAgain(BlockCost &cost, const BlockCell &cell, const CellCollective &collective,
+              double seconds) {
+  for (size_t partial = 0; partial < kNumPartials; ++partial)
+    if (collective.runsAgain[partial])
+      partOf(cost.partial[partial].collectives, collective) += seconds;
+  if (runsAgainSelectively(cell, collective))
+    partOf(cost.selectiveCollectives, collective) += seconds;
 }
 
 } // namespace
+
+bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collective) {
+  return collective.axis != CellAxis::Tp && collective.phase == CellPhase::Forward &&
+         llvm::any_of(collective.of,
+                      [&](int op) { return llvm::is_contained(cell.selectiveOps, op); });
+}
 
 CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
                             const SoftwareStack &software) {
@@ -241,6 +274,8 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
      : axis == CellAxis::Ep ? (forward ? cost.forwardEp : cost.backwardEp)
      : axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
                             : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
+    if (forward)
+      addAgain(cost, cell, collective, seconds);
     if (groups.gathersKeys && collective.axis == CellAxis::Cp)
       (forward ? gatheredForward : gatheredBackward) += bytes;
   }
@@ -271,6 +306,8 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare) + norms * cell.normKept;
   cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare) +
                        norms * cell.normKeptSelective;
+  for (auto [partial, kept] : llvm::zip_equal(cost.partial, cell.keptPartial))
+    partial.kept = std::max(cost.input, kept.at(scale) * keptShare);
   if (cell.selectiveShare > 0) {
     cost.selective = cell.selectiveShare * cost.forward;
     cost.keptSelective = cost.input + (1 - cell.selectiveShare) * (cost.kept - cost.input);

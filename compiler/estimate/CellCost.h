@@ -28,18 +28,30 @@ struct CellPrecision {
 CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
                             const SoftwareStack &software);
 
+// Collectives that run again with what is recomputed, seconds, as if nothing were hidden.
+struct AgainCollectives {
+  double tp = 0, cp = 0, heads = 0, ep = 0; // as of BlockCost
+};
+
+// What a partial way to recompute makes of a block.
+struct PartialCost {
+  double compute = 0, kept = 0; // seconds again; bytes
+  AgainCollectives collectives;
+};
+
 // One micro-batch through one block on one rank.
 struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
   double matrix = 0;                                         // of these, products and attention
   double selective = 0;                 // compute that selective recomputation adds
   double unread = 0;                    // of forward: compute that full recomputation leaves out
-  bool selectiveAttends = false;        // that computes attention again, and sends what it reads
+  AgainCollectives selectiveCollectives;
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
   double forwardHeads = 0, backwardHeads = 0; // of context parallelism: swaps, which nothing hides
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
+  std::array<PartialCost, kNumPartials> partial{};
   double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
   double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
 
@@ -76,6 +88,9 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
 
 // The ranks that a collective is among.
 RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups);
+
+// Whether selective recomputation sends it again: keys that attention reads, tokens of experts.
+bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collective);
 
 // The share of its seconds that runs beside compute. Nothing hides an exchange of tokens of experts,
 // be it on tensor ranks, but what hides those of expert parallelism; nor a swap of parts of a

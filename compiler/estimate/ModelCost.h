@@ -41,7 +41,7 @@ struct ModelCost {
   double tiedParameters = 0;
   double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
   // The least bytes that all layers keep of a micro-batch, by the most that they recompute.
-  std::array<double, 3> allKept{};
+  std::array<double, kNumRecomputes> allKept{};
   AxisGroups groups;
   Overlap overlap;
   // Where stages are on unlike devices: the same on each of `places.kinds`.

@@ -104,10 +104,18 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   times.exposed = {forward.tp + backward.tp, forward.cp + backward.cp, forward.ep + backward.ep,
                    forward.gather + backward.gather};
   times.compute = forwardCompute + block.backward() + backwardSlow;
-  // Attention that runs again meets the keys of other ranks again.
-  double again = block.selectiveAttends ? forward.cp + slowdown(0, block.forwardCp, 0) : 0;
-  times.recomputeSelective = block.selective + again;
-  times.recomputeFull = forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
+  auto waitsOf = [&](const AgainCollectives &again) {
+    return tp * again.tp + cp * again.cp + again.heads + ep * again.ep +
+           slowdown(again.tp, again.cp, again.ep);
+  };
+  auto recompute = [&](Recompute how) -> double & {
+    return times.recompute[static_cast<size_t>(how)];
+  };
+  recompute(Recompute::Selective) = block.selective + waitsOf(block.selectiveCollectives);
+  for (auto [index, partial] : llvm::enumerate(block.partial))
+    recompute(partialAt(index)) = partial.compute + waitsOf(partial.collectives);
+  recompute(Recompute::Full) =
+      forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
   return times;
 }
 
@@ -281,6 +289,8 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
     recomputeEvenly(stages);
     return stages;
   }
+  if (mixes.empty())
+    findMixes();
   bool isFree = places.size() == 1 && d.pp > 1 && d.virtualStages == 1 && !d.evenStages;
   for (auto [index, stage] : llvm::enumerate(stages))
     if (recomputeUntilItFits(stage, placeOf(index)))
@@ -365,8 +375,7 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       Recompute again = recompute[static_cast<size_t>(layer)];
       addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), again);
       sums.add(place.blockOf(layer), /*isLayer=*/true);
-      stage.fullLayers += again == Recompute::Full;
-      stage.selectiveLayers += again == Recompute::Selective;
+      ++stage.layersBy[static_cast<size_t>(again)];
     }
     if (chunk + 1 == chunks.size()) {
       addPart(stage, waits, headOf(cost), place.head, Recompute::None);

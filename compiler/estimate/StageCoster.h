@@ -68,13 +68,9 @@ private:
     double compute = 0;
     double gathers =
         0; // of its seconds, what ZeRO-2 and 3 move for it: waits, and compute beside it slowed
-    double recomputeSelective = 0, recomputeFull = 0;
+    std::array<double, kNumRecomputes> recompute{}; // on top, by what runs again
     double total() const { return forward + backwardInput + backwardWeight; }
-    double recomputeOf(Recompute recompute) const {
-      return recompute == Recompute::Full        ? recomputeFull
-             : recompute == Recompute::Selective ? recomputeSelective
-                                                 : 0;
-    }
+    double recomputeOf(Recompute how) const { return recompute[static_cast<size_t>(how)]; }
   };
   // The devices of a stage: what the model's parts cost there.
   struct Place {
@@ -117,7 +113,8 @@ private:
   struct PartSums {
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
     double ends = 0;                          // of these parameters, embedding's and head's
-    double transient = 0, largestLayer = 0, largestKept = 0;
+    double transient = 0, largestLayer = 0;
+    std::array<double, kNumRecomputes> workspace{}; // of the layer that is computed again
     double headKept = 0; // alive for one micro-batch: its backward follows at once
     double kept = 0;     // of layers that recompute nothing
     double sent = 0;     // of a micro-batch, that stays after it was sent on
@@ -163,14 +160,42 @@ private:
     double inFlight = 0, stashed = 0;
   };
   Alive aliveOf(size_t index) const;
-  // `recomputedPerMicroBatch`: bytes that recomputation spares of what is kept until B.
+  // `recomputedPerMicroBatch`: bytes that recomputation spares of what is kept until B. `workspace`: what the layer
+  // that is computed again holds of it.
   MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
                        double keptPerMicroBatch, double recomputedPerMicroBatch,
-                       bool isAnyFull) const;
+                       double workspace) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
+  // What some layers of a stage recompute, the first ones, and what the others do.
+  struct Mix {
+    Recompute low, high;
+  };
+  // Layers of one kind that follow each other.
+  struct LayerRun {
+    size_t block;
+    int64_t layers;
+  };
+  // The fastest mix with which a stage is `over` bytes smaller than with what its layers recompute at least.
+  struct Mixed {
+    Mix mix;
+    int64_t high = 0;   // layers
+    double seconds = 0; // of a micro-batch, on top; infinite where nothing does
+  };
+  void findMixes();
+  // Between the least and the most that layers recompute.
+  bool isWithin(Recompute how) const;
+  // All that a layer may do more than the least.
+  llvm::SmallVector<Recompute, kNumRecomputes> waysToRecomputeMore() const;
+  Mixed mixedToFit(llvm::ArrayRef<LayerRun> runs, const Place &place, Alive alive,
+                   llvm::function_ref<double(Recompute)> workspaceOf, double over) const;
+  // Bytes that a layer holds while it is computed again, beyond what it keeps.
+  static double workspaceOf(const BlockCost &block, Recompute recompute);
+  double workspaceOf(const StageEstimate &stage, const Place &place, Recompute recompute) const;
+  llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const Place &place) const;
   bool recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
   void recomputeEvenly(std::vector<StageEstimate> &stages) const;
-  void recomputeMore(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer) const;
+  void recomputeMore(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
+                     Recompute how) const;
   void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                       const Place &place) const;
@@ -181,7 +206,7 @@ private:
   bool mayTravelIn(int64_t bucketBytes) const;
   void chooseExchange(std::vector<StageEstimate> &stages);
 
-  double keptOf(const BlockCost &block, Recompute recompute) const;
+  static double keptOf(const BlockCost &block, Recompute recompute);
 
   const ModelCost &model;
   const Decisions &d;
@@ -198,6 +223,7 @@ private:
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of sizes
   bool isCutByMemory = false;
+  std::vector<Mix> mixes; // that may be the fastest, where layers may recompute more
 };
 
 } // namespace dtc

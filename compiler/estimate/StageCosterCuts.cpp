@@ -2,6 +2,8 @@
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageSplit.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -39,10 +41,9 @@ LayerChunks StageCoster::cut() const {
 // another.
 class StageCoster::GrowingRun {
 public:
-  explicit GrowingRun(const StageCoster &coster)
-      : coster(coster), place(coster.places.front()), fragmentation(coster.process.fragmentation) {}
+  explicit GrowingRun(const StageCoster &coster) : coster(coster), place(coster.places.front()) {}
 
-  // Seconds of a micro-batch, with as few layers that recompute more as let the stage fit; infinite
+  // Seconds of a micro-batch, with what layers have to recompute so that the stage fits; infinite
   // where it does not. As costStage and recomputeUntilItFits have it, without the rest.
   double seconds(size_t stage, int64_t first, int64_t last) {
     if (stage != this->stage || last != this->last || first + 1 != this->first)
@@ -60,6 +61,7 @@ private:
     sums = PartSums();
     sums.sent = coster.sentAfter(stage, last, place); // of one chunk a stage
     plain = kept = embedding = 0;
+    runs.clear();
     alive = coster.aliveOf(stage);
     if (stage == 0) {
       sums.add(coster.embeddingOf(place.model), false);
@@ -80,38 +82,34 @@ private:
   void add(int64_t layer) {
     sums.add(place.blockOf(layer), true);
     plain += coster.leastOf(place.timesOfLayer(layer));
-    kept += coster.keptOf(place.blockOf(layer), coster.d.recompute);
+    kept += keptOf(place.blockOf(layer), coster.d.recompute);
+    if (size_t block = place.blockIndex(layer); runs.empty() || runs.back().block != block)
+      runs.push_back({block, 1});
+    else
+      ++runs.back().layers;
   }
 
   double secondsThatFit() const {
-    Recompute least = coster.d.recompute, most = coster.d.recomputeMost;
     double recomputed = embedding + sums.kept - kept;
-    double over =
-        coster.memoryOf(sums, place, alive, kept, recomputed, least == Recompute::Full).total() -
-        place.memoryLimit;
-    double seconds = plain;
-    if (over > 0 && least != Recompute::Full && most == Recompute::Full)
-      over += fragmentation * sums.largestKept; // of the layer that is computed again
-    for (int64_t layer = first; over > 0; ++layer) {
-      if (layer > last)
-        return std::numeric_limits<double>::infinity();
-      const PartTimes &times = place.timesOfLayer(layer);
-      const BlockCost &block = place.blockOf(layer);
-      seconds += times.recomputeOf(most) - times.recomputeOf(least);
-      over -= fragmentation * (alive.inFlight - alive.stashed) *
-              (coster.keptOf(block, least) - coster.keptOf(block, most));
-    }
-    return seconds;
+    auto workspace = [&](Recompute how) { return sums.workspace[static_cast<size_t>(how)]; };
+    MemoryParts memory =
+        coster.memoryOf(sums, place, alive, kept, recomputed, workspace(coster.d.recompute));
+    // The first layers come first; they were taken in last.
+    llvm::SmallVector<LayerRun, 4> inOrder(llvm::reverse(runs));
+    return plain + coster
+                       .mixedToFit(inOrder, place, alive, workspace,
+                                   memory.total() - place.memoryLimit)
+                       .seconds;
   }
 
   const StageCoster &coster;
   const Place &place;
-  double fragmentation;
   size_t stage = 0;
   int64_t first = 0, last = -1;
   PartSums sums;
   double plain = 0, kept = 0, embedding = 0; // seconds, bytes, without recomputing more
   Alive alive;
+  llvm::SmallVector<LayerRun, 4> runs; // the last first
 };
 
 // Early stages keep more micro-batches alive, and have to recompute more where memory is short: with

@@ -49,7 +49,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     }
   }
   double own = infinity, bytes = infinity, freed = 0, secondsPerByte = infinity;
-  double transient = infinity, largest = infinity, largestKept = infinity;
+  double transient = infinity, largest = infinity, workspace = infinity;
+  double ownWorkspace = infinity; // of what is recomputed at least
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
     const PartTimes &times = place.blocks[block];
@@ -58,28 +59,31 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters) +
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
-    double less =
-        fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, d.recomputeMost));
-    double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
-    freed = std::max(freed, less);
-    if (less > 0)
-      secondsPerByte = std::min(secondsPerByte, again / less);
+    for (Recompute how : waysToRecomputeMore()) {
+      double less =
+          fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
+      double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
+      freed = std::max(freed, less);
+      if (less > 0)
+        secondsPerByte = std::min(secondsPerByte, again / less);
+      workspace = std::min(workspace, workspaceOf(part, how));
+    }
+    ownWorkspace = std::min(ownWorkspace, workspaceOf(part, d.recompute));
     transient = std::min(transient, part.transient);
     largest = std::min(largest, part.denseParameters + part.expertParameters);
-    largestKept = std::min(largestKept, part.kept - part.input);
   }
   if (leastLayersOf(index) > 0) {
     sums.transient = std::max(sums.transient, transient);
     sums.largestLayer = largest;
-    sums.largestKept = largestKept;
   }
-  bool isFull = d.recompute == Recompute::Full;
-  double room =
-      place.memoryLimit * (1 + kRounding) - memoryOf(sums, place, alive, kept, 0, isFull).total();
+  if (leastLayersOf(index) == 0)
+    workspace = ownWorkspace = 0;
+  double room = place.memoryLimit * (1 + kRounding) -
+                memoryOf(sums, place, alive, kept, 0, ownWorkspace).total();
   double byTime = (seconds - ends) / own, plain = std::min(byTime, room / bytes);
   // Of the layer that is computed again.
-  if (!isFull && d.recomputeMost == Recompute::Full)
-    room -= fragmentation * sums.largestKept;
+  if (d.mayRecomputeMore())
+    room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
   if (!d.mayRecomputeMore() || freed <= 0 || room <= 0)
     return plain;
   double most =

@@ -12,10 +12,26 @@ namespace dtc {
 // more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
+double StageCoster::keptOf(const BlockCost &block, Recompute recompute) {
+  if (isPartial(recompute))
+    return block.partial[partialIndex(recompute)].kept;
   return recompute == Recompute::Full        ? block.input
          : recompute == Recompute::Selective ? block.keptSelective
                                              : block.kept;
+}
+
+// Of what is cheap no more than the op at hand reads.
+double StageCoster::workspaceOf(const BlockCost &block, Recompute recompute) {
+  return recompute <= Recompute::Selective ? 0 : block.kept - keptOf(block, recompute);
+}
+
+double StageCoster::workspaceOf(const StageEstimate &stage, const Place &place,
+                                Recompute recompute) const {
+  double most = 0;
+  for (auto [first, last] : stage.chunks)
+    for (int64_t layer = first; layer <= last; ++layer)
+      most = std::max(most, workspaceOf(place.blockOf(layer), recompute));
+  return most;
 }
 
 double StageCoster::statesOf(double dense, double expert) const {
@@ -55,7 +71,10 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   }
   kept += part.kept;
   largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
-  largestKept = std::max(largestKept, part.kept - part.input);
+  for (Recompute how : kRecomputes) {
+    double &most = workspace[static_cast<size_t>(how)];
+    most = std::max(most, workspaceOf(part, how));
+  }
 }
 
 // In a V the stage at its turn has both chunks.
@@ -76,13 +95,16 @@ void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &s
   stage.stashed = alive.stashed;
   double recomputed = index == 0 ? embeddingOf(place.model).kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
-  stage.memory =
-      memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, stage.fullLayers > 0);
+  double workspace = 0;
+  for (Recompute how : kRecomputes)
+    if (stage.layersThat(how) > 0)
+      workspace = std::max(workspace, sums.workspace[static_cast<size_t>(how)]);
+  stage.memory = memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, workspace);
 }
 
 MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,
                                   double keptPerMicroBatch, double recomputedPerMicroBatch,
-                                  bool isAnyFull) const {
+                                  double workspace) const {
   const CellPrecision &p = request.precision;
   auto shared = [&](double bytes, bool isSplit) {
     return bytes * (isSplit ? sums.dense / dataRanks + sums.expert / expertRanks
@@ -103,7 +125,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
                                alive.stashed * recomputedPerMicroBatch + sums.headKept);
   memory.temporaries =
-      process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));
+      process.fragmentation * (sums.transient + workspace);
   bool hasCopies = d.zero > 0 && d.zeroRanks() < d.dp; // of groups, which add gradients up
   bool hasTwo = d.contextKind == ContextKind::Both;    // a group that swaps, and a ring
   double axes = (d.tp > 1) + (d.cp > 1) + hasTwo + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
@@ -114,17 +136,33 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
 
 // Whether any layer has to.
 bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
-  bool isAny = false;
-  for (auto [index, chunk] : llvm::enumerate(stage.chunks))
-    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
-      noteWithoutStates(stage);
-      if (stage.memory.total() <= place.memoryLimit)
-        return isAny;
-      recomputeMore(stage, place, index, layer);
-      isAny = true;
-    }
   noteWithoutStates(stage);
-  return isAny;
+  double over = stage.memory.total() - place.memoryLimit;
+  if (over <= 0)
+    return false;
+  llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
+  Alive alive{stage.inFlight, stage.stashed};
+  auto workspace = [&](Recompute how) { return workspaceOf(stage, place, how); };
+  // If the states' memory were free.
+  if (std::isinf(stage.microBatchWithoutStates)) {
+    double less = over - stage.memory.optimizer - 1e-9 * stage.memoryLimit;
+    stage.microBatchWithoutStates =
+        stage.microBatch() + mixedToFit(runs, place, alive, workspace, less).seconds;
+  }
+  Mixed mixed = mixedToFit(runs, place, alive, workspace, over);
+  if (std::isinf(mixed.seconds)) // nothing does: as near as it gets
+    mixed = {{d.recompute, d.recomputeMost}, std::numeric_limits<int64_t>::max(), 0};
+  double before = std::max(workspace(d.recompute), 0.0);
+  int64_t left = mixed.high;
+  for (auto [index, chunk] : llvm::enumerate(stage.chunks))
+    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer)
+      recomputeMore(stage, place, index, layer, left-- > 0 ? mixed.mix.high : mixed.mix.low);
+  double after = 0;
+  for (Recompute how : kRecomputes)
+    if (stage.layersThat(how) > 0)
+      after = std::max(after, workspace(how));
+  stage.memory.temporaries += process.fragmentation * (after - before);
+  return true;
 }
 
 // The n-th layer of every chunk does, for one n after another, until all stages fit.
@@ -137,7 +175,11 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
       noteWithoutStates(stage);
       for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk)
         if (int64_t layer = stage.chunks[chunk].first + n; layer <= stage.chunks[chunk].second) {
-          recomputeMore(stage, placeOf(number), chunk, layer);
+          if (stage.layersThat(d.recomputeMost) == 0)
+            stage.memory.temporaries +=
+                process.fragmentation * (workspaceOf(stage, placeOf(number), d.recomputeMost) -
+                                         workspaceOf(stage, placeOf(number), d.recompute));
+          recomputeMore(stage, placeOf(number), chunk, layer, d.recomputeMost);
           isDone = false;
         }
     }
@@ -147,20 +189,15 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
 }
 
 void StageCoster::recomputeMore(StageEstimate &stage, const Place &place, size_t chunk,
-                                int64_t layer) const {
-  double fragmentation = process.fragmentation;
+                                int64_t layer, Recompute how) const {
   const BlockCost &block = place.blockOf(layer);
   const PartTimes &times = place.timesOfLayer(layer);
-  double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
-  double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
-  bool isFull = d.recomputeMost == Recompute::Full;
-  if (isFull && stage.fullLayers == 0)
-    stage.memory.temporaries += fragmentation * (block.kept - block.input);
-  ++(isFull ? stage.fullLayers : stage.selectiveLayers);
-  if (d.recompute == Recompute::Selective)
-    --stage.selectiveLayers;
+  double less = keptOf(block, d.recompute) - keptOf(block, how);
+  double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
+  --stage.layersBy[static_cast<size_t>(d.recompute)];
+  ++stage.layersBy[static_cast<size_t>(how)];
   stage.keptPerMicroBatch -= less;
-  stage.memory.activations -= fragmentation * (stage.inFlight - stage.stashed) * less;
+  stage.memory.activations -= process.fragmentation * (stage.inFlight - stage.stashed) * less;
   stage.backwardInput += again;
   stage.computeSeconds += again;
   stage.recomputeSeconds += again;

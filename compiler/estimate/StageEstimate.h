@@ -3,6 +3,7 @@
 
 #include "compiler/memory/MemoryParts.h"
 #include "compiler/pipeline/Schedule.h"
+#include "dialects/graph/Recompute.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -20,7 +21,10 @@ struct StageEstimate {
   double recomputeSeconds = 0; // of these, recomputation
   double gatherSeconds =
       0; // what ZeRO-2 and 3 move for layers: waits, and compute beside it slowed
-  int64_t fullLayers = 0, selectiveLayers = 0; // that recompute
+  std::array<int32_t, kNumRecomputes> layersBy{}; // what they recompute
+  int64_t layersThat(Recompute recompute) const {
+    return layersBy[static_cast<size_t>(recompute)];
+  }
   // The ways in which gradients may travel, while they are compared.
   struct Exchange {
     double seconds, exposedSeconds;

@@ -164,11 +164,10 @@ static std::optional<Recompute> recomputeOf(const StageEstimate &stage) {
   int64_t layers = 0;
   for (auto [first, last] : stage.chunks)
     layers += last - first + 1;
-  if (stage.fullLayers + stage.selectiveLayers == 0)
-    return Recompute::None;
-  if (stage.fullLayers == layers)
-    return Recompute::Full;
-  return stage.selectiveLayers == layers ? std::optional(Recompute::Selective) : std::nullopt;
+  for (Recompute recompute : kRecomputes)
+    if (stage.layersThat(recompute) == layers)
+      return recompute;
+  return std::nullopt;
 }
 
 Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes) {

@@ -33,6 +33,16 @@ Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &to
   return {};
 }
 
+// By all ways to recompute.
+std::bitset<kNumRecomputes> runsAgain(bool selectively, const RecomputeSet &partially, bool fully) {
+  std::bitset<kNumRecomputes> ways;
+  ways[static_cast<size_t>(Recompute::Selective)] = selectively;
+  for (size_t partial = 0; partial < kNumPartials; ++partial)
+    ways[static_cast<size_t>(partialAt(partial))] = partially[partial];
+  ways[static_cast<size_t>(Recompute::Full)] = fully;
+  return ways;
+}
+
 CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellScale &scale,
                   const CostedPlan &costed) {
   const CellOp &op = cell.ops[index];
@@ -41,8 +51,11 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   result.parameter = isLayer ? layerPattern(op.parameter) : op.parameter;
   result.phase = op.phase;
   result.joined = op.joined;
-  result.isSelective = llvm::is_contained(cell.selectiveOps, static_cast<int>(index));
-  result.isUnread = llvm::is_contained(cell.unreadOps, static_cast<int>(index));
+  auto isIn = [&](llvm::ArrayRef<int> list) {
+    return llvm::is_contained(list, static_cast<int>(index));
+  };
+  if (isLayer && op.phase == CellPhase::Forward)
+    result.runsAgain = runsAgain(isIn(cell.selectiveOps), op.runsAgain, !isIn(cell.unreadOps));
   OpCosting costing = costOp(op, scale, costed.topology, costed.precision);
   result.work = costing.work;
   result.seconds = costing.seconds;
@@ -53,12 +66,15 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   return result;
 }
 
-CostedCollective costedCollective(const CellCollective &collective, const CellScale &scale,
-                                  const CostedPlan &costed) {
+CostedCollective costedCollective(const BlockCell &cell, const CellCollective &collective,
+                                  bool isLayer, const CellScale &scale, const CostedPlan &costed) {
   CostedCollective result;
   result.kind = collective.kind;
   result.phase = collective.phase;
   result.of = collective.of;
+  if (isLayer && collective.phase == CellPhase::Forward)
+    result.runsAgain =
+        runsAgain(runsAgainSelectively(cell, collective), collective.runsAgain, true);
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
   result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
   result.exposedShare = 1 - hiddenShareOf(collective, costed.overlap);
@@ -85,7 +101,7 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   for (size_t index = 0; index < cell.ops.size(); ++index)
     part.ops.push_back(costedOp(cell, index, isLayer, scale, costed));
   for (const CellCollective &collective : cell.collectives) {
-    CostedCollective result = costedCollective(collective, scale, costed);
+    CostedCollective result = costedCollective(cell, collective, isLayer, scale, costed);
     if (result.choice.seconds > 0)
       part.collectives.push_back(result);
   }
@@ -93,8 +109,12 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
   part.gatheredForward = gatherOf(cell.gatheredForward, scale);
-  part.gatheredBackward = gatherOf(cell.gatheredBackward, scale);
-  part.gatheredFull = gatherOf(cell.gatheredFull, scale);
+  for (Recompute recompute : kRecomputes)
+    part.gatheredBackward[static_cast<size_t>(recompute)] =
+        gatherOf(recompute == Recompute::Full ? cell.gatheredFull
+                 : isPartial(recompute)       ? cell.gatheredPartial[partialIndex(recompute)]
+                                              : cell.gatheredBackward,
+                 scale);
   OpWork accumulation = accumulationOf(part.denseParameters + part.expertParameters, cell);
   if (accumulation.bytes > 0) {
     const DeviceKind &device = costed.topology.device;
@@ -234,8 +254,8 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
     costed.parts.push_back(costedVocabulary(*divided, scale, d.pp, costed));
   if (!software->runsPrograms) // which gather whole units, whatever a pass reads of them
     for (CostedPart &part : costed.parts) {
-      part.gatheredForward = part.gatheredBackward =
-          part.gatheredFull = {part.denseParameters, part.expertParameters};
+      part.gatheredForward = {part.denseParameters, part.expertParameters};
+      part.gatheredBackward.fill(part.gatheredForward);
     }
   return costed;
 }
@@ -247,10 +267,10 @@ int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage) {
                         [&](int64_t layer) { return holdsLayer(plan.stages[stage], layer); });
 }
 
-int64_t fullLayersOn(const CostedPart &part, const Plan &plan, size_t stage) {
+int64_t layersThat(Recompute recompute, const CostedPart &part, const Plan &plan, size_t stage) {
   return llvm::count_if(part.layers, [&](int64_t layer) {
     return holdsLayer(plan.stages[stage], layer) &&
-           recomputeOf(plan.stages[stage], layer) == "full";
+           recomputeOf(plan.stages[stage], layer) == toString(recompute);
   });
 }
 
@@ -258,17 +278,14 @@ double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage) {
   return static_cast<double>(plan.decisions.numMicroBatches * layersOn(part, plan, stage));
 }
 
-double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage) {
-  double runs = partRunsOf(part, plan, stage);
-  if (!part.isLayer || op.phase != CellPhase::Forward)
-    return runs;
-  int64_t again = llvm::count_if(part.layers, [&](int64_t layer) {
-    if (!holdsLayer(plan.stages[stage], layer))
-      return false;
-    std::string recompute = recomputeOf(plan.stages[stage], layer);
-    return (recompute == "full" && !op.isUnread) || (recompute == "selective" && op.isSelective);
-  });
-  return runs + static_cast<double>(plan.decisions.numMicroBatches * again);
+double runsOf(const CostedPart &part, std::bitset<kNumRecomputes> runsAgain, const Plan &plan,
+              size_t stage) {
+  int64_t again = 0;
+  for (Recompute recompute : kRecomputes)
+    if (runsAgain[static_cast<size_t>(recompute)])
+      again += layersThat(recompute, part, plan, stage);
+  return partRunsOf(part, plan, stage) +
+         static_cast<double>(plan.decisions.numMicroBatches * again);
 }
 
 } // namespace dtc

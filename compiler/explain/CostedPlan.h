@@ -17,8 +17,7 @@ struct CostedOp {
   double seconds = 0;
   double softwareShare = 1; // of the rate that `terms` give, as the software's kernel reaches it
   bool joined = false;      // to the op before it, in one kernel
-  bool isSelective = false; // run again where a layer recomputes selectively
-  bool isUnread = false;    // of a layer: full recomputation leaves it out
+  std::bitset<kNumRecomputes> runsAgain; // of a layer, with what it recomputes
 };
 
 // One collective of one micro-batch, as seen by one rank.
@@ -32,6 +31,7 @@ struct CostedCollective {
   CollectiveChoice choice;
   double exposedShare = 1; // of its seconds: what the software does not run beside compute
   std::vector<int> of;     // the ops of the part that it is there for
+  std::bitset<kNumRecomputes> runsAgain; // of a layer, with what it recomputes
 };
 
 // Embedding, head, or a layer that stands for all like it.
@@ -45,12 +45,12 @@ struct CostedPart {
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
   double denseParameters = 0, expertParameters = 0; // elements of a rank
-  // What ZeRO-3 gathers of them for one pass forward, and for one backward without and with full
-  // recomputation.
+  // What ZeRO-3 gathers of them for one pass forward, and for one backward by what that recomputes.
   struct Gather {
     double dense = 0, expert = 0;
   };
-  Gather gatheredForward, gatheredBackward, gatheredFull;
+  Gather gatheredForward;
+  std::array<Gather, kNumRecomputes> gatheredBackward;
 };
 
 struct CostedPlan {
@@ -69,13 +69,14 @@ struct CostedPlan {
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage);
 
-// How often one stage runs a part, or an op of it, in a step; recomputation included.
+// How often one stage runs a part in a step, and what of it runs again with what layers recompute.
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);
-double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage);
+double runsOf(const CostedPart &part, std::bitset<kNumRecomputes> runsAgain, const Plan &plan,
+              size_t stage);
 
 // Layers of a stage that a part stands for; 1 for an embedding, a head or a vocabulary on it.
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
-// Those of them that recompute all.
-int64_t fullLayersOn(const CostedPart &part, const Plan &plan, size_t stage);
+// Those of them that recompute so much.
+int64_t layersThat(Recompute recompute, const CostedPart &part, const Plan &plan, size_t stage);
 
 } // namespace dtc

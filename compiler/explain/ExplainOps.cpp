@@ -29,7 +29,7 @@ std::vector<StageOp> findOps(const ExplainRequest &request, const std::string &p
         continue;
       StageOp best{&part, &op, 0, 0};
       for (size_t stage = 0; stage < request.plan.stages.size(); ++stage)
-        if (double runs = opRunsOf(part, op, request.plan, stage); runs > best.runs)
+        if (double runs = runsOf(part, op.runsAgain, request.plan, stage); runs > best.runs)
           best = {&part, &op, stage, runs};
       if (best.runs > 0)
         found.push_back(best);

@@ -128,7 +128,7 @@ private:
           continue;
         StageOp best{&part, &op, 0, 0};
         for (size_t stage = 0; stage < plan.stages.size(); ++stage)
-          if (double runs = opRunsOf(part, op, plan, stage); runs > best.runs)
+          if (double runs = runsOf(part, op.runsAgain, plan, stage); runs > best.runs)
             best = {&part, &op, stage, runs};
         readers.push_back(best);
       }

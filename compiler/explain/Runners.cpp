@@ -60,6 +60,15 @@ std::string recomputeRange(const Plan &plan) {
 }
 std::string fullLayers(const Plan &plan) { return layersThat(plan, "full"); }
 std::string selectiveLayers(const Plan &plan) { return layersThat(plan, "selective"); }
+// Of the dearest ops that layers recompute beside what is cheap.
+std::string partialLayers(const Plan &plan) {
+  for (Recompute recompute : llvm::reverse(kRecomputes))
+    if (isPartial(recompute) && llvm::any_of(plan.stages, [&](const PlanStage &stage) {
+          return llvm::is_contained(stage.recompute, toString(recompute));
+        }))
+      return layersThat(plan, toString(recompute));
+  return "no layer recomputes some products";
+}
 std::string cutOf(const Plan &plan) {
   std::vector<int64_t> layers;
   for (const PlanStage &stage : plan.stages)
@@ -87,8 +96,8 @@ std::string firstRanks(const Plan &plan) {
 
 // What no setting says, for plans whose settings are the same. None is ever empty.
 using Detail = std::string (*)(const Plan &);
-constexpr Detail kDetails[] = {recomputeRange, fullLayers,        selectiveLayers, cutOf,
-                               gradientsOf,    searchedPlacement, firstRanks};
+constexpr Detail kDetails[] = {recomputeRange, fullLayers,  selectiveLayers,   partialLayers,
+                               cutOf,          gradientsOf, searchedPlacement, firstRanks};
 
 std::string textOf(const Plan &plan, unsigned details) {
   std::string list;

@@ -60,13 +60,7 @@ private:
   void addPart(const CostedPart &part) {
     double runs = partRunsOf(part, plan, stage);
     for (const CostedCollective &each : part.collectives) {
-      // Running a layer's forward again repeats its collectives.
-      CostedOp forward;
-      forward.phase = each.phase;
-      forward.isSelective = each.axis == "cp" && llvm::any_of(each.of, [&](int op) {
-                              return part.ops[static_cast<size_t>(op)].isSelective;
-                            });
-      double all = each.count * opRunsOf(part, forward, plan, stage);
+      double all = each.count * runsOf(part, each.runsAgain, plan, stage);
       double exposed = each.exposedShare * each.count * runs * each.choice.seconds;
       layerExposed += exposed;
       append({part.name + (each.phase == CellPhase::Forward ? ", forward" : ", backward"),
@@ -105,12 +99,22 @@ private:
           (isExpert ? elements.expert : elements.dense) * costed.precision.parameterBytes, runs,
           std::nullopt);
     };
-    double runs = partRunsOf(part, plan, stage),
-           full = static_cast<double>(plan.decisions.numMicroBatches *
-                                      fullLayersOn(part, plan, stage));
+    double runs = partRunsOf(part, plan, stage), left = runs;
     gather(part.gatheredForward, ", forward", runs);
-    gather(part.gatheredBackward, ", backward", runs - full);
-    gather(part.gatheredFull, ", backward", full);
+    auto backward = [&](Recompute recompute, double times) {
+      gather(part.gatheredBackward[static_cast<size_t>(recompute)], ", backward", times);
+    };
+    std::vector<std::pair<Recompute, double>> again;
+    for (Recompute recompute : kRecomputes)
+      if (recompute > Recompute::Selective) {
+        double times = static_cast<double>(plan.decisions.numMicroBatches *
+                                           layersThat(recompute, part, plan, stage));
+        again.push_back({recompute, times});
+        left -= times;
+      }
+    backward(Recompute::None, left);
+    for (auto [recompute, times] : again)
+      backward(recompute, times);
   }
 
   void addTransfers() {

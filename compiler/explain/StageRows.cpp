@@ -39,9 +39,9 @@ constexpr size_t kRecomputeColumn = std::size(kColumns) - 1; // before "peak"
 
 std::string recomputeText(const PlanStage &stage) {
   std::string list;
-  for (const char *kind : {"full", "selective"})
-    if (int64_t count = llvm::count(stage.recompute, kind))
-      list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+  for (Recompute recompute : llvm::drop_end(llvm::reverse(kRecomputes)))
+    if (int64_t count = llvm::count(stage.recompute, toString(recompute)))
+      list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + toString(recompute).str();
   return list.empty() ? "none" : list;
 }
 

@@ -129,6 +129,9 @@ Found checkNumbers(const PlanView &view, const Capabilities &launcher) {
 }
 
 Found checkRecompute(const PlanView &view, const Capabilities &launcher) {
+  if (llvm::any_of(view.chunks, [](const Chunk &chunk) { return chunk.partial > 0; }))
+    return inexpressible(launcher, "selective recomputation of what it says itself, or all of it",
+                         "layers that recompute further ops", "recompute=full");
   bool isSelective =
       llvm::any_of(view.chunks, [](const Chunk &chunk) { return chunk.selective > 0; });
   if (!isSelective || launcher.selective == Selective::InModel ||

@@ -184,15 +184,9 @@ void writeBatches(const PlanView &view, YamlFile &file) {
 }
 
 llvm::StringRef rematPolicy(Recompute recompute) {
-  switch (recompute) {
-  case Recompute::None:
-    return "none";
-  case Recompute::Selective:
-    return "minimal_with_context";
-  case Recompute::Full:
-    break;
-  }
-  return "full";
+  return recompute == Recompute::None        ? "none"
+         : recompute == Recompute::Selective ? "minimal_with_context"
+                                             : "full";
 }
 
 } // namespace

@@ -166,8 +166,8 @@ Found checkStages(const Plan &plan) {
                                           " entries in some stage, wanted one for each of its " +
                                           number(layers) + " layers"};
     for (const std::string &layer : stage.recompute)
-      if (Found found = checkWord("recompute", layer, {"none", "selective", "full"}))
-        return found;
+      if (!recomputeFrom(layer))
+        return PlanMistake{"recompute", "is '" + layer + "', wanted " + listOfRecomputes()};
   }
   return checkLayers(std::move(runs));
 }

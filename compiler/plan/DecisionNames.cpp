@@ -8,8 +8,6 @@
 namespace dtc {
 namespace {
 
-constexpr Recompute kRecomputes[] = {Recompute::None, Recompute::Selective, Recompute::Full};
-
 constexpr ContextKind kContextKinds[] = {ContextKind::Ring, ContextKind::AllToAll,
                                          ContextKind::Both, ContextKind::AllGather};
 
@@ -110,19 +108,6 @@ Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStage
   }
   return UserError("there is no schedule '" + name.str() + "'",
                    "schedules are " + listOfSchedules());
-}
-
-llvm::StringRef toString(Recompute recompute) {
-  return recompute == Recompute::None   ? "none"
-         : recompute == Recompute::Full ? "full"
-                                        : "selective";
-}
-
-std::optional<Recompute> recomputeFrom(llvm::StringRef word) {
-  for (Recompute recompute : kRecomputes)
-    if (word == toString(recompute))
-      return recompute;
-  return std::nullopt;
 }
 
 llvm::StringRef toString(ContextKind kind) {

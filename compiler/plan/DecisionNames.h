@@ -14,10 +14,6 @@ llvm::StringRef planNameOf(ScheduleKind kind);
 // 1F1B and GPipe are left to whoever checks the plan.
 Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages);
 
-// "none", "selective" or "full".
-llvm::StringRef toString(Recompute recompute);
-std::optional<Recompute> recomputeFrom(llvm::StringRef word);
-
 // "ring", "all-to-all", "both" or "all-gather".
 llvm::StringRef toString(ContextKind kind);
 std::optional<ContextKind> contextKindFrom(llvm::StringRef word);

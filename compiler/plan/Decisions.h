@@ -3,13 +3,12 @@
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"
+#include "dialects/graph/Recompute.h"
 
 #include <algorithm>
 #include <array>
 
 namespace dtc {
-
-enum class Recompute : uint8_t { None, Selective, Full };
 
 // How the queries of ranks that share a sequence meet all of its keys.
 enum class ContextKind : uint8_t {
@@ -49,7 +48,8 @@ struct Decisions {
   // 2, with one. 0: they are on the first and the last stage.
   int64_t vocabOverPp = 0;
   // What every layer recomputes at least, and what at most: where a stage does not fit with the
-  // first, as few of its layers as need be do the second. Of a plan, what they do.
+  // first, as few of its layers as need be do more, in the fastest of the ways between the two that the
+  // software can mix. Of a plan, what they do.
   Recompute recompute = Recompute::None, recomputeMost = Recompute::None;
   // As many layers in each chunk as in the others, as Megatron cuts them, instead of chunks of
   // equal seconds. Where that only divides with embedding and head counted as a layer each, they
@@ -95,7 +95,7 @@ struct Decisions {
   int64_t sizeOf(char axis) const {
     return axis == 't' ? tp : axis == 'c' ? cp : axis == 'd' ? dp : pp;
   }
-  bool mayRecomputeMore() const { return recomputeMost > recompute; }
+  bool mayRecomputeMore() const { return recomputeMost != recompute; }
   auto operator<=>(const Decisions &) const = default;
 };
 

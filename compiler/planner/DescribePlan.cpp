@@ -23,21 +23,12 @@ PlanMemory memoryOf(const MemoryParts &parts) {
   return memory;
 }
 
-// How many layers of a stage recompute how much, in the order of its layers.
-std::array<std::pair<int64_t, Recompute>, 3> recomputedLayers(const StageEstimate &stage) {
-  int64_t layers = 0;
-  for (auto [first, last] : stage.chunks)
-    layers += last - first + 1;
-  return {{{stage.fullLayers, Recompute::Full},
-           {stage.selectiveLayers, Recompute::Selective},
-           {layers - stage.fullLayers - stage.selectiveLayers, Recompute::None}}};
-}
-
 // Those that recompute more come first: of the stage, or of each of its chunks.
 void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const Decisions &d) {
   std::vector<std::string> all;
-  for (auto [count, recompute] : recomputedLayers(estimate))
-    all.insert(all.end(), static_cast<size_t>(count), toString(recompute).str());
+  for (Recompute recompute : llvm::reverse(kRecomputes))
+    all.insert(all.end(), static_cast<size_t>(estimate.layersThat(recompute)),
+               toString(recompute).str());
   if (!d.evenRecompute || stage.chunks.size() < 2) {
     stage.recompute = std::move(all);
     return;
@@ -82,8 +73,8 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
 void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   Recompute least = Recompute::Full, most = Recompute::None;
   for (const StageEstimate &stage : stages)
-    for (auto [count, recompute] : recomputedLayers(stage))
-      if (count > 0) {
+    for (Recompute recompute : kRecomputes)
+      if (stage.layersThat(recompute) > 0) {
         least = std::min(least, recompute);
         most = std::max(most, recompute);
       }

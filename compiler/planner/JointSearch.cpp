@@ -164,7 +164,6 @@ private:
       if (candidate)
         consider(std::move(*candidate));
     }
-    unlikeOfTemplates.swap(unlikeWithSelective);
   }
 
   std::vector<BoundedMesh> boundMeshes() {
@@ -286,11 +285,9 @@ private:
     if (isFirst)
       groupFloors.clear();
     boundsWithoutGathers.clear();
-    leastOfTwins.clear();
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     kin.clear();
-    unlikeWithSelective.clear();
     for (auto [index, d] : llvm::enumerate(details)) {
       if (isFirst) {
         floors.push_back(0);
@@ -315,16 +312,11 @@ private:
         noteClosed(model, d);
         continue;
       }
-      if (!maySelectiveHelp(d)) { // in groups it may: they hold more
-        noteGroups(model, d, leastOfFullTwin(d));
-        continue;
-      }
       if (!mayFitFaster(model, d)) {
         noteUnfit(model, d);
         continue;
       }
       std::optional<Candidate> candidate = estimate(model, d);
-      leastOfTwins[d] = leastOfGroups;
       noteGroups(model, d, leastOfGroups);
       if (isFirst) {
         floors.back() = std::max(bound, leastWithoutRecomputation);
@@ -364,12 +356,10 @@ private:
     return !needNotLook || mayFitWithin(model, d, request, incumbent);
   }
 
-  // In groups it needs more memory, and only what ZeRO-2 and 3 move takes less. Layers may recompute
-  // some in less time than all.
+  // In groups it needs more memory, and only what ZeRO-2 and 3 move takes less.
   void noteUnfit(const ModelCost &model, const Decisions &d) {
     if (d.zero > 1)
       noteGroups(model, d, 0);
-    noteMix(d);
   }
 
   // What may still win with ZeRO in groups: no step of it takes less than that.
@@ -393,13 +383,6 @@ private:
     }
     if (least < incumbent || !options.prune)
       openGroups.push_back({least, d});
-  }
-
-  // Where no layer has to recompute all, none is told apart that may recompute some.
-  double leastOfFullTwin(Decisions d) const {
-    d.recomputeMost = Recompute::Full;
-    auto twin = leastOfTwins.find(d);
-    return twin == leastOfTwins.end() ? 0 : twin->second;
   }
 
   // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
@@ -439,37 +422,11 @@ private:
     return !isKnown || leastWithHost < incumbent;
   }
 
-  // Layers that recompute some make another step only where, in the candidate that comes before,
-  // some had to recompute all, or were moved to other stages instead. Unlike stages are also cut by what layers may recompute.
-  bool maySelectiveHelp(Decisions d) const {
-    bool isMix = d.recompute == Recompute::None && d.recomputeMost == Recompute::Selective;
-    d.offloadOptimizer = false; // its twin need not have been looked at
-    bool isTold = !limits.space || mayMix(Recompute::None, Recompute::Full, *limits.space);
-    return !options.prune || !isMix || !isTold || !limits.groups.empty() ||
-           unlikeWithSelective.count(d) || unlikeOfTemplates.count(d);
-  }
-
-  void noteMix(const Candidate &candidate) {
-    if (candidate.step.isCutByMemory ||
-        llvm::any_of(candidate.step.stages,
-                     [](const StageEstimate &stage) { return stage.fullLayers > 0; }))
-      noteMix(candidate.decisions);
-  }
-
-  void noteMix(Decisions d) {
-    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full)
-      return;
-    d.recomputeMost = Recompute::Selective;
-    d.offloadOptimizer = false;
-    unlikeWithSelective.insert(d);
-  }
-
   // Nothing where it does not fit.
   std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
     lastCosted = d;
-    noteMix(candidate);
     if (options.prune && d.pp > 1 && model.kinds.empty())
       kin.note(d, candidate.step);
     leastWithHost = candidate.step.leastWithHostSeconds;
@@ -617,13 +574,11 @@ private:
   ContextKinds contextKinds;     // and of those with the same axes
   EstimateRequest bounding;      // with these
   std::vector<OpenGroups> openGroups;
-  // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing, leastOfGroups of those that
-  // were costed; and of the first placement's what `floors` is without groups.
-  std::map<Decisions, double> boundsWithoutGathers, leastOfTwins;
+  // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing; and of the first placement's
+  // what `floors` is without groups.
+  std::map<Decisions, double> boundsWithoutGathers;
   std::vector<double> groupFloors;
   std::optional<Decisions> lastCosted;
-  std::set<Decisions> unlikeWithSelective; // of the same, another step if layers may recompute some
-  std::set<Decisions> unlikeOfTemplates;   // that were costed before
   KinSchedules kin;                        // of the mesh that is costed, under one point
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
   double leastOfGroups = 0;                // seconds, of the same with ZeRO in groups

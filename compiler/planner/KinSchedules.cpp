@@ -29,8 +29,10 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
 // All layers recompute what they do at least.
 bool recomputesLeast(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
-    return !d.mayRecomputeMore() || (stage.fullLayers == 0 && (d.recompute != Recompute::None ||
-                                                               stage.selectiveLayers == 0));
+    int64_t layers = 0;
+    for (auto [first, last] : stage.chunks)
+      layers += last - first + 1;
+    return stage.layersThat(d.recompute) == layers;
   });
 }
 
@@ -54,8 +56,8 @@ double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
 size_t KinSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
   auto index = static_cast<size_t>(llvm::find(kTold, kind) - std::begin(kTold));
   index = index * 4 + static_cast<size_t>(d.zero);
-  index = index * 3 + static_cast<size_t>(d.recompute);
-  index = index * 3 + static_cast<size_t>(d.recomputeMost);
+  index = index * kNumRecomputes + static_cast<size_t>(d.recompute);
+  index = index * kNumRecomputes + static_cast<size_t>(d.recomputeMost);
   return index * 2 + (d.offloadOptimizer ? 1 : 0);
 }
 

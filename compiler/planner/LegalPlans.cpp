@@ -76,11 +76,6 @@ bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
 
 } // namespace
 
-bool mayMix(Recompute least, Recompute most, const LegalSpace &space) {
-  bool fromNone = least == Recompute::None, toFull = most == Recompute::Full;
-  return has(space.recomputeMixes, !fromNone ? 2 : toFull ? 1 : 0);
-}
-
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&

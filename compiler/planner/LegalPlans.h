@@ -3,13 +3,10 @@
 #pragma once
 
 #include "compiler/planner/Pins.h"
-#include "compiler/stack/SoftwareStack.h"
+#include "compiler/stack/RecomputeMixes.h"
 #include "compiler/topology/Topology.h"
 
 namespace dtc {
-
-// Whether some layers of a stage may recompute more than the others.
-bool mayMix(Recompute least, Recompute most, const LegalSpace &space);
 
 // What is decided of axes and their order alone.
 bool isLegalMesh(const Decisions &decisions, const LegalSpace &space);

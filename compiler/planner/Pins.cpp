@@ -42,7 +42,7 @@ constexpr PinKey kKeys[] = {
      "the last",
      &Pins::vocabOverPp, 0, 2},
     {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
-     "none, selective or full"},
+     "none, selective, selective+linear and the like (docs/planner.md), or full"},
     {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
     {"bucket_mib", "MiB of gradients that travel as one", &Pins::bucketMebibytes, 1, kMost},
     {"offload", "optimizer states in the host's memory", &Pins::offload, 0, 1},
@@ -109,7 +109,7 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
   if (pins.recompute)
     return std::nullopt;
   return UserError(given(name, text) + ": there is no such recomputation",
-                   "choices are none, selective and full");
+                   "choices are " + listOfRecomputes());
 }
 
 std::optional<UserError> checkContext(const Pins &pins) {

@@ -489,11 +489,11 @@ struct RecomputeChoice {
   Recompute least, most;
 };
 
-// A mix stands for all layers doing its least, too.
+// A mix stands for all layers doing its least, too; and, where layers need not be as many of every chunk, for all
+// ways between its least and its most that software can mix (StageCoster::findMixes).
 std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
                                               const Pins &pins) {
-  constexpr Recompute none = Recompute::None, selective = Recompute::Selective,
-                      full = Recompute::Full;
+  constexpr Recompute none = Recompute::None, full = Recompute::Full;
   if (pins.recompute)
     return {{*pins.recompute, *pins.recompute}};
   Decisions recomputing = mesh;
@@ -501,17 +501,35 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
   if (limits.executable && !isExecutable(recomputing))
     return {{none, none}};
   auto mayMix = [&](Recompute least, Recompute most) {
-    return !limits.space || dtc::mayMix(least, most, *limits.space);
+    return limits.space ? dtc::mayMix(least, most, *limits.space)
+                        : least != most && isPartOf(least, most);
   };
-  std::vector<RecomputeChoice> choices;
-  for (auto [least, most] : {std::pair(none, full), {none, selective}, {selective, full}})
-    if (mayMix(least, most))
-      choices.push_back({least, most});
-  if (!mayMix(none, full) && !mayMix(none, selective))
-    choices.push_back({none, none});
-  if (!mayMix(selective, full))
-    choices.push_back({selective, selective});
-  choices.push_back({full, full});
+  auto isLegal = [&](Recompute how) {
+    return !limits.space || (limits.space->recompute >> static_cast<size_t>(how) & 1) != 0;
+  };
+  bool isEven = limits.space && limits.space->evenRecompute;
+  // Whether another choice stands for it. What is selective and more is leaner than what has layers that recompute
+  // nothing, and more likely to fit; what all layers recompute in full is cut by other seconds.
+  auto isWithin = [&](const RecomputeChoice &choice, const RecomputeChoice &other) {
+    auto [least, most] = choice;
+    if (least == other.least)
+      return isEven ? least == most && most != other.most : isPartOf(most, other.most) && most != other.most;
+    bool isMixed = least != most || mayMix(other.least, least) || mayMix(least, other.most);
+    return !isEven && isPartial(least) && isMixed && isPartOf(other.least, least) &&
+           isPartOf(most, other.most);
+  };
+  std::vector<RecomputeChoice> all, choices;
+  for (Recompute least : kRecomputes)
+    for (Recompute most : kRecomputes)
+      if (isLegal(least) && isLegal(most) && (least == most || mayMix(least, most)))
+        all.push_back({least, most});
+  llvm::copy_if(all, std::back_inserter(choices), [&](const RecomputeChoice &choice) {
+    return llvm::none_of(all, [&](const RecomputeChoice &other) { return isWithin(choice, other); });
+  });
+  // The one with most to choose first.
+  llvm::sort(choices, [](const RecomputeChoice &a, const RecomputeChoice &b) {
+    return std::pair(a.least, b.most) < std::pair(b.least, a.most);
+  });
   return choices;
 }
 

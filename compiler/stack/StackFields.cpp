@@ -122,7 +122,10 @@ constexpr llvm::StringRef stagesInGroups[] = {"1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
                                          "zb-v",  "zb-2p", "v-half",      "v-min"};
 constexpr llvm::StringRef vocabAlgorithms[] = {"1", "2"}; // Yeung et al. 2024, arXiv:2411.05288
-constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
+constexpr llvm::StringRef recomputes[] = {"none", "selective", "selective+attention", "selective+linear",
+                                          "selective+attention+linear", "selective+experts",
+                                          "selective+attention+experts", "selective+linear+experts",
+                                          "selective+attention+linear+experts", "full"}; // as of Recompute
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
 constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
 constexpr llvm::StringRef orders[] = {"any", "tp-cp-dp-pp", "tp-cp-pp-dp"};

@@ -1,6 +1,8 @@
 // What a software stack makes of a model's cells.
 #include "compiler/workload/ApplyStack.h"
 
+#include "compiler/stack/RecomputeMixes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {
@@ -140,6 +142,7 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
                    stack.wholeLayers,   stack.keepsEnds,         stack.keepsSent};
   cells.gatherShare = stack.gatherShare;
   cells.gathersAgain = stack.gathersAgain;
+  cells.recomputeMixes = recomputeMixes(stack.space);
   cells.dividesVocabulary = stack.space.vocabOverPp != 0;
   return cells;
 }

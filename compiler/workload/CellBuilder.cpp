@@ -167,6 +167,7 @@ BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
       cell.input += bytesOf(operand);
   kept.remove_if([](Value value) { return isa<BlockArgument>(value); });
   addKept(cell, kept, forwardOps);
+  addPartials(cell, kept, forwardOps);
   cell.forwardTransient = peakOf(forwardOps, kept);
   if (backward) {
     OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getBlockName()));
@@ -198,27 +199,29 @@ void CellBuilder::addGathers(BlockCell &cell, graph::BlockCallOpInterface forwar
   };
   for (Value operand : forward->getOperands())
     add(cell.gatheredForward, operand);
-  llvm::StringSet<> read;
-  for (Value operand : backward ? ValueRange(backward->getOperands()) : ValueRange())
-    if (read.insert(symbolOf(operand)).second)
-      for (Amount *amount : {&cell.gatheredBackward, &cell.gatheredFull})
-        add(*amount, operand);
   auto isInside = [&](Operation *op) { return op->getBlock() == &func.getBody().front(); };
-  llvm::SetVector<Operation *> all; // that makes what is kept
-  for (Value value : kept)
-    if (Operation *op = value.getDefiningOp())
-      all.insert(op);
-  for (size_t next = 0; next < all.size(); ++next)
-    for (Value operand : all[next]->getOperands())
-      if (Operation *op = operand.getDefiningOp(); op && isInside(op))
-        all.insert(op);
-  for (Operation *op : all)
-    for (Value operand : op->getOperands())
-      if (auto argument = dyn_cast<BlockArgument>(rootOf(operand))) {
-        Value weight = forward->getOperand(argument.getArgNumber());
-        if (read.insert(symbolOf(weight)).second)
-          add(cell.gatheredFull, weight);
-      }
+  // What backward reads, and what recomputation reads besides.
+  auto gatheredWith = [&](Recompute recompute) {
+    Amount gathered;
+    llvm::StringSet<> read;
+    for (Value operand : backward ? ValueRange(backward->getOperands()) : ValueRange())
+      if (read.insert(symbolOf(operand)).second)
+        add(gathered, operand);
+    if (recompute == Recompute::None)
+      return gathered;
+    for (Operation *op : selectRecomputation(kept, recompute, isInside).again)
+      for (Value operand : op->getOperands())
+        if (auto argument = dyn_cast<BlockArgument>(rootOf(operand))) {
+          Value weight = forward->getOperand(argument.getArgNumber());
+          if (read.insert(symbolOf(weight)).second)
+            add(gathered, weight);
+        }
+    return gathered;
+  };
+  cell.gatheredBackward = gatheredWith(Recompute::None);
+  cell.gatheredFull = gatheredWith(Recompute::Full);
+  for (size_t partial = 0; partial < kNumPartials; ++partial)
+    cell.gatheredPartial[partial] = gatheredWith(partialAt(partial));
 }
 
 BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
@@ -280,8 +283,10 @@ void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
         added.of = {indices.at(op)};
     }
   }
-  for (auto [op, index] : collectives)
+  for (auto [op, index] : collectives) {
     cell.collectives[index].of = opsBehind(op);
+    collectiveIndices[op] = index;
+  }
 }
 
 std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
@@ -480,7 +485,7 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   cell.keptSelective = cell.input;
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
   Recomputation selective =
-      selectRecomputation(kept, [&](Operation *op) { return inside.contains(op); });
+      selectRecomputation(kept, Recompute::Selective, [&](Operation *op) { return inside.contains(op); });
   for (Value value : kept) {
     Amount bytes = ownBytesOf(value);
     cell.kept += bytes;
@@ -501,6 +506,31 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   for (Operation *op : ops)
     if (auto index = indices.find(op); index != indices.end() && !needed.contains(op))
       cell.unreadOps.push_back(index->second);
+}
+
+// Of tokens and keys no collective is in the graph: they travel with the ops that they are there for.
+void CellBuilder::addPartials(BlockCell &cell, const llvm::SetVector<Value> &kept,
+                              const OpList &ops) const {
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
+  for (size_t partial = 0; partial < kNumPartials; ++partial) {
+    Recomputation recomputed =
+        selectRecomputation(kept, partialAt(partial), [&](Operation *op) { return inside.contains(op); });
+    cell.keptPartial[partial] = cell.input;
+    for (Value value : kept)
+      if (!recomputed.dropped.contains(value))
+        cell.keptPartial[partial] += ownBytesOf(value);
+    for (Operation *op : recomputed.again) {
+      if (auto index = indices.find(op); index != indices.end())
+        cell.ops[static_cast<size_t>(index->second)].runsAgain.set(partial);
+      if (auto index = collectiveIndices.find(op); index != collectiveIndices.end())
+        cell.collectives[index->second].runsAgain.set(partial);
+    }
+    for (CellCollective &collective : cell.collectives)
+      if (collective.axis != CellAxis::Tp && collective.phase == CellPhase::Forward)
+        collective.runsAgain[partial] = llvm::any_of(collective.of, [&](int op) {
+          return cell.ops[static_cast<size_t>(op)].runsAgain[partial];
+        });
+  }
 }
 
 Amount CellBuilder::ownBytesOf(Value value) const {

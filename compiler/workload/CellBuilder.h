@@ -44,6 +44,9 @@ private:
   // Indices of the ops that a collective is there for; all ops have theirs by then.
   std::vector<int> opsBehind(mlir::Operation *collective) const;
   void addKept(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept, const OpList &ops) const;
+  // The same of each partial way to recompute.
+  void addPartials(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept,
+                   const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
   // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads some, and some what
@@ -65,6 +68,7 @@ private:
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
+  llvm::DenseMap<mlir::Operation *, size_t> collectiveIndices;
   graph::BlockCallOpInterface
       reading; // the call of the function whose ops are being added; none: '@microbatch'
 };

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "compiler/cost/Cost.h"
+#include "dialects/graph/Recompute.h"
 
 #include <array>
+#include <bitset>
+#include <cassert>
 #include <string>
 #include <vector>
 
@@ -54,6 +57,17 @@ struct Amount {
   }
 };
 
+// Of partial ways to recompute, in their order.
+constexpr size_t kNumPartials = 7;
+inline size_t partialIndex(Recompute recompute) {
+  assert(isPartial(recompute));
+  return static_cast<size_t>(recompute) - static_cast<size_t>(Recompute::SelectiveAttention);
+}
+constexpr Recompute partialAt(size_t index) {
+  return static_cast<Recompute>(index + static_cast<size_t>(Recompute::SelectiveAttention));
+}
+using RecomputeSet = std::bitset<kNumPartials>;
+
 // Backward work is split as zero-bubble schedules split it: what the previous block waits for, and
 // gradients of weights, which nobody waits for.
 enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
@@ -92,6 +106,8 @@ struct CellOp {
   double castTraffic = 0;  // times its bytes, which casting its operands moves beside it
   bool staysWide = false;  // a product in 16 bits where others are in 8
   double imbalance = 1;    // times its seconds: the fullest rank over the mean
+
+  RecomputeSet runsAgain; // partial ways to recompute that run it again
 };
 
 // Of experts, each with its own parameters.
@@ -118,6 +134,7 @@ struct CellCollective {
   // The ops of the block that it is there for: those whose partial results it adds up, those that
   // read what it gathers, or the one that exchanges.
   std::vector<int> of = {};
+  RecomputeSet runsAgain = {}; // partial ways to recompute that run it again
 };
 
 // A block of layers, the part before the first block or the part after the last.
@@ -128,6 +145,7 @@ struct BlockCell {
   Amount input;                  // bytes that come in from the block before
   Amount kept;                   // bytes from forward to backward, the input included
   Amount keptSelective;          // the same where everything that costs no product is recomputed
+  std::array<Amount, kNumPartials> keptPartial; // and with further ops, of the ways for which isPartial
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
   std::vector<int>
       unreadOps; // forward ops that nothing of the backward pass needs, as a layer's last product
@@ -137,9 +155,10 @@ struct BlockCell {
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank
   // Of these, what each pass reads, which is gathered for it where parameters rest split: a block once,
-  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what
-  // recomputes less runs nothing again that takes a gather.
+  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what is selective and no
+  // more runs nothing again that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
+  std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
   Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a
                           // step
 
@@ -191,6 +210,8 @@ struct ModelCells {
   ProcessMemory process;
   double gatherShare = 1;    // of a collective's rate, that what ZeRO moves for a block reaches
   bool gathersAgain = false; // full recomputation gathers once for itself, once for the gradients
+  // What some layers of a stage may recompute, and the others, who do less.
+  std::vector<std::pair<Recompute, Recompute>> recomputeMixes;
   bool dividesVocabulary = false; // stages may share out embedding and output layer by words
 };
 

@@ -5,6 +5,7 @@
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
+#include "dialects/graph/Recompute.h"
 #include "dialects/graph/StageAttributes.h"
 #include "dialects/graph/Unfinished.h"
 
@@ -64,7 +65,10 @@ bool isOneOf(Attribute value, ArrayRef<StringRef> words) {
   return text && llvm::is_contained(words, text.getValue());
 }
 bool isPhase(Attribute value) { return isOneOf(value, {"forward", "backward"}); }
-bool isRecompute(Attribute value) { return isOneOf(value, {"none", "selective", "full"}); }
+bool isRecompute(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  return text && dtc::recomputeFrom(text.getValue());
+}
 bool isName(Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
   return text && !text.empty();
@@ -87,7 +91,7 @@ struct Declaration {
   StringRef name;
   SmallVector<Holder, 2> holders;
   bool (*fits)(Attribute);
-  StringRef wanted;
+  std::string wanted;
 };
 
 const std::vector<Declaration> &declarations() {
@@ -130,7 +134,7 @@ const std::vector<Declaration> &declarations() {
       {kSavedAttr, {Holder::Result}, isOf<UnitAttr>, "no value"},
       {kChunkAttr, {Holder::Op, Holder::Shard}, isIndex, "a whole number of 0 or more (i64)"},
       {kPhaseAttr, {Holder::Op, Holder::Shard}, isPhase, "forward or backward"},
-      {kRecomputeAttr, {Holder::Op}, isRecompute, "none, selective or full"},
+      {kRecomputeAttr, {Holder::Op}, isRecompute, dtc::listOfRecomputes()},
       {kHostAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kUnfinishedAttr, {Holder::Op}, isIndices, "an array<i64> of sets of mesh axes, as bits"},

@@ -23,8 +23,9 @@ def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
   let summary = "Keeps less of each layer for the backward pass, which computes the rest again";
   let description = [{
     Obeys `graph.recompute` of the calls and repeats of `@microbatch`. `full`: a layer keeps its inputs, and its backward
-    function starts from them; `selective`: it keeps what costs a product or a collective to have again
-    (`selectRecomputation`, which the cost model reads, too). Ops that run again are copies of the partitioned forward
+    function starts from them; `selective`: it keeps what costs a product or a collective to have again; what follows a `+`
+    names dearer ops that run again, too (`selective+linear`: products with its own weights, and the collectives around
+    them; `attention`; `experts`: products with theirs). `selectRecomputation` says which, to the cost model, too. Ops that run again are copies of the partitioned forward
     function's, collectives among them, each right before the first op of backward that reads what it makes; what backward
     does not read does not run again. They read what is kept through `graph.again`, so that they stay what they are once
     both functions are in one. Random ops are keyed by their stream and the execution of their block, so that copies draw

@@ -10,17 +10,29 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Products take long, collectives wait for others, and what is in a block of its own has both.
-bool isCostly(Operation *op) {
+// Products take long, collectives wait for others, and what is in a block of its own has both. Products of experts are
+// between exchanges; those of other layers between collectives, which they take along.
+bool isCostly(Operation *op, Recompute recompute) {
+  if (recompute == Recompute::Full)
+    return false;
+  RecomputeGroups groups = recomputedGroups(recompute);
+  if (graph::isCollective(op))
+    return !groups.linear;
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  return graph::isCollective(op) || isa<graph::BlockCallOpInterface>(op) ||
-         (interface && interface.getRule().multiplies());
+  if (!interface)
+    return isa<graph::BlockCallOpInterface>(op);
+  graph::OpRule rule = interface.getRule();
+  if (rule.kind == graph::OpKind::Attention)
+    return !groups.attention;
+  bool isOfExperts = !rule.expertLoops.empty();
+  return rule.kind == graph::OpKind::Product && !(isOfExperts ? groups.experts : groups.linear);
 }
 
 class Selector {
 public:
-  Selector(const llvm::SetVector<Value> &kept, llvm::function_ref<bool(Operation *)> isInside)
-      : kept(kept), isInside(isInside) {}
+  Selector(const llvm::SetVector<Value> &kept, Recompute recompute,
+           llvm::function_ref<bool(Operation *)> isInside)
+      : kept(kept), recompute(recompute), isInside(isInside) {}
 
   Recomputation run() {
     for (Value value : kept)
@@ -45,7 +57,7 @@ private:
     auto [known, isNew] = cheap.try_emplace(op, false);
     if (!isNew)
       return known->second;
-    bool is = !isCostly(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+    bool is = !isCostly(op, recompute) && llvm::all_of(op->getOperands(), [&](Value operand) {
       return isCheap(operand) || kept.contains(graph::rootOf(operand));
     });
     return cheap[op] = is;
@@ -62,6 +74,7 @@ private:
   }
 
   const llvm::SetVector<Value> &kept;
+  Recompute recompute;
   llvm::function_ref<bool(Operation *)> isInside;
   llvm::DenseMap<Operation *, bool> cheap;
   Recomputation result;
@@ -69,9 +82,9 @@ private:
 
 } // namespace
 
-Recomputation selectRecomputation(const llvm::SetVector<Value> &kept,
+Recomputation selectRecomputation(const llvm::SetVector<Value> &kept, Recompute recompute,
                                   llvm::function_ref<bool(Operation *)> isInside) {
-  return Selector(kept, isInside).run();
+  return Selector(kept, recompute, isInside).run();
 }
 
 } // namespace dtc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/Recompute.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -13,12 +14,11 @@ struct Recomputation {
   llvm::SetVector<mlir::Operation *> again; // what makes it, in an order in which it can run
 };
 
-// Selective recomputation: what can be had again without a product and without a collective is not
-// kept. `kept` are values that the backward pass reads of ops for which `isInside`, no views
-// (graph::rootOf); what the others make, and arguments, are there anyway.
-// Example: y = linear(gelu(linear(norm(x)))) keeps the result of the first product alone; norm and
-// gelu, which its readers want, run again.
-Recomputation selectRecomputation(const llvm::SetVector<mlir::Value> &kept,
+// What can be had again with ops that `recompute` runs again is not kept. `kept` are values that the backward pass
+// reads of ops for which `isInside`, no views (graph::rootOf); what the others make, and arguments, are there anyway.
+// Example: of y = linear(gelu(linear(norm(x)))) selective recomputation keeps the result of the first product alone;
+// norm and gelu, which its readers want, run again. With products that are linear nothing is kept.
+Recomputation selectRecomputation(const llvm::SetVector<mlir::Value> &kept, Recompute recompute,
                                   llvm::function_ref<bool(mlir::Operation *)> isInside);
 
 } // namespace dtc

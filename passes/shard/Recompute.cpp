@@ -22,7 +22,8 @@ namespace {
 // become calls of the same two new functions.
 struct Wiring {
   graph::FuncOp forward, backward;
-  bool isRepeated = false, isFull = false;
+  bool isRepeated = false;
+  Recompute how = Recompute::None;
   unsigned numCarried = 0;         // of a repeat's forward pass
   std::vector<int> resultOf;       // of each operand of backward: forward's result; -1: none
   std::vector<int> operandOf;      // the same of forward's operands
@@ -30,7 +31,7 @@ struct Wiring {
   std::vector<bool> isParameter;   // of each operand of forward
 
   auto key() const {
-    return std::make_tuple(forward.getAsOpaquePointer(), backward.getAsOpaquePointer(), isFull,
+    return std::make_tuple(forward.getAsOpaquePointer(), backward.getAsOpaquePointer(), how,
                            resultOf, operandOf, isForBackward, isParameter);
   }
 };
@@ -49,9 +50,11 @@ struct Variant {
   unsigned numExtraResults = 0;
 };
 
-graph::FuncOp cloneAs(graph::FuncOp func, StringRef suffix) {
+graph::FuncOp cloneFor(graph::FuncOp func, Recompute how) {
   auto module = func->getParentOfType<ModuleOp>();
-  std::string name = (func.getSymName() + "." + suffix).str(), unique = name;
+  std::string name = (func.getSymName() + "." + toString(how)).str();
+  llvm::replace(name, '+', '.');
+  std::string unique = name;
   for (unsigned i = 1; module.lookupSymbol(unique); ++i)
     unique = name + "." + std::to_string(i);
   OpBuilder builder(func);
@@ -147,12 +150,10 @@ void VariantBuilder::drop() {
         kept.insert(graph::rootOf(value));
     }
   }
-  Recomputation selective;
-  if (!w.isFull)
-    selective = selectRecomputation(kept, [](Operation *) { return true; });
+  Recomputation recomputed = selectRecomputation(kept, w.how, [](Operation *) { return true; });
   for (unsigned result : candidates) {
     Value root = graph::rootOf(returned[result]);
-    if (w.isFull || isa<BlockArgument>(root) || selective.dropped.contains(root))
+    if (isa<BlockArgument>(root) || recomputed.dropped.contains(root))
       dropped.push_back(result);
   }
   for (auto [operand, result] : llvm::enumerate(w.resultOf))
@@ -198,7 +199,7 @@ void VariantBuilder::needArgument(BlockArgument argument) {
 }
 
 void VariantBuilder::buildForward() {
-  variant.forward = cloneAs(w.forward, w.isFull ? "full" : "selective");
+  variant.forward = cloneFor(w.forward, w.how);
   Operation *end = variant.forward.getBody().front().getTerminator();
   SmallVector<Value> results;
   for (auto [index, value] : llvm::enumerate(end->getOperands()))
@@ -220,7 +221,7 @@ void VariantBuilder::buildForward() {
 }
 
 void VariantBuilder::buildBackward() {
-  variant.backward = cloneAs(w.backward, w.isFull ? "full" : "selective");
+  variant.backward = cloneFor(w.backward, w.how);
   Block &body = variant.backward.getBody().front();
   // Only the signature of the clone is of use: its body is written anew, from the old one.
   while (!body.empty())
@@ -369,7 +370,7 @@ public:
 private:
   static bool recomputes(Operation *call) {
     auto how = call->getAttrOfType<StringAttr>(graph::kRecomputeAttr);
-    return how && how != "none";
+    return how && how != toString(Recompute::None);
   }
 
   LogicalResult recompute(graph::BlockCallOpInterface call);
@@ -400,7 +401,7 @@ Wiring Recomputer::wiringOf(graph::BlockCallOpInterface call,
   wiring.forward = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
   wiring.backward = module.lookupSymbol<graph::FuncOp>(backward.getBlockName());
   wiring.isRepeated = isa<graph::RepeatOp>(call);
-  wiring.isFull = call->getAttrOfType<StringAttr>(graph::kRecomputeAttr) == "full";
+  wiring.how = *recomputeFrom(call->getAttrOfType<StringAttr>(graph::kRecomputeAttr).getValue());
   wiring.numCarried = static_cast<unsigned>(call.getNumCarried());
   auto indexIn = [](ValueRange values, Value value) {
     auto found = llvm::find(values, value);
@@ -473,7 +474,7 @@ void Recomputer::replace(graph::BlockCallOpInterface call, graph::BlockCallOpInt
   call->erase();
 }
 
-struct Recompute : impl::RecomputeBase<Recompute> {
+struct RecomputePass : impl::RecomputeBase<RecomputePass> {
   void runOnOperation() override {
     if (failed(Recomputer(getOperation()).run()))
       signalPassFailure();
