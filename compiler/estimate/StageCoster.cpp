@@ -289,7 +289,8 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
     recomputeEvenly(stages);
     return stages;
   }
-  if (mixes.empty())
+  auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
+  if (mixes.empty() && llvm::any_of(stages, isOver))
     findMixes();
   bool isFree = places.size() == 1 && d.pp > 1 && d.virtualStages == 1 && !d.evenStages;
   for (auto [index, stage] : llvm::enumerate(stages))

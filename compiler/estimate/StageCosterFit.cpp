@@ -1,6 +1,8 @@
 // Whether stages can fit, and be as fast as they would have to be.
 #include "compiler/estimate/StageCoster.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +12,42 @@ namespace {
 
 // Sums in another order differ in their last bits.
 constexpr double kRounding = 1e-9;
+
+// What a layer frees by recomputing more, and the seconds that it takes.
+struct Freed {
+  double bytes, seconds;
+};
+
+// No layer, nor the mean of several, frees x bytes in less than atZero + perByte x seconds.
+struct FreeingBound {
+  double atZero, perByte;
+};
+
+// The lines of the lower convex hull of all ways and of the layer that frees nothing.
+llvm::SmallVector<FreeingBound, 8> boundsOf(llvm::SmallVector<Freed, 32> ways) {
+  llvm::sort(ways, [](const Freed &a, const Freed &b) {
+    return std::pair(a.bytes, a.seconds) < std::pair(b.bytes, b.seconds);
+  });
+  llvm::SmallVector<Freed, 32> hull{{0, 0}};
+  for (const Freed &way : ways) {
+    auto slopeFrom = [&](const Freed &from) {
+      return (way.seconds - from.seconds) / (way.bytes - from.bytes);
+    };
+    if (way.bytes <= hull.back().bytes)
+      continue;
+    while (hull.size() > 1 &&
+           slopeFrom(hull[hull.size() - 2]) >= slopeFrom(hull.back()))
+      hull.pop_back();
+    hull.push_back(way);
+  }
+  llvm::SmallVector<FreeingBound, 8> bounds;
+  for (size_t next = 1; next < hull.size(); ++next) {
+    const Freed &from = hull[next - 1], &to = hull[next];
+    double perByte = (to.seconds - from.seconds) / (to.bytes - from.bytes);
+    bounds.push_back({from.seconds - perByte * from.bytes, perByte});
+  }
+  return bounds;
+}
 
 } // namespace
 
@@ -25,8 +63,9 @@ int64_t StageCoster::leastLayersOf(size_t stage) const {
 }
 
 // A relaxation: layers of which each has the best of all, any share of which recompute more. With n of
-// t seconds and b bytes, f of which a second of recomputation frees, a stage takes
-//   n t + max(0, n b - room) / f   seconds, and holds   n (b - most that a layer frees) <= room.
+// t seconds and b bytes, a stage frees (n b - room) / n of each in the mean, in a + f x seconds for x bytes by every
+// line of the hull of what they may do. So it takes
+//   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <= room.
 double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   const Place &place = places.front();
   const ModelCost &cost = place.model;
@@ -48,7 +87,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
       sums.ends -= model.tiedParameters;
     }
   }
-  double own = infinity, bytes = infinity, freed = 0, secondsPerByte = infinity;
+  double own = infinity, bytes = infinity, freed = 0;
+  llvm::SmallVector<Freed, 32> ways;
   double transient = infinity, largest = infinity, workspace = infinity;
   double ownWorkspace = infinity; // of what is recomputed at least
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
@@ -64,8 +104,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
           fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
       double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
       freed = std::max(freed, less);
-      if (less > 0)
-        secondsPerByte = std::min(secondsPerByte, again / less);
+      ways.push_back({less, again});
       workspace = std::min(workspace, workspaceOf(part, how));
     }
     ownWorkspace = std::min(ownWorkspace, workspaceOf(part, d.recompute));
@@ -86,8 +125,10 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
   if (!d.mayRecomputeMore() || freed <= 0 || room <= 0)
     return plain;
-  double most =
-      std::min(byTime, (seconds - ends + room * secondsPerByte) / (own + bytes * secondsPerByte));
+  double most = byTime;
+  for (FreeingBound bound : boundsOf(std::move(ways)))
+    if (double perLayer = own + bound.atZero + bound.perByte * bytes; perLayer > 0)
+      most = std::min(most, (seconds - ends + room * bound.perByte) / perLayer);
   if (bytes > freed)
     most = std::min(most, room / (bytes - freed));
   return std::max(plain, most);

@@ -31,12 +31,14 @@ llvm::SmallVector<Recompute, kNumRecomputes> StageCoster::waysToRecomputeMore() 
 
 // Ways that keep no less, hold no less and take no less than another one are left out; of alike ones the later.
 void StageCoster::findMixes() {
+  // Sums in another order differ in their last bits.
+  auto isLess = [](double a, double b) { return a < b * (1 - 1e-9); };
   auto isNoBetter = [&](Recompute how, Recompute other) {
     for (const Place &place : places)
       for (auto [block, times] : llvm::zip_equal(place.model.blocks, place.blocks))
-        if (keptOf(block, how) < keptOf(block, other) ||
-            workspaceOf(block, how) < workspaceOf(block, other) ||
-            times.recomputeOf(how) < times.recomputeOf(other))
+        if (isLess(keptOf(block, how), keptOf(block, other)) ||
+            isLess(workspaceOf(block, how), workspaceOf(block, other)) ||
+            isLess(times.recomputeOf(how), times.recomputeOf(other)))
           return false;
     return true;
   };

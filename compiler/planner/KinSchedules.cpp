@@ -29,10 +29,9 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
 // All layers recompute what they do at least.
 bool recomputesLeast(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
-    int64_t layers = 0;
-    for (auto [first, last] : stage.chunks)
-      layers += last - first + 1;
-    return stage.layersThat(d.recompute) == layers;
+    return llvm::all_of(kRecomputes, [&](Recompute each) {
+      return each == d.recompute || stage.layersThat(each) == 0;
+    });
   });
 }
 

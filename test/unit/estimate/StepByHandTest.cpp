@@ -3,6 +3,7 @@
 #include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/stack/RecomputeMixes.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "gtest/gtest.h"
@@ -185,9 +186,9 @@ TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
   h1.recompute = Recompute::None;
   h1.evenStages = true;
   request.memoryLimit = 350;
-  EXPECT_EQ(estimate(h1).stages[0].fullLayers, 2);
+  EXPECT_EQ(estimate(h1).stages[0].layersThat(Recompute::Full), 2);
   EXPECT_EQ(bytes(h1, 0), 2 * 200 - 2 * 90);
-  EXPECT_EQ(estimate(h1).stages[1].fullLayers, 2);
+  EXPECT_EQ(estimate(h1).stages[1].layersThat(Recompute::Full), 2);
   EXPECT_EQ(bytes(h1, 1), 2 * 200);
   EXPECT_FALSE(estimate(h1).fits);
   // Two of four micro-batches of a V of two chunks a stage.
@@ -313,6 +314,75 @@ TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
   EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 21);
 }
 
+// Four layers keep 400 bytes, and 7 more are there for a while. Where products run again a layer keeps 30 of its 100,
+// and holds the other 70 while it does.
+TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
+  cells.recomputeMixes = recomputeMixes(ownStack().space);
+  layer().partial[partialIndex(Recompute::SelectiveLinear)] = {1, 30, {}};
+  for (Recompute dear : {Recompute::SelectiveAttention, Recompute::SelectiveDense,
+                         Recompute::SelectiveExperts, Recompute::SelectiveSparse,
+                         Recompute::SelectiveProducts, Recompute::SelectiveAll})
+    layer().partial[partialIndex(dear)] = {10, 90, {}};
+  Decisions d;
+  d.recomputeMost = Recompute::Full;
+  struct Case {
+    double limit, seconds, bytes;
+    std::array<int64_t, 4> layers; // none, selective, with products, full
+    double relaxed;                // seconds, if any share of a layer could, and held nothing while it did
+  };
+  for (Case c : {Case{407, 0, 407, {4, 0, 0, 0}, 0},
+                 // Each selective layer frees 40 for half a second.
+                 Case{300, 1.5, 287, {1, 3, 0, 0}, 107 * 0.5 / 40},
+                 Case{247, 2, 247, {0, 4, 0, 0}, 2},
+                 // All of them free 160, three with products 90 more and 70 less; with products alone it would take four
+                 // and 4 s, in full three and 6 s.
+                 Case{230, 3.5, 227, {0, 1, 3, 0}, 2 + 17 * 0.5 / 30},
+                 Case{197, 4, 197, {0, 0, 4, 0}, 2 + 50 * 0.5 / 30},
+                 // 280 of all with products, 20 each in full, which take another 20 at once.
+                 Case{160, 7, 157, {0, 0, 1, 3}, 2 + 87 * 0.5 / 30},
+                 Case{137, 8, 137, {0, 0, 0, 4}, 2 + 110 * 0.5 / 30}}) {
+    request.memoryLimit = c.limit;
+    StepEstimate step = estimate(d);
+    SCOPED_TRACE(c.limit);
+    EXPECT_TRUE(step.fits);
+    const StageEstimate &stage = step.stages[0];
+    EXPECT_DOUBLE_EQ(stage.recomputeSeconds, c.seconds);
+    EXPECT_DOUBLE_EQ(stage.memory.total(), c.bytes);
+    EXPECT_EQ((std::array<int64_t, 4>{
+                  stage.layersThat(Recompute::None), stage.layersThat(Recompute::Selective),
+                  stage.layersThat(Recompute::SelectiveLinear), stage.layersThat(Recompute::Full)}),
+              c.layers);
+    StageCoster coster(model, d, request);
+    EXPECT_TRUE(coster.mayFitWithin(36 + c.relaxed + 0.01));
+    EXPECT_FALSE(coster.mayFitWithin(36 + c.relaxed - 0.01));
+  }
+  request.memoryLimit = 136; // nothing does: as near as it gets
+  EXPECT_FALSE(estimate(d).fits);
+  EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::Full), 4);
+  // Software that mixes no more has none and full.
+  cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
+  request.memoryLimit = 230;
+  EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::Full), 3);
+  EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::None), 1);
+}
+
+// What runs again sends again: 1 s of tensor and 2 s of expert parallelism, of which a quarter and a half are hidden and
+// slow compute by a tenth.
+TEST_F(StepByHand, PartialRecomputationSendsAgain) {
+  cells.overlap.tp = 0.25;
+  cells.overlap.ep = 0.5;
+  cells.overlap.slowdown = 1.1;
+  layer().partial[partialIndex(Recompute::SelectiveProducts)] = {1.5, 20, {1, 0, 0, 2}};
+  layer().selectiveCollectives.ep = 2;
+  Decisions d;
+  d.recompute = d.recomputeMost = Recompute::SelectiveProducts;
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 4 * (1.5 + 0.75 + 1 + 0.1 * (0.25 + 1)));
+  EXPECT_DOUBLE_EQ(estimate(d).stages[0].memory.activations, 4 * 20);
+  EXPECT_DOUBLE_EQ(estimate(d).stages[0].memory.temporaries, 7 + 80);
+  d.recompute = d.recomputeMost = Recompute::Selective;
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 4 * (0.5 + 1 + 0.1 * 1));
+}
+
 // 2 micro-batches of 2 x 100 bytes and the transient 7 do not fit in 400 on the first stage. One of its layers
 // frees 2 x (100 - 60) where it recomputes some, 2 x (100 - 10) where all, and is whole for a while then; the
 // second stage fits.
@@ -322,15 +392,15 @@ TEST_F(StepByHand, RecomputesAsFewLayersAsNeedBe) {
   d.recomputeMost = Recompute::Selective;
   StepEstimate step = estimate(d);
   EXPECT_TRUE(step.fits);
-  EXPECT_EQ(step.stages[0].selectiveLayers, 1);
-  EXPECT_EQ(step.stages[1].selectiveLayers, 0);
+  EXPECT_EQ(step.stages[0].layersThat(Recompute::Selective), 1);
+  EXPECT_EQ(step.stages[1].layersThat(Recompute::Selective), 0);
   EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 407 - 2 * 40);
   EXPECT_DOUBLE_EQ(step.stages[1].memory.total(), 207);
   EXPECT_DOUBLE_EQ(step.stages[0].microBatch(), 18.5);
   EXPECT_EQ(step.stages[0].chunkTimes.front().activationBytes, 160);
   d.recomputeMost = Recompute::Full;
   step = estimate(d);
-  EXPECT_EQ(step.stages[0].fullLayers, 1);
+  EXPECT_EQ(step.stages[0].layersThat(Recompute::Full), 1);
   EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 407 - 2 * 90 + 90);
   EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2);
   request.memoryLimit = 100;
@@ -526,7 +596,7 @@ TEST_F(StepByHand, WaitsForWhatNothingHides) {
   // Attention alone, 0.5 s, waits for what context parallelism brings it: 0.1 s, and 0.01 s that it is slowed by.
   d.recompute = d.recomputeMost = Recompute::Selective;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * 0.5);
-  layer().selectiveAttends = true;
+  layer().selectiveCollectives.cp = 0.2;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (0.5 + 0.11));
   d.recompute = d.recomputeMost = Recompute::Full;
   // All of attention waits for its heads.

@@ -88,6 +88,11 @@ public:
     software = isOfDtc ? ownStack(topology.device) : certifiedStack();
     if (dividesVocabulary)
       software.space.vocabOverPp = 0b11;
+    auto bitOf = [](Recompute how) { return 1u << static_cast<unsigned>(how); };
+    software.space.recompute = recomputesPartially
+                                   ? (1u << kNumRecomputes) - 1
+                                   : bitOf(Recompute::None) | bitOf(Recompute::Selective) |
+                                         bitOf(Recompute::Full);
     EstimateRequest &request = problem.request;
     request.topology = &topology;
     request.software = &software;
@@ -120,6 +125,7 @@ public:
   SoftwareStack software;
   bool dividesVocabulary = false; // set before choose()
   bool isOfDtc = false;           // priced as dtc on GPUs is now
+  bool recomputesPartially = false;
   PlanProblem problem;
 };
 
@@ -304,11 +310,14 @@ void checkFastestThatFits(const ModelCost &model, const Decisions &outline,
   if (swept.leastFitting == kInfinity)
     return;
   Decisions d = outline;
+  d.recomputeMost = Recompute::Full; // and whatever is between
+  EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
   d.recompute = *llvm::min_element(swept.recompute);
   d.recomputeMost = *llvm::max_element(swept.recompute);
-  bool isMix = llvm::all_of(swept.recompute, [&](Recompute each) {
-    return each == d.recompute || each == d.recomputeMost;
-  });
+  bool isMix = isPartOf(d.recompute, d.recomputeMost) &&
+               llvm::all_of(swept.recompute, [&](Recompute each) {
+                 return each == d.recompute || each == d.recomputeMost;
+               });
   if (!isMix)
     return;
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
@@ -392,6 +401,51 @@ TEST_F(CertificateTest, NoPlanOfDtcOnGpusBeatsTheBounds) {
   Missed missed;
   checkModels(models, 2, seen, missed);
   EXPECT_GE(seen.feasible, 5);
+}
+
+// Layers recompute attention, products and those of experts, too.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfPartialRecomputation) {
+  std::mt19937 random(11);
+  Seen seen;
+  int64_t partial = 0;
+  for (size_t index : {1, 2}) {
+    SmallPlanning &planning = *models[index];
+    planning.recomputesPartially = true;
+    for (int variant = 0; variant < 6; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      planning.choose(random, {2, 4});
+      planning.limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
+      checkSearch(planning, seen);
+      for (const Candidate &candidate : planning.search().ranked)
+        for (const StageEstimate &stage : candidate.step.stages)
+          for (Recompute how : kRecomputes)
+            partial += isPartial(how) && stage.layersThat(how) > 0;
+    }
+  }
+  EXPECT_GE(seen.feasible, 8);
+  EXPECT_GE(partial, 20);
+  EXPECT_GE(seen.plans, 500);
+}
+
+// Every layer with each of them, whatever the others do.
+TEST_F(CertificateTest, NoPartialRecomputationBeatsTheBounds) {
+  std::mt19937 random(12);
+  Seen seen;
+  Missed missed;
+  SmallPlanning dense(smallGpt2(context, 3, 1024, 1024), 3, 1024, 1),
+      mixture(smallMixture(context, 2, 256), 2, 256, 4);
+  for (SmallPlanning *planning : {&dense, &mixture})
+    for (int variant = 0; variant < 4; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      planning->recomputesPartially = true;
+      planning->choose(random, {1, 2});
+      planning->limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
+      checkWholeSpace(*planning, seen, missed);
+    }
+  report(seen, missed);
+  EXPECT_GE(seen.feasible, 6);
+  EXPECT_GE(seen.plans, 20000);
+  EXPECT_LE(missed.most, 0.05);
 }
 
 TEST_F(CertificateTest, NoPipelineAtAllBeatsTheBounds) {

@@ -435,8 +435,8 @@ TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   d.recompute = Recompute::None;
   StepEstimate some = estimateStep(model, d, request);
   EXPECT_TRUE(some.fits);
-  EXPECT_EQ(some.stages[0].selectiveLayers, 4);
-  EXPECT_EQ(some.stages[0].fullLayers, 0);
+  EXPECT_EQ(some.stages[0].layersThat(Recompute::Selective), 4);
+  EXPECT_EQ(some.stages[0].layersThat(Recompute::None), 4);
   EXPECT_NEAR(some.stepSeconds, (all.stepSeconds + none.stepSeconds) / 2, 1e-9);
   EXPECT_NEAR(some.peakBytes, request.memoryLimit, 1e-6 * request.memoryLimit);
 }

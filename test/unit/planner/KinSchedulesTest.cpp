@@ -80,7 +80,7 @@ TEST_F(Step, KeepsTheLargestBoundOfEachDetail) {
 TEST_F(Step, DoesNotCountOnRecomputation) {
   set(ScheduleKind::ZeroBubbleV, 2);
   d.recomputeMost = Recompute::Full;
-  step.stages[1].fullLayers = 1;
+  step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 1;
   step.stages[1].recomputeSeconds = 3;
   step.stages[1].backwardInput += 3;
   step.stages[1].chunkTimes[0].backwardInput += 3;

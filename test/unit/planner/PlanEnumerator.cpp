@@ -237,8 +237,7 @@ std::vector<int64_t> PlanEnumerator::zeroGroups(const ModelCost &model, const De
 std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins) {
   if (pins.recompute)
     return {{*pins.recompute, *pins.recompute}};
-  return {{Recompute::None, Recompute::Selective},
-          {Recompute::None, Recompute::Full},
+  return {{Recompute::None, Recompute::Full},
           {Recompute::Selective, Recompute::Full},
           {Recompute::Full, Recompute::Full}};
 }
@@ -261,8 +260,34 @@ std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks) {
   return cutsOf(layers, chunks, chunks > layers, true);
 }
 
+std::vector<Recompute> waysToRecompute(const ModelCost &model) {
+  auto keptBy = [](const BlockCost &block, Recompute how) {
+    return how == Recompute::None        ? block.kept
+           : how == Recompute::Selective ? block.keptSelective
+           : how == Recompute::Full      ? block.input
+                                         : block.partial[partialIndex(how)].kept;
+  };
+  auto sent = [](const AgainCollectives &c) { return std::tuple(c.tp, c.cp, c.heads, c.ep); };
+  auto isSame = [&](Recompute a, Recompute b) {
+    return isPartial(a) && isPartial(b) && llvm::all_of(model.blocks, [&](const BlockCost &block) {
+             const PartialCost &one = block.partial[partialIndex(a)],
+                               &other = block.partial[partialIndex(b)];
+             return keptBy(block, a) == keptBy(block, b) && one.compute == other.compute &&
+                    sent(one.collectives) == sent(other.collectives);
+           });
+  };
+  std::vector<Recompute> ways;
+  for (auto [low, high] : model.cells->recomputeMixes)
+    for (Recompute how : {low, high})
+      if (!llvm::is_contained(ways, how) &&
+          llvm::none_of(ways, [&](Recompute other) { return isSame(how, other); }))
+        ways.push_back(how);
+  return ways;
+}
+
 std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
-                                                       llvm::ArrayRef<int> chain) {
+                                                       llvm::ArrayRef<int> chain,
+                                                       llvm::ArrayRef<Recompute> ways) {
   std::vector<std::vector<Recompute>> all{{}};
   for (auto [first, last] : cut)
     for (int64_t layer = first; layer <= last; ++layer) {
@@ -270,7 +295,7 @@ std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
       bool isAlike = layer > first &&
                      chain[static_cast<size_t>(layer)] == chain[static_cast<size_t>(layer) - 1];
       for (const std::vector<Recompute> &some : all)
-        for (Recompute next : {Recompute::None, Recompute::Selective, Recompute::Full})
+        for (Recompute next : ways)
           if (!isAlike || next <= some.back()) {
             longer.push_back(some);
             longer.back().push_back(next);
@@ -373,9 +398,10 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
   swept.leastFitting = kInfinity;
   OutlinedPlans plans(model, outline, request);
   llvm::ArrayRef<int> chain = model.cells->chain;
+  std::vector<Recompute> ways = waysToRecompute(model);
   for (const LayerChunks &cut :
        everyCut(static_cast<int64_t>(chain.size()), outline.pp * outline.virtualStages))
-    for (const std::vector<Recompute> &recompute : everyRecomputation(cut, chain)) {
+    for (const std::vector<Recompute> &recompute : everyRecomputation(cut, chain, ways)) {
       ++swept.plans;
       OutlinedPlans::Plan plan = plans.planOf(cut, recompute);
       double &least = swept.least[static_cast<size_t>(*llvm::min_element(recompute))];
@@ -397,8 +423,11 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
       }
     }
   // Who recomputes more recomputes no less.
-  swept.least[1] = std::min(swept.least[1], swept.least[2]);
-  swept.least[0] = std::min(swept.least[0], swept.least[1]);
+  for (Recompute less : llvm::reverse(kRecomputes))
+    for (Recompute more : kRecomputes)
+      if (isPartOf(less, more))
+        swept.least[static_cast<size_t>(less)] = std::min(swept.least[static_cast<size_t>(less)],
+                                                          swept.least[static_cast<size_t>(more)]);
   return swept;
 }
 

@@ -48,10 +48,14 @@ std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &p
 // may have no layer.
 std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks);
 
+// All that the software can make a layer recompute beside others; of ways that cost the same the first.
+std::vector<Recompute> waysToRecompute(const ModelCost &model);
+
 // Every choice of what each layer recomputes. Of layers of a run that are alike (`chain`) it matters
 // only how many make a choice: those that recompute more come first.
 std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
-                                                       llvm::ArrayRef<int> chain);
+                                                       llvm::ArrayRef<int> chain,
+                                                       llvm::ArrayRef<Recompute> ways);
 
 // The plans of one outline.
 class OutlinedPlans {
@@ -101,7 +105,7 @@ struct SweptPlans {
   int64_t plans = 0;
   // Seconds of a step, whatever it needs of memory, of plans whose layers recompute no less than
   // each of Recompute; of those that fit.
-  std::array<double, 3> least;
+  std::array<double, kNumRecomputes> least;
   double leastFitting;
   LayerChunks cut; // of the one that fits
   std::vector<Recompute> recompute;
