@@ -91,7 +91,7 @@ def draw_offload(rng, fix):
 
 
 def draw_recompute(rng, fix):
-    fix["recompute"] = rng.choice(["none", "none", "selective", "full"])
+    fix["recompute"] = rng.choice(["none", "none", "selective", "full", "selective+attention", "selective+linear"])
 
 
 def draw_precision(rng, fix):

@@ -29,7 +29,10 @@ CASES = [({"dp": 2, "tp": 1, "zero": 0, "sp": 0, "micro_batch": 2}, {"gradient",
          ({"dp": 4, "tp": 1, "zero": 3, "zero_group": 2, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "control"}),
          ({"dp": 1, "tp": 2, "zero": 0, "sp": 1, "micro_batch": 8}, {"activation", "gradient", "control"}),
          ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"}),
-         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2, "recompute": "full"}, {"gradient", "parameter", "control"})]
+         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2, "recompute": "full"}, {"gradient", "parameter", "control"}),
+         ({"dp": 2, "tp": 2, "zero": 3, "sp": 0, "micro_batch": 1, "recompute": "selective+linear"},
+          {"gradient", "parameter", "activation", "control"}),
+         ({"dp": 1, "tp": 2, "zero": 0, "sp": 0, "micro_batch": 4, "recompute": "selective+attention+linear"}, {"activation"})]
 # The same of pipelines of four layers, with what stages pass on.
 PIPELINES = [({"dp": 1, "tp": 2, "pp": 2, "schedule": "gpipe", "zero": 0, "sp": 1, "micro_batch": 2}, {"activation"}),
              ({"dp": 2, "tp": 1, "pp": 2, "schedule": "1f1b", "zero": 2, "micro_batch": 1}, {"parameter"}),

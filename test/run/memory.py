@@ -81,6 +81,8 @@ CASES = [
     ("gpt2, 12 layers, selective", gpt2(12), 1, 1, 0, 0, 2, 1, "recompute=selective"),
     ("llama dp2 tp2 sp zero1, 6 layers, full", llama(6), 2, 2, 1, 1, 1, 2, "recompute=full"),
     ("llama tp2, 6 layers, selective", llama(6), 1, 2, 0, 0, 2, 1, "recompute=selective"),
+    ("llama tp2 sp x2, 6 layers, products", llama(6), 1, 2, 1, 0, 1, 2, "recompute=selective+linear"),
+    ("gpt2, 12 layers, attention", gpt2(12), 1, 1, 0, 0, 2, 1, "recompute=selective+attention"),
     ("gpt2 x2 in bf16", gpt2(4), 1, 1, 0, 0, 2, 2, "", "--precision", "bf16"),
     ("llama dp2 zero1 in bf16", llama(4), 2, 1, 0, 1, 1, 2, "", "--precision", "bf16"),
     ("gpt2 tp2 sp in bf16", gpt2(3), 1, 2, 1, 0, 2, 1, "", "--precision", "bf16"),

@@ -19,10 +19,13 @@ GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd
         "activation_function": "gelu_new", "initializer_range": 0.08, "tie_word_embeddings": True, "resid_pdrop": 0.1,
         "embd_pdrop": 0.1, "attn_pdrop": 0.1}
 N, S, F = "none", "selective", "full"
+A, L = "selective+attention", "selective+linear"
 # dp, tp, sp, zero, samples of a micro-batch, micro-batches, layers, precision.
 CASES = [(1, 1, 0, 0, 2, 2, [F, F, N, N], "f32"), (1, 1, 0, 0, 1, 1, [F, S, N, F], "f32"), (1, 2, 0, 0, 2, 1, [S, S, F, N], "f32"),
          (2, 1, 0, 1, 1, 3, [N, F, N, S], "f32"), (2, 2, 1, 1, 1, 2, [F, N, S, S], "f32"),
-         (2, 1, 0, 3, 1, 2, [F, S, N, F], "bf16"), (1, 2, 1, 0, 2, 1, [N, S, F, S], "f16")]
+         (2, 1, 0, 3, 1, 2, [F, S, N, F], "bf16"), (1, 2, 1, 0, 2, 1, [N, S, F, S], "f16"),
+         (1, 1, 0, 0, 2, 2, [L, A, L, A], "f32"), (1, 2, 1, 0, 1, 2, [A, L, F, N], "f32"), (2, 2, 0, 3, 1, 2, [L, S, A, L], "f32"),
+         (2, 1, 0, 3, 1, 2, [A, L, L, F], "bf16")]
 RATE, SEED = 1e-2, 1
 
 
@@ -58,17 +61,18 @@ def run_case(folder, case):
     dtc("plan", config, *flags, "--fix", fix, "-o", folder / "none.json")
     plan = json.loads((folder / "none.json").read_text())
     kept, gathers = {}, {}
-    for kind in (N, S, F):
+    for kind in (N, S, A, L, F):
         _, program = compile_plan(folder, config, flags, plan, [kind] * LAYERS)
         kept[kind], gathers[kind] = program["memory"]["activation"], sent(program)
     dte, program = compile_plan(folder, config, flags, plan, kinds)
-    check(kept[F] < kept[S] < kept[N], f"{what}: activations of {kept} bytes")
+    check(kept[F] < kept[L] < kept[S] < kept[N] and kept[F] < kept[A] < kept[S], f"{what}: activations of {kept} bytes")
     bounds = [sum(kept[kind] for kind in kinds) / LAYERS * share for share in (0.8, 1.2)]
     check(bounds[0] < program["memory"]["activation"] < bounds[1],
           f"{what}: {program['memory']['activation']} bytes of activations, whole models have {kept}")
-    # Each layer that recomputes all repeats as many collectives; what is cheap has none.
-    repeated = gathers[N] + (gathers[F] - gathers[N]) // LAYERS * kinds.count(F)
-    check(gathers[S] == gathers[N] and sent(program) == repeated and (tp == 1 or gathers[F] > gathers[N]),
+    # Each layer that recomputes products repeats as many collectives; what is cheap has none, nor has attention.
+    repeated = gathers[N] + sum((gathers[kind] - gathers[N]) // LAYERS for kind in kinds)
+    check(gathers[S] == gathers[A] == gathers[N] and gathers[L] == gathers[F] and sent(program) == repeated
+          and (tp == 1 or gathers[F] > gathers[N]),
           f"{what}: {sent(program)} collectives, whole models have {gathers}")
     found = run_steps(folder, dte, dp * tp, data, SEED, RATE)
     one = {"dp": 1, "tp": 1, "micro_batch": batch, "precision": precision}

@@ -23,7 +23,7 @@ const PinKey &keyOf(llvm::StringRef name) {
   return pinKeys().front();
 }
 
-// "none, selective or full" is none, selective and full.
+// listOfRecomputes() is none, selective and full.
 llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
   llvm::SmallVector<llvm::StringRef> words, last;
   key.words.split(words, ", ");
@@ -62,7 +62,7 @@ TEST(PinKeys, ListTheirWords) {
         ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
         ScheduleKind::VHalf, ScheduleKind::VMin})
     EXPECT_TRUE(llvm::is_contained(wordsOf(keyOf("schedule")), planNameOf(kind)));
-  EXPECT_EQ(keyOf("recompute").values(), "none, selective or full");
+  EXPECT_EQ(keyOf("recompute").values(), listOfRecomputes());
   EXPECT_EQ(keyOf("zero").values(), "0 to 3");
   EXPECT_EQ(keyOf("sp").values(), "0 or 1");
   EXPECT_EQ(keyOf("tp").values(), "1 or more");
