@@ -43,8 +43,8 @@ struct PartialCost {
 struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
   double matrix = 0;                                         // of these, products and attention
-  double selective = 0;                 // compute that selective recomputation adds
-  double unread = 0;                    // of forward: compute that full recomputation leaves out
+  double selective = 0; // compute that selective recomputation adds
+  double unread = 0;    // of forward: compute that full recomputation leaves out
   AgainCollectives selectiveCollectives;
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;

@@ -89,9 +89,8 @@ ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisi
     auto keptBy = [&](Recompute recompute) {
       return recompute == Recompute::None        ? block.kept
              : recompute == Recompute::Selective ? block.keptSelective
-             : recompute == Recompute::Full
-                 ? block.input
-                 : block.partial[partialIndex(recompute)].kept;
+             : recompute == Recompute::Full      ? block.input
+                                                 : block.partial[partialIndex(recompute)].kept;
     };
     // Full recomputation may be mixed with ways that only software says it has.
     for (Recompute most : kRecomputes) {

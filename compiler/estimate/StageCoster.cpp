@@ -114,8 +114,7 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   recompute(Recompute::Selective) = block.selective + waitsOf(block.selectiveCollectives);
   for (auto [index, partial] : llvm::enumerate(block.partial))
     recompute(partialAt(index)) = partial.compute + waitsOf(partial.collectives);
-  recompute(Recompute::Full) =
-      forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
+  recompute(Recompute::Full) = forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
   return times;
 }
 

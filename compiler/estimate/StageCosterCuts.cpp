@@ -96,10 +96,9 @@ private:
         coster.memoryOf(sums, place, alive, kept, recomputed, workspace(coster.d.recompute));
     // The first layers come first; they were taken in last.
     llvm::SmallVector<LayerRun, 4> inOrder(llvm::reverse(runs));
-    return plain + coster
-                       .mixedToFit(inOrder, place, alive, workspace,
-                                   memory.total() - place.memoryLimit)
-                       .seconds;
+    return plain +
+           coster.mixedToFit(inOrder, place, alive, workspace, memory.total() - place.memoryLimit)
+               .seconds;
   }
 
   const StageCoster &coster;

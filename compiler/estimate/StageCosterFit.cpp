@@ -35,8 +35,7 @@ llvm::SmallVector<FreeingBound, 8> boundsOf(llvm::SmallVector<Freed, 32> ways) {
     };
     if (way.bytes <= hull.back().bytes)
       continue;
-    while (hull.size() > 1 &&
-           slopeFrom(hull[hull.size() - 2]) >= slopeFrom(hull.back()))
+    while (hull.size() > 1 && slopeFrom(hull[hull.size() - 2]) >= slopeFrom(hull.back()))
       hull.pop_back();
     hull.push_back(way);
   }
@@ -100,8 +99,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
     for (Recompute how : waysToRecomputeMore()) {
-      double less =
-          fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
+      double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
       double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
       freed = std::max(freed, less);
       ways.push_back({less, again});

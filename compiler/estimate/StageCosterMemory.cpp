@@ -124,8 +124,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
                                alive.stashed * recomputedPerMicroBatch + sums.headKept);
-  memory.temporaries =
-      process.fragmentation * (sums.transient + workspace);
+  memory.temporaries = process.fragmentation * (sums.transient + workspace);
   bool hasCopies = d.zero > 0 && d.zeroRanks() < d.dp; // of groups, which add gradients up
   bool hasTwo = d.contextKind == ContextKind::Both;    // a group that swaps, and a ring
   double axes = (d.tp > 1) + (d.cp > 1) + hasTwo + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;

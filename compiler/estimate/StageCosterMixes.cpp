@@ -75,9 +75,10 @@ llvm::SmallVector<StageCoster::LayerRun, 4> StageCoster::runsOf(const StageEstim
   return runs;
 }
 
-StageCoster::Mixed
-StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const Place &place, Alive alive,
-                        llvm::function_ref<double(Recompute)> workspaceOf, double over) const {
+StageCoster::Mixed StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const Place &place,
+                                           Alive alive,
+                                           llvm::function_ref<double(Recompute)> workspaceOf,
+                                           double over) const {
   if (over <= 0)
     return {{d.recompute, d.recompute}, 0, 0};
   Mixed best;

@@ -22,9 +22,7 @@ struct StageEstimate {
   double gatherSeconds =
       0; // what ZeRO-2 and 3 move for layers: waits, and compute beside it slowed
   std::array<int32_t, kNumRecomputes> layersBy{}; // what they recompute
-  int64_t layersThat(Recompute recompute) const {
-    return layersBy[static_cast<size_t>(recompute)];
-  }
+  int64_t layersThat(Recompute recompute) const { return layersBy[static_cast<size_t>(recompute)]; }
   // The ways in which gradients may travel, while they are compared.
   struct Exchange {
     double seconds, exposedSeconds;

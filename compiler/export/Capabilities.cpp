@@ -129,9 +129,11 @@ Found checkNumbers(const PlanView &view, const Capabilities &launcher) {
 }
 
 Found checkRecompute(const PlanView &view, const Capabilities &launcher) {
-  if (llvm::any_of(view.chunks, [](const Chunk &chunk) { return chunk.partial > 0; }))
-    return inexpressible(launcher, "selective recomputation of what it says itself, or all of it",
-                         "layers that recompute further ops", "recompute=full");
+  for (const PlanStage &stage : view.plan.stages)
+    for (const std::string &layer : stage.recompute)
+      if (isPartial(recomputeFrom(layer).value_or(Recompute::None)))
+        return inexpressible(launcher, "recomputation of all ops or of a selection of its own",
+                             "layers that recompute " + layer, "recompute=full");
   bool isSelective =
       llvm::any_of(view.chunks, [](const Chunk &chunk) { return chunk.selective > 0; });
   if (!isSelective || launcher.selective == Selective::InModel ||

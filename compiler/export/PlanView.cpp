@@ -29,7 +29,6 @@ std::vector<Chunk> chunksOf(const Plan &plan) {
           of = recomputeFrom(stage.recompute[layer]).value_or(of);
         chunk.selective += of == Recompute::Selective;
         chunk.full += of == Recompute::Full;
-        chunk.partial += isPartial(of);
       }
     }
   }

@@ -12,7 +12,6 @@ struct Chunk {
   int64_t first = 0, last = -1; // inclusive
   int64_t stage = 0;
   int64_t selective = 0, full = 0;
-  int64_t partial = 0; // selective with further ops
   int64_t layers() const { return last - first + 1; }
   bool operator==(const Chunk &) const = default;
 };

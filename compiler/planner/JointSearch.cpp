@@ -579,9 +579,9 @@ private:
   std::map<Decisions, double> boundsWithoutGathers;
   std::vector<double> groupFloors;
   std::optional<Decisions> lastCosted;
-  KinSchedules kin;                        // of the mesh that is costed, under one point
-  double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
-  double leastOfGroups = 0;                // seconds, of the same with ZeRO in groups
+  KinSchedules kin;         // of the mesh that is costed, under one point
+  double leastWithHost = 0; // seconds, of the same with the optimizer on the host
+  double leastOfGroups = 0; // seconds, of the same with ZeRO in groups
   double leastOfGroupsWithoutRecomputation = 0;
   double leastWithoutRecomputation = 0; // seconds, of the same
   double incumbent; // score of the best candidate so far, or what it has to beat

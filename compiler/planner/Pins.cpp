@@ -42,8 +42,10 @@ constexpr PinKey kKeys[] = {
      "the last",
      &Pins::vocabOverPp, 0, 2},
     {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
-     "none, selective, selective+attention, selective+linear, selective+attention+linear, selective+experts, "
-     "selective+attention+experts, selective+linear+experts, selective+attention+linear+experts or full"},
+     "none, selective, selective+attention, selective+linear, selective+attention+linear, "
+     "selective+experts, "
+     "selective+attention+experts, selective+linear+experts, selective+attention+linear+experts or "
+     "full"},
     {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
     {"bucket_mib", "MiB of gradients that travel as one", &Pins::bucketMebibytes, 1, kMost},
     {"offload", "optimizer states in the host's memory", &Pins::offload, 0, 1},

@@ -513,7 +513,8 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
   auto isWithin = [&](const RecomputeChoice &choice, const RecomputeChoice &other) {
     auto [least, most] = choice;
     if (least == other.least)
-      return isEven ? least == most && most != other.most : isPartOf(most, other.most) && most != other.most;
+      return isEven ? least == most && most != other.most
+                    : isPartOf(most, other.most) && most != other.most;
     bool isMixed = least != most || mayMix(other.least, least) || mayMix(least, other.most);
     return !isEven && isPartial(least) && isMixed && isPartOf(other.least, least) &&
            isPartOf(most, other.most);
@@ -524,7 +525,8 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
       if (isLegal(least) && isLegal(most) && (least == most || mayMix(least, most)))
         all.push_back({least, most});
   llvm::copy_if(all, std::back_inserter(choices), [&](const RecomputeChoice &choice) {
-    return llvm::none_of(all, [&](const RecomputeChoice &other) { return isWithin(choice, other); });
+    return llvm::none_of(all,
+                         [&](const RecomputeChoice &other) { return isWithin(choice, other); });
   });
   // The one with most to choose first.
   llvm::sort(choices, [](const RecomputeChoice &a, const RecomputeChoice &b) {

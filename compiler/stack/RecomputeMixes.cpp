@@ -11,7 +11,9 @@ bool mayMix(Recompute low, Recompute high, const LegalSpace &space) {
     isThere &= !isPartial(each) || has(space.recompute, static_cast<size_t>(each));
   bool fromNone = low == Recompute::None, toFull = high == Recompute::Full;
   return isThere && low != high && isPartOf(low, high) &&
-         has(space.recomputeMixes, !fromNone ? 2 : toFull ? 1 : 0);
+         has(space.recomputeMixes, !fromNone ? 2
+                                   : toFull  ? 1
+                                             : 0);
 }
 
 std::vector<std::pair<Recompute, Recompute>> recomputeMixes(const LegalSpace &space) {

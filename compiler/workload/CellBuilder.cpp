@@ -484,8 +484,8 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   cell.kept = cell.input;
   cell.keptSelective = cell.input;
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
-  Recomputation selective =
-      selectRecomputation(kept, Recompute::Selective, [&](Operation *op) { return inside.contains(op); });
+  Recomputation selective = selectRecomputation(kept, Recompute::Selective,
+                                                [&](Operation *op) { return inside.contains(op); });
   for (Value value : kept) {
     Amount bytes = ownBytesOf(value);
     cell.kept += bytes;
@@ -513,8 +513,8 @@ void CellBuilder::addPartials(BlockCell &cell, const llvm::SetVector<Value> &kep
                               const OpList &ops) const {
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
   for (size_t partial = 0; partial < kNumPartials; ++partial) {
-    Recomputation recomputed =
-        selectRecomputation(kept, partialAt(partial), [&](Operation *op) { return inside.contains(op); });
+    Recomputation recomputed = selectRecomputation(
+        kept, partialAt(partial), [&](Operation *op) { return inside.contains(op); });
     cell.keptPartial[partial] = cell.input;
     for (Value value : kept)
       if (!recomputed.dropped.contains(value))

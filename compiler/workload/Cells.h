@@ -142,10 +142,11 @@ struct BlockCell {
   std::string name;
   std::vector<CellOp> ops; // in program order, the forward ones first
   std::vector<CellCollective> collectives;
-  Amount input;                  // bytes that come in from the block before
-  Amount kept;                   // bytes from forward to backward, the input included
-  Amount keptSelective;          // the same where everything that costs no product is recomputed
-  std::array<Amount, kNumPartials> keptPartial; // and with further ops, of the ways for which isPartial
+  Amount input;         // bytes that come in from the block before
+  Amount kept;          // bytes from forward to backward, the input included
+  Amount keptSelective; // the same where everything that costs no product is recomputed
+  std::array<Amount, kNumPartials>
+      keptPartial;               // and with further ops, of the ways for which isPartial
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
   std::vector<int>
       unreadOps; // forward ops that nothing of the backward pass needs, as a layer's last product

@@ -5,17 +5,16 @@
 
 namespace dtc {
 
-static constexpr llvm::StringLiteral kNames[kNumRecomputes] = {
-    "none",
-    "selective",
-    "selective+attention",
-    "selective+linear",
-    "selective+attention+linear",
-    "selective+experts",
-    "selective+attention+experts",
-    "selective+linear+experts",
-    "selective+attention+linear+experts",
-    "full"};
+static constexpr llvm::StringLiteral kNames[kNumRecomputes] = {"none",
+                                                               "selective",
+                                                               "selective+attention",
+                                                               "selective+linear",
+                                                               "selective+attention+linear",
+                                                               "selective+experts",
+                                                               "selective+attention+experts",
+                                                               "selective+linear+experts",
+                                                               "selective+attention+linear+experts",
+                                                               "full"};
 
 llvm::StringRef toString(Recompute recompute) { return kNames[static_cast<size_t>(recompute)]; }
 

@@ -14,15 +14,15 @@ namespace dtc {
 // dearer ops besides. Sorted so that what runs again with a level does so with no earlier one that is not part of it.
 enum class Recompute : uint8_t {
   None,
-  Selective,              // none of the groups
-  SelectiveAttention,     // attention
-  SelectiveLinear,        // products with a layer's own weights, and the collectives around them
-  SelectiveDense,         // both
-  SelectiveExperts,       // products with experts' weights
-  SelectiveSparse,        // attention and these
-  SelectiveProducts,      // products of both kinds
-  SelectiveAll,           // attention and all products: exchanges of tokens are left
-  Full,                   // all that makes what was kept
+  Selective,          // none of the groups
+  SelectiveAttention, // attention
+  SelectiveLinear,    // products with a layer's own weights, and the collectives around them
+  SelectiveDense,     // both
+  SelectiveExperts,   // products with experts' weights
+  SelectiveSparse,    // attention and these
+  SelectiveProducts,  // products of both kinds
+  SelectiveAll,       // attention and all products: exchanges of tokens are left
+  Full,               // all that makes what was kept
 };
 constexpr size_t kNumRecomputes = 10;
 

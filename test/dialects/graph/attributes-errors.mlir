@@ -222,7 +222,7 @@ module attributes {graph.stage_of_chunk = array<i64: 0, -1>} {}
 // -----
 
 graph.func @loss(%x: tensor<?x8xf32>) {
-  // expected-error @+1 {{'graph.exp' op has 'graph.recompute' of "some", but none, selective or full is wanted}}
+  // expected-error @+1 {{'graph.exp' op has 'graph.recompute' of "some", but none, selective, selective+attention, selective+linear, selective+attention+linear, selective+experts, selective+attention+experts, selective+linear+experts, selective+attention+linear+experts or full is wanted}}
   %y = graph.exp %x {graph.recompute = "some"} : tensor<?x8xf32>
   graph.return
 }

@@ -2,11 +2,17 @@
 // RUN: split-file %s %t
 // RUN: sed 's/HOW/full/' %t/step.mlir > %t/full.mlir
 // RUN: sed 's/HOW/selective/' %t/step.mlir > %t/selective.mlir
+// RUN: sed 's/HOW/selective+linear/' %t/step.mlir > %t/linear.mlir
+// RUN: sed 's/HOW/selective+attention/' %t/step.mlir > %t/attention.mlir
 // RUN: sed 's/HOW/none/' %t/step.mlir > %t/none.mlir
 // RUN: dtc-opt %t/full.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute -o %t/full-step.mlir
 // RUN: FileCheck %s --check-prefix=FULL < %t/full-step.mlir
 // RUN: dtc-opt %t/selective.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute -o %t/selective-step.mlir
 // RUN: FileCheck %s --check-prefix=SELECTIVE < %t/selective-step.mlir
+// RUN: dtc-opt %t/linear.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute -o %t/linear-step.mlir
+// RUN: FileCheck %s --check-prefix=LINEAR < %t/linear-step.mlir
+// RUN: dtc-opt %t/attention.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute -o %t/attention-step.mlir
+// RUN: FileCheck %s --check-prefix=ATTENTION < %t/attention-step.mlir
 // RUN: dtc-opt %t/none.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute | FileCheck %s --check-prefix=NONE
 // RUN: dtc-opt %t/full-step.mlir --dtc-inline-blocks --canonicalize --cse | FileCheck %s --check-prefix=INLINED
 // RUN: dtc-opt %t/gathered.mlir --dtc-recompute | FileCheck %s --check-prefix=GATHERED
@@ -80,6 +86,19 @@ graph.func @loss(%x: tensor<4x6x8xf32> {graph.input = "x"}) -> tensor<f32> {
 // SELECTIVE:       graph.linear_weight_grad %[[G]]
 // SELECTIVE:       graph.gelu_grad tanh %[[KEPT]]
 // SELECTIVE:       graph.rms_norm
+
+// With products nothing is left to keep but the layer's input; there is no attention, so that keeping it makes no difference.
+// LINEAR-LABEL: graph.func @microbatch
+// LINEAR:       graph.repeat 3 @layer_forward.selective.linear({{.*}}) {graph.recompute = "selective+linear"} : {{.*}} -> (tensor<4x6x8xf32>, !graph.stack<3 x tensor<4x6x8xf32>>)
+// LINEAR-LABEL: graph.func private @layer_backward.selective.linear
+// LINEAR:       %[[N:.*]], %{{.*}} = graph.rms_norm
+// LINEAR:       %[[U:.*]] = graph.linear %[[N]]
+// LINEAR:       graph.gelu tanh %[[U]]
+// ATTENTION-LABEL: graph.func @microbatch
+// ATTENTION:       graph.repeat 3 @layer_forward.selective.attention({{.*}}) {{.*}} -> (tensor<4x6x8xf32>, !graph.stack<3 x tensor<4x6x8xf32>>, !graph.stack<3 x tensor<4x6x8xf32>>)
+// ATTENTION-LABEL: graph.func private @layer_backward.selective.attention
+// ATTENTION:       graph.again %{{.*}} : tensor<4x6x8xf32>
+// ATTENTION-NEXT:  graph.gelu tanh
 
 // NONE-NOT: graph.again
 // NONE-NOT: @layer_forward.full

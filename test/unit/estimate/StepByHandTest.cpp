@@ -319,28 +319,29 @@ TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
 TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
   cells.recomputeMixes = recomputeMixes(ownStack().space);
   layer().partial[partialIndex(Recompute::SelectiveLinear)] = {1, 30, {}};
-  for (Recompute dear : {Recompute::SelectiveAttention, Recompute::SelectiveDense,
-                         Recompute::SelectiveExperts, Recompute::SelectiveSparse,
-                         Recompute::SelectiveProducts, Recompute::SelectiveAll})
+  for (Recompute dear :
+       {Recompute::SelectiveAttention, Recompute::SelectiveDense, Recompute::SelectiveExperts,
+        Recompute::SelectiveSparse, Recompute::SelectiveProducts, Recompute::SelectiveAll})
     layer().partial[partialIndex(dear)] = {10, 90, {}};
   Decisions d;
   d.recomputeMost = Recompute::Full;
   struct Case {
     double limit, seconds, bytes;
     std::array<int64_t, 4> layers; // none, selective, with products, full
-    double relaxed;                // seconds, if any share of a layer could, and held nothing while it did
+    double relaxed; // seconds, if any share of a layer could, and held nothing while it did
   };
-  for (Case c : {Case{407, 0, 407, {4, 0, 0, 0}, 0},
-                 // Each selective layer frees 40 for half a second.
-                 Case{300, 1.5, 287, {1, 3, 0, 0}, 107 * 0.5 / 40},
-                 Case{247, 2, 247, {0, 4, 0, 0}, 2},
-                 // All of them free 160, three with products 90 more and 70 less; with products alone it would take four
-                 // and 4 s, in full three and 6 s.
-                 Case{230, 3.5, 227, {0, 1, 3, 0}, 2 + 17 * 0.5 / 30},
-                 Case{197, 4, 197, {0, 0, 4, 0}, 2 + 50 * 0.5 / 30},
-                 // 280 of all with products, 20 each in full, which take another 20 at once.
-                 Case{160, 7, 157, {0, 0, 1, 3}, 2 + 87 * 0.5 / 30},
-                 Case{137, 8, 137, {0, 0, 0, 4}, 2 + 110 * 0.5 / 30}}) {
+  for (
+      Case c :
+      {Case{407, 0, 407, {4, 0, 0, 0}, 0},
+       // Each selective layer frees 40 for half a second.
+       Case{300, 1.5, 287, {1, 3, 0, 0}, 107 * 0.5 / 40}, Case{247, 2, 247, {0, 4, 0, 0}, 2},
+       // All of them free 160, three with products 90 more and 70 less; with products alone it would take four
+       // and 4 s, in full three and 6 s.
+       Case{230, 3.5, 227, {0, 1, 3, 0}, 2 + 17 * 0.5 / 30},
+       Case{197, 4, 197, {0, 0, 4, 0}, 2 + 50 * 0.5 / 30},
+       // 280 of all with products, 20 each in full, which take another 20 at once.
+       Case{160, 7, 157, {0, 0, 1, 3}, 2 + 87 * 0.5 / 30},
+       Case{137, 8, 137, {0, 0, 0, 4}, 2 + 110 * 0.5 / 30}}) {
     request.memoryLimit = c.limit;
     StepEstimate step = estimate(d);
     SCOPED_TRACE(c.limit);

@@ -89,10 +89,10 @@ public:
     if (dividesVocabulary)
       software.space.vocabOverPp = 0b11;
     auto bitOf = [](Recompute how) { return 1u << static_cast<unsigned>(how); };
-    software.space.recompute = recomputesPartially
-                                   ? (1u << kNumRecomputes) - 1
-                                   : bitOf(Recompute::None) | bitOf(Recompute::Selective) |
-                                         bitOf(Recompute::Full);
+    software.space.recompute =
+        recomputesPartially
+            ? (1u << kNumRecomputes) - 1
+            : bitOf(Recompute::None) | bitOf(Recompute::Selective) | bitOf(Recompute::Full);
     EstimateRequest &request = problem.request;
     request.topology = &topology;
     request.software = &software;
@@ -314,10 +314,10 @@ void checkFastestThatFits(const ModelCost &model, const Decisions &outline,
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
   d.recompute = *llvm::min_element(swept.recompute);
   d.recomputeMost = *llvm::max_element(swept.recompute);
-  bool isMix = isPartOf(d.recompute, d.recomputeMost) &&
-               llvm::all_of(swept.recompute, [&](Recompute each) {
-                 return each == d.recompute || each == d.recomputeMost;
-               });
+  bool isMix =
+      isPartOf(d.recompute, d.recomputeMost) && llvm::all_of(swept.recompute, [&](Recompute each) {
+        return each == d.recompute || each == d.recomputeMost;
+      });
   if (!isMix)
     return;
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);

@@ -116,9 +116,8 @@ private:
       EXPECT_NEAR(stage.memory.total(), own.memory.total(), kRounding * own.memory.total());
     }
     EXPECT_EQ(step.fits, fitted.plan.fits) << textOf(d);
-    bool isPressed = llvm::any_of(fitted.mixes, [&](const Mix &mix) {
-      return mix.layers > 0 || mix.low != d.recompute;
-    });
+    bool isPressed = llvm::any_of(
+        fitted.mixes, [&](const Mix &mix) { return mix.layers > 0 || mix.low != d.recompute; });
     // The best of all buckets. What layers recompute more hides nothing in an estimate.
     double once = plans.secondsOnce(cut, recomputation(cut, fitted.mixes));
     if (!isPressed)

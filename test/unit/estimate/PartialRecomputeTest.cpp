@@ -1,0 +1,163 @@
+// What a layer of Llama keeps, runs again and sends again with each way to recompute, worked out by hand.
+#include "compiler/estimate/CellCost.h"
+#include "compiler/estimate/ModelCost.h"
+#include "compiler/frontend/Frontend.h"
+#include "compiler/planner/PlacementSearch.h"
+#include "compiler/workload/ApplyStack.h"
+#include "models/Llama.h"
+#include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+#include <map>
+
+namespace dtc {
+namespace {
+
+// Bytes in f32 of 128 tokens of width 64, and of 256 within the feed-forward part; a number for each token, or for each of
+// its 4 heads.
+constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kToken = 128 * 4;
+
+class PartialRecompute : public testing::Test {
+protected:
+  PartialRecompute() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  BlockCell layer(int64_t experts, int64_t tp = 1, bool sequenceParallel = false) {
+    LlamaConfig config;
+    config.vocabulary = config.width = 64;
+    config.innerWidth = 256;
+    config.layers = 1;
+    config.heads = config.kvHeads = 4;
+    config.headDim = 16;
+    config.experts = experts;
+    module = completed(buildLlama(&context, config, 128));
+    folded = foldLayers(*module);
+    return readCells(folded, tp, sequenceParallel)->blocks.front();
+  }
+
+  static double keptBy(const BlockCell &cell, Recompute how) {
+    return cell.keptPartial[partialIndex(how)].at({});
+  }
+
+  // Products and attention of those that run again, by name and parameter.
+  static std::map<std::string, int> productsBy(const BlockCell &cell, Recompute how) {
+    std::map<std::string, int> names;
+    for (const CellOp &op : cell.ops)
+      if (op.kind != WorkKind::Memory && op.runsAgain[partialIndex(how)])
+        ++names[op.name];
+    return names;
+  }
+
+  static int sentAgain(const BlockCell &cell, Recompute how, CellAxis axis) {
+    return static_cast<int>(llvm::count_if(cell.collectives, [&](const CellCollective &each) {
+      return each.axis == axis && each.runsAgain[partialIndex(how)];
+    }));
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FoldedModel folded;
+};
+
+using Names = std::map<std::string, int>;
+
+} // namespace
+
+// Selective recomputation keeps the input, queries, keys and values, what attention makes with the logarithm of each row's sum, the
+// residual between (one product), gate and up. Without attention's result and sums; without all but these and the input.
+TEST_F(PartialRecompute, KeepsWhatGroupsDoNotMake) {
+  BlockCell cell = layer(0);
+  double sums = 4 * kToken, selective = cell.keptSelective.at({});
+  EXPECT_DOUBLE_EQ(selective, (1 + 3 + 1 + 1) * kRows + 2 * kInner + sums);
+  EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveAttention), selective - kRows - sums);
+  EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveLinear), 2 * kRows + sums);
+  EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveDense), kRows);
+  // Without experts these are no different.
+  EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveExperts), selective);
+  EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveAll), kRows);
+}
+
+// The last product makes the layer's result, which nothing of backward reads.
+TEST_F(PartialRecompute, RunsGroupsAgain) {
+  BlockCell cell = layer(0);
+  EXPECT_EQ(productsBy(cell, Recompute::SelectiveAttention), (Names{{"attention", 1}}));
+  EXPECT_EQ(productsBy(cell, Recompute::SelectiveLinear), (Names{{"linear", 6}}));
+  EXPECT_EQ(productsBy(cell, Recompute::SelectiveDense), (Names{{"attention", 1}, {"linear", 6}}));
+  EXPECT_EQ(productsBy(cell, Recompute::SelectiveExperts), Names{});
+  // As full recomputation does, but for what no gradient needs.
+  size_t full = 0, all = 0;
+  for (auto [index, op] : llvm::enumerate(cell.ops)) {
+    full += op.phase == CellPhase::Forward &&
+            !llvm::is_contained(cell.unreadOps, static_cast<int>(index));
+    all += op.runsAgain[partialIndex(Recompute::SelectiveAll)];
+  }
+  EXPECT_EQ(all, full);
+}
+
+// Tokens go to experts again with whatever is cheap. Products of experts are a group of their own.
+TEST_F(PartialRecompute, ExpertsAreAGroup) {
+  BlockCell cell = layer(4);
+  Names dense = productsBy(cell, Recompute::SelectiveLinear),
+        experts = productsBy(cell, Recompute::SelectiveExperts),
+        products = productsBy(cell, Recompute::SelectiveProducts);
+  EXPECT_EQ(dense, (Names{{"linear", 5}})); // of attention, and the router's
+  EXPECT_EQ(experts, (Names{{"expert_linear", 3}}));
+  EXPECT_EQ(products, (Names{{"linear", 5}, {"expert_linear", 3}}));
+  EXPECT_LT(keptBy(cell, Recompute::SelectiveExperts), cell.keptSelective.at({}));
+  EXPECT_LT(keptBy(cell, Recompute::SelectiveProducts), keptBy(cell, Recompute::SelectiveExperts));
+}
+
+// Of the collectives of tensor parallelism all but the last, which follows the product that does not, run again.
+TEST_F(PartialRecompute, CollectivesFollowProducts) {
+  BlockCell summed = layer(0, 2), split = layer(0, 2, true);
+  for (Recompute how : {Recompute::SelectiveAttention, Recompute::SelectiveExperts}) {
+    EXPECT_EQ(sentAgain(summed, how, CellAxis::Tp), 0);
+    EXPECT_EQ(sentAgain(split, how, CellAxis::Tp), 0);
+  }
+  for (const BlockCell *cell : {&summed, &split}) {
+    auto isForward = [](const CellCollective &each) {
+      return each.axis == CellAxis::Tp && each.phase == CellPhase::Forward;
+    };
+    auto forward = static_cast<int>(llvm::count_if(cell->collectives, isForward));
+    EXPECT_EQ(forward, cell == &summed ? 2 : 5);
+    EXPECT_EQ(sentAgain(*cell, Recompute::SelectiveLinear, CellAxis::Tp), forward - 1);
+  }
+  // Keys of other ranks are for attention alone.
+  EXPECT_EQ(sentAgain(summed, Recompute::SelectiveLinear, CellAxis::Cp), 0);
+  EXPECT_GT(sentAgain(summed, Recompute::SelectiveAttention, CellAxis::Cp), 0);
+}
+
+// Seconds and bytes are those of the ops: in 16 bits half of what f32 keeps.
+TEST_F(PartialRecompute, IsCostedOpByOp) {
+  ModelCells cells;
+  cells.blocks = {layer(0)};
+  SoftwareStack stack = *loadStack("dtc-gpu");
+  BlockCell cell = applyStack(std::move(cells), stack, ComputeType::BF16).blocks.front();
+  Topology topology = *loadTopology("dgx-h100", 1, 1);
+  CellPrecision precision = cellPrecision("bf16", "adamw", stack);
+  BlockCost cost = costWork(cell, {8}, topology, precision);
+  for (size_t partial = 0; partial < kNumPartials; ++partial) {
+    double seconds = 0;
+    for (const CellOp &op : cell.ops)
+      seconds += op.runsAgain[partial] ? costOp(op, {8}, topology, precision).seconds : 0;
+    EXPECT_DOUBLE_EQ(cost.partial[partial].compute, seconds);
+    EXPECT_DOUBLE_EQ(cost.partial[partial].kept, cell.keptPartial[partial].at({8}) / 2);
+  }
+}
+
+// What ZeRO-3 gathers for backward: all but the last product's weight are read again, and that is what its gradient needs.
+TEST_F(PartialRecompute, GathersWhatRunsAgain) {
+  BlockCell cell = layer(0);
+  CellScale one;
+  double backward = cell.gatheredBackward.at(one);
+  for (size_t partial = 0; partial < kNumPartials; ++partial) {
+    EXPECT_GE(cell.gatheredPartial[partial].at(one), backward);
+    EXPECT_LE(cell.gatheredPartial[partial].at(one), cell.gatheredFull.at(one));
+  }
+  EXPECT_EQ(cell.gatheredPartial[partialIndex(Recompute::SelectiveAll)].at(one),
+            cell.gatheredFull.at(one));
+}
+
+} // namespace dtc
