@@ -167,7 +167,7 @@ Found checkStages(const Plan &plan) {
                                           number(layers) + " layers"};
     for (const std::string &layer : stage.recompute)
       if (!recomputeFrom(layer))
-        return PlanMistake{"recompute", "is '" + layer + "', wanted " + listOfRecomputes()};
+        return PlanMistake{"recompute", "is '" + layer + "', wanted one of " + listOfRecomputes()};
   }
   return checkLayers(std::move(runs));
 }

@@ -315,7 +315,7 @@ public:
       return;
     }
     if (text != "mixed")
-      return fail("recompute", "is '" + text + "', wanted mixed, or " + listOfRecomputes());
+      return fail("recompute", "is '" + text + "', wanted one of mixed, " + listOfRecomputes());
     d.recompute = Recompute::Full;
     for (const PlanStage &stage : stages)
       for (const std::string &layer : stage.recompute) {
