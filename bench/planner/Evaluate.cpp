@@ -67,6 +67,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
+  // What the source says layers recompute, or all where that is not enough: no mixes but these.
+  cells.recomputeMixes.clear();
   Decisions decisions = decisionsOn(software, item);
   ModelCost model = costModel(cells, decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, decisions, request);

@@ -95,7 +95,7 @@ struct Decisions {
   int64_t sizeOf(char axis) const {
     return axis == 't' ? tp : axis == 'c' ? cp : axis == 'd' ? dp : pp;
   }
-  bool mayRecomputeMore() const { return recomputeMost != recompute; }
+  bool mayRecomputeMore() const { return recomputeMost > recompute; }
   auto operator<=>(const Decisions &) const = default;
 };
 

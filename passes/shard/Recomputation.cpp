@@ -10,8 +10,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Products take long, collectives wait for others, and what is in a block of its own has both. Products of experts are
-// between exchanges; those of other layers between collectives, which they take along.
+// Products take long, collectives wait for others, and what is in a block of its own has both; exchanges are collectives
+// where experts are spread. Products of experts are between exchanges, which stay kept; those with a layer's own weights
+// between collectives, which they take along.
 bool isCostly(Operation *op, Recompute recompute) {
   if (recompute == Recompute::Full)
     return false;
@@ -24,6 +25,8 @@ bool isCostly(Operation *op, Recompute recompute) {
   graph::OpRule rule = interface.getRule();
   if (rule.kind == graph::OpKind::Attention)
     return !groups.attention;
+  if (rule.kind == graph::OpKind::Exchange)
+    return true;
   bool isOfExperts = !rule.expertLoops.empty();
   return rule.kind == graph::OpKind::Product && !(isOfExperts ? groups.experts : groups.linear);
 }
