@@ -207,7 +207,7 @@ void CellBuilder::addGathers(BlockCell &cell, graph::BlockCallOpInterface forwar
     for (Value operand : backward ? ValueRange(backward->getOperands()) : ValueRange())
       if (read.insert(symbolOf(operand)).second)
         add(gathered, operand);
-    if (recompute == Recompute::None)
+    if (!recomputedGroups(recompute).linear) // gathers are collectives: what takes one is kept
       return gathered;
     for (Operation *op : selectRecomputation(kept, recompute, isInside).again)
       for (Value operand : op->getOperands())

@@ -4,6 +4,7 @@
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
+#include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -23,6 +24,17 @@ constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kToken = 128 * 4;
 class PartialRecompute : public testing::Test {
 protected:
   PartialRecompute() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  BlockCell gpt2Layer() {
+    Gpt2Config config;
+    config.vocabulary = config.width = 64;
+    config.positions = 128;
+    config.layers = 1;
+    config.heads = 4;
+    module = completed(buildGpt2(&context, config, 128));
+    folded = foldLayers(*module);
+    return readCells(folded, 1, false)->blocks.front();
+  }
 
   BlockCell layer(int64_t experts, int64_t tp = 1, bool sequenceParallel = false) {
     LlamaConfig config;
@@ -96,7 +108,7 @@ TEST_F(PartialRecompute, RunsGroupsAgain) {
   EXPECT_EQ(all, full);
 }
 
-// Tokens go to experts again with whatever is cheap. Products of experts are a group of their own.
+// Products of experts are a group of their own.
 TEST_F(PartialRecompute, ExpertsAreAGroup) {
   BlockCell cell = layer(4);
   Names dense = productsBy(cell, Recompute::SelectiveLinear),
@@ -105,6 +117,13 @@ TEST_F(PartialRecompute, ExpertsAreAGroup) {
   EXPECT_EQ(dense, (Names{{"linear", 5}})); // of attention, and the router's
   EXPECT_EQ(experts, (Names{{"expert_linear", 3}}));
   EXPECT_EQ(products, (Names{{"linear", 5}, {"expert_linear", 3}}));
+  // Tokens stay with their experts: nothing but full recomputation sends them again.
+  for (auto [index, op] : llvm::enumerate(cell.ops))
+    if (op.isExchange && op.phase == CellPhase::Forward) {
+      EXPECT_FALSE(op.runsAgain.any());
+      EXPECT_FALSE(llvm::is_contained(cell.selectiveOps, static_cast<int>(index)));
+    }
+  EXPECT_EQ(sentAgain(cell, Recompute::SelectiveAll, CellAxis::Ep), 0);
   EXPECT_LT(keptBy(cell, Recompute::SelectiveExperts), cell.keptSelective.at({}));
   EXPECT_LT(keptBy(cell, Recompute::SelectiveProducts), keptBy(cell, Recompute::SelectiveExperts));
 }
@@ -147,17 +166,51 @@ TEST_F(PartialRecompute, IsCostedOpByOp) {
   }
 }
 
-// What ZeRO-3 gathers for backward: all but the last product's weight are read again, and that is what its gradient needs.
-TEST_F(PartialRecompute, GathersWhatRunsAgain) {
-  BlockCell cell = layer(0);
-  CellScale one;
-  double backward = cell.gatheredBackward.at(one);
+// Over tensor and context parallelism, what is sent again adds up to the collectives that are.
+TEST_F(PartialRecompute, SendsWhatFollowsOps) {
+  BlockCell cell = layer(0, 2, true);
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  CellPrecision precision = cellPrecision("bf16", "adamw", *loadStack("dtc-gpu"));
+  Decisions d;
+  d.tp = d.cp = 2;
+  AxisGroups groups = groupsOf(d);
+  CellScale scale{1, 2, 1};
+  BlockCost cost = costBlock(cell, scale, groups, topology, precision);
+  double most = 0;
   for (size_t partial = 0; partial < kNumPartials; ++partial) {
-    EXPECT_GE(cell.gatheredPartial[partial].at(one), backward);
-    EXPECT_LE(cell.gatheredPartial[partial].at(one), cell.gatheredFull.at(one));
+    double tp = 0, cp = 0;
+    for (const CellCollective &each : cell.collectives) {
+      RankGroup group = groupOf(each, groups);
+      double bytes = collectiveBytes(each, scale, group, topology, precision);
+      if (each.runsAgain[partial])
+        (each.axis == CellAxis::Tp ? tp : cp) +=
+            collectiveSeconds(each.kind, bytes, group, topology);
+    }
+    EXPECT_DOUBLE_EQ(cost.partial[partial].collectives.tp, tp);
+    EXPECT_DOUBLE_EQ(cost.partial[partial].collectives.cp, cp);
+    most = std::max(most, std::min(tp, cp));
   }
-  EXPECT_EQ(cell.gatheredPartial[partialIndex(Recompute::SelectiveAll)].at(one),
-            cell.gatheredFull.at(one));
+  EXPECT_GT(most, 0);
+  // Attention alone meets keys again; nothing that is cheap is sent.
+  EXPECT_EQ(cost.selectiveCollectives.cp, 0);
+  EXPECT_EQ(cost.partial[partialIndex(Recompute::SelectiveLinear)].collectives.cp, 0);
+  EXPECT_GT(cost.partial[partialIndex(Recompute::SelectiveAttention)].collectives.cp, 0);
+}
+
+// What ZeRO-3 gathers for backward: all weights; where products run again also biases, of queries, keys and values, of
+// attention's result and within the feed-forward part, and those of both norms. Otherwise what takes a gather is kept.
+TEST_F(PartialRecompute, GathersWhatRunsAgain) {
+  BlockCell cell = gpt2Layer();
+  CellScale one;
+  double backward = cell.gatheredBackward.at(one), products = 3 * 64 + 64 + 4 * 64 + 2 * 64;
+  auto gathered = [&](Recompute how) {
+    return cell.gatheredPartial[partialIndex(how)].at(one) - backward;
+  };
+  EXPECT_EQ(gathered(Recompute::SelectiveAttention), 0);
+  EXPECT_EQ(gathered(Recompute::SelectiveExperts), 0);
+  EXPECT_EQ(gathered(Recompute::SelectiveLinear), products);
+  EXPECT_EQ(gathered(Recompute::SelectiveAll), products);
+  EXPECT_EQ(cell.gatheredFull.at(one) - backward, products);
 }
 
 } // namespace dtc

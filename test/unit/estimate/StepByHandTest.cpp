@@ -360,6 +360,12 @@ TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
   request.memoryLimit = 136; // nothing does: as near as it gets
   EXPECT_FALSE(estimate(d).fits);
   EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::Full), 4);
+  // No more than the most.
+  d.recomputeMost = Recompute::SelectiveLinear;
+  request.memoryLimit = 196;
+  EXPECT_FALSE(estimate(d).fits);
+  EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::SelectiveLinear), 4);
+  d.recomputeMost = Recompute::Full;
   // Software that mixes no more has none and full.
   cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
   request.memoryLimit = 230;

@@ -4,6 +4,7 @@
 
 #include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
+#include "compiler/stack/RecomputeMixes.h"
 #include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -297,6 +298,63 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
   EXPECT_GE(seen.feasible, 10);
   EXPECT_GE(grouped, 5);
   EXPECT_GE(between, 1);
+}
+
+// Layers of two kinds, in any order: what a stage's first ones recompute, and so the cut, is a question of the order.
+TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
+  std::mt19937 random(13);
+  auto draw = [&](int from, int to) {
+    return static_cast<double>(from +
+                               static_cast<int>(random() % static_cast<unsigned>(to - from)));
+  };
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  SoftwareStack software = ownStack(topology.device);
+  int cut = 0;
+  for (int number = 0; number < 60; ++number) {
+    SCOPED_TRACE(number);
+    ModelCells cells;
+    cells.overlap = {};
+    cells.recomputeMixes = recomputeMixes(software.space);
+    for (int layer = 0; layer < 6; ++layer)
+      cells.chain.push_back(static_cast<int>(random() % 2));
+    ModelCost model;
+    model.cells = &cells;
+    for (int block = 0; block < 2; ++block) {
+      BlockCost &cost = model.blocks.emplace_back();
+      cost.forward = draw(1, 5);
+      cost.backwardInput = draw(1, 9);
+      cost.input = draw(5, 15);
+      cost.kept = 100 + draw(0, 60);
+      cost.keptSelective = 50 + draw(0, 40);
+      cost.selective = draw(1, 9) / 10;
+      cost.transient = 7;
+      // Attention, linear products and those of experts, which one kind of layers does not have.
+      double seconds[] = {draw(1, 9) / 7, draw(1, 9) / 7, block == 0 ? draw(1, 9) / 7 : 0};
+      double bytes[] = {draw(0, 11), draw(0, 11), block == 0 ? draw(0, 11) : 0};
+      for (auto [index, partial] : llvm::enumerate(cost.partial)) {
+        partial = {cost.selective, cost.keptSelective, {}};
+        for (size_t group = 0; group < 3; ++group)
+          if ((index + 1) >> group & 1) {
+            partial.compute += seconds[group];
+            partial.kept -= bytes[group];
+          }
+      }
+    }
+    Decisions d;
+    d.pp = 2;
+    d.numMicroBatches = 4;
+    d.recomputeMost = Recompute::Full;
+    model.groups = groupsOf(d);
+    EstimateRequest request;
+    request.topology = &topology;
+    request.software = &software;
+    request.memoryLimit = draw(200, 900);
+    StepEstimate step = estimateStep(model, d, request);
+    refineBySchedule(step, d);
+    cut += step.isCutByMemory;
+    checkEstimate(model, d, request, step);
+  }
+  EXPECT_GE(cut, 20);
 }
 
 // How much faster than what the search finds some plan is, as shares of its step.

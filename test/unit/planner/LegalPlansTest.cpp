@@ -261,6 +261,26 @@ TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   EXPECT_FALSE(isLegalMesh(d, core));
 }
 
+// Of two ways one is part of the other; what is selective and more only where the stack has it.
+TEST(RecomputeMixes, AreThoseOfTheSpace) {
+  using Mixes = std::vector<std::pair<Recompute, Recompute>>;
+  constexpr Recompute none = Recompute::None, selective = Recompute::Selective,
+                      full = Recompute::Full;
+  EXPECT_EQ(recomputeMixes(spaceOf("megatron-core")), (Mixes{{none, full}}));
+  EXPECT_EQ(recomputeMixes(spaceOf("maxtext")), Mixes{});
+  EXPECT_EQ(recomputeMixes(spaceOf("gpu")),
+            (Mixes{{none, selective}, {none, full}, {selective, full}}));
+  LegalSpace own = spaceOf("dtc");
+  EXPECT_TRUE(mayMix(selective, Recompute::SelectiveLinear, own));
+  EXPECT_TRUE(mayMix(Recompute::SelectiveExperts, Recompute::SelectiveProducts, own));
+  EXPECT_TRUE(mayMix(Recompute::SelectiveAll, full, own));
+  EXPECT_FALSE(mayMix(Recompute::SelectiveAttention, Recompute::SelectiveLinear, own));
+  EXPECT_FALSE(mayMix(Recompute::SelectiveLinear, selective, own));
+  EXPECT_FALSE(mayMix(full, full, own));
+  // None with the nine others, selective with seven and full; of the seven each with those that it is part of, and full.
+  EXPECT_EQ(recomputeMixes(own).size(), 9u + 8 + 12 + 7);
+}
+
 TEST(IsLegal, MixesRecomputationWhereTheStackDoes) {
   LegalSpace core = spaceOf("megatron-core"), titan = spaceOf("torchtitan"), own = spaceOf("dtc");
   Decisions d = decisions(8, 1, 1);
