@@ -9,6 +9,9 @@
 
 namespace dtc {
 
+// Sums in another order differ in their last bits.
+static bool isLess(double a, double b) { return a < b * (1 - 1e-9); }
+
 bool StageCoster::isWithin(Recompute how) const {
   return isPartOf(d.recompute, how) && isPartOf(how, d.recomputeMost);
 }
@@ -31,8 +34,6 @@ llvm::SmallVector<Recompute, kNumRecomputes> StageCoster::waysToRecomputeMore() 
 
 // Ways that keep no less, hold no less and take no less than another one are left out; of alike ones the later.
 void StageCoster::findMixes() {
-  // Sums in another order differ in their last bits.
-  auto isLess = [](double a, double b) { return a < b * (1 - 1e-9); };
   auto isNoBetter = [&](Recompute how, Recompute other) {
     for (const Place &place : places)
       for (auto [block, times] : llvm::zip_equal(place.model.blocks, place.blocks))
@@ -115,7 +116,7 @@ StageCoster::Mixed StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const 
       seconds += layers * againOf(run.block, mix.low, mix.high);
       high += static_cast<int64_t>(layers);
     }
-    if (left <= 0 && seconds < best.seconds)
+    if (left <= 0 && isLess(seconds, best.seconds)) // of as fast ones the first
       best = {mix, high, seconds};
   }
   return best;
