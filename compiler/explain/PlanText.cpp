@@ -67,6 +67,11 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
       << (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : std::string())
       << ", recompute " << recomputeText(d) << ", " << plan.precision << ", " << plan.optimizer
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
+  if (d.pp == 1 && d.mayRecomputeMore() &&
+      !plan.stages.empty()) // of more the table of stages says it
+    out << "  recomputation     of "
+        << counted(static_cast<int64_t>(plan.stages[0].recompute.size()), "layer") << " "
+        << recomputedLayers(plan.stages[0]) << "\n";
   if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
   if (d.zero < 3 && d.hasReplicas() && (d.bucketBytes > 0 || !d.overlapGradients))

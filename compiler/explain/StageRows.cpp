@@ -37,14 +37,6 @@ constexpr Column kColumns[] = {
 };
 constexpr size_t kRecomputeColumn = std::size(kColumns) - 1; // before "peak"
 
-std::string recomputeText(const PlanStage &stage) {
-  std::string list;
-  for (Recompute recompute : llvm::drop_end(llvm::reverse(kRecomputes)))
-    if (int64_t count = llvm::count(stage.recompute, toString(recompute)))
-      list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + toString(recompute).str();
-  return list.empty() ? "none" : list;
-}
-
 // "2.24 s" and "2.44 s" are "2.24-2.44 s"; units that differ stay.
 std::string rangeText(const std::string &low, const std::string &high) {
   if (low == high)
@@ -99,9 +91,9 @@ private:
       }
       figures.push_back(rangeText(column.text(low), column.text(high)));
     }
-    std::string recompute = recomputeText(plan.stages[first]);
+    std::string recompute = recomputedLayers(plan.stages[first]);
     for (size_t stage = first; stage <= last; ++stage)
-      if (recomputeText(plan.stages[stage]) != recompute)
+      if (recomputedLayers(plan.stages[stage]) != recompute)
         recompute = "differs";
     figures.insert(figures.begin() + kRecomputeColumn, recompute);
     return figures;
@@ -166,6 +158,14 @@ private:
 };
 
 } // namespace
+
+std::string recomputedLayers(const PlanStage &stage) {
+  std::string list;
+  for (Recompute recompute : llvm::drop_end(llvm::reverse(kRecomputes)))
+    if (int64_t count = llvm::count(stage.recompute, toString(recompute)))
+      list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + toString(recompute).str();
+  return list.empty() ? "none" : list;
+}
 
 const std::vector<std::string> &stageColumns() {
   static const std::vector<std::string> columns = [] {
