@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--batches", type=int, nargs="+", help="micro-batches, in place of those of settings.py")
     parser.add_argument("--target", default="cuda:sm_90")
     parser.add_argument("--topology", default="dgx-h200", help="the device that is predicted")
-    parser.add_argument("--recompute", choices=["none", "selective", "full"], default="none")
+    parser.add_argument("--recompute", default="none", help="as --fix recompute")
     parser.add_argument("--micro-batches", type=int, default=1, help="of a step, whose gradients are added up (1); peers have one")
     parser.add_argument("--no-dtrun", action="store_true", help="leave dtrun out: it is where the programs will be run")
     parser.add_argument("-o", dest="folder", type=Path, required=True)

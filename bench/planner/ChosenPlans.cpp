@@ -75,6 +75,7 @@ private:
     if (!own)
       return;
     ModelCells applied = applyStack(*own, *request.software, request.precision.compute);
+    applied.recomputeMixes.clear(); // as Evaluate.cpp
     Decisions decisions = decisionsOn(*request.software, item);
     ModelCost cost = costModel(applied, decisions, item.topology, request.precision);
     StepEstimate published = estimateStep(cost, decisions, request);

@@ -90,6 +90,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   llvm::SmallVector<Freed, 32> ways;
   double transient = infinity, largest = infinity, workspace = infinity;
   double ownWorkspace = infinity; // of what is recomputed at least
+  const llvm::SmallVector<Recompute, kNumRecomputes> more = waysToRecomputeMore();
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
     const PartTimes &times = place.blocks[block];
@@ -98,7 +99,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters) +
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
-    for (Recompute how : waysToRecomputeMore()) {
+    for (Recompute how : more) {
       double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
       double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
       freed = std::max(freed, less);

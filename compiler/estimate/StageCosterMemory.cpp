@@ -137,9 +137,9 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
 bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
   noteWithoutStates(stage);
   double over = stage.memory.total() - place.memoryLimit;
-  if (over <= 0)
-    return false;
   llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
+  if (over <= 0 || runs.empty())
+    return false;
   Alive alive{stage.inFlight, stage.stashed};
   auto workspace = [&](Recompute how) { return workspaceOf(stage, place, how); };
   // If the states' memory were free.
@@ -149,9 +149,9 @@ bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place)
         stage.microBatch() + mixedToFit(runs, place, alive, workspace, less).seconds;
   }
   Mixed mixed = mixedToFit(runs, place, alive, workspace, over);
-  if (std::isinf(mixed.seconds)) // nothing does: as near as it gets
+  if (std::isinf(mixed.seconds)) // nothing does: what is kept is least so
     mixed = {{d.recompute, d.recomputeMost}, std::numeric_limits<int64_t>::max(), 0};
-  double before = std::max(workspace(d.recompute), 0.0);
+  double before = workspace(d.recompute);
   int64_t left = mixed.high;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer)

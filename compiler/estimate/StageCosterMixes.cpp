@@ -113,6 +113,10 @@ StageCoster::Mixed StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const 
       double wanted = less > 0 ? std::ceil(left / less) : std::numeric_limits<double>::infinity();
       double layers = std::min(static_cast<double>(run.layers), wanted);
       left -= layers * less;
+      if (left > 0 && layers < static_cast<double>(run.layers)) { // rounded
+        ++layers;
+        left -= less;
+      }
       seconds += layers * againOf(run.block, mix.low, mix.high);
       high += static_cast<int64_t>(layers);
     }

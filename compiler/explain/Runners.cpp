@@ -60,14 +60,15 @@ std::string recomputeRange(const Plan &plan) {
 }
 std::string fullLayers(const Plan &plan) { return layersThat(plan, "full"); }
 std::string selectiveLayers(const Plan &plan) { return layersThat(plan, "selective"); }
-// Of the dearest ops that layers recompute beside what is cheap.
+// Of each way to recompute some of the dear ops.
 std::string partialLayers(const Plan &plan) {
+  std::string list;
   for (Recompute recompute : llvm::reverse(kRecomputes))
     if (isPartial(recompute) && llvm::any_of(plan.stages, [&](const PlanStage &stage) {
           return llvm::is_contained(stage.recompute, toString(recompute));
         }))
-      return layersThat(plan, toString(recompute));
-  return "no layer recomputes some products";
+      add(list, layersThat(plan, toString(recompute)));
+  return list.empty() ? "no layer recomputes groups of ops" : list;
 }
 std::string cutOf(const Plan &plan) {
   std::vector<int64_t> layers;

@@ -36,7 +36,7 @@ struct PlanStage {
   std::vector<int64_t> ranks;
   int64_t peakMemoryBytes = 0;
   double computeSeconds = 0, exposedCommSeconds = 0; // of a whole step
-  std::vector<std::string> recompute;                // per layer: none, selective or full
+  std::vector<std::string> recompute;                // per layer: toString(Recompute)
   // One micro-batch through all chunks, waits included; backward is split into the gradient of the
   // input and those of weights.
   double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;

@@ -36,7 +36,7 @@ struct PinKey {
   int64_t low = 0, high = 0;
   llvm::StringRef words = "";
 
-  // Example: "0 to 3", "1 or more", "none, selective or full".
+  // Example: "0 to 3", "1 or more", "megatron or searched".
   std::string values() const;
 };
 

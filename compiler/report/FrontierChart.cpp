@@ -12,7 +12,11 @@
 namespace dtc::html {
 namespace {
 
-std::string classOf(const Plan &plan) { return "re-" + recomputeText(plan.decisions); }
+std::string classOf(const Plan &plan) {
+  const Decisions &d = plan.decisions;
+  bool isPartial = !d.mayRecomputeMore() && dtc::isPartial(d.recompute);
+  return "re-" + (isPartial ? "partial" : recomputeText(d));
+}
 
 class Frontier {
 public:
@@ -31,6 +35,7 @@ public:
     std::vector<LegendEntry> entries;
     for (auto [cssClass, name] : {std::pair{"re-none", "keeps all activations"},
                                   {"re-selective", "recomputes what is cheap"},
+                                  {"re-partial", "recomputes attention or products, too"},
                                   {"re-mixed", "some layers recompute"},
                                   {"re-full", "recomputes all"}})
       if (drawn.contains(cssClass))

@@ -73,7 +73,7 @@ svg .halo { paint-order: stroke; stroke: var(--page); stroke-width: 3px; stroke-
 .time-gathers { fill: #8d78c9; } .time-transfers { fill: #e58aa6; } .time-bubble { fill: #c7ced7; } .time-optimizer { fill: #6fc39a; }
 .point { fill-opacity: .75; stroke: var(--page); stroke-width: .75; }
 .re-none { fill: #4f8fe4; } .re-selective { fill: #4aab7d; } .re-full { fill: #e5963a; }
-.re-mixed { fill: #b07fd6; }
+.re-mixed { fill: #b07fd6; } .re-partial { fill: #c9a227; }
 .chosen { fill: none; stroke: var(--text); stroke-width: 2; }
 table { border-collapse: collapse; font-size: .88rem; margin: .5rem 0 1rem; }
 caption { text-align: left; color: var(--muted); padding-bottom: .35rem; white-space: nowrap; }

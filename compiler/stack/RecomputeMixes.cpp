@@ -6,9 +6,8 @@ namespace dtc {
 static bool has(uint32_t set, size_t bit) { return (set >> bit & 1) != 0; }
 
 bool mayMix(Recompute low, Recompute high, const LegalSpace &space) {
-  bool isThere = true;
-  for (Recompute each : {low, high})
-    isThere &= !isPartial(each) || has(space.recompute, static_cast<size_t>(each));
+  bool isThere = has(space.recompute, static_cast<size_t>(low)) &&
+                 has(space.recompute, static_cast<size_t>(high));
   bool fromNone = low == Recompute::None, toFull = high == Recompute::Full;
   return isThere && low != high && isPartOf(low, high) &&
          has(space.recomputeMixes, !fromNone ? 2

@@ -9,8 +9,9 @@
 
 namespace dtc {
 
-// Whether some layers of a stage may recompute `high` while the others do `low`, which is part of it. What is
-// selective with further groups of ops mixes as what is selective, where the software has it.
+// Whether some layers of a stage may recompute `high` while the others do `low`, which is part of it: all layers may
+// do either, and what they are is mixed. What is selective with further groups of ops mixes as what is selective, and two such where
+// selective mixes with full.
 bool mayMix(Recompute low, Recompute high, const LegalSpace &space);
 
 // All for which that is so.

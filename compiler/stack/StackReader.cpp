@@ -2,6 +2,7 @@
 #include "compiler/stack/StackFields.h"
 #include "compiler/stack/StackFile.h"
 #include "compiler/support/TomlReader.h"
+#include "dialects/graph/Recompute.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -9,6 +10,17 @@
 
 namespace dtc {
 namespace {
+
+// Whether attention, products and those of experts may be left to choose: they come on top of what is cheap.
+bool mayBePartial(const SoftwareStack &stack) {
+  return !stack.selectiveAttention && stack.selectiveShare == 0 && stack.blockedAttention;
+}
+
+constexpr uint32_t kPartial =
+    ((1u << kNumRecomputes) - 1) & ~(1u << static_cast<unsigned>(Recompute::None) |
+                                     1u << static_cast<unsigned>(Recompute::Selective) |
+                                     1u << static_cast<unsigned>(Recompute::Full));
+bool hasPartial(const LegalSpace &space) { return (space.recompute & kPartial) != 0; }
 
 // Files from the one that is read to the one that says everything.
 constexpr size_t mostFiles = 16;
@@ -40,6 +52,8 @@ public:
       readTable(reader, table);
     if (errors.error)
       return *errors.error;
+    if (!mayBePartial(file.stack)) // of a stack that it extends
+      file.stack.space.recompute &= ~kPartial;
     return file;
   }
 
@@ -193,6 +207,13 @@ void StackReader::readSpace(TableReader &reader) {
   for (const SpaceSet &set : spaceSets())
     if (isSaid(reader, kSpaceTable, set.key))
       file.stack.space.*set.member = reader.choices(set.key, set.words);
+  if (reader.has("recompute") && hasPartial(file.stack.space) && !mayBePartial(file.stack))
+    reader.fail(
+        "recompute",
+        "'recompute' of [space] has ways with groups of ops, but selective recomputation is not of "
+        "all that costs "
+        "no product",
+        "without selective_attention and selective_share, and with blocked_attention, it is");
 }
 
 } // namespace

@@ -207,7 +207,8 @@ void CellBuilder::addGathers(BlockCell &cell, graph::BlockCallOpInterface forwar
     for (Value operand : backward ? ValueRange(backward->getOperands()) : ValueRange())
       if (read.insert(symbolOf(operand)).second)
         add(gathered, operand);
-    if (!recomputedGroups(recompute).linear) // gathers are collectives: what takes one is kept
+    RecomputeGroups groups = recomputedGroups(recompute);
+    if (!groups.linear && !groups.experts) // gathers are collectives: what takes one is kept
       return gathered;
     for (Operation *op : selectRecomputation(kept, recompute, isInside).again)
       for (Value operand : op->getOperands())

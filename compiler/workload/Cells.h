@@ -58,7 +58,7 @@ struct Amount {
 };
 
 // Of partial ways to recompute, in their order.
-constexpr size_t kNumPartials = 7;
+constexpr size_t kNumPartials = kNumRecomputes - 3; // none, selective, full
 inline size_t partialIndex(Recompute recompute) {
   assert(isPartial(recompute));
   return static_cast<size_t>(recompute) - static_cast<size_t>(Recompute::SelectiveAttention);
@@ -156,8 +156,8 @@ struct BlockCell {
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank
   // Of these, what each pass reads, which is gathered for it where parameters rest split: a block once,
-  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what is selective and no
-  // more runs nothing again that takes a gather.
+  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what runs
+  // no product again runs nothing again that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
   Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a

@@ -54,7 +54,7 @@ constexpr llvm::StringLiteral kCommunicationAttr = "graph.communication";
 // whether it is "forward" or "backward". Of parameters: the chunk that reads them.
 constexpr llvm::StringLiteral kChunkAttr = "graph.chunk";
 constexpr llvm::StringLiteral kPhaseAttr = "graph.phase";
-// Of graph.repeat and graph.call: what backward runs again of its block, "selective" or "full";
+// Of graph.repeat and graph.call: what backward runs again of its block, a name of Recompute;
 // nothing where there is none.
 constexpr llvm::StringLiteral kRecomputeAttr = "graph.recompute";
 

@@ -12,13 +12,17 @@ namespace {
 
 // Products take long, collectives wait for others, and what is in a block of its own has both; exchanges are collectives
 // where experts are spread. Products of experts are between exchanges, which stay kept; those with a layer's own weights
-// between collectives, which they take along.
+// between collectives, which they take along. Products of both kinds take the gathers of their weights along.
 bool isCostly(Operation *op, Recompute recompute) {
   if (recompute == Recompute::Full)
     return false;
   RecomputeGroups groups = recomputedGroups(recompute);
-  if (graph::isCollective(op))
-    return !groups.linear;
+  if (graph::isCollective(op)) {
+    auto communication = op->getAttrOfType<graph::CommunicationAttr>(graph::kCommunicationAttr);
+    bool isOfParameter =
+        communication && communication.getRole() == graph::CollectiveRole::Parameter;
+    return !groups.linear && !(groups.experts && isOfParameter);
+  }
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   if (!interface)
     return isa<graph::BlockCallOpInterface>(op);

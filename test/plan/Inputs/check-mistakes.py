@@ -22,7 +22,7 @@ EDITS = [
     ("schedule", "fast", "'schedule' is wrong: there is no schedule 'fast'"),
     ("virtual_stages", 3, "'virtual_stages' is 3, wanted 1 with schedule 1f1b"),
     ("axis_order", "tp tp dp pp", "'axis_order' is 'tp tp dp pp', wanted tp, cp, dp and pp in some order"),
-    ("recompute", "some", "'recompute' is 'some', wanted one of none, selective, full, mixed"),
+    ("recompute", "some", "'recompute' is 'some', wanted one of mixed, none, selective"),
     ("precision", "fp3", "'precision' is 'fp3', wanted one of f32, bf16, f16"),
     ("optimizer", "adam", "'optimizer' is 'adam', wanted one of adamw, sgd, lamb, lars"),
     ("stages", [], "'stages' has 0 stages, wanted pp = 4"),

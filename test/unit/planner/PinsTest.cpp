@@ -23,7 +23,7 @@ const PinKey &keyOf(llvm::StringRef name) {
   return pinKeys().front();
 }
 
-// listOfRecomputes() is none, selective and full.
+// "none, selective or full" is none, selective and full.
 llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
   llvm::SmallVector<llvm::StringRef> words, last;
   key.words.split(words, ", ");
