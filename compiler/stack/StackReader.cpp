@@ -213,7 +213,8 @@ void StackReader::readSpace(TableReader &reader) {
         "'recompute' of [space] has ways with groups of ops, but selective recomputation is not of "
         "all that costs "
         "no product",
-        "without selective_attention and selective_share, and with blocked_attention, it is");
+        "leave them out, or set selective_attention to false, selective_share to 0 and "
+        "blocked_attention to true");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Stack files: what is read, and what is said about mistakes.
 #include "compiler/stack/StackFile.h"
 #include "compiler/stack/StackFields.h"
+#include "dialects/graph/Recompute.h"
 
 #include <gtest/gtest.h>
 
@@ -72,10 +73,30 @@ TEST(ParseStack, ReadsTheSpace) {
       EXPECT_EQ(stack->space.*set.member, 1u << index) << word.str();
       EXPECT_EQ(wordsOf(set, stack->space), word);
     }
+  for (auto [how, word] : llvm::zip_equal(kRecomputes, spaceSet("recompute").words))
+    EXPECT_EQ(word, toString(how));
   LegalSpace core = loadStack("megatron-core")->space;
   EXPECT_EQ(wordsOf(spaceSet("schedules"), core), "1f1b, interleaved");
   EXPECT_EQ(wordsOf(spaceSet("zero"), core), "0, 1");
   EXPECT_EQ(wordsOf(spaceSet("recompute_mixes"), core), "none-full");
+}
+
+// Groups of ops come on top of what is cheap: where selective recomputation is something else, a stack does not get them
+// from the one that it extends, and may not ask for them.
+TEST(ParseStack, RecomputesGroupsOfOpsOnTopOfWhatIsCheap) {
+  const SpaceSet &set = spaceSet("recompute");
+  for (const char *change :
+       {"[recomputation]\nselective_attention = true\n", "[recomputation]\nselective_share = 0.5\n",
+        "[kernels]\nblocked_attention = false\n", ""}) {
+    std::string head = "name = 'mine'\nextends = 'dtc'\n" + std::string(change);
+    Result<SoftwareStack> inherits = parseStack(head, "s.toml"),
+                          asks = parseStack(head + "[space]\nrecompute = ['selective+linear']\n",
+                                            "s.toml");
+    ASSERT_TRUE(inherits.ok()) << inherits.error().text();
+    bool isCheap = *change == 0;
+    EXPECT_EQ(wordsOf(set, inherits->space) == "none, selective, full", !isCheap) << change;
+    EXPECT_EQ(asks.ok(), isCheap) << change;
+  }
 }
 
 TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
