@@ -198,16 +198,18 @@ TEST_F(PartialRecompute, SendsWhatFollowsOps) {
 }
 
 // What ZeRO-3 gathers for backward: all weights; where products run again also biases, of queries, keys and values, of
-// attention's result and within the feed-forward part, and those of both norms. Otherwise what takes a gather is kept.
+// attention's result and within the feed-forward part. Where any products may, the biases of both norms. Otherwise what takes a
+// gather is kept.
 TEST_F(PartialRecompute, GathersWhatRunsAgain) {
   BlockCell cell = gpt2Layer();
   CellScale one;
-  double backward = cell.gatheredBackward.at(one), products = 3 * 64 + 64 + 4 * 64 + 2 * 64;
+  double backward = cell.gatheredBackward.at(one), norms = 2 * 64,
+         products = norms + 3 * 64 + 64 + 4 * 64;
   auto gathered = [&](Recompute how) {
     return cell.gatheredPartial[partialIndex(how)].at(one) - backward;
   };
   EXPECT_EQ(gathered(Recompute::SelectiveAttention), 0);
-  EXPECT_EQ(gathered(Recompute::SelectiveExperts), 0);
+  EXPECT_EQ(gathered(Recompute::SelectiveExperts), norms);
   EXPECT_EQ(gathered(Recompute::SelectiveLinear), products);
   EXPECT_EQ(gathered(Recompute::SelectiveAll), products);
   EXPECT_EQ(cell.gatheredFull.at(one) - backward, products);
