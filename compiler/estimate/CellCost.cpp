@@ -188,6 +188,14 @@ void addAgain(BlockCost &cost, const BlockCell &cell, const CellCollective &coll
 
 } // namespace
 
+double keptOf(const BlockCost &block, Recompute recompute) {
+  if (isPartial(recompute))
+    return block.partial[partialIndex(recompute)].kept;
+  return recompute == Recompute::Full        ? block.input
+         : recompute == Recompute::Selective ? block.keptSelective
+                                             : block.kept;
+}
+
 bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collective) {
   return collective.axis != CellAxis::Tp && collective.phase == CellPhase::Forward &&
          llvm::any_of(collective.of,

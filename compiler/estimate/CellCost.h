@@ -62,6 +62,9 @@ struct BlockCost {
   }
 };
 
+// Bytes that a block keeps of a micro-batch with what it recomputes.
+double keptOf(const BlockCost &block, Recompute recompute);
+
 // Where the ranks of an axis are.
 struct AxisGroups {
   RankGroup tp, ep;        // inside a block

@@ -86,18 +86,12 @@ ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisi
   for (int index : cells.chain) {
     const BlockCost &block = cost.blocks[static_cast<size_t>(index)];
     add(block);
-    auto keptBy = [&](Recompute recompute) {
-      return recompute == Recompute::None        ? block.kept
-             : recompute == Recompute::Selective ? block.keptSelective
-             : recompute == Recompute::Full      ? block.input
-                                                 : block.partial[partialIndex(recompute)].kept;
-    };
     // Full recomputation may be mixed with ways that only software says it has.
     for (Recompute most : kRecomputes) {
       double least = block.kept;
       for (Recompute recompute : kRecomputes)
         if (isPartOf(recompute, most) && (!isPartial(recompute) || recompute == most))
-          least = std::min(least, keptBy(recompute));
+          least = std::min(least, keptOf(block, recompute));
       cost.allKept[static_cast<size_t>(most)] += least;
     }
   }

@@ -206,8 +206,6 @@ private:
   bool mayTravelIn(int64_t bucketBytes) const;
   void chooseExchange(std::vector<StageEstimate> &stages);
 
-  static double keptOf(const BlockCost &block, Recompute recompute);
-
   const ModelCost &model;
   const Decisions &d;
   const EstimateRequest &request;

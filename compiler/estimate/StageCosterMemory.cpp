@@ -12,14 +12,6 @@ namespace dtc {
 // more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-double StageCoster::keptOf(const BlockCost &block, Recompute recompute) {
-  if (isPartial(recompute))
-    return block.partial[partialIndex(recompute)].kept;
-  return recompute == Recompute::Full        ? block.input
-         : recompute == Recompute::Selective ? block.keptSelective
-                                             : block.kept;
-}
-
 // Of what is cheap no more than the op at hand reads.
 double StageCoster::workspaceOf(const BlockCost &block, Recompute recompute) {
   return recompute <= Recompute::Selective ? 0 : block.kept - keptOf(block, recompute);

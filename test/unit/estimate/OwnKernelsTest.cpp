@@ -2,16 +2,11 @@
 // recomputation leaves out.
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/ModelCost.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/OpFacts.h"
-#include "models/Gpt2.h"
-#include "models/Llama.h"
-#include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
+#include "test/unit/estimate/SmallLayers.h"
 
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
@@ -21,40 +16,7 @@ namespace {
 // Bytes of a layer's tensors in f32: 128 tokens of width 64, 256 within the feed-forward part.
 constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kBias = 64 * 4;
 
-class OwnKernels : public testing::Test {
-protected:
-  OwnKernels() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
-
-  BlockCell layerOf(mlir::OwningOpRef<mlir::ModuleOp> built) {
-    module = completed(std::move(built));
-    folded = foldLayers(*module);
-    return readCells(folded, 1, false)->blocks.front();
-  }
-
-  BlockCell gpt2Layer(graph::GeluKind activation = graph::GeluKind::Tanh) {
-    Gpt2Config config;
-    config.activation = activation;
-    config.vocabulary = config.width = 64;
-    config.positions = 128;
-    config.layers = 1;
-    config.heads = 4;
-    return layerOf(buildGpt2(&context, config, 128));
-  }
-
-  BlockCell llamaLayer() {
-    LlamaConfig config;
-    config.vocabulary = config.width = 64;
-    config.innerWidth = 256;
-    config.layers = 1;
-    config.heads = config.kvHeads = 4;
-    config.headDim = 16;
-    return layerOf(buildLlama(&context, config, 128));
-  }
-
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  FoldedModel folded;
-};
+class OwnKernels : public SmallLayers {};
 
 std::vector<std::string> namesOf(const BlockCell &cell,
                                  llvm::function_ref<bool(const CellOp &)> is) {

@@ -1,16 +1,9 @@
 // What a layer of Llama keeps, runs again and sends again with each way to recompute, worked out by hand.
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/ModelCost.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
-#include "models/Gpt2.h"
-#include "models/Llama.h"
-#include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
-
-#include "mlir/IR/MLIRContext.h"
-#include "gtest/gtest.h"
+#include "test/unit/estimate/SmallLayers.h"
 
 #include <map>
 
@@ -21,34 +14,8 @@ namespace {
 // its 4 heads.
 constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kToken = 128 * 4;
 
-class PartialRecompute : public testing::Test {
+class PartialRecompute : public SmallLayers {
 protected:
-  PartialRecompute() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
-
-  BlockCell gpt2Layer() {
-    Gpt2Config config;
-    config.vocabulary = config.width = 64;
-    config.positions = 128;
-    config.layers = 1;
-    config.heads = 4;
-    module = completed(buildGpt2(&context, config, 128));
-    folded = foldLayers(*module);
-    return readCells(folded, 1, false)->blocks.front();
-  }
-
-  BlockCell layer(int64_t experts, int64_t tp = 1, bool sequenceParallel = false) {
-    LlamaConfig config;
-    config.vocabulary = config.width = 64;
-    config.innerWidth = 256;
-    config.layers = 1;
-    config.heads = config.kvHeads = 4;
-    config.headDim = 16;
-    config.experts = experts;
-    module = completed(buildLlama(&context, config, 128));
-    folded = foldLayers(*module);
-    return readCells(folded, tp, sequenceParallel)->blocks.front();
-  }
-
   static double keptBy(const BlockCell &cell, Recompute how) {
     return cell.keptPartial[partialIndex(how)].at({});
   }
@@ -67,10 +34,6 @@ protected:
       return each.axis == axis && each.runsAgain[partialIndex(how)];
     }));
   }
-
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  FoldedModel folded;
 };
 
 using Names = std::map<std::string, int>;
@@ -80,7 +43,7 @@ using Names = std::map<std::string, int>;
 // Selective recomputation keeps the input, queries, keys and values, what attention makes with the logarithm of each row's sum, the
 // residual between (one product), gate and up. Without attention's result and sums; without all but these and the input.
 TEST_F(PartialRecompute, KeepsWhatGroupsDoNotMake) {
-  BlockCell cell = layer(0);
+  BlockCell cell = llamaLayer(0);
   double sums = 4 * kToken, selective = cell.keptSelective.at({});
   EXPECT_DOUBLE_EQ(selective, (1 + 3 + 1 + 1) * kRows + 2 * kInner + sums);
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveAttention), selective - kRows - sums);
@@ -93,7 +56,7 @@ TEST_F(PartialRecompute, KeepsWhatGroupsDoNotMake) {
 
 // The last product makes the layer's result, which nothing of backward reads.
 TEST_F(PartialRecompute, RunsGroupsAgain) {
-  BlockCell cell = layer(0);
+  BlockCell cell = llamaLayer(0);
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveAttention), (Names{{"attention", 1}}));
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveLinear), (Names{{"linear", 6}}));
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveDense), (Names{{"attention", 1}, {"linear", 6}}));
@@ -110,7 +73,7 @@ TEST_F(PartialRecompute, RunsGroupsAgain) {
 
 // Products of experts are a group of their own.
 TEST_F(PartialRecompute, ExpertsAreAGroup) {
-  BlockCell cell = layer(4);
+  BlockCell cell = llamaLayer(4);
   Names dense = productsBy(cell, Recompute::SelectiveLinear),
         experts = productsBy(cell, Recompute::SelectiveExperts),
         products = productsBy(cell, Recompute::SelectiveProducts);
@@ -130,7 +93,7 @@ TEST_F(PartialRecompute, ExpertsAreAGroup) {
 
 // Of the collectives of tensor parallelism all but the last, which follows the product that does not, run again.
 TEST_F(PartialRecompute, CollectivesFollowProducts) {
-  BlockCell summed = layer(0, 2), split = layer(0, 2, true);
+  BlockCell summed = llamaLayer(0, 2), split = llamaLayer(0, 2, true);
   for (Recompute how : {Recompute::SelectiveAttention, Recompute::SelectiveExperts}) {
     EXPECT_EQ(sentAgain(summed, how, CellAxis::Tp), 0);
     EXPECT_EQ(sentAgain(split, how, CellAxis::Tp), 0);
@@ -151,7 +114,7 @@ TEST_F(PartialRecompute, CollectivesFollowProducts) {
 // Seconds and bytes are those of the ops: in 16 bits half of what f32 keeps.
 TEST_F(PartialRecompute, IsCostedOpByOp) {
   ModelCells cells;
-  cells.blocks = {layer(0)};
+  cells.blocks = {llamaLayer(0)};
   SoftwareStack stack = *loadStack("dtc-gpu");
   BlockCell cell = applyStack(std::move(cells), stack, ComputeType::BF16).blocks.front();
   Topology topology = *loadTopology("dgx-h100", 1, 1);
@@ -168,7 +131,7 @@ TEST_F(PartialRecompute, IsCostedOpByOp) {
 
 // Over tensor and context parallelism, what is sent again adds up to the collectives that are.
 TEST_F(PartialRecompute, SendsWhatFollowsOps) {
-  BlockCell cell = layer(0, 2, true);
+  BlockCell cell = llamaLayer(0, 2, true);
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   CellPrecision precision = cellPrecision("bf16", "adamw", *loadStack("dtc-gpu"));
   Decisions d;
