@@ -21,6 +21,7 @@ sp = 1: each all-reduce is a scatter and a gather, which together send the same:
   Ranks keep the input of column-parallel products split, and their weight gradient, x^T dy over all tokens, needs it
   whole: gathered again in backward, once for attention and once for the MLP: 2 layers + 1 (the output projection).
   What rests on the norms' weights, whose gradients are sums over split tokens, is no activation.
+Both without recomputation, whatever memory the machine has: it would send collectives again.
 """
 import argparse
 import json
@@ -70,7 +71,7 @@ def compiled(folder, config, batch, sequence, layers, tp, sp):
     path, dte = folder / "config.json", folder / "model.dte"
     path.write_text(json.dumps({**config, layers_key(config): layers}))
     dtc("compile", path, "--seq-len", sequence, "--topology", "cpu", "--devices", tp, "--global-batch", batch, "--max-memory",
-        "none", "--fix", f"dp=1,tp={tp},sp={sp},zero=0,micro_batch={batch}", "-o", dte)
+        "none", "--fix", f"dp=1,tp={tp},sp={sp},zero=0,micro_batch={batch},recompute=none", "-o", dte)
     (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
     return sum(each["bytes"] for each in program["communication"] if each["role"] == "activation")
 
