@@ -31,9 +31,6 @@ std::optional<std::string> inexpressible(const Row &row) {
     return beyond;
   if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
     return "LoRA: weights without gradients";
-  if (row.notes("cpu_offloading_num_layers"))
-    return "activations of some layers in the host's memory: not one of the "
-           "planner's decisions";
   if (row.notes("method \"interlaced"))
     return "interlaced pipeline, whose stages all wait while each computes its part of the output "
            "layer: not one of the planner's decisions";
@@ -171,6 +168,10 @@ void setMemoryOptions(const Row &row, Case &item) {
   // Where the source does not say, as few layers as need be recompute everything.
   if (recompute == "partial" || row.text("recompute").empty())
     d.recomputeMost = Recompute::Full;
+  if (row.notes("cpu_offloading_num_layers")) {
+    d.layersOnHost = LayersOnHost::Some;
+    item.assumed += "activations on the host of as few layers as fit; ";
+  }
   d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }
 

@@ -69,6 +69,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
   // What the source says layers recompute, or all where that is not enough: no mixes but these.
   cells.recomputeMixes.clear();
+  if (item.decisions.layersOnHost != LayersOnHost::None)
+    cells.hostRecomputes.set();
   Decisions decisions = decisionsOn(software, item);
   ModelCost model = costModel(cells, decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, decisions, request);

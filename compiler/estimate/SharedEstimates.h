@@ -18,8 +18,9 @@ public:
     int64_t chunks;
     Recompute recompute, recomputeMost;
     int64_t zero;
-    bool offloadOptimizer;
     ScheduleKind schedule;
+    bool offloadOptimizer;
+    LayersOnHost layersOnHost;
     auto operator<=>(const CutKey &) const = default;
   };
   // Gradients of so many elements of parameters, on devices of StagePlaces::kinds.
@@ -41,6 +42,7 @@ public:
     int64_t numMicroBatches, zero;
     Recompute recompute;
     bool splitsBackward, hasOneChunk, mayBeginEmpty, offloadOptimizer;
+    LayersOnHost layersOnHost;
     auto operator<=>(const BoundKey &) const = default;
   };
   // Of decisions that agree in the sizes and places of all groups, in what a micro-batch is, and in

@@ -31,6 +31,8 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
       isShared(std::max(dataRanks, expertRanks) > 1) {
   assert((d.vocabOverPp == 0 || (model.vocabulary && model.kinds.empty())) &&
          "stages share out vocabularies that costModel has divided, on alike devices");
+  assert((d.layersOnHost != LayersOnHost::All || !d.mayRecomputeMore()) &&
+         "layers that are all on the host all recompute the same");
   places.reserve(std::max<size_t>(1, model.kinds.size()));
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Topology &topology = model.places.kinds[kind];
@@ -115,7 +117,24 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   for (auto [index, partial] : llvm::enumerate(block.partial))
     recompute(partialAt(index)) = partial.compute + waitsOf(partial.collectives);
   recompute(Recompute::Full) = forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
+  if (d.layersOnHost != LayersOnHost::None)
+    addCopies(block, place.topology.device.hostShare(), times);
   return times;
+}
+
+// What a layer keeps leaves while it runs and the next one does, and is back before its backward pass, beside that of the
+// layer behind it: layers are alike. Both directions of the link are free for it.
+void StageCoster::addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const {
+  if (!host.isKnown())
+    return;
+  for (Recompute how : kRecomputes) {
+    auto index = static_cast<size_t>(how);
+    double copy = hostCopySeconds(keptOf(block, how), host);
+    double backward = times.backwardInput + times.recompute[index] +
+                      (splitsBackward(d.schedule) ? 0 : times.backwardWeight);
+    times.toHost[index] = std::max(0.0, copy - times.forward);
+    times.fromHost[index] = std::max(0.0, copy - backward);
+  }
 }
 
 double StageCoster::leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
@@ -190,7 +209,7 @@ double StageCoster::leastForwardShare() const {
   double least = 1;
   for (const Place &place : places)
     for (const PartTimes &times : place.blocks)
-      least = std::min(least, times.forward / leastOf(times));
+      least = std::min(least, leastForwardOf(times) / leastOf(times));
   return least;
 }
 
@@ -226,8 +245,7 @@ double StageCoster::leastUpdateSeconds() const {
   if (d.offloadOptimizer)
     return leastSecondsOncePerStep();
   double dense = model.allDense - model.tiedParameters, expert = model.allExpert;
-  double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
-  return secondsOf(updateOf(own / static_cast<double>(d.pp), request.precision),
+  return secondsOf(updateOf(ownOf(dense, expert) / static_cast<double>(d.pp), request.precision),
                    places.front().topology.device);
 }
 
@@ -239,26 +257,30 @@ double StageCoster::hostLimitOf(size_t index, const StageEstimate &stage) const 
 }
 
 void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost &block,
-                          const PartTimes &times, Recompute recompute) const {
-  double again = times.recomputeOf(recompute);
-  stage.forward += times.forward;
-  stage.backwardInput += times.backwardInput + again;
+                          const PartTimes &times, LayerWay way) const {
+  double again = times.recomputeOf(way.recompute), toHost = times.toHostOf(way),
+         fromHost = times.fromHostOf(way);
+  stage.forward += times.forward + toHost;
+  stage.backwardInput += times.backwardInput + again + fromHost;
   stage.backwardWeight += times.backwardWeight;
   ChunkTimes &chunk = stage.chunkTimes.back();
-  chunk.forward += times.forward;
-  chunk.backwardInput += times.backwardInput + again;
+  chunk.forward += times.forward + toHost;
+  chunk.backwardInput += times.backwardInput + again + fromHost;
   chunk.backwardWeight += times.backwardWeight;
-  chunk.activationBytes += static_cast<int64_t>(keptOf(block, recompute));
+  chunk.activationBytes += static_cast<int64_t>(keptBy(block, way));
   stage.computeSeconds += times.compute + again;
   stage.recomputeSeconds += again;
+  stage.hostSeconds += toHost + fromHost;
   stage.gatherSeconds += times.gathers;
-  stage.keptPerMicroBatch += keptOf(block, recompute);
+  stage.keptPerMicroBatch += keptBy(block, way);
+  if (way.isOnHost)
+    stage.keptOnHost += keptOf(block, way.recompute);
   waits.tp += times.exposed.tp;
   waits.cp += times.exposed.cp;
   waits.ep += times.exposed.ep;
   waits.gather += times.exposed.gather;
-  stage.exposedSeconds +=
-      times.exposed.tp + times.exposed.cp + times.exposed.ep + times.exposed.gather;
+  stage.exposedSeconds += times.exposed.tp + times.exposed.cp + times.exposed.ep +
+                          times.exposed.gather + toHost + fromHost;
 }
 
 void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const {
@@ -281,10 +303,10 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
 
 std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
   std::vector<StageEstimate> stages =
-      costStages(chunks, std::vector<Recompute>(model.cells->chain.size(), d.recompute));
-  if (!d.mayRecomputeMore())
+      costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
+  if (!d.mayKeepLess())
     return stages;
-  if (d.evenRecompute) {
+  if (recomputesEvenly()) {
     recomputeEvenly(stages);
     return stages;
   }
@@ -293,20 +315,20 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
     findMixes();
   bool isFree = places.size() == 1 && d.pp > 1 && d.virtualStages == 1 && !d.evenStages;
   for (auto [index, stage] : llvm::enumerate(stages))
-    if (recomputeUntilItFits(stage, placeOf(index)))
+    if (keepLessUntilItFits(stage, placeOf(index)))
       isCutByMemory |= isFree;
   return stages;
 }
 
 std::vector<StageEstimate> StageCoster::stagesOf(const LayerChunks &chunks,
-                                                 llvm::ArrayRef<Recompute> recompute) {
-  std::vector<StageEstimate> stages = costStages(chunks, recompute);
+                                                 llvm::ArrayRef<LayerWay> ways) {
+  std::vector<StageEstimate> stages = costStages(chunks, ways);
   chooseExchange(stages);
   return stages;
 }
 
 std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
-                                                   llvm::ArrayRef<Recompute> recompute) {
+                                                   llvm::ArrayRef<LayerWay> ways) {
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
   std::vector<llvm::SmallVector<size_t, 4>> held(stages.size());
@@ -315,7 +337,7 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   // Most stages of a pipeline are like the one before, and differ in what they keep alive.
   auto isAlike = [&](size_t index) {
     return index > 0 && places.size() == 1 &&
-           holdAlike(held[index - 1], held[index], chunks, recompute);
+           holdAlike(held[index - 1], held[index], chunks, ways);
   };
   PartSums sums;
   for (size_t index = 0; index < stages.size(); ++index) {
@@ -327,7 +349,7 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
       for (auto [turn, chunk] : llvm::enumerate(held[index]))
         stage.chunks[turn] = chunks[chunk];
     } else {
-      sums = costStage(index, chunks, recompute, held[index], stage);
+      sums = costStage(index, chunks, ways, held[index], stage);
     }
     addMemory(index, sums, stage);
     noteWithoutStates(stage);
@@ -335,9 +357,9 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   return stages;
 }
 
-// Whether two stages have as many layers of a kind that recompute the same, chunk by chunk, and neither an end of the model.
+// Whether two stages have as many layers of a kind that do the same, chunk by chunk, and neither an end of the model.
 bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
-                            const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute) const {
+                            const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways) const {
   auto isEnd = [&](size_t chunk) { return chunk == 0 || chunk + 1 == chunks.size(); };
   if (a.size() != b.size() || llvm::any_of(a, isEnd) || llvm::any_of(b, isEnd))
     return false;
@@ -348,14 +370,14 @@ bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
     auto layers = static_cast<size_t>(last - first + 1);
     if (last - first != to - from || isSent(one) != isSent(other) ||
         chain.slice(first, layers) != chain.slice(from, layers) ||
-        recompute.slice(first, layers) != recompute.slice(from, layers))
+        ways.slice(first, layers) != ways.slice(from, layers))
       return false;
   }
   return true;
 }
 
 StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &chunks,
-                                             llvm::ArrayRef<Recompute> recompute,
+                                             llvm::ArrayRef<LayerWay> ways,
                                              llvm::ArrayRef<size_t> held, StageEstimate &stage) {
   PartSums sums;
   stage.chunks.reserve(held.size());
@@ -368,17 +390,18 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
     stage.chunks.push_back(chunks[chunk]);
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
-      addPart(stage, waits, embeddingOf(cost), place.embedding, Recompute::None);
+      addPart(stage, waits, embeddingOf(cost), place.embedding, LayerWay());
       sums.add(embeddingOf(cost), /*isLayer=*/false);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
-      Recompute again = recompute[static_cast<size_t>(layer)];
-      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), again);
-      sums.add(place.blockOf(layer), /*isLayer=*/true);
-      ++stage.layersBy[static_cast<size_t>(again)];
+      LayerWay way = ways[static_cast<size_t>(layer)];
+      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), way);
+      sums.addLayer(place.blockOf(layer), way);
+      ++stage.layersBy[static_cast<size_t>(way.recompute)];
+      stage.layersOnHost += way.isOnHost;
     }
     if (chunk + 1 == chunks.size()) {
-      addPart(stage, waits, headOf(cost), place.head, Recompute::None);
+      addPart(stage, waits, headOf(cost), place.head, LayerWay());
       sums.add(headOf(cost), /*isLayer=*/false);
       // The head's activations are alive for one micro-batch: its backward follows at once.
       sums.headKept = headOf(cost).kept;
@@ -488,14 +511,14 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
                                 model.groups.tp, topology);
   for (const GradientExchange &each : exchangesOf(dense, expert, place))
     addExchange(stage, each, sums);
-  double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+  double own = ownOf(dense, expert);
   stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
   stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;
   if (d.offloadOptimizer) {
     stage.optimizerSeconds = stage.hostOptimizerSeconds;
-    stage.hostBytes = onHost.bytes;
+    stage.statesOnHost = onHost.bytes;
   }
 }
 

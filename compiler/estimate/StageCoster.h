@@ -13,10 +13,9 @@ public:
 
   // `mayCutByMemory`: else the cut is that of equal seconds, whatever has to be recomputed.
   std::vector<StageEstimate> stages(bool mayCutByMemory = true);
-  // The same where that is given: the layers of each chunk, and what each layer recomputes, no less
-  // than the decisions' least.
-  std::vector<StageEstimate> stagesOf(const LayerChunks &chunks,
-                                      llvm::ArrayRef<Recompute> recompute);
+  // The same where that is given: the layers of each chunk, and what each layer does, no less than
+  // the decisions' least.
+  std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
   // ones after stages() has found some that have to recompute more.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
@@ -69,8 +68,19 @@ private:
     double gathers =
         0; // of its seconds, what ZeRO-2 and 3 move for it: waits, and compute beside it slowed
     std::array<double, kNumRecomputes> recompute{}; // on top, by what runs again
+    // What copies of what is then kept to the host and back take longer than the layer's passes.
+    std::array<double, kNumRecomputes> toHost{}, fromHost{};
     double total() const { return forward + backwardInput + backwardWeight; }
     double recomputeOf(Recompute how) const { return recompute[static_cast<size_t>(how)]; }
+    double toHostOf(LayerWay way) const {
+      return way.isOnHost ? toHost[static_cast<size_t>(way.recompute)] : 0;
+    }
+    double fromHostOf(LayerWay way) const {
+      return way.isOnHost ? fromHost[static_cast<size_t>(way.recompute)] : 0;
+    }
+    double againOf(LayerWay way) const {
+      return recomputeOf(way.recompute) + toHostOf(way) + fromHostOf(way);
+    }
   };
   // The devices of a stage: what the model's parts cost there.
   struct Place {
@@ -99,6 +109,7 @@ private:
     return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
   }
   PartTimes timesOf(const BlockCost &block, const Place &place) const;
+  void addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const;
   // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
                        const Place &place) const;
@@ -106,19 +117,30 @@ private:
   // Embedding and head, and each layer where that is least.
   double leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
                       llvm::function_ref<double(const PartTimes &)> ofLayer) const;
-  double leastOf(const PartTimes &layer) const {
-    return layer.total() + layer.recomputeOf(d.recompute);
+  double leastOf(const PartTimes &layer) const { return layer.total() + layer.againOf(leastWay()); }
+  double leastForwardOf(const PartTimes &layer) const {
+    return layer.forward + layer.toHostOf(leastWay());
   }
+  // What is on the host is that of one chunk alone.
+  bool recomputesEvenly() const {
+    return d.evenRecompute && d.layersOnHost != LayersOnHost::Some;
+  }
+  // What every layer does at least.
+  LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
   // What the parts of a stage add up to, as far as its memory follows from it.
   struct PartSums {
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
     double ends = 0;                          // of these parameters, embedding's and head's
     double transient = 0, largestLayer = 0;
-    std::array<double, kNumRecomputes> workspace{}; // of the layer that is computed again
+    // Of the layer that is computed again, or copied, by what any layer does.
+    std::array<double, kNumLayerWays> workspace{};
+    std::bitset<kNumLayerWays> ways; // that layers do
+    double largestWorkspace() const;
     double headKept = 0; // alive for one micro-batch: its backward follows at once
     double kept = 0;     // of layers that recompute nothing
     double sent = 0;     // of a micro-batch, that stays after it was sent on
     void add(const BlockCost &part, bool isLayer);
+    void addLayer(const BlockCost &part, LayerWay way);
   };
   // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
   bool isSent(size_t chunk) const; // what comes of it
@@ -138,18 +160,22 @@ private:
   double mostLayersWithin(size_t stage, double seconds) const;
   // The update of the mean stage, wherever that is.
   double leastUpdateSeconds() const;
+  // What of so many parameters a device updates.
+  double ownOf(double dense, double expert) const {
+    return d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+  }
   // Bytes of parameters, gradients and states of so many elements.
   double statesOf(double dense, double expert) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
-               const PartTimes &times, Recompute recompute) const;
+               const PartTimes &times, LayerWay way) const;
   void addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const;
   std::vector<StageEstimate> costStages(const LayerChunks &chunks,
-                                        llvm::ArrayRef<Recompute> recompute);
+                                        llvm::ArrayRef<LayerWay> ways);
   bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
-                 llvm::ArrayRef<Recompute> recompute) const;
+                 llvm::ArrayRef<LayerWay> ways) const;
   // All but memory, of which it returns what that follows from.
-  PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
+  PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways,
                      llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const;
   // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W, with the one whose
@@ -160,22 +186,22 @@ private:
     double inFlight = 0, stashed = 0;
   };
   Alive aliveOf(size_t index) const;
-  // `recomputedPerMicroBatch`: bytes that recomputation spares of what is kept until B. `workspace`: what the layer
-  // that is computed again holds of it.
+  // `recomputedPerMicroBatch`: bytes that recomputation and the host spare of what is kept until B. `workspace`: what
+  // the layer that is computed again holds of it, and what is on its way to or from the host.
   MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
                        double keptPerMicroBatch, double recomputedPerMicroBatch,
                        double workspace) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
-  // What some layers of a stage recompute, the first ones, and what the others do.
+  // What some layers of a stage do, the first ones, and what the others do: they recompute more, or are on the host.
   struct Mix {
-    Recompute low, high;
+    LayerWay low, high;
   };
   // Layers of one kind that follow each other.
   struct LayerRun {
     size_t block;
     int64_t layers;
   };
-  // The fastest mix with which a stage is `over` bytes smaller than with what its layers recompute at least.
+  // The fastest mix with which a stage is `over` bytes smaller than with what its layers do at least.
   struct Mixed {
     Mix mix;
     int64_t high = 0;   // layers
@@ -184,18 +210,30 @@ private:
   void findMixes();
   // Between the least and the most that layers recompute.
   bool isWithin(Recompute how) const;
+  // What layers may recompute that are on the host where others of their stage are not, and recompute the same.
+  std::bitset<kNumRecomputes> recomputesOnHost() const;
   // All that a layer may do more than the least.
-  llvm::SmallVector<Recompute, kNumRecomputes> waysToRecomputeMore() const;
-  Mixed mixedToFit(llvm::ArrayRef<LayerRun> runs, const Place &place, Alive alive,
-                   llvm::function_ref<double(Recompute)> workspaceOf, double over) const;
-  // Bytes that a layer holds while it is computed again, beyond what it keeps.
-  static double workspaceOf(const BlockCost &block, Recompute recompute);
-  double workspaceOf(const StageEstimate &stage, const Place &place, Recompute recompute) const;
+  llvm::SmallVector<LayerWay, kNumLayerWays> waysToKeepLess() const;
+  // A stage that is too large.
+  struct Overfull {
+    llvm::ArrayRef<LayerRun> runs;
+    const Place &place;
+    Alive alive;
+    double hostRoom; // bytes of its host that layers may have
+  };
+  Mixed mixedToFit(const Overfull &stage, double over) const;
+  double hostRoomOf(double statesOnHost, const Place &place) const;
+  // Bytes that a layer keeps on its device.
+  static double keptBy(const BlockCost &block, LayerWay way);
+  // Bytes that a layer holds while it is computed again, beyond what it keeps; on the host also what is copied, of this
+  // layer and of the one before it.
+  static double workspaceOf(const BlockCost &block, LayerWay way);
+  static double workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way);
   llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const Place &place) const;
-  bool recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
+  bool keepLessUntilItFits(StageEstimate &stage, const Place &place) const;
   void recomputeEvenly(std::vector<StageEstimate> &stages) const;
-  void recomputeMore(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
-                     Recompute how) const;
+  void keepLess(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
+                LayerWay way) const;
   void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                       const Place &place) const;
@@ -221,7 +259,7 @@ private:
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of sizes
   bool isCutByMemory = false;
-  std::vector<Mix> mixes; // that may be the fastest, where layers may recompute more
+  std::vector<Mix> mixes; // that may be the fastest, where layers may keep less
 };
 
 } // namespace dtc

@@ -1,4 +1,5 @@
 // Where a model is cut into stages.
+#include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageSplit.h"
 
@@ -20,9 +21,12 @@ LayerChunks StageCoster::cut() const {
   if (d.evenStages && chunks > 1)
     return cutEvenly(layers, chunks);
   // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
-  SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
+  SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), {}, false, {}};
+  if (d.layersOnHost == LayersOnHost::All) // what copies wait for depends on what is beside them
+    std::tie(key.layersOnHost, key.schedule) = std::tie(d.layersOnHost, d.schedule);
   if (places.size() > 1)
-    key = {chunks, d.recompute, d.recomputeMost, d.zero, d.offloadOptimizer, d.schedule};
+    key = {chunks,     d.recompute,        d.recomputeMost, d.zero,
+           d.schedule, d.offloadOptimizer, d.layersOnHost};
   LayerChunks &cut = known.cuts[key];
   if (!cut.empty())
     return cut;
@@ -44,7 +48,7 @@ public:
   explicit GrowingRun(const StageCoster &coster) : coster(coster), place(coster.places.front()) {}
 
   // Seconds of a micro-batch, with what layers have to recompute so that the stage fits; infinite
-  // where it does not. As costStage and recomputeUntilItFits have it, without the rest.
+  // where it does not. As costStage and keepLessUntilItFits have it, without the rest.
   double seconds(size_t stage, int64_t first, int64_t last) {
     if (stage != this->stage || last != this->last || first + 1 != this->first)
       start(stage, last);
@@ -80,9 +84,9 @@ private:
   }
 
   void add(int64_t layer) {
-    sums.add(place.blockOf(layer), true);
+    sums.addLayer(place.blockOf(layer), coster.leastWay());
     plain += coster.leastOf(place.timesOfLayer(layer));
-    kept += keptOf(place.blockOf(layer), coster.d.recompute);
+    kept += keptBy(place.blockOf(layer), coster.leastWay());
     if (size_t block = place.blockIndex(layer); runs.empty() || runs.back().block != block)
       runs.push_back({block, 1});
     else
@@ -91,14 +95,17 @@ private:
 
   double secondsThatFit() const {
     double recomputed = embedding + sums.kept - kept;
-    auto workspace = [&](Recompute how) { return sums.workspace[static_cast<size_t>(how)]; };
     MemoryParts memory =
-        coster.memoryOf(sums, place, alive, kept, recomputed, workspace(coster.d.recompute));
+        coster.memoryOf(sums, place, alive, kept, recomputed, sums.largestWorkspace());
     // The first layers come first; they were taken in last.
     llvm::SmallVector<LayerRun, 4> inOrder(llvm::reverse(runs));
-    return plain +
-           coster.mixedToFit(inOrder, place, alive, workspace, memory.total() - place.memoryLimit)
-               .seconds;
+    double states = coster.d.offloadOptimizer
+                        ? updateOnHost(coster.ownOf(sums.dense, sums.expert),
+                                       coster.request.precision, place.topology.device.hostShare())
+                              .bytes
+                        : 0;
+    Overfull overfull{inOrder, place, alive, coster.hostRoomOf(states, place)};
+    return plain + coster.mixedToFit(overfull, memory.total() - place.memoryLimit).seconds;
   }
 
   const StageCoster &coster;
@@ -156,7 +163,9 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
   double most = 1, transient = 0;
   Alive alive = aliveOf(stage);
   for (const BlockCost &block : place.model.blocks) {
-    double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
+    double kept = d.layersOnHost != LayersOnHost::None
+                      ? 0
+                      : keptOf(block, std::max(d.recompute, d.recomputeMost));
     double bytes =
         statesOf(block.denseParameters, block.expertParameters) +
         process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));

@@ -13,7 +13,7 @@ namespace {
 // Sums in another order differ in their last bits.
 constexpr double kRounding = 1e-9;
 
-// What a layer frees by recomputing more, and the seconds that it takes.
+// What a layer frees by keeping less, and the seconds that it takes.
 struct Freed {
   double bytes, seconds;
 };
@@ -61,7 +61,7 @@ int64_t StageCoster::leastLayersOf(size_t stage) const {
   return d.virtualStages - mayBegin - mayEnd;
 }
 
-// A relaxation: layers of which each has the best of all, any share of which recompute more. With n of
+// A relaxation: layers of which each has the best of all, any share of which keep less. With n of
 // t seconds and b bytes, a stage frees (n b - room) / n of each in the mean, in a + f x seconds for x bytes by every
 // line of the hull of what they may do. So it takes
 //   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <= room.
@@ -90,23 +90,23 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   llvm::SmallVector<Freed, 32> ways;
   double transient = infinity, largest = infinity, workspace = infinity;
   double ownWorkspace = infinity; // of what is recomputed at least
-  const llvm::SmallVector<Recompute, kNumRecomputes> more = waysToRecomputeMore();
+  const llvm::SmallVector<LayerWay, kNumLayerWays> more = waysToKeepLess();
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
     const PartTimes &times = place.blocks[block];
-    double least = keptOf(part, d.recompute);
+    double least = keptBy(part, leastWay());
     own = std::min(own, leastOf(times));
     bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters) +
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
-    for (Recompute how : more) {
-      double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptOf(part, how));
-      double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
+    for (LayerWay way : more) {
+      double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptBy(part, way));
+      double again = times.againOf(way) - times.againOf(leastWay());
       freed = std::max(freed, less);
       ways.push_back({less, again});
-      workspace = std::min(workspace, workspaceOf(part, how));
+      workspace = std::min(workspace, workspaceOf(part, way));
     }
-    ownWorkspace = std::min(ownWorkspace, workspaceOf(part, d.recompute));
+    ownWorkspace = std::min(ownWorkspace, workspaceOf(part, leastWay()));
     transient = std::min(transient, part.transient);
     largest = std::min(largest, part.denseParameters + part.expertParameters);
   }
@@ -120,9 +120,9 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
                 memoryOf(sums, place, alive, kept, 0, ownWorkspace).total();
   double byTime = (seconds - ends) / own, plain = std::min(byTime, room / bytes);
   // Of the layer that is computed again.
-  if (d.mayRecomputeMore())
+  if (d.mayKeepLess())
     room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
-  if (!d.mayRecomputeMore() || freed <= 0 || room <= 0)
+  if (!d.mayKeepLess() || freed <= 0 || room <= 0)
     return plain;
   double most = byTime;
   for (FreeingBound bound : boundsOf(std::move(ways)))

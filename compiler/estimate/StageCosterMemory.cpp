@@ -12,20 +12,6 @@ namespace dtc {
 // more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-// Of what is cheap no more than the op at hand reads.
-double StageCoster::workspaceOf(const BlockCost &block, Recompute recompute) {
-  return recompute <= Recompute::Selective ? 0 : block.kept - keptOf(block, recompute);
-}
-
-double StageCoster::workspaceOf(const StageEstimate &stage, const Place &place,
-                                Recompute recompute) const {
-  double most = 0;
-  for (auto [first, last] : stage.chunks)
-    for (int64_t layer = first; layer <= last; ++layer)
-      most = std::max(most, workspaceOf(place.blockOf(layer), recompute));
-  return most;
-}
-
 double StageCoster::statesOf(double dense, double expert) const {
   const CellPrecision &p = request.precision;
   double whole = dense + expert, part = dense / dataRanks + expert / expertRanks;
@@ -63,10 +49,24 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   }
   kept += part.kept;
   largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
-  for (Recompute how : kRecomputes) {
-    double &most = workspace[static_cast<size_t>(how)];
-    most = std::max(most, workspaceOf(part, how));
-  }
+}
+
+void StageCoster::PartSums::addLayer(const BlockCost &part, LayerWay way) {
+  add(part, /*isLayer=*/true);
+  ways.set(way.index());
+  for (Recompute how : kRecomputes)
+    for (LayerWay each : {LayerWay{how}, LayerWay{how, /*isOnHost=*/true}}) {
+      double &most = workspace[each.index()];
+      most = std::max(most, workspaceOf(part, each));
+    }
+}
+
+double StageCoster::PartSums::largestWorkspace() const {
+  double most = 0;
+  for (auto [index, bytes] : llvm::enumerate(workspace))
+    if (ways[index])
+      most = std::max(most, bytes);
+  return most;
 }
 
 // In a V the stage at its turn has both chunks.
@@ -87,11 +87,9 @@ void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &s
   stage.stashed = alive.stashed;
   double recomputed = index == 0 ? embeddingOf(place.model).kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
-  double workspace = 0;
-  for (Recompute how : kRecomputes)
-    if (stage.layersThat(how) > 0)
-      workspace = std::max(workspace, sums.workspace[static_cast<size_t>(how)]);
-  stage.memory = memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, workspace);
+  stage.hostBytes = stage.statesOnHost + (alive.inFlight - alive.stashed) * stage.keptOnHost;
+  stage.memory = memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed,
+                          sums.largestWorkspace());
 }
 
 MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,
@@ -126,33 +124,33 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
 }
 
 // Whether any layer has to.
-bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
+bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) const {
   noteWithoutStates(stage);
   double over = stage.memory.total() - place.memoryLimit;
   llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
   if (over <= 0 || runs.empty())
     return false;
   Alive alive{stage.inFlight, stage.stashed};
-  auto workspace = [&](Recompute how) { return workspaceOf(stage, place, how); };
+  Overfull overfull{runs, place, alive, hostRoomOf(stage.statesOnHost, place)};
   // If the states' memory were free.
   if (std::isinf(stage.microBatchWithoutStates)) {
     double less = over - stage.memory.optimizer - 1e-9 * stage.memoryLimit;
-    stage.microBatchWithoutStates =
-        stage.microBatch() + mixedToFit(runs, place, alive, workspace, less).seconds;
+    stage.microBatchWithoutStates = stage.microBatch() + mixedToFit(overfull, less).seconds;
   }
-  Mixed mixed = mixedToFit(runs, place, alive, workspace, over);
+  Mixed mixed = mixedToFit(overfull, over);
   if (std::isinf(mixed.seconds)) // nothing does: what is kept is least so
-    mixed = {{d.recompute, d.recomputeMost}, std::numeric_limits<int64_t>::max(), 0};
-  double before = workspace(d.recompute);
-  int64_t left = mixed.high;
+    mixed = {{leastWay(), {d.recomputeMost}}, std::numeric_limits<int64_t>::max(), 0};
+  int64_t left = mixed.high, layers = 0;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
-    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer)
-      recomputeMore(stage, place, index, layer, left-- > 0 ? mixed.mix.high : mixed.mix.low);
+    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer, ++layers)
+      keepLess(stage, place, index, layer, left-- > 0 ? mixed.mix.high : mixed.mix.low);
   double after = 0;
-  for (Recompute how : kRecomputes)
-    if (stage.layersThat(how) > 0)
-      after = std::max(after, workspace(how));
-  stage.memory.temporaries += process.fragmentation * (after - before);
+  if (mixed.high > 0)
+    after = workspaceOf(runs, place, mixed.mix.high);
+  if (mixed.high < layers)
+    after = std::max(after, workspaceOf(runs, place, mixed.mix.low));
+  stage.memory.temporaries +=
+      process.fragmentation * (after - workspaceOf(runs, place, leastWay()));
   return true;
 }
 
@@ -166,11 +164,14 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
       noteWithoutStates(stage);
       for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk)
         if (int64_t layer = stage.chunks[chunk].first + n; layer <= stage.chunks[chunk].second) {
+          const Place &place = placeOf(number);
+          LayerWay most{d.recomputeMost};
+          llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
           if (stage.layersThat(d.recomputeMost) == 0)
             stage.memory.temporaries +=
-                process.fragmentation * (workspaceOf(stage, placeOf(number), d.recomputeMost) -
-                                         workspaceOf(stage, placeOf(number), d.recompute));
-          recomputeMore(stage, placeOf(number), chunk, layer, d.recomputeMost);
+                process.fragmentation *
+                (workspaceOf(runs, place, most) - workspaceOf(runs, place, leastWay()));
+          keepLess(stage, place, chunk, layer, most);
           isDone = false;
         }
     }
@@ -179,21 +180,35 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
     noteWithoutStates(stage);
 }
 
-void StageCoster::recomputeMore(StageEstimate &stage, const Place &place, size_t chunk,
-                                int64_t layer, Recompute how) const {
+void StageCoster::keepLess(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
+                           LayerWay way) const {
   const BlockCost &block = place.blockOf(layer);
   const PartTimes &times = place.timesOfLayer(layer);
-  double less = keptOf(block, d.recompute) - keptOf(block, how);
-  double again = times.recomputeOf(how) - times.recomputeOf(d.recompute);
-  --stage.layersBy[static_cast<size_t>(d.recompute)];
-  ++stage.layersBy[static_cast<size_t>(how)];
+  const LayerWay least = leastWay();
+  double less = keptBy(block, least) - keptBy(block, way);
+  double again = times.recomputeOf(way.recompute) - times.recomputeOf(least.recompute);
+  double toHost = times.toHostOf(way) - times.toHostOf(least),
+         fromHost = times.fromHostOf(way) - times.fromHostOf(least);
+  double onHost = (way.isOnHost ? keptOf(block, way.recompute) : 0) -
+                  (least.isOnHost ? keptOf(block, least.recompute) : 0);
+  double waiting = stage.inFlight - stage.stashed;
+  --stage.layersBy[static_cast<size_t>(least.recompute)];
+  ++stage.layersBy[static_cast<size_t>(way.recompute)];
+  stage.layersOnHost += way.isOnHost - least.isOnHost;
   stage.keptPerMicroBatch -= less;
-  stage.memory.activations -= process.fragmentation * (stage.inFlight - stage.stashed) * less;
-  stage.backwardInput += again;
+  stage.keptOnHost += onHost;
+  stage.hostBytes += waiting * onHost;
+  stage.memory.activations -= process.fragmentation * waiting * less;
+  stage.forward += toHost;
+  stage.backwardInput += again + fromHost;
   stage.computeSeconds += again;
   stage.recomputeSeconds += again;
-  stage.chunkTimes[chunk].backwardInput += again;
-  stage.chunkTimes[chunk].activationBytes -= static_cast<int64_t>(less);
+  stage.hostSeconds += toHost + fromHost;
+  stage.exposedSeconds += toHost + fromHost;
+  ChunkTimes &part = stage.chunkTimes[chunk];
+  part.forward += toHost;
+  part.backwardInput += again + fromHost;
+  part.activationBytes -= static_cast<int64_t>(less);
 }
 
 } // namespace dtc

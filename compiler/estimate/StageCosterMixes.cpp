@@ -1,5 +1,7 @@
-// What layers of a stage recompute so that it fits: of all ways that may be mixed, the fastest.
+// What layers of a stage recompute, or have on the host, so that it fits: of all ways that may be mixed, the fastest.
 #include "compiler/estimate/StageCoster.h"
+
+#include "compiler/estimate/HostOffload.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,20 +18,60 @@ bool StageCoster::isWithin(Recompute how) const {
   return isPartOf(d.recompute, how) && isPartOf(how, d.recomputeMost);
 }
 
-llvm::SmallVector<Recompute, kNumRecomputes> StageCoster::waysToRecomputeMore() const {
+// Of what all layers of a stage may do.
+std::bitset<kNumRecomputes> StageCoster::recomputesOnHost() const {
   std::bitset<kNumRecomputes> found;
+  if (d.layersOnHost != LayersOnHost::Some)
+    return found;
+  found.set(static_cast<size_t>(d.recompute));
+  for (auto [low, high] : model.cells->recomputeMixes)
+    if (isWithin(low) && isWithin(high))
+      for (Recompute how : {low, high})
+        found.set(static_cast<size_t>(how));
+  return found & model.cells->hostRecomputes;
+}
+
+llvm::SmallVector<LayerWay, kNumLayerWays> StageCoster::waysToKeepLess() const {
+  std::bitset<kNumRecomputes> found, onHost = recomputesOnHost();
   if (d.mayRecomputeMore())
     found.set(static_cast<size_t>(d.recomputeMost));
   for (auto [low, high] : model.cells->recomputeMixes)
-    if (d.mayRecomputeMore() && !d.evenRecompute && isWithin(low) && isWithin(high))
+    if (d.mayRecomputeMore() && !recomputesEvenly() && isWithin(low) && isWithin(high))
       for (Recompute how : {low, high})
         if (how != d.recompute)
           found.set(static_cast<size_t>(how));
-  llvm::SmallVector<Recompute, kNumRecomputes> ways;
-  for (Recompute how : kRecomputes)
+  llvm::SmallVector<LayerWay, kNumLayerWays> ways;
+  for (Recompute how : kRecomputes) {
     if (found[static_cast<size_t>(how)])
-      ways.push_back(how);
+      ways.push_back({how});
+    if (onHost[static_cast<size_t>(how)])
+      ways.push_back({how, /*isOnHost=*/true});
+  }
   return ways;
+}
+
+double StageCoster::keptBy(const BlockCost &block, LayerWay way) {
+  return way.isOnHost ? 0 : keptOf(block, way.recompute);
+}
+
+// Of what is cheap no more than the op at hand reads.
+double StageCoster::workspaceOf(const BlockCost &block, LayerWay way) {
+  double kept = keptOf(block, way.recompute);
+  return (way.recompute <= Recompute::Selective ? 0 : block.kept - kept) +
+         (way.isOnHost ? 2 * kept : 0);
+}
+
+double StageCoster::workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way) {
+  double most = 0;
+  for (LayerRun run : runs)
+    most = std::max(most, workspaceOf(place.model.blocks[run.block], way));
+  return most;
+}
+
+double StageCoster::hostRoomOf(double statesOnHost, const Place &place) const {
+  const DeviceKind &device = place.topology.device;
+  bool hasOwn = device.deviceClass != DeviceClass::Cpu && device.host.isKnown();
+  return hasOwn ? hostMemoryFor(device.host) - statesOnHost : 0;
 }
 
 // Ways that keep no less, hold no less and take no less than another one are left out; of alike ones the later.
@@ -38,12 +80,13 @@ void StageCoster::findMixes() {
     for (const Place &place : places)
       for (auto [block, times] : llvm::zip_equal(place.model.blocks, place.blocks))
         if (isLess(keptOf(block, how), keptOf(block, other)) ||
-            isLess(workspaceOf(block, how), workspaceOf(block, other)) ||
+            isLess(workspaceOf(block, {how}), workspaceOf(block, {other})) ||
             isLess(times.recomputeOf(how), times.recomputeOf(other)))
           return false;
     return true;
   };
-  mixes.push_back({d.recompute, d.recomputeMost});
+  if (d.mayRecomputeMore())
+    mixes.push_back({{d.recompute}, {d.recomputeMost}});
   std::bitset<kNumRecomputes> within;
   auto note = [&](Recompute how) { within.set(static_cast<size_t>(how)); };
   for (auto [low, high] : model.cells->recomputeMixes)
@@ -60,7 +103,10 @@ void StageCoster::findMixes() {
   for (auto [low, high] : model.cells->recomputeMixes)
     if (isWithin(low) && isWithin(high) && !isLeftOut(low) && !isLeftOut(high) &&
         (low != d.recompute || high != d.recomputeMost))
-      mixes.push_back({low, high});
+      mixes.push_back({{low}, {high}});
+  for (Recompute how : kRecomputes)
+    if (recomputesOnHost()[static_cast<size_t>(how)])
+      mixes.push_back({{how}, {how, /*isOnHost=*/true}});
 }
 
 llvm::SmallVector<StageCoster::LayerRun, 4> StageCoster::runsOf(const StageEstimate &stage,
@@ -76,34 +122,35 @@ llvm::SmallVector<StageCoster::LayerRun, 4> StageCoster::runsOf(const StageEstim
   return runs;
 }
 
-StageCoster::Mixed StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const Place &place,
-                                           Alive alive,
-                                           llvm::function_ref<double(Recompute)> workspaceOf,
-                                           double over) const {
+StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) const {
   if (over <= 0)
-    return {{d.recompute, d.recompute}, 0, 0};
+    return {{leastWay(), leastWay()}, 0, 0};
+  const auto &[runs, place, alive, hostRoom] = stage;
   Mixed best;
   best.seconds = std::numeric_limits<double>::infinity();
   double fragmentation = process.fragmentation;
-  // Of a layer that recomputes `high` and not `low`.
-  auto lessOf = [&](size_t block, Recompute low, Recompute high) {
+  // Of a layer that does `high` and not `low`.
+  double waiting = alive.inFlight - alive.stashed;
+  auto lessOf = [&](size_t block, LayerWay low, LayerWay high) {
     const BlockCost &cost = place.model.blocks[block];
-    return fragmentation * (alive.inFlight - alive.stashed) *
-           (keptOf(cost, low) - keptOf(cost, high));
+    return fragmentation * waiting * (keptBy(cost, low) - keptBy(cost, high));
   };
-  auto againOf = [&](size_t block, Recompute low, Recompute high) {
+  auto againOf = [&](size_t block, LayerWay low, LayerWay high) {
     const PartTimes &times = place.blocks[block];
-    return times.recomputeOf(high) - times.recomputeOf(low);
+    return times.againOf(high) - times.againOf(low);
   };
+  double ownSpace = workspaceOf(runs, place, leastWay());
   for (Mix mix : mixes) {
-    double lowSpace = workspaceOf(mix.low), highSpace = std::max(lowSpace, workspaceOf(mix.high));
-    double left = over + fragmentation * (lowSpace - workspaceOf(d.recompute)), seconds = 0;
+    double lowSpace = workspaceOf(runs, place, mix.low),
+           highSpace = std::max(lowSpace, workspaceOf(runs, place, mix.high));
+    double left = over + fragmentation * (lowSpace - ownSpace), seconds = 0;
     for (LayerRun run : runs) {
       auto layers = static_cast<double>(run.layers);
-      left -= layers * lessOf(run.block, d.recompute, mix.low);
-      seconds += layers * againOf(run.block, d.recompute, mix.low);
+      left -= layers * lessOf(run.block, leastWay(), mix.low);
+      seconds += layers * againOf(run.block, leastWay(), mix.low);
     }
     int64_t high = 0;
+    double onHost = 0;
     if (left > 0)
       left += fragmentation * (highSpace - lowSpace);
     for (LayerRun run : runs) {
@@ -119,8 +166,11 @@ StageCoster::Mixed StageCoster::mixedToFit(llvm::ArrayRef<LayerRun> runs, const 
       }
       seconds += layers * againOf(run.block, mix.low, mix.high);
       high += static_cast<int64_t>(layers);
+      if (mix.high.isOnHost)
+        onHost += layers * waiting * keptOf(place.model.blocks[run.block], mix.high.recompute);
     }
-    if (left <= 0 && isLess(seconds, best.seconds)) // of as fast ones the first
+    bool isHeld = left <= 0 && onHost <= std::max(0.0, hostRoom);
+    if (isHeld && isLess(seconds, best.seconds)) // of as fast ones the first
       best = {mix, high, seconds};
   }
   return best;

@@ -149,7 +149,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
     return 0;
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
   // Stages that have to recompute more are cut otherwise where that is free: none is faster than the slowest.
-  bool isFree = d.pp > 1 && d.virtualStages == 1 && !d.evenStages && d.mayRecomputeMore();
+  bool isFree = d.pp > 1 && d.virtualStages == 1 && !d.evenStages && d.mayKeepLess();
   double loop = isFree ? m * step.stages[step.slowestStage].microBatch() : step.leastLoopSeconds;
   // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
   double gathers = 0;
@@ -189,7 +189,7 @@ static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const Mod
   if (!program)
     return;
   if (decisions.offloadOptimizer)
-    stage.hostBytes = program->onHost;
+    stage.hostBytes = stage.statesOnHost = program->onHost;
   program->communication += memory.communication;
   program->reserved += memory.reserved;
   memory = *program;
@@ -236,9 +236,10 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
     double hostLimit = coster.hostLimitOf(index, stage);
-    bool hostHolds = !decisions.offloadOptimizer || (hostLimit > 0 && stage.hostBytes <= hostLimit);
+    bool usesHost = decisions.offloadOptimizer || stage.layersOnHost > 0;
+    bool hostHolds = !usesHost || (hostLimit > 0 && stage.hostBytes <= hostLimit);
     step.fits &= bytes <= stage.memoryLimit && hostHolds;
-    noteNeed(step, share, stage.hostBytes, decisions.offloadOptimizer ? hostLimit : 0);
+    noteNeed(step, share, stage.hostBytes, usesHost ? hostLimit : 0);
     if (share > fullest) {
       fullest = share;
       step.peakBytes = bytes;
@@ -256,6 +257,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.exposedCpSeconds = m * exposed.cp;
   step.exposedEpSeconds = m * exposed.ep;
   step.exposedGatherSeconds = m * exposed.gather;
+  step.exposedHostSeconds = m * step.stages[step.slowestStage].hostSeconds;
   if (!decisions.offloadOptimizer && !step.isCutByMemory)
     step.leastWithHostSeconds = leastWithHost(step, m);
   return step;
@@ -345,8 +347,10 @@ double leastMemoryShare(const ModelCost &model, const Decisions &d,
 // Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
   return !isMemoryKnown(model, request) ||
-         leastBytes(model, d, request, model.allKept[static_cast<size_t>(d.recomputeMost)]) <=
-             request.memoryLimit;
+         leastBytes(model, d, request,
+                    d.layersOnHost == LayersOnHost::None
+                        ? model.allKept[static_cast<size_t>(d.recomputeMost)]
+                        : 0) <= request.memoryLimit;
 }
 
 bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
@@ -403,7 +407,9 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
   SharedEstimates::BoundKey key{d.numMicroBatches,    d.zero,
                                 d.recompute,          splitsBackward(d.schedule),
                                 d.virtualStages == 1, mayBeginEmpty(layers, d.pp * d.virtualStages),
-                                d.offloadOptimizer};
+                                d.offloadOptimizer,
+                                d.layersOnHost == LayersOnHost::All ? LayersOnHost::All
+                                                                    : LayersOnHost::None};
   auto [bound, isNew] = request.shared->of(d).bounds.try_emplace(key, 0.0);
   if (isNew)
     bound->second = boundOf(model, d, request);

@@ -20,6 +20,7 @@ struct StepEstimate {
   // What ZeRO-2 and 3 move for each layer and micro-batch: parameters gathered, gradients
   // scattered.
   double exposedGatherSeconds = 0;
+  double exposedHostSeconds = 0; // copies of what layers keep on the host
   int64_t bucketBytes = 0;    // in which gradients travel, or kStackBuckets
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
@@ -46,7 +47,7 @@ struct StepEstimate {
   double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
   double exposedCommSeconds() const {
     return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGatherSeconds +
-           exposedGradientSeconds + p2pSeconds;
+           exposedHostSeconds + exposedGradientSeconds + p2pSeconds;
   }
 };
 

@@ -27,6 +27,7 @@ constexpr TimePart kTimeParts[] = {
     {"exposed context-parallel comm", "exposed_context_s", &PlanTimes::exposedContext},
     {"exposed expert-parallel comm", "exposed_expert_s", &PlanTimes::exposedExpert},
     {"exposed ZeRO comm of layers", "exposed_gathers_s", &PlanTimes::exposedGathers},
+    {"exposed copies of activations", "exposed_host_s", &PlanTimes::exposedHost},
     {"exposed gradient comm", "exposed_gradients_s", &PlanTimes::exposedGradients},
     {"transfers between stages", "stage_transfers_s", &PlanTimes::stageTransfers},
     {"bubble", "bubble_s", &PlanTimes::bubble},
@@ -70,6 +71,17 @@ std::string signedPercent(double share) {
 }
 
 std::string number(double value, int digits) { return formatted("%.*g", digits, value); }
+
+std::string sumText(llvm::ArrayRef<int64_t> numbers) {
+  std::string list;
+  while (!numbers.empty()) {
+    size_t run = numbers.take_while([&](int64_t each) { return each == numbers.front(); }).size();
+    list += (list.empty() ? "" : "+") + (run > 1 ? std::to_string(run) + "*" : "") +
+            std::to_string(numbers.front());
+    numbers = numbers.drop_front(run);
+  }
+  return list;
+}
 
 std::string counted(int64_t count, llvm::StringRef thing) {
   return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");

@@ -31,6 +31,8 @@ std::string number(double value, int digits = 3);
 
 // 1 thing, 2 things.
 std::string counted(int64_t count, llvm::StringRef thing);
+// Example: {9, 8, 8, 8} is "9+3*8".
+std::string sumText(llvm::ArrayRef<int64_t> numbers);
 
 // MFU with half of the products of causal attention, where that is another than the full count's:
 // "43.9 % counting attention causal". Both: "45.2 % (43.9 % counting attention causal)".

@@ -45,6 +45,19 @@ std::string contextSentence(const Decisions &d) {
   llvm_unreachable("all kinds have words");
 }
 
+// "the first 20 of 80 layers", "all layers"; of several stages how many of each.
+std::string layersOnHost(const Plan &plan) {
+  if (plan.decisions.layersOnHost == LayersOnHost::All)
+    return "all layers";
+  std::vector<int64_t> counts;
+  int64_t layers = 0;
+  for (const PlanStage &stage : plan.stages) {
+    counts.push_back(stage.layersOnHost);
+    layers += static_cast<int64_t>(stage.recompute.size());
+  }
+  return "the first " + sumText(counts) + " of " + counted(layers, "layer");
+}
+
 void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -72,6 +85,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
     out << "  recomputation     of "
         << counted(static_cast<int64_t>(plan.stages[0].recompute.size()), "layer") << " "
         << recomputedLayers(plan.stages[0]) << "\n";
+  if (d.layersOnHost != LayersOnHost::None)
+    out << "  activations       of " << layersOnHost(plan) << " in the host's memory\n";
   if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
   if (d.zero < 3 && d.hasReplicas() && (d.bucketBytes > 0 || !d.overlapGradients))

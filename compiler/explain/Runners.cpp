@@ -34,23 +34,11 @@ std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
   return list;
 }
 
-// Example: {9, 8, 8, 8} is "9+3*8".
-std::string sumText(llvm::ArrayRef<int64_t> numbers) {
-  std::string list;
-  while (!numbers.empty()) {
-    size_t run = numbers.take_while([&](int64_t each) { return each == numbers.front(); }).size();
-    list += (list.empty() ? "" : "+") + (run > 1 ? std::to_string(run) + "*" : "") +
-            std::to_string(numbers.front());
-    numbers = numbers.drop_front(run);
-  }
-  return list;
-}
-
 std::string layersThat(const Plan &plan, llvm::StringRef recompute) {
   std::vector<int64_t> counts;
   for (const PlanStage &stage : plan.stages)
     counts.push_back(llvm::count(stage.recompute, recompute));
-  return recompute.str() + " in " + sumText(counts) + " layers";
+  return recompute.str() + " in " + figures::sumText(counts) + " layers";
 }
 
 std::string recomputeRange(const Plan &plan) {
@@ -70,12 +58,18 @@ std::string partialLayers(const Plan &plan) {
       add(list, layersThat(plan, toString(recompute)));
   return list.empty() ? "no layer recomputes groups of ops" : list;
 }
+std::string hostLayers(const Plan &plan) {
+  std::vector<int64_t> counts;
+  for (const PlanStage &stage : plan.stages)
+    counts.push_back(stage.layersOnHost);
+  return figures::sumText(counts) + " layers on the host";
+}
 std::string cutOf(const Plan &plan) {
   std::vector<int64_t> layers;
   for (const PlanStage &stage : plan.stages)
     for (auto [first, last] : stage.chunks)
       layers.push_back(last - first + 1);
-  return "chunks of " + sumText(layers) + " layers";
+  return "chunks of " + figures::sumText(layers) + " layers";
 }
 std::string gradientsOf(const Plan &plan) {
   const Decisions &d = plan.decisions;
@@ -97,7 +91,7 @@ std::string firstRanks(const Plan &plan) {
 
 // What no setting says, for plans whose settings are the same. None is ever empty.
 using Detail = std::string (*)(const Plan &);
-constexpr Detail kDetails[] = {recomputeRange, fullLayers,  selectiveLayers,   partialLayers,
+constexpr Detail kDetails[] = {recomputeRange, fullLayers,  selectiveLayers,   partialLayers, hostLayers,
                                cutOf,          gradientsOf, searchedPlacement, firstRanks};
 
 std::string textOf(const Plan &plan, unsigned details) {

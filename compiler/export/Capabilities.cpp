@@ -125,6 +125,10 @@ Found checkNumbers(const PlanView &view, const Capabilities &launcher) {
   if (view.d.offloadOptimizer && !launcher.offload)
     return inexpressible(launcher, "no optimizer in the host's memory that leaves parameters",
                          "offload 1", "offload=0");
+  if (view.d.layersOnHost != LayersOnHost::None && !launcher.offloadActivations)
+    return inexpressible(launcher, "activations in the devices' memory alone",
+                         "those of " + toString(view.d.layersOnHost).str() + " layers on the host",
+                         "offload_activations=0");
   return std::nullopt;
 }
 

@@ -37,6 +37,8 @@ struct Capabilities {
   // Gradients may be reduced in 16 bits.
   bool halfReductions = false;
   bool offload = false;
+  // Activations of layers may be on the host.
+  bool offloadActivations = false;
   Selective selective = Selective::AllButProducts;
 };
 

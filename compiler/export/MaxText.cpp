@@ -43,7 +43,7 @@ Capabilities capabilities() {
   can.sequenceParallel = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
-  can.halfReductions = can.offload = true;
+  can.halfReductions = can.offload = can.offloadActivations = true;
   can.selective = Selective::AllButProducts;
   return can;
 }
@@ -76,6 +76,12 @@ Found checkPipeline(const PlanView &view, const Capabilities &launcher) {
   if (!view.recomputesAlike())
     return inexpressible(launcher, "one remat_policy for all layers", "layers that differ in it",
                          "recompute=full");
+  if (d.layersOnHost == LayersOnHost::Some)
+    return inexpressible(launcher, "one remat_policy for all layers",
+                         "activations of some layers on the host", "offload_activations=0");
+  if (d.layersOnHost == LayersOnHost::All && d.recompute == Recompute::None)
+    return inexpressible(launcher, "activations on the host of layers that recompute what is cheap",
+                         "layers that recompute nothing", "recompute=selective");
   return std::nullopt;
 }
 
@@ -189,6 +195,20 @@ llvm::StringRef rematPolicy(Recompute recompute) {
                                              : "full";
 }
 
+// base.yml: "custom" reads of each named tensor whether it is on the device, offloaded, or computed again. Those of the
+// mixture's names that a model lacks say nothing.
+void writeRemat(const PlanView &view, YamlFile &file) {
+  constexpr llvm::StringRef products[] = {"context",  "mlpwi",  "mlpwi_0",    "mlpwi_1",  "mlpwo",
+                                          "qkv_proj", "query_proj", "key_proj", "value_proj",
+                                          "out_proj"};
+  if (view.d.layersOnHost == LayersOnHost::None)
+    return file.set("remat_policy", ("\"" + rematPolicy(view.d.recompute) + "\"").str());
+  file.set("remat_policy", "\"custom\"");
+  file.set("decoder_layer_input", "\"offload\"");
+  for (llvm::StringRef tensor : products)
+    file.set(tensor, view.d.recompute == Recompute::Full ? "\"remat\"" : "\"offload\"");
+}
+
 } // namespace
 
 Result<ExportedPlan> exportToMaxText(const PlanView &view) {
@@ -223,7 +243,7 @@ Result<ExportedPlan> exportToMaxText(const PlanView &view) {
     file.set("quantization", "\"fp8\"");
   file.set("weight_dtype", "\"float32\"");
   file.set("grad_dtype", view.reduced == Width::Full ? "\"float32\"" : "\"bfloat16\"");
-  file.set("remat_policy", ("\"" + rematPolicy(d.recompute) + "\"").str());
+  writeRemat(view, file);
   file.set("opt_type", "\"" + view.plan.optimizer + "\"");
   file.setFlag("optimizer_memory_host_offload", d.offloadOptimizer);
 

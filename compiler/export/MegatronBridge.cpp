@@ -131,6 +131,9 @@ std::string precisionOf(const PlanView &view) {
 }
 
 void writeRecompute(const MegatronSettings &settings, PythonFile &file) {
+  file.comment("activations in the host's memory");
+  file.setFlag("model.cpu_offloading", settings.layersOnHost > 0);
+  file.set("model.cpu_offloading_num_layers", settings.layersOnHost);
   file.comment("recomputation");
   if (settings.granularity.empty())
     file.setNone("model.recompute_granularity");

@@ -106,6 +106,10 @@ void writePrecision(const PlanView &view, FlagFile &file) {
 }
 
 void writeRecompute(const MegatronSettings &settings, FlagFile &file) {
+  if (settings.layersOnHost > 0) {
+    file.section("activations in the host's memory");
+    file.flag("cpu-offloading-num-layers", settings.layersOnHost);
+  }
   if (settings.granularity.empty())
     return;
   file.section("recomputation");

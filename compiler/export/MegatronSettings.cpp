@@ -79,6 +79,25 @@ Found setRecompute(const PlanView &view, const Capabilities &launcher, MegatronS
   return std::nullopt;
 }
 
+// transformer_config.py: "CPU offloading can be done only for layers less than" all, "no support for Pipeline
+// parallelism with CPU offloading", "CPU offloading does not work when activation recomputation is enabled".
+Found setLayersOnHost(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+  if (view.d.layersOnHost == LayersOnHost::None)
+    return std::nullopt;
+  std::string found = toString(view.d.layersOnHost).str() + " layers on the host";
+  if (view.d.layersOnHost == LayersOnHost::All)
+    return inexpressible(launcher, "activations of all layers but one on the host at most", found,
+                         "offload_activations=0");
+  if (view.d.pp > 1)
+    return inexpressible(launcher, "no activations on the host of pipelines",
+                         found + " and pp " + std::to_string(view.d.pp), "pp=1");
+  if (!out.granularity.empty())
+    return inexpressible(launcher, "activations on the host of layers that recompute nothing",
+                         found + " and recomputation", "recompute=none");
+  out.layersOnHost = view.plan.stages.front().layersOnHost;
+  return std::nullopt;
+}
+
 Found setZero(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
   const Decisions &d = view.d;
   bool isShared = view.gradientRanks() > 1;
@@ -148,7 +167,7 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   can.foldedExperts = can.sequenceParallel = can.splitsKvGroups = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
-  can.halfReductions = can.offload = true;
+  can.halfReductions = can.offload = can.offloadActivations = true;
   can.selective = Selective::Attention;
   return can;
 }
@@ -166,7 +185,7 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
     if (!view.hasEvenChunks())
       out.layout = layoutOf(view);
   }
-  for (auto set : {setRecompute, setZero})
+  for (auto set : {setRecompute, setLayersOnHost, setZero})
     if (Found found = set(view, launcher, out))
       return *found;
   setOrder(view, launcher, out);

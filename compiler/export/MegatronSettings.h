@@ -14,6 +14,7 @@ struct MegatronSettings {
   int64_t virtualStages = 1;
   std::string granularity, method; // of recomputation; "": none
   int64_t recomputedLayers = 0;    // of each chunk
+  int64_t layersOnHost = 0;        // the first ones, with their activations
   // ZeRO-2 and 3: Megatron-FSDP's sharding strategy; else "".
   std::string fsdpStrategy;
   bool distributedOptimizer = false;

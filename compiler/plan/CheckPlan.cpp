@@ -165,6 +165,10 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"recompute", "has " + number(count) +
                                           " entries in some stage, wanted one for each of its " +
                                           number(layers) + " layers"};
+    if (stage.layersOnHost > layers)
+      return PlanMistake{"layers_on_host", "is " + number(stage.layersOnHost) +
+                                               " in some stage, wanted no more than its " +
+                                               number(layers) + " layers"};
     for (const std::string &layer : stage.recompute)
       if (!recomputeFrom(layer))
         return PlanMistake{"recompute", "is '" + layer + "', wanted one of " + listOfRecomputes()};

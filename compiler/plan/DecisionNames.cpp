@@ -40,6 +40,11 @@ std::string recomputePhrase(const Decisions &d) { return "recompute " + recomput
 std::string offloadPhrase(const Decisions &d) {
   return d.offloadOptimizer ? "optimizer on the host" : "optimizer on the device";
 }
+std::string onHostOf(const Decisions &d) { return toString(d.layersOnHost).str(); }
+std::string layersOnHostPhrase(const Decisions &d) {
+  return "activations of " +
+         (d.layersOnHost == LayersOnHost::None ? "no" : onHostOf(d)) + " layers on the host";
+}
 std::string zeroGroupPhrase(const Decisions &d) {
   return d.zeroGroup > 0 ? "ZeRO in groups of " + std::to_string(d.zeroGroup)
                          : "ZeRO over all of dp";
@@ -66,6 +71,7 @@ constexpr DecisionName kNames[] = {
     {"vocab_over_pp", number<&Decisions::vocabOverPp>, Listing::IfUnusual, vocabPhrase},
     {"recompute", recomputeText, Listing::IfUnusual, recomputePhrase},
     {"offload_optimizer", yesOrNo<&Decisions::offloadOptimizer>, Listing::IfUnusual, offloadPhrase},
+    {"offload_activations", onHostOf, Listing::IfUnusual, layersOnHostPhrase},
     {"placement", placementOf, Listing::IfUnusual, placementPhrase},
     {"axis_order", orderOf, Listing::IfUnusual, orderPhrase},
     {"overlap_gradients", yesOrNo<&Decisions::overlapGradients>},
@@ -129,6 +135,24 @@ std::optional<ContextKind> contextKindFrom(llvm::StringRef word) {
     if (word == toString(kind))
       return kind;
   return std::nullopt;
+}
+
+llvm::StringRef toString(LayersOnHost layers) {
+  switch (layers) {
+  case LayersOnHost::None:
+    return "none";
+  case LayersOnHost::Some:
+    return "some";
+  case LayersOnHost::All:
+    return "all";
+  }
+  llvm_unreachable("all have names");
+}
+
+LayersOnHost layersOnHostOf(int64_t onHost, int64_t layers) {
+  return onHost == 0       ? LayersOnHost::None
+         : onHost < layers ? LayersOnHost::Some
+                           : LayersOnHost::All;
 }
 
 std::string contextText(const Decisions &d) {

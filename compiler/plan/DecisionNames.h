@@ -29,6 +29,10 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 // 1F1B and V-Half, and keep their parameters whole. `vocabOverPp` itself is not looked at.
 bool mayDivideVocabulary(const Decisions &decisions);
 
+// "none", "some" or "all"; and by how many of the layers it is.
+llvm::StringRef toString(LayersOnHost layers);
+LayersOnHost layersOnHostOf(int64_t onHost, int64_t layers);
+
 // The least and the most that layers recompute in one word: "mixed" where they differ.
 std::string recomputeText(const Decisions &decisions);
 

@@ -23,6 +23,13 @@ inline bool hasRing(ContextKind kind) {
   return kind == ContextKind::Ring || kind == ContextKind::Both;
 }
 
+// Which layers of a stage have what they keep of a micro-batch in the host's memory until its backward pass.
+enum class LayersOnHost : uint8_t {
+  None,
+  Some, // where that is the fastest way to fit: its first ones, as few as need be
+  All,  // and all recompute the same
+};
+
 // Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
 // t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
 using AxisOrder = std::array<char, 4>;
@@ -58,6 +65,7 @@ struct Decisions {
   // As many layers of every chunk recompute more as of any other, as Megatron's flags say it.
   bool evenRecompute = false;
   bool offloadOptimizer = false; // states live in the host's memory
+  LayersOnHost layersOnHost = LayersOnHost::None; // with their activations; of a plan, which do
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
@@ -96,6 +104,8 @@ struct Decisions {
     return axis == 't' ? tp : axis == 'c' ? cp : axis == 'd' ? dp : pp;
   }
   bool mayRecomputeMore() const { return recomputeMost > recompute; }
+  // Whether layers may keep less on the device than they do at first.
+  bool mayKeepLess() const { return mayRecomputeMore() || layersOnHost == LayersOnHost::Some; }
   auto operator<=>(const Decisions &) const = default;
 };
 

@@ -17,6 +17,8 @@ constexpr ExecutableLimit kLimits[] = {
     {"etp", "--fix etp=tp", [](const Decisions &d) { return !d.foldedExperts; }},
     {"vocab_over_pp", "--fix vocab_over_pp=0",
      [](const Decisions &d) { return d.vocabOverPp == 0; }},
+    {"offload_activations", "--fix offload_activations=0",
+     [](const Decisions &d) { return d.layersOnHost == LayersOnHost::None; }},
     {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
      [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
 };

@@ -37,6 +37,7 @@ struct PlanStage {
   int64_t peakMemoryBytes = 0;
   double computeSeconds = 0, exposedCommSeconds = 0; // of a whole step
   std::vector<std::string> recompute;                // per layer: toString(Recompute)
+  int64_t layersOnHost = 0; // the first ones, with what they keep until their backward pass
   // One micro-batch through all chunks, waits included; backward is split into the gradient of the
   // input and those of weights.
   double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
@@ -56,6 +57,7 @@ struct PlanTimes {
   double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
          stageTransfers = 0;
   double exposedGathers = 0; // of layers under ZeRO-2 and 3, every micro-batch
+  double exposedHost = 0;    // copies of activations to the host and back
   double bubble = 0, optimizer = 0;
 };
 

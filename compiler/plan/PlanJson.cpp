@@ -56,6 +56,8 @@ Json stageToJson(const PlanStage &stage) {
             {"memory", memoryToJson(stage.memory)}};
   if (!stage.chunkTimes.empty()) // empty in a plan that was read without them
     json["chunk_times"] = chunksToJson(stage.chunkTimes);
+  if (stage.layersOnHost > 0)
+    json["layers_on_host"] = stage.layersOnHost;
   json["gradients_s"] = stage.gradientSeconds;
   json["optimizer_s"] = stage.optimizerSeconds;
   if (stage.hostBytes > 0)
@@ -64,7 +66,7 @@ Json stageToJson(const PlanStage &stage) {
 }
 
 Json timesToJson(const PlanTimes &times) {
-  return {{"compute_s", times.compute},
+  Json json{{"compute_s", times.compute},
           {"recompute_s", times.recompute},
           {"exposed_tensor_s", times.exposedTensor},
           {"exposed_context_s", times.exposedContext},
@@ -74,6 +76,9 @@ Json timesToJson(const PlanTimes &times) {
           {"stage_transfers_s", times.stageTransfers},
           {"bubble_s", times.bubble},
           {"optimizer_s", times.optimizer}};
+  if (times.exposedHost > 0)
+    json["exposed_host_s"] = times.exposedHost;
+  return json;
 }
 
 Json predictedToJson(const PlanPrediction &p) {
@@ -251,6 +256,7 @@ public:
     axisOrder(d);
     placement(d);
     recompute(d, stages);
+    layersOnHost(d, stages);
   }
 
   void context(Decisions &d) {
@@ -325,6 +331,23 @@ public:
       }
   }
 
+  // The stages say how many of their layers are.
+  void layersOnHost(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
+    int64_t layers = 0, onHost = 0;
+    for (const PlanStage &stage : stages) {
+      layers += static_cast<int64_t>(stage.recompute.size());
+      onHost += stage.layersOnHost;
+    }
+    d.layersOnHost = layersOnHostOf(onHost, layers);
+    std::string text = toString(d.layersOnHost).str();
+    if (optional(root, "offload_activations"))
+      word(root, "offload_activations", text);
+    if (text != toString(d.layersOnHost))
+      fail("offload_activations", "is '" + text + "', but " + std::to_string(onHost) + " of " +
+                                      std::to_string(layers) +
+                                      " layers are on the host by 'layers_on_host' of the stages");
+  }
+
   void stages(Plan &plan) {
     const Json *value = find(root, "stages");
     if (!value)
@@ -380,6 +403,8 @@ public:
       number(entry, "optimizer_s", stage.optimizerSeconds);
     if (optional(entry, "host_bytes"))
       integer(entry, "host_bytes", 0, stage.hostBytes);
+    if (optional(entry, "layers_on_host"))
+      integer(entry, "layers_on_host", 0, stage.layersOnHost);
   }
 
   void chunkTimes(const Json &list, PlanStage &stage) {
@@ -452,6 +477,8 @@ public:
     number(*time, "optimizer_s", p.times.optimizer);
     if (optional(*time, "exposed_gathers_s"))
       number(*time, "exposed_gathers_s", p.times.exposedGathers);
+    if (optional(*time, "exposed_host_s"))
+      number(*time, "exposed_host_s", p.times.exposedHost);
     number(*value, "transfer_s", p.transferSeconds);
     if (const Json *transfers = optional(*value, "transfers_s"))
       stageTransfers(*transfers, p.transfers);
@@ -593,6 +620,8 @@ std::string planToJson(const Plan &plan) {
   json["axis_order"] = orderText(d.order);
   json["placement"] = placementText(d);
   json["offload_optimizer"] = d.offloadOptimizer;
+  if (d.layersOnHost != LayersOnHost::None)
+    json["offload_activations"] = toString(d.layersOnHost);
   json["overlap_gradients"] = d.overlapGradients;
   json["bucket_bytes"] = d.bucketBytes;
   json["recompute"] = recomputeText(d);

@@ -53,6 +53,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
   tellRecomputedLayers(stage, estimate, d);
+  stage.layersOnHost = estimate.layersOnHost;
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
   stage.backwardWeightSeconds = estimate.backwardWeight;
@@ -80,6 +81,16 @@ void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
       }
   d.recompute = std::min(least, most); // no layers: none
   d.recomputeMost = most;
+}
+
+// Which of them really are on the host.
+void tellLayersOnHost(Plan &plan) {
+  int64_t layers = 0, onHost = 0;
+  for (const PlanStage &stage : plan.stages) {
+    layers += static_cast<int64_t>(stage.recompute.size());
+    onHost += stage.layersOnHost;
+  }
+  plan.decisions.layersOnHost = layersOnHostOf(onHost, layers);
 }
 
 void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
@@ -112,6 +123,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   times.exposedContext = step.exposedCpSeconds;
   times.exposedExpert = step.exposedEpSeconds;
   times.exposedGathers = step.exposedGatherSeconds;
+  times.exposedHost = step.exposedHostSeconds;
   times.exposedGradients = step.exposedGradientSeconds;
   times.stageTransfers = step.p2pSeconds;
   times.optimizer = step.optimizerSeconds;
@@ -160,6 +172,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
+  tellLayersOnHost(plan);
   predict(plan, candidate.step, request, facts);
   return plan;
 }

@@ -304,9 +304,10 @@ private:
       bool isOfKin = false;
       double bound = leastOfDetail(model, d, isOfKin);
       if (isFirst) {
-        floors.back() = bound;
+        // What is copied to the host does not follow from what takes how long.
+        floors.back() = d.layersOnHost == LayersOnHost::All ? 0 : bound;
         // Of ZeRO-1 it does not depend on groups; what a step of kin says does.
-        groupFloors.back() = d.zero == 1 && !isOfKin ? bound : 0;
+        groupFloors.back() = d.zero == 1 && !isOfKin ? floors.back() : 0;
       }
       if (!isOpen(model, d, bound)) {
         noteClosed(model, d);
@@ -319,7 +320,7 @@ private:
       std::optional<Candidate> candidate = estimate(model, d);
       noteGroups(model, d, leastOfGroups);
       if (isFirst) {
-        floors.back() = std::max(bound, leastWithoutRecomputation);
+        floors.back() = std::max(floors.back(), leastWithoutRecomputation);
         groupFloors.back() = std::max(groupFloors.back(), leastOfGroupsWithoutRecomputation);
       }
       if (candidate)
@@ -433,12 +434,11 @@ private:
     leastOfGroups =
         model.kinds.empty() && !request.programs ? leastSecondsInGroups(candidate.step, d) : 0;
     bool isKnown = candidate.step.fits && leastOfGroups > 0;
-    leastOfGroupsWithoutRecomputation =
-        isKnown ? leastOfGroups - candidate.step.recomputeSeconds : 0;
+    double forMemory = candidate.step.recomputeSeconds + candidate.step.exposedHostSeconds;
+    leastOfGroupsWithoutRecomputation = isKnown ? leastOfGroups - forMemory : 0;
     // Another cut may need less of it.
-    leastWithoutRecomputation = candidate.step.isCutByMemory ? 0
-                                                             : candidate.step.leastSeconds() -
-                                                                   candidate.step.recomputeSeconds;
+    leastWithoutRecomputation =
+        candidate.step.isCutByMemory ? 0 : candidate.step.leastSeconds() - forMemory;
     if (options.fitProbability)
       candidate.fitProbability = options.fitProbability(candidate.step);
     noteLeanest(candidate);
@@ -475,6 +475,12 @@ private:
           d.placement = point;
           if (d.recompute == most) // ZeRO over all of dp needs least
             noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+          if (d.layersOnHost == LayersOnHost::Some) {
+            d.layersOnHost = LayersOnHost::All;
+            d.recomputeMost = d.recompute;
+            if (isAllowed(d, limits))
+              noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+          }
         }
       }
     }
@@ -489,7 +495,9 @@ private:
     if (!model.kinds.empty() || request.programs || result.leanest->step.hostIsShort)
       return;
     for (const Decisions &d : enumerateDetails(least, limits, pins)) {
-      if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost ||
+      bool isElsewhere =
+          (d.layersOnHost == LayersOnHost::All) != (least.layersOnHost == LayersOnHost::All);
+      if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost || isElsewhere ||
           std::tie(d.schedule, d.virtualStages, d.vocabOverPp, d.zero, d.zeroGroup,
                    d.offloadOptimizer) != std::tie(least.schedule, least.virtualStages,
                                                    least.vocabOverPp, least.zero, least.zeroGroup,

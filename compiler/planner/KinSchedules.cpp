@@ -26,12 +26,13 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
   }
 }
 
-// All layers recompute what they do at least.
-bool recomputesLeast(const Decisions &d, const StepEstimate &step) {
+// All layers do what they do at least.
+bool keepsMost(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
-    return llvm::all_of(kRecomputes, [&](Recompute each) {
-      return each == d.recompute || stage.layersThat(each) == 0;
-    });
+    bool isOnDevice = d.layersOnHost != LayersOnHost::Some || stage.layersOnHost == 0;
+    return isOnDevice && llvm::all_of(kRecomputes, [&](Recompute each) {
+             return each == d.recompute || stage.layersThat(each) == 0;
+           });
   });
 }
 
@@ -41,11 +42,11 @@ double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   return step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
 }
 
-// The slowest stage of the usual cut, without what it recomputes: no cut has a faster one.
+// The slowest stage of the usual cut, without what it does for memory: no cut has a faster one.
 double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
   double slowest = 0;
   for (const StageEstimate &stage : step.stages)
-    slowest = std::max(slowest, stage.microBatch() - stage.recomputeSeconds);
+    slowest = std::max(slowest, stage.microBatch() - stage.recomputeSeconds - stage.hostSeconds);
   // Sums in another order differ in their last bits.
   return static_cast<double>(d.numMicroBatches) * slowest * (1 - 1e-9);
 }
@@ -57,6 +58,7 @@ size_t KinSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
   index = index * 4 + static_cast<size_t>(d.zero);
   index = index * kNumRecomputes + static_cast<size_t>(d.recompute);
   index = index * kNumRecomputes + static_cast<size_t>(d.recomputeMost);
+  index = index * 3 + static_cast<size_t>(d.layersOnHost);
   return index * 2 + (d.offloadOptimizer ? 1 : 0);
 }
 
@@ -71,7 +73,7 @@ void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   bool isV = dtc::isV(decisions.schedule);
   if (decisions.vocabOverPp > 0 || (!isV && step.isCutByMemory))
     return;
-  bool isSame = isV ? recomputesLeast(decisions, step) : !decisions.mayRecomputeMore();
+  bool isSame = isV ? keepsMost(decisions, step) : !decisions.mayKeepLess();
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions,
           isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));

@@ -25,7 +25,7 @@ private:
   void raise(ScheduleKind kind, const Decisions &decisions, double seconds);
 
   // By kind, ZeRO, least and most recomputation, place of the optimizer.
-  std::array<double, size_t(3) * 4 * kNumRecomputes * kNumRecomputes * 2> least{};
+  std::array<double, size_t(3) * 4 * kNumRecomputes * kNumRecomputes * 3 * 2> least{};
 };
 
 } // namespace dtc

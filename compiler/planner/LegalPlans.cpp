@@ -62,6 +62,15 @@ bool isLegalRecompute(const Decisions &d, const LegalSpace &space) {
                               : hasOne(space.recompute, d.recompute);
 }
 
+// Where some layers may be on the host, all may.
+bool isLegalOnHost(const Decisions &d, const LegalSpace &space) {
+  if (d.layersOnHost == LayersOnHost::None)
+    return true;
+  bool isSome = d.layersOnHost == LayersOnHost::Some;
+  return space.offloadActivations != 0 && (d.pp == 1 || space.offloadBesidePipeline) &&
+         (isSome ? space.offloadSomeLayers : hasOne(space.offloadActivations, d.recompute));
+}
+
 bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers) {
   return d.pp == 1 || (hasOne(space.schedules, d.schedule) &&
                        (space.unevenStages || layers % (d.pp * d.virtualStages) == 0) &&
@@ -85,7 +94,8 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
   return isLegalMesh(decisions, space) && isLegalZero(decisions, space) &&
-         isLegalRecompute(decisions, space) && isLegalSchedule(decisions, space, layers) &&
+         isLegalRecompute(decisions, space) && isLegalOnHost(decisions, space) &&
+         isLegalSchedule(decisions, space, layers) &&
          isLegalVocabulary(decisions, space);
 }
 
@@ -135,6 +145,17 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
                   wordsOfKey("zero_groups"));
   if (pins.offload.value_or(0) > 0 && !space.offload)
     return refuse("offload=1", "use offload=0");
+  if (pins.offloadActivations.value_or(0) > 0) {
+    if (space.offloadActivations == 0)
+      return refuse("offload_activations=1", "use offload_activations=0");
+    if (pins.recompute && !hasOne(space.offloadActivations, *pins.recompute))
+      return refuse("offload_activations=1,recompute=" + toString(*pins.recompute).str(),
+                    "with that on, recompute can be " +
+                        wordsOf(spaceSet("offload_activations"), space));
+    if (size(pins.pp) > 1 && !space.offloadBesidePipeline)
+      return refuse("offload_activations=1,pp=" + std::to_string(*pins.pp),
+                    "one of them has to go");
+  }
   bool isScheduled = !pins.schedule;
   for (auto [index, word] : llvm::enumerate(spaceSet("schedules").words))
     isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));

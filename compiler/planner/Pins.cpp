@@ -49,6 +49,10 @@ constexpr PinKey kKeys[] = {
     {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
     {"bucket_mib", "MiB of gradients that travel as one", &Pins::bucketMebibytes, 1, kMost},
     {"offload", "optimizer states in the host's memory", &Pins::offload, 0, 1},
+    {"offload_activations",
+     "what layers keep of a micro-batch in the host's memory until its backward pass: of all, or "
+     "of none",
+     &Pins::offloadActivations, 0, 1},
     {"placement", "weights split in Megatron's pattern, or as a search over all ops finds", nullptr,
      0, 0, "megatron or searched"},
     {"axis_order", "axes from the innermost links out", nullptr, 0, 0,
@@ -199,6 +203,8 @@ Decisions Pins::decisions() const {
   d.vocabOverPp = vocabOverPp.value_or(d.vocabOverPp);
   d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
   d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
+  if (offloadActivations.value_or(0) > 0)
+    d.layersOnHost = LayersOnHost::All;
   d.order = order.value_or(d.order);
   d.foldedExperts = foldedExperts.value_or(false) && d.tp > 1;
   return d;

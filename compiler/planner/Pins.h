@@ -19,6 +19,7 @@ struct Pins {
   std::optional<bool> searchedPlacements;
   std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
   std::optional<int64_t> offload;                  // optimizer states in the host's memory
+  std::optional<int64_t> offloadActivations;       // of all layers, or of none
   std::optional<AxisOrder> order;
   std::optional<bool> foldedExperts; // of meshes with tensor parallelism
 

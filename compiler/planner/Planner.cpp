@@ -105,6 +105,7 @@ public:
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.mayOffload = request.topology.device.host.isKnown(); // a CPU wins nothing by it
+    limits.mayOffloadActivations = limits.mayOffload;
   }
 
   Result<PlanOutcome> run() {
@@ -356,12 +357,20 @@ private:
     if (step.hostIsShort)
       return UserError("no plan fits: the one that comes nearest (" + shortText(least.decisions) +
                            ") needs " + bytesText(step.hostBytes) +
-                           " of its host's memory per device for the optimizer, the host has " +
+                           " of its host's memory per device for " + onHostText(least.decisions) +
+                           ", the host has " +
                            bytesText(step.hostLimitBytes) + " for it; the device holds " +
                            bytesText(step.peakBytes) + " of " + limitText(),
                        "use more devices, or --max-memory none to see the plan all the same");
     return nothingFits(least.decisions, step.peakBytes, fullest,
                        kindsOf(step.stages[fullest].memory));
+  }
+
+  static std::string onHostText(const Decisions &d) {
+    std::string layers = d.layersOnHost == LayersOnHost::None ? "" : "activations";
+    if (!d.offloadOptimizer)
+      return layers;
+    return layers.empty() ? "the optimizer" : "the optimizer and " + layers;
   }
 
   static std::string contextPins(const Decisions &d) {
@@ -377,7 +386,8 @@ private:
            " zero=" + number(d.zero) +
            (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
            (d.vocabOverPp > 0 ? " vocab_over_pp=" + number(d.vocabOverPp) : "") +
-           " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "");
+           " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "") +
+           (d.layersOnHost == LayersOnHost::All ? " offload_activations=1" : "");
   }
 
   UserError nothingFits(const Decisions &d, double bytes, size_t fullest,
@@ -506,6 +516,11 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
+  if (pins->offloadActivations.value_or(0) && !request.topology.device.host.isKnown())
+    return UserError("--fix offload_activations=1: topology '" + request.topology.name +
+                         "' does not say what its hosts have beside their devices",
+                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
+                     "use offload_activations=0");
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));
 }

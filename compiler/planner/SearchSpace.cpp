@@ -61,11 +61,6 @@ bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
          (!limits.space || isLegalMesh(d, *limits.space));
 }
 
-bool isAllowed(const Decisions &d, const SpaceLimits &limits) {
-  return (!limits.executable || isExecutable(d)) &&
-         (!limits.space || isLegal(d, *limits.space, limits.layers));
-}
-
 // Megatron's first, so that ties go to it.
 constexpr AxisOrder kOrders[] = {kMegatronOrder,       {'t', 'c', 'p', 'd'}, {'t', 'd', 'c', 'p'},
                                  {'t', 'p', 'c', 'd'}, {'c', 't', 'd', 'p'}, {'d', 't', 'c', 'p'},
@@ -535,7 +530,36 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
   return choices;
 }
 
+// The same with other layers on the host: where all are, all recompute the same.
+Decisions withOnHost(Decisions d, LayersOnHost layers) {
+  d.layersOnHost = layers;
+  if (layers == LayersOnHost::All)
+    d.recomputeMost = d.recompute;
+  return d;
+}
+
+// Which layers may be on the host. Some of them stands for none.
+llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &d, const SpaceLimits &limits,
+                                               const Pins &pins) {
+  if (pins.offloadActivations)
+    return {*pins.offloadActivations > 0 ? LayersOnHost::All : LayersOnHost::None};
+  auto isThere = [&](LayersOnHost layers) {
+    return limits.mayOffloadActivations && isAllowed(withOnHost(d, layers), limits);
+  };
+  if (isThere(LayersOnHost::Some))
+    return {LayersOnHost::Some};
+  llvm::SmallVector<LayersOnHost, 2> choices{LayersOnHost::None};
+  if (isThere(LayersOnHost::All))
+    choices.push_back(LayersOnHost::All);
+  return choices;
+}
+
 } // namespace
+
+bool isAllowed(const Decisions &d, const SpaceLimits &limits) {
+  return (!limits.executable || isExecutable(d)) &&
+         (!limits.space || isLegal(d, *limits.space, limits.layers));
+}
 
 int64_t mostChunks(const SpaceLimits &limits) {
   bool isEven = limits.space && !limits.space->unevenStages;
@@ -663,14 +687,16 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
         for (int64_t algorithm : vocabularyChoices(d, limits, pins))
-          for (bool offload : {false, true}) {
-            d.vocabOverPp = algorithm;
-            d.offloadOptimizer = offload;
-            bool isChoice =
-                pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
-            if (isChoice && isAllowed(d, limits))
-              all.push_back(d);
-          }
+          for (LayersOnHost layers : hostChoices(d, limits, pins))
+            for (bool offload : {false, true}) {
+              Decisions each = withOnHost(d, layers);
+              each.vocabOverPp = algorithm;
+              each.offloadOptimizer = offload;
+              bool isChoice =
+                  pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
+              if (isChoice && isAllowed(each, limits))
+                all.push_back(each);
+            }
       }
     }
   return all;
@@ -707,7 +733,8 @@ std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pi
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       bool usual = d.schedule == ScheduleKind::OneForwardOneBackward ||
                    d.schedule == ScheduleKind::Interleaved;
-      bool onDevice = !d.offloadOptimizer || pins.offload;
+      bool onDevice = (!d.offloadOptimizer || pins.offload) &&
+                      (d.layersOnHost != LayersOnHost::All || pins.offloadActivations);
       if (usual && onDevice && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
         templates.push_back(d);
     }

@@ -26,9 +26,14 @@ struct SpaceLimits {
   std::vector<DeviceGroup> groups;
   // Optimizer states may be in the host's memory: something is known of it.
   bool mayOffload = false;
+  // The same of what layers keep.
+  bool mayOffloadActivations = false;
   // Where links change, in devices (linkBoundaries): groups of ZeRO end there.
   std::vector<int64_t> boundaries;
 };
+
+// Whether 'dtc compile', where that is asked for, and the software can do what is decided, but for the mesh.
+bool isAllowed(const Decisions &decisions, const SpaceLimits &limits);
 
 // Devices that each level of links joins, from the innermost on, but for the outermost, which joins
 // all. Example: {8, 256} of 64 DGX H100.

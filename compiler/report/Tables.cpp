@@ -38,6 +38,10 @@ std::string choiceList(const Plan &plan) {
                     (d.zeroGroup > 0 ? " in groups of " + text(d.zeroGroup) : "") +
                     ", recomputation " + recomputeText(d) +
                     (d.offloadOptimizer ? ", optimizer states on the host" : "") +
+                    (d.layersOnHost == LayersOnHost::None
+                         ? ""
+                         : ", activations of " + toString(d.layersOnHost).str() +
+                               " layers on the host") +
                     (d.sequenceParallel ? ", sequence parallel" : ""));
   if (d.pp > 1)
     add("Pipeline",

@@ -12,11 +12,12 @@ namespace dtc {
 // spaceSets() (StackFields.h), which is that of the enumerators that the words name.
 struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
-       expertsBesideTensor = false, foldedExperts = false, offload = false, unevenStages = false,
+       expertsBesideTensor = false, foldedExperts = false, offload = false,
+       offloadSomeLayers = false, offloadBesidePipeline = false, unevenStages = false,
        fillsStages = false, evenRecompute = false, splitsKvHeads = false, slidesInRings = false,
        contextBesidePipeline = false, pipelinesReduceLast = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
-           schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0, axisOrders = 0,
+           schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0, offloadActivations = 0, axisOrders = 0,
            precisions = 0;
 };
 

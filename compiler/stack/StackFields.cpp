@@ -142,6 +142,10 @@ constexpr SpaceFlag spaces[] = {
     {"slides_in_rings", &LegalSpace::slidesInRings, "sliding windows may be of attention whose keys go around a ring"},
     {"context_beside_pipeline", &LegalSpace::contextBesidePipeline, "cp and pp may both be more than 1"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
+    {"offload_some_layers", &LegalSpace::offloadSomeLayers,
+     "activations of a stage's first layers may be on the host, of as many as memory asks for; otherwise of all layers or of none"},
+    {"offload_beside_pipeline", &LegalSpace::offloadBesidePipeline,
+     "activations may be on the host where pp is more than 1"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},
     {"fills_stages", &LegalSpace::fillsStages, "interleaving wants a number of micro-batches that pp divides"},
@@ -162,6 +166,7 @@ constexpr SpaceSet sets[] = {
      "algorithms by which the stages of 1f1b and v-half share out embedding and output layer, of models that do not tie them; none: they are on the first and the last"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute; groups of ops only where selective is of all that costs no product, and attention blocked"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others, of what all may; selective with groups of ops counts as selective, two such as selective-full"},
+    {"offload_activations", &LegalSpace::offloadActivations, recomputes, "what layers may recompute that have the rest of what they keep on the host until their backward pass; layers of their stage that do not recompute the same. None: activations stay on the device"},
     {"precisions", &LegalSpace::precisions, precisions, "of training; fp8: products of linear layers in 8 bits"},
     {"axis_orders", &LegalSpace::axisOrders, orders, "orders of the axes on the links, the innermost first"},
 };

@@ -215,6 +215,13 @@ void StackReader::readSpace(TableReader &reader) {
         "no product",
         "leave them out, or set selective_attention to false, selective_share to 0 and "
         "blocked_attention to true");
+  LegalSpace &space = file.stack.space;
+  if (!reader.has("offload_activations"))
+    space.offloadActivations &= space.recompute;
+  if (reader.has("offload_activations") && (space.offloadActivations & ~space.recompute) != 0)
+    reader.fail("offload_activations",
+                "'offload_activations' of [space] has ways to recompute that 'recompute' has not",
+                "leave them out, or add them to 'recompute'");
 }
 
 } // namespace

@@ -143,6 +143,7 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
   cells.gatherShare = stack.gatherShare;
   cells.gathersAgain = stack.gathersAgain;
   cells.recomputeMixes = recomputeMixes(stack.space);
+  cells.hostRecomputes = stack.space.offloadActivations;
   cells.dividesVocabulary = stack.space.vocabOverPp != 0;
   return cells;
 }

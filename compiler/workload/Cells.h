@@ -213,6 +213,8 @@ struct ModelCells {
   bool gathersAgain = false; // full recomputation gathers once for itself, once for the gradients
   // What some layers of a stage may recompute, and the others, who do less.
   std::vector<std::pair<Recompute, Recompute>> recomputeMixes;
+  // What layers may recompute that have the rest of what they keep on the host.
+  std::bitset<kNumRecomputes> hostRecomputes;
   bool dividesVocabulary = false; // stages may share out embedding and output layer by words
 };
 

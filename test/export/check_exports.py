@@ -23,13 +23,13 @@ LAUNCHERS = ("megatron-lm", "megatron-bridge", "torchtitan", "deepspeed", "maxte
 TAKEN = {
     "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain tensor-zero-3 pipeline pipeline-zero-0 "
     "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 context-swap context-both experts experts-tensor experts-zero-3 "
-    "offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages kv-groups torus",
+    "on-host offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages kv-groups torus",
     "torchtitan": "one-device zero-2 zero-3 hsdp tensor-plain tensor-zero-3 pipeline-zero-0 gpipe interleaved zb-v uneven uneven-chunks "
     "selective-titan context-zero-3 experts-zero-3 fp8-zero-3 fp8-experts pipeline-inside unlike-stages torus",
     "deepspeed": "data-parallel zero-1 zero-2 zero-3 hsdp tensor-plain pipeline-late-gradients selective selective-titan selective-products "
     "experts experts-zero-3 context-swap offload offload-zero-3 f16 sgd lamb",
     "maxtext": "one-device data-parallel zero-1 zero-3 hsdp tensor tensor-zero-3 gpipe gpipe-zero-3 selective-products context-zero-3 "
-    "experts-zero-3 offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
+    "experts-zero-3 on-host-selective on-host-full offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
 }
 TAKEN["megatron-bridge"] = TAKEN["megatron-lm"]
 

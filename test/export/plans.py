@@ -35,9 +35,10 @@ def make(
     recompute="none", full_layers=None, full_stages=None, precision="bf16", optimizer="adamw", grad_dtype="f32", software="dtc", layers=32,
     sequence=8192, topology="dgx-h100", per_node=8, axis_order="tp cp dp pp", placement="megatron", offload=False, overlap=True, bucket_bytes=0,
     experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0, cp_kind=None, cp_inner=None, slides=False,
+    layers_on_host=0,
 ):  # fmt: skip
     """`full_layers`: so many first layers of each chunk recompute in full; `full_stages`: all layers of so many first stages;
-    `bounds`: the runs of layers of the chunks, in the order of the model."""
+    `layers_on_host`: so many first layers of each stage; `bounds`: the runs of layers of the chunks, in the order of the model."""
     d = {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "axis_order": axis_order}
     devices = dp * tp * pp * cp
     chunks = bounds or split(layers, pp * virtual_stages)
@@ -56,7 +57,7 @@ def make(
         stages.append({
             "layers": [runs[0][0], runs[-1][1]], "ranks": ranks_of(rank_stage, d), "peak_memory_bytes": 1 << 35, "compute_s": 1,
             "exposed_comm_s": 0, "recompute": layer, "chunks": runs, "forward_s": 1, "backward_input_s": 1, "backward_weight_s": 1,
-            "in_flight": 1, "kept_bytes": 0, "memory": memory,
+            "in_flight": 1, "kept_bytes": 0, "memory": memory, "layers_on_host": min(layers_on_host, len(layer)),
         })  # fmt: skip
     place = {"dp": "replicate", "tp": "shard(0)/replicate" if splits_kv else "shard(0)" if tp > 1 else "replicate"}
     tensors = {"model.layers.0.self_attn.k_proj.weight": place}
@@ -133,6 +134,9 @@ PLANS = {
         "dp": 8, "tp": 4, "ep": 8, "sp": 1, "zero": 1, "num_micro_batches": 4, "experts": True, "name": "mixtral",
     },
     "experts-zero-3": {"dp": 16, "ep": 8, "zero": 3, "num_micro_batches": 4, "experts": True, "name": "mixtral"},
+    "on-host": {"dp": 16, "zero": 1, "layers_on_host": 20, "num_micro_batches": 4, **MEGATRON},
+    "on-host-selective": {"dp": 16, "zero": 3, "layers_on_host": 32, "recompute": "selective", "software": "maxtext"},
+    "on-host-full": {"dp": 16, "zero": 3, "layers_on_host": 32, "recompute": "full", "software": "maxtext"},
     "offload": {"dp": 8, "zero": 1, "offload": True, "num_micro_batches": 4},
     "offload-zero-3": {"dp": 8, "zero": 3, "offload": True, "num_micro_batches": 4},
     "f16": {"dp": 8, "zero": 2, "precision": "f16"},

@@ -77,6 +77,28 @@ TEST(MegatronSettings, RefusesSelectiveRecomputationOfSomeLayers) {
       "M has selective recomputation of all layers or of none, and the plan has 1 of 2 layers w");
 }
 
+// transformer_config.py refuses all layers, pipelines and recomputation.
+TEST(MegatronSettings, HasFirstLayersOnTheHost) {
+  Plan plan = planOf({4});
+  EXPECT_EQ(settingsOf(plan)->layersOnHost, 0);
+  plan.decisions.layersOnHost = LayersOnHost::Some;
+  plan.stages[0].layersOnHost = 3;
+  EXPECT_EQ(settingsOf(plan)->layersOnHost, 3);
+  auto refuses = [&](llvm::StringRef text) {
+    Result<MegatronSettings> settings = settingsOf(plan);
+    return !settings && llvm::StringRef(settings.error().message).contains(text);
+  };
+  Plan some = plan;
+  plan.decisions.layersOnHost = LayersOnHost::All;
+  EXPECT_TRUE(refuses("M has activations of all layers but one on the host at most"));
+  plan = some;
+  recompute(plan, {{"full", "full", "full", "full"}});
+  EXPECT_TRUE(refuses("the plan has some layers on the host and recomputation"));
+  plan = planOf({4, 4});
+  plan.decisions.layersOnHost = LayersOnHost::Some;
+  EXPECT_TRUE(refuses("the plan has some layers on the host and pp 2"));
+}
+
 // An order of Megatron's own needs a flag, another one is noted.
 TEST(MegatronSettings, LaysPipelinesInsideData) {
   Plan plan = planOf({4, 4});

@@ -70,6 +70,11 @@ public:
     limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
   }
 
+  // Copies of small layers are then about as long as their passes.
+  void speedUpHost(std::mt19937 &random) {
+    topology.device.host.linkBandwidth *= static_cast<double>(1 << random() % 6);
+  }
+
   // So many times what the leanest plan needs.
   void limitMemory(double share) {
     problem.limits.searchesPlacements = false;
@@ -94,6 +99,8 @@ public:
         recomputesPartially
             ? (1u << kNumRecomputes) - 1
             : bitOf(Recompute::None) | bitOf(Recompute::Selective) | bitOf(Recompute::Full);
+    software.space.offloadActivations = offloadsActivations ? software.space.recompute : 0;
+    limits.mayOffloadActivations = offloadsActivations;
     EstimateRequest &request = problem.request;
     request.topology = &topology;
     request.software = &software;
@@ -127,6 +134,7 @@ public:
   bool dividesVocabulary = false; // set before choose()
   bool isOfDtc = false;           // priced as dtc on GPUs is now
   bool recomputesPartially = false;
+  bool offloadsActivations = false;
   PlanProblem problem;
 };
 
@@ -170,7 +178,7 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
         for (auto [least, most] : searchedRecomputation(planning.problem.pins)) {
           Decisions d = outline;
           d.recompute = least;
-          d.recomputeMost = most;
+          d.recomputeMost = d.layersOnHost == LayersOnHost::All ? least : most;
           StepEstimate step = estimateStep(model, d, request);
           refineBySchedule(step, d);
           checkEstimate(model, d, planning.problem.request, step);
@@ -300,7 +308,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
   EXPECT_GE(between, 1);
 }
 
-// Layers of two kinds, in any order: what a stage's first ones recompute, and so the cut, is a question of the order.
+// Layers of two kinds, in any order: what a stage's first ones do, and so the cut, is a question of the order.
 TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
   std::mt19937 random(13);
   auto draw = [&](int from, int to) {
@@ -309,12 +317,15 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
   };
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   SoftwareStack software = ownStack(topology.device);
-  int cut = 0;
+  int cut = 0, onHost = 0, full = 0;
   for (int number = 0; number < 400; ++number) {
     SCOPED_TRACE(number);
     ModelCells cells;
     cells.overlap = {};
     cells.recomputeMixes = recomputeMixes(software.space);
+    topology.device.host.linkBandwidth = draw(20, 200);
+    topology.device.host.memoryBytes = static_cast<int64_t>(draw(50, 800));
+    cells.hostRecomputes = number % 2 ? random() : 0;
     for (int layer = 0; layer < 7; ++layer)
       cells.chain.push_back(static_cast<int>(random() % 2));
     ModelCost model;
@@ -344,6 +355,8 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     d.pp = 2;
     d.numMicroBatches = 4;
     d.recomputeMost = Recompute::Full;
+    if (cells.hostRecomputes.any())
+      d.layersOnHost = LayersOnHost::Some;
     model.groups = groupsOf(d);
     EstimateRequest request;
     request.topology = &topology;
@@ -352,9 +365,15 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     StepEstimate step = estimateStep(model, d, request);
     refineBySchedule(step, d);
     cut += step.isCutByMemory;
+    for (const StageEstimate &stage : step.stages) {
+      onHost += stage.layersOnHost > 0;
+      full += stage.hostBytes > 0.6 * static_cast<double>(topology.device.host.memoryBytes);
+    }
     checkEstimate(model, d, request, step);
   }
   EXPECT_GE(cut, 100);
+  EXPECT_GE(onHost, 50);
+  EXPECT_GE(full, 10);
 }
 
 // How much faster than what the search finds some plan is, as shares of its step.
@@ -370,12 +389,18 @@ void checkFastestThatFits(const ModelCost &model, const Decisions &outline,
   Decisions d = outline;
   d.recomputeMost = Recompute::Full; // and whatever is between
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
-  d.recompute = *llvm::min_element(swept.recompute);
-  d.recomputeMost = *llvm::max_element(swept.recompute);
-  bool isMix =
-      isPartOf(d.recompute, d.recomputeMost) && llvm::all_of(swept.recompute, [&](Recompute each) {
-        return each == d.recompute || each == d.recomputeMost;
-      });
+  d.recompute = d.recomputeMost = swept.ways.front().recompute;
+  bool isOnHost = false;
+  for (LayerWay way : swept.ways) {
+    d.recompute = std::min(d.recompute, way.recompute);
+    d.recomputeMost = std::max(d.recomputeMost, way.recompute);
+    isOnHost |= way.isOnHost;
+  }
+  bool isMix = isPartOf(d.recompute, d.recomputeMost) &&
+               (!isOnHost || d.recompute == d.recomputeMost) &&
+               llvm::all_of(swept.ways, [&](LayerWay each) {
+                 return each.recompute == d.recompute || each.recompute == d.recomputeMost;
+               });
   if (!isMix)
     return;
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
@@ -503,6 +528,61 @@ TEST_F(CertificateTest, NoPartialRecomputationBeatsTheBounds) {
   report(seen, missed);
   EXPECT_GE(seen.feasible, 6);
   EXPECT_GE(seen.plans, 20000);
+  EXPECT_LE(missed.most, 0.05);
+}
+
+// Layers' activations are on the host, of as many as need be or, where that is asked for, of all.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
+  std::mt19937 random(14);
+  Seen seen;
+  int64_t some = 0, all = 0;
+  for (int64_t sequence : {1024, 4096}) {
+    SmallPlanning planning(smallGpt2(context, 4, sequence, 1024), 4, sequence, 1);
+    planning.offloadsActivations = true;
+    for (int variant = 0; variant < 8; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      planning.choose(random, {1, 2, 4});
+      planning.software.reservedBytes = planning.software.communicatorBytes = 0;
+      if (variant % 4 == 3)
+        planning.problem.pins.offloadActivations = 1;
+      planning.speedUpHost(random);
+      if (variant % 4 == 2) { // little of the host
+        planning.topology.device.host.memoryBytes = 24 << 20;
+        planning.problem.limits.mayOffload = false;
+      }
+      if (variant % 2)
+        planning.problem.pins.recompute = Recompute::None;
+      planning.limitMemory(1.01 + static_cast<double>(random() % 8) / 8);
+      checkSearch(planning, seen);
+      for (const Candidate &candidate : planning.search().ranked)
+        for (const StageEstimate &stage : candidate.step.stages)
+          if (stage.layersOnHost > 0)
+            ++(candidate.decisions.layersOnHost == LayersOnHost::All ? all : some);
+    }
+  }
+  EXPECT_GE(seen.feasible, 12);
+  EXPECT_GE(some, 20);
+  EXPECT_GE(all, 10);
+  EXPECT_GE(seen.plans, 500);
+}
+
+// Every layer on the host or not, and with all recomputation, whatever the others do.
+TEST_F(CertificateTest, NoLayersOnHostBeatTheBounds) {
+  std::mt19937 random(15);
+  Seen seen;
+  Missed missed;
+  SmallPlanning planning(smallGpt2(context, 3, 1024, 1024), 3, 1024, 1);
+  planning.offloadsActivations = true;
+  for (int variant = 0; variant < 6; ++variant) {
+    SCOPED_TRACE("variant " + std::to_string(variant));
+    planning.choose(random, {1, 2});
+    planning.speedUpHost(random);
+    planning.limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
+    checkWholeSpace(planning, seen, missed);
+  }
+  report(seen, missed);
+  EXPECT_GE(seen.feasible, 5);
+  EXPECT_GE(seen.plans, 5000);
   EXPECT_LE(missed.most, 0.05);
 }
 

@@ -16,7 +16,8 @@ class EstimateChecker {
 public:
   EstimateChecker(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
                   const StepEstimate &step)
-      : model(model), d(d), step(step), plans(model, d, request) {
+      : model(model), d(d), step(step), plans(model, d, request),
+        hostBytes(0.9 * static_cast<double>(request.topology->device.host.memoryBytes)) {
     for (const StageEstimate &stage : step.stages)
       cut.insert(cut.end(), stage.chunks.begin(), stage.chunks.end());
     llvm::sort(cut);
@@ -33,9 +34,9 @@ public:
   }
 
 private:
-  // What layers of a stage recompute: its first ones more than the others.
+  // What layers of a stage do: its first ones recompute more than the others, or are on the host.
   struct Mix {
-    Recompute low, high;
+    LayerWay low, high;
     int64_t layers = 0; // that do `high`
   };
   // A cut whose every stage has the fastest of all mixes with which it fits.
@@ -45,16 +46,18 @@ private:
   };
   Fitted fit(const LayerChunks &of) {
     Fitted fitted;
-    fitted.mixes.assign(static_cast<size_t>(d.pp), {d.recompute, d.recompute});
-    fitted.plan = plans.planOf(of, recomputation(of, fitted.mixes));
-    if (!d.mayRecomputeMore() || isHeld(fitted))
+    LayerWay own{d.recompute, d.layersOnHost == LayersOnHost::All};
+    fitted.mixes.assign(static_cast<size_t>(d.pp), {own, own});
+    fitted.plan = plans.planOf(of, waysOf(of, fitted.mixes));
+    bool isChoice = d.recomputeMost > d.recompute || d.layersOnHost == LayersOnHost::Some;
+    if (!isChoice || isHeld(fitted))
       return fitted;
     std::vector<double> least(fitted.mixes.size(), std::numeric_limits<double>::infinity());
     for (auto [index, stage] : llvm::enumerate(fitted.plan.stages))
       if (stage.memory.total() <= stage.memoryLimit)
         least[index] = stage.microBatch();
       else // nothing may do
-        fitted.mixes[index] = {d.recomputeMost, d.recomputeMost};
+        fitted.mixes[index] = {{d.recomputeMost}, {d.recomputeMost}};
     std::vector<bool> isOpen;
     for (double seconds : least)
       isOpen.push_back(std::isinf(seconds));
@@ -62,40 +65,50 @@ private:
     for (auto [low, high] : mixes())
       for (int64_t more = 0; more <= layers; ++more) {
         std::vector<Mix> tried(fitted.mixes.size(), {low, high, more});
-        OutlinedPlans::Plan plan = plans.planOf(of, recomputation(of, tried));
+        OutlinedPlans::Plan plan = plans.planOf(of, waysOf(of, tried));
         for (auto [index, stage] : llvm::enumerate(plan.stages))
           if (isOpen[index] && stage.memory.total() <= stage.memoryLimit &&
+              (stage.layersOnHost == 0 || stage.hostBytes <= hostBytes) &&
               stage.microBatch() < least[index] * (1 - kRounding)) {
             least[index] = stage.microBatch();
             fitted.mixes[index] = tried[index];
           }
       }
-    fitted.plan = plans.planOf(of, recomputation(of, fitted.mixes));
+    fitted.plan = plans.planOf(of, waysOf(of, fitted.mixes));
     return fitted;
   }
 
   // Between the least and the most.
-  std::vector<std::pair<Recompute, Recompute>> mixes() const {
-    std::vector<std::pair<Recompute, Recompute>> all{{d.recompute, d.recomputeMost}};
+  std::vector<std::pair<LayerWay, LayerWay>> mixes() const {
+    std::vector<std::pair<LayerWay, LayerWay>> all{{{d.recompute}, {d.recomputeMost}}};
     std::vector<Recompute> ways = waysToRecompute(model);
-    for (auto mix : model.cells->recomputeMixes)
-      if (isPartOf(d.recompute, mix.first) && isPartOf(mix.second, d.recomputeMost) &&
-          llvm::is_contained(ways, mix.first) && llvm::is_contained(ways, mix.second))
-        all.push_back(mix);
+    std::vector<Recompute> ofAll{d.recompute}; // that all layers of a stage may do
+    for (auto [low, high] : model.cells->recomputeMixes)
+      if (isPartOf(d.recompute, low) && isPartOf(high, d.recomputeMost) &&
+          llvm::is_contained(ways, low) && llvm::is_contained(ways, high)) {
+        all.push_back({{low}, {high}});
+        ofAll.insert(ofAll.end(), {low, high});
+      }
+    llvm::sort(ofAll);
+    ofAll.erase(std::unique(ofAll.begin(), ofAll.end()), ofAll.end());
+    for (Recompute how : ofAll)
+      if (d.layersOnHost == LayersOnHost::Some &&
+          model.cells->hostRecomputes[static_cast<size_t>(how)])
+        all.push_back({{how}, {how, /*isOnHost=*/true}});
     return all;
   }
 
-  std::vector<Recompute> recomputation(const LayerChunks &of, std::vector<Mix> mixes) const {
-    std::vector<Recompute> recompute;
+  std::vector<LayerWay> waysOf(const LayerChunks &of, std::vector<Mix> mixes) const {
+    std::vector<LayerWay> ways;
     for (auto [chunk, run] : llvm::enumerate(of)) {
       auto number = static_cast<int>(chunk), stages = static_cast<int>(d.pp);
       bool isUp =
           d.virtualStages == 2 && d.schedule != ScheduleKind::Interleaved && number >= stages;
       Mix &mix = mixes[static_cast<size_t>(isUp ? 2 * stages - 1 - number : number % stages)];
       for (int64_t layer = run.first; layer <= run.second; ++layer)
-        recompute.push_back(mix.layers-- > 0 ? mix.high : mix.low);
+        ways.push_back(mix.layers-- > 0 ? mix.high : mix.low);
     }
-    return recompute;
+    return ways;
   }
 
   void checkPipeline() {
@@ -112,14 +125,16 @@ private:
       for (Recompute how : kRecomputes)
         EXPECT_EQ(stage.layersThat(how), own.layersThat(how))
             << toString(how).str() << " on stage " << index << " of " << textOf(d);
+      EXPECT_EQ(stage.layersOnHost, own.layersOnHost) << "on stage " << index << " of " << textOf(d);
+      EXPECT_NEAR(stage.hostBytes, own.hostBytes, kRounding * own.hostBytes) << textOf(d);
       EXPECT_NEAR(stage.microBatch(), own.microBatch(), kRounding * own.microBatch());
       EXPECT_NEAR(stage.memory.total(), own.memory.total(), kRounding * own.memory.total());
     }
     EXPECT_EQ(step.fits, fitted.plan.fits) << textOf(d);
     bool isPressed = llvm::any_of(
-        fitted.mixes, [&](const Mix &mix) { return mix.layers > 0 || mix.low != d.recompute; });
+        fitted.mixes, [&](const Mix &mix) { return mix.layers > 0 || mix.low.recompute != d.recompute; });
     // The best of all buckets. What layers recompute more hides nothing in an estimate.
-    double once = plans.secondsOnce(cut, recomputation(cut, fitted.mixes));
+    double once = plans.secondsOnce(cut, waysOf(cut, fitted.mixes));
     if (!isPressed)
       EXPECT_NEAR(step.exposedGradientSeconds + step.optimizerSeconds, once, kRounding * once)
           << textOf(d);
@@ -130,7 +145,8 @@ private:
   // The slowest chunk is as fast as can be, each layer recomputing the least.
   void checkCut() {
     auto slowestOf = [&](const LayerChunks &of) {
-      std::vector<Recompute> least(model.cells->chain.size(), d.recompute);
+      std::vector<LayerWay> least(model.cells->chain.size(),
+                                  {d.recompute, d.layersOnHost == LayersOnHost::All});
       double slowest = 0;
       for (const StageEstimate &stage : plans.planOf(of, least).stages)
         for (const ChunkTimes &chunk : stage.chunkTimes)
@@ -164,7 +180,7 @@ private:
 
   double secondsOf(const LayerChunks &of, const Fitted &fitted) {
     return plans.loopSeconds(fitted.plan.stages) +
-           plans.secondsOnce(of, recomputation(of, fitted.mixes));
+           plans.secondsOnce(of, waysOf(of, fitted.mixes));
   }
 
   // By the devices: what hosts hold is another matter.
@@ -182,6 +198,7 @@ private:
   const Decisions &d;
   const StepEstimate &step;
   OutlinedPlans plans;
+  double hostBytes; // that training may have of a device's host
   LayerChunks cut;
 };
 

@@ -112,6 +112,29 @@ TEST(IsLegal, KeepsToZeroWithAndWithoutStages) {
   EXPECT_FALSE(isLegal(d, spaceOf("torchtitan"), 8));
 }
 
+TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
+  LegalSpace core = spaceOf("megatron-core"), maxtext = spaceOf("maxtext");
+  Decisions d = decisions(4, 1, 1);
+  d.layersOnHost = LayersOnHost::Some;
+  EXPECT_TRUE(isLegal(d, core, 8));
+  EXPECT_TRUE(isLegal(d, spaceOf("megatron-bridge"), 8));
+  for (const char *stack : {"maxtext", "torchtitan", "deepspeed", "dtc", "dtc-gpu"})
+    EXPECT_FALSE(isLegal(d, spaceOf(stack), 8)) << stack;
+  d.layersOnHost = LayersOnHost::All;
+  EXPECT_TRUE(isLegal(d, core, 8));
+  EXPECT_FALSE(isLegal(d, maxtext, 8));
+  d.recompute = d.recomputeMost = Recompute::Full;
+  EXPECT_FALSE(isLegal(d, core, 8)); // of layers that recompute nothing
+  EXPECT_TRUE(isLegal(d, maxtext, 8));
+  d.recompute = d.recomputeMost = Recompute::None;
+  d.pp = 2;
+  EXPECT_FALSE(isLegal(d, core, 8));
+  core.offloadBesidePipeline = true;
+  EXPECT_TRUE(isLegal(d, core, 8));
+  core.offloadActivations = 0;
+  EXPECT_FALSE(isLegal(d, core, 8));
+}
+
 TEST(IsLegal, KeepsToGroupsOfZero) {
   LegalSpace deepspeed = spaceOf("deepspeed");
   Decisions d = decisions(4, 1, 1);

@@ -182,6 +182,9 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
           d.vocabOverPp = algorithm;
           d.zeroGroup = group;
           d.offloadOptimizer = offload;
+          d.layersOnHost = problem.pins.offloadActivations     ? LayersOnHost::All
+                           : problem.limits.mayOffloadActivations ? LayersOnHost::Some
+                                                                  : LayersOnHost::None;
           bool mayDivide = algorithm == 0 || hasPasses;
           if (mayDivide && allows(problem.pins.vocabOverPp, algorithm) &&
               (!offload || (problem.limits.mayOffload && group == 0)))
@@ -285,18 +288,20 @@ std::vector<Recompute> waysToRecompute(const ModelCost &model) {
   return ways;
 }
 
-std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
-                                                       llvm::ArrayRef<int> chain,
-                                                       llvm::ArrayRef<Recompute> ways) {
-  std::vector<std::vector<Recompute>> all{{}};
+std::vector<std::vector<LayerWay>> everyChoice(const LayerChunks &cut, llvm::ArrayRef<int> chain,
+                                               llvm::ArrayRef<LayerWay> ways) {
+  auto isAfter = [](LayerWay a, LayerWay b) {
+    return std::pair(a.isOnHost, a.recompute) <= std::pair(b.isOnHost, b.recompute);
+  };
+  std::vector<std::vector<LayerWay>> all{{}};
   for (auto [first, last] : cut)
     for (int64_t layer = first; layer <= last; ++layer) {
-      std::vector<std::vector<Recompute>> longer;
+      std::vector<std::vector<LayerWay>> longer;
       bool isAlike = layer > first &&
                      chain[static_cast<size_t>(layer)] == chain[static_cast<size_t>(layer) - 1];
-      for (const std::vector<Recompute> &some : all)
-        for (Recompute next : ways)
-          if (!isAlike || next <= some.back()) {
+      for (const std::vector<LayerWay> &some : all)
+        for (LayerWay next : ways)
+          if (!isAlike || isAfter(next, some.back())) {
             longer.push_back(some);
             longer.back().push_back(next);
           }
@@ -333,15 +338,21 @@ std::vector<std::unique_ptr<OutlinedPlans::Coster>> &OutlinedPlans::costersOf(Re
   return list;
 }
 
-OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut,
-                                          llvm::ArrayRef<Recompute> recompute) {
-  StageCoster &coster = costersOf(*llvm::min_element(recompute)).front()->coster;
+static Recompute leastOf(llvm::ArrayRef<LayerWay> ways) {
+  Recompute least = Recompute::Full;
+  for (LayerWay way : ways)
+    least = std::min(least, way.recompute);
+  return least;
+}
+
+OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways) {
+  StageCoster &coster = costersOf(leastOf(ways)).front()->coster;
   Plan plan;
-  plan.stages = coster.stagesOf(cut, recompute);
+  plan.stages = coster.stagesOf(cut, ways);
   for (auto [index, stage] : llvm::enumerate(plan.stages)) {
     plan.slowest = std::max(plan.slowest, stage.microBatch());
     plan.fits &= stage.memory.total() <= stage.memoryLimit;
-    if (outline.offloadOptimizer) {
+    if (outline.offloadOptimizer || stage.layersOnHost > 0) {
       double limit = coster.hostLimitOf(index, stage);
       plan.fits &= limit > 0 && stage.hostBytes <= limit;
     }
@@ -349,11 +360,11 @@ OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut,
   return plan;
 }
 
-double OutlinedPlans::secondsOnce(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute) {
+double OutlinedPlans::secondsOnce(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways) {
   double least = kInfinity;
-  for (std::unique_ptr<Coster> &each : costersOf(*llvm::min_element(recompute))) {
+  for (std::unique_ptr<Coster> &each : costersOf(leastOf(ways))) {
     double gradients = 0, update = 0;
-    for (const StageEstimate &stage : each->coster.stagesOf(cut, recompute)) {
+    for (const StageEstimate &stage : each->coster.stagesOf(cut, ways)) {
       gradients = std::max(gradients, stage.exposedGradientSeconds);
       update = std::max(update, stage.optimizerSeconds);
     }
@@ -398,20 +409,26 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
   swept.leastFitting = kInfinity;
   OutlinedPlans plans(model, outline, request);
   llvm::ArrayRef<int> chain = model.cells->chain;
-  std::vector<Recompute> ways = waysToRecompute(model);
+  std::vector<LayerWay> all;
+  for (Recompute how : waysToRecompute(model)) {
+    all.push_back({how});
+    if (outline.layersOnHost == LayersOnHost::Some &&
+        model.cells->hostRecomputes[static_cast<size_t>(how)])
+      all.push_back({how, /*isOnHost=*/true});
+  }
   for (const LayerChunks &cut :
        everyCut(static_cast<int64_t>(chain.size()), outline.pp * outline.virtualStages))
-    for (const std::vector<Recompute> &recompute : everyRecomputation(cut, chain, ways)) {
+    for (const std::vector<LayerWay> &ways : everyChoice(cut, chain, all)) {
       ++swept.plans;
-      OutlinedPlans::Plan plan = plans.planOf(cut, recompute);
-      double &least = swept.least[static_cast<size_t>(*llvm::min_element(recompute))];
+      OutlinedPlans::Plan plan = plans.planOf(cut, ways);
+      double &least = swept.least[static_cast<size_t>(leastOf(ways))];
       // Whatever its pipeline, it may be none of the fastest.
       auto isSlow = [&](double seconds) {
         return seconds >= least && (!plan.fits || seconds >= swept.leastFitting);
       };
       if (isSlow(plans.leastLoopSeconds(plan)))
         continue;
-      double once = plans.secondsOnce(cut, recompute);
+      double once = plans.secondsOnce(cut, ways);
       if (isSlow(plans.leastLoopSeconds(plan) + once))
         continue;
       double seconds = plans.loopSeconds(plan.stages) + once;
@@ -419,7 +436,7 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
       if (plan.fits && seconds < swept.leastFitting) {
         swept.leastFitting = seconds;
         swept.cut = cut;
-        swept.recompute = recompute;
+        swept.ways = ways;
       }
     }
   // Who recomputes more recomputes no less.

@@ -51,11 +51,10 @@ std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks);
 // All that the software can make a layer recompute beside others; of ways that cost the same the first.
 std::vector<Recompute> waysToRecompute(const ModelCost &model);
 
-// Every choice of what each layer recomputes. Of layers of a run that are alike (`chain`) it matters
-// only how many make a choice: those that recompute more come first.
-std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
-                                                       llvm::ArrayRef<int> chain,
-                                                       llvm::ArrayRef<Recompute> ways);
+// Every choice of what each layer does. Of layers of a run that are alike (`chain`) it matters only how many make a
+// choice: those on the host and then those that recompute more come first.
+std::vector<std::vector<LayerWay>> everyChoice(const LayerChunks &cut, llvm::ArrayRef<int> chain,
+                                               llvm::ArrayRef<LayerWay> ways);
 
 // The plans of one outline.
 class OutlinedPlans {
@@ -68,14 +67,14 @@ public:
     double slowest = 0;                // seconds of a micro-batch on the slowest stage
     bool fits = true;
   };
-  Plan planOf(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute);
+  Plan planOf(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways);
   // Seconds of all micro-batches; no less than so many times the slowest stage.
   double loopSeconds(llvm::ArrayRef<StageEstimate> stages) const;
   double leastLoopSeconds(const Plan &plan) const {
     return static_cast<double>(outline.numMicroBatches) * plan.slowest;
   }
   // Seconds of what follows them, in the best of all buckets.
-  double secondsOnce(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute);
+  double secondsOnce(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways);
   PipelineProblem pipelineOf(llvm::ArrayRef<StageEstimate> stages) const;
 
 private:
@@ -108,7 +107,7 @@ struct SweptPlans {
   std::array<double, kNumRecomputes> least;
   double leastFitting;
   LayerChunks cut; // of the one that fits
-  std::vector<Recompute> recompute;
+  std::vector<LayerWay> ways;
 };
 SweptPlans sweep(const ModelCost &model, const Decisions &outline, const EstimateRequest &request);
 

@@ -67,8 +67,10 @@ TEST(ParseStack, ReadsTheSpace) {
     }
   for (const SpaceSet &set : spaceSets())
     for (auto [index, word] : llvm::enumerate(set.words)) {
-      Result<SoftwareStack> stack =
-          parseStack(kHead + ("[space]\n" + set.key + " = ['" + word + "']").str(), "s.toml");
+      std::string text = kHead + ("[space]\n" + set.key + " = ['" + word + "']\n").str();
+      if (set.key == "offload_activations") // of what all layers may do
+        text += ("recompute = ['" + word + "']").str();
+      Result<SoftwareStack> stack = parseStack(text, "s.toml");
       ASSERT_TRUE(stack.ok()) << stack.error().text();
       EXPECT_EQ(stack->space.*set.member, 1u << index) << word.str();
       EXPECT_EQ(wordsOf(set, stack->space), word);
@@ -79,6 +81,17 @@ TEST(ParseStack, ReadsTheSpace) {
   EXPECT_EQ(wordsOf(spaceSet("schedules"), core), "1f1b, interleaved");
   EXPECT_EQ(wordsOf(spaceSet("zero"), core), "0, 1");
   EXPECT_EQ(wordsOf(spaceSet("recompute_mixes"), core), "none-full");
+}
+
+// What layers on the host recompute all layers may; what is inherited goes with what there is no more.
+TEST(ParseStack, OffloadsActivationsOfWhatLayersMayRecompute) {
+  const SpaceSet &set = spaceSet("offload_activations");
+  std::string head = "name = 'mine'\nextends = 'maxtext'\n[space]\nrecompute = ['none', 'full']\n";
+  Result<SoftwareStack> inherits = parseStack(head, "s.toml");
+  ASSERT_TRUE(inherits.ok()) << inherits.error().text();
+  EXPECT_EQ(wordsOf(set, inherits->space), "full");
+  EXPECT_FALSE(parseStack(head + "offload_activations = ['selective']\n", "s.toml").ok());
+  EXPECT_TRUE(parseStack(head + "offload_activations = ['none']\n", "s.toml").ok());
 }
 
 // Groups of ops come on top of what is cheap: where selective recomputation is something else, a stack does not get them
@@ -110,6 +123,8 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("experts_beside_tensor"), &LegalSpace::expertsBesideTensor);
   EXPECT_EQ(flag("folded_experts"), &LegalSpace::foldedExperts);
   EXPECT_EQ(flag("offload"), &LegalSpace::offload);
+  EXPECT_EQ(flag("offload_some_layers"), &LegalSpace::offloadSomeLayers);
+  EXPECT_EQ(flag("offload_beside_pipeline"), &LegalSpace::offloadBesidePipeline);
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
   EXPECT_EQ(flag("slides_in_rings"), &LegalSpace::slidesInRings);
@@ -126,6 +141,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(spaceSet("vocab_over_pp").member, &LegalSpace::vocabOverPp);
   EXPECT_EQ(spaceSet("recompute").member, &LegalSpace::recompute);
   EXPECT_EQ(spaceSet("recompute_mixes").member, &LegalSpace::recomputeMixes);
+  EXPECT_EQ(spaceSet("offload_activations").member, &LegalSpace::offloadActivations);
   EXPECT_EQ(spaceSet("precisions").member, &LegalSpace::precisions);
   EXPECT_EQ(spaceSet("axis_orders").member, &LegalSpace::axisOrders);
 }

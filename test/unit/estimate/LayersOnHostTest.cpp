@@ -1,0 +1,158 @@
+// Layers whose activations are on the host, each figure worked out by hand.
+#include "compiler/estimate/StageCoster.h"
+#include "compiler/estimate/StepEstimate.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+constexpr double kCopyLatency = 20e-6; // HostOffload.cpp
+constexpr size_t kNone = static_cast<size_t>(Recompute::None),
+                 kSelective = static_cast<size_t>(Recompute::Selective);
+
+// Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, which keep 100 bytes, 60 with half a second of selective
+// recomputation. Of 25 bytes/s of a link copies reach 0.8: 5 and 3 seconds.
+class LayersOnHostTest : public testing::Test {
+protected:
+  LayersOnHostTest() {
+    topology = *loadTopology("dgx-h100", 1, 8);
+    topology.device.host = {1000, 1e12, 25};
+    cells.chain = {0, 0, 0, 0};
+    cells.overlap = {};
+    cells.hostRecomputes.set(kNone);
+    BlockCost layer;
+    layer.forward = 2;
+    layer.backwardInput = 3;
+    layer.backwardWeight = 4;
+    layer.selective = 0.5;
+    layer.input = 10;
+    layer.kept = 100;
+    layer.keptSelective = 60;
+    layer.transient = 7;
+    model.cells = &cells;
+    model.blocks = {layer};
+    request.topology = &topology;
+    request.software = &ownStack();
+    request.memoryLimit = 350;
+    d.layersOnHost = LayersOnHost::Some;
+  }
+
+  StepEstimate estimate() {
+    model.groups = groupsOf(d);
+    model.overlap = cells.overlap;
+    StepEstimate step = estimateStep(model, d, request);
+    EXPECT_TRUE(!step.fits || mayFitWithin(model, d, request, step.stepSeconds));
+    return step;
+  }
+
+  Topology topology;
+  ModelCells cells;
+  ModelCost model;
+  EstimateRequest request;
+  Decisions d;
+};
+
+// 407 bytes do not fit in 350. The first layer on the host saves 100 and takes 2 x 100 for what is being copied; three
+// leave 307. A copy takes 3 s longer than the forward pass beside it, and less than the 7 of the backward pass.
+TEST_F(LayersOnHostTest, AreAsFewAsFit) {
+  StepEstimate step = estimate();
+  const StageEstimate &stage = step.stages[0];
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(stage.layersOnHost, 3);
+  EXPECT_EQ(stage.layersThat(Recompute::None), 4);
+  EXPECT_DOUBLE_EQ(stage.memory.activations, 100);
+  EXPECT_DOUBLE_EQ(stage.memory.temporaries, 7 + 200);
+  EXPECT_DOUBLE_EQ(stage.keptPerMicroBatch, 100);
+  EXPECT_DOUBLE_EQ(stage.keptOnHost, 300);
+  EXPECT_DOUBLE_EQ(stage.hostBytes, 300);
+  EXPECT_EQ(stage.chunkTimes[0].activationBytes, 100);
+  EXPECT_DOUBLE_EQ(stage.forward, 8 + 3 * (3 + kCopyLatency));
+  EXPECT_DOUBLE_EQ(stage.chunkTimes[0].forward, stage.forward);
+  EXPECT_DOUBLE_EQ(stage.backwardInput, 12);
+  EXPECT_DOUBLE_EQ(stage.exposedSeconds, 3 * (3 + kCopyLatency));
+  EXPECT_DOUBLE_EQ(step.exposedHostSeconds, 3 * (3 + kCopyLatency));
+  EXPECT_DOUBLE_EQ(step.computeSeconds, 36);
+  EXPECT_DOUBLE_EQ(step.exposedCommSeconds(), step.exposedHostSeconds);
+  request.memoryLimit = 407; // all fit
+  EXPECT_EQ(estimate().stages[0].layersOnHost, 0);
+  request.memoryLimit = 207;
+  EXPECT_EQ(estimate().stages[0].layersOnHost, 4);
+  request.memoryLimit = 206;
+  EXPECT_FALSE(estimate().fits);
+}
+
+// Of the 360 bytes that training may have of 400 the optimizer's states take the rest.
+TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
+  topology.device.host.memoryBytes = 400;
+  EXPECT_TRUE(estimate().fits);
+  model.blocks[0].denseParameters = 1; // 16 bytes of each of four layers on the host, 8 on the device
+  d.offloadOptimizer = true;
+  request.memoryLimit = 350 + 4 * 8;
+  EXPECT_FALSE(estimate().fits);
+  topology.device.host.memoryBytes = 405; // 364 and a half
+  StepEstimate step = estimate();
+  EXPECT_TRUE(step.fits);
+  EXPECT_DOUBLE_EQ(step.stages[0].hostBytes, 300 + 64);
+  EXPECT_DOUBLE_EQ(step.stages[0].statesOnHost, 64);
+  topology.device.host = {};
+  EXPECT_FALSE(estimate().fits);
+}
+
+TEST_F(LayersOnHostTest, AreAllWhereThatIsAsked) {
+  d.layersOnHost = LayersOnHost::All;
+  request.memoryLimit = 1e6;
+  StepEstimate step = estimate();
+  EXPECT_EQ(step.stages[0].layersOnHost, 4);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 207);
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 36 + 4 * (3 + kCopyLatency));
+  EXPECT_NEAR(lowerBoundSeconds(model, d, request), step.loopSeconds, 1e-9);
+  topology.device.host.memoryBytes = 444; // 399.6 of 400
+  step = estimate();
+  EXPECT_FALSE(step.fits);
+  EXPECT_TRUE(step.hostIsShort);
+}
+
+// Recomputing some frees 40 bytes of a layer in half a second, but 247 do not fit in 200. Then layers on the host keep
+// 60 each, whose copies wait for one second alone.
+TEST_F(LayersOnHostTest, RecomputeAsTheOthersOfTheirStage) {
+  cells.recomputeMixes = {{Recompute::None, Recompute::Selective}};
+  cells.hostRecomputes.set(kSelective);
+  d.recomputeMost = Recompute::Selective;
+  const StageEstimate two = estimate().stages[0];
+  EXPECT_EQ(two.layersThat(Recompute::Selective), 2);
+  EXPECT_EQ(two.layersOnHost, 0);
+  request.memoryLimit = 200;
+  const StageEstimate three = estimate().stages[0];
+  EXPECT_EQ(three.layersThat(Recompute::Selective), 4);
+  EXPECT_EQ(three.layersOnHost, 3);
+  EXPECT_DOUBLE_EQ(three.memory.total(), 60 + 7 + 120);
+  EXPECT_DOUBLE_EQ(three.hostBytes, 180);
+  EXPECT_DOUBLE_EQ(three.recomputeSeconds, 2);
+  EXPECT_DOUBLE_EQ(three.hostSeconds, 3 * (1 + kCopyLatency));
+  cells.hostRecomputes.reset(kSelective); // the software can't: none alone is left, whose buffers are too large
+  EXPECT_FALSE(estimate().fits);
+}
+
+// Two micro-batches are alive on the first stage of two, one on the last. Gradients of weights that wait leave 3 seconds
+// for the way back.
+TEST_F(LayersOnHostTest, AreOfEveryMicroBatchInFlight) {
+  d.pp = 2;
+  d.numMicroBatches = 4;
+  request.memoryLimit = 250;
+  StepEstimate step = estimate();
+  EXPECT_EQ(step.stages[0].layersOnHost + step.stages[1].layersOnHost, 2);
+  EXPECT_DOUBLE_EQ(step.stages[0].hostBytes,
+                   2 * 100 * static_cast<double>(step.stages[0].layersOnHost));
+  d.layersOnHost = LayersOnHost::All;
+  d.schedule = ScheduleKind::ZeroBubbleH1;
+  step = estimate();
+  EXPECT_DOUBLE_EQ(step.stages[0].backwardInput, 2 * (3 + 2 + kCopyLatency));
+  // Of two in flight one has its inputs back for the gradients of weights.
+  EXPECT_DOUBLE_EQ(step.stages[0].hostBytes, (2 - step.stages[0].stashed) * 200);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.activations, step.stages[0].stashed * 200);
+}
+
+} // namespace
+} // namespace dtc
