@@ -166,7 +166,7 @@ constexpr SpaceSet sets[] = {
      "algorithms by which the stages of 1f1b and v-half share out embedding and output layer, of models that do not tie them; none: they are on the first and the last"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute; groups of ops only where selective is of all that costs no product, and attention blocked"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others, of what all may; selective with groups of ops counts as selective, two such as selective-full"},
-    {"offload_activations", &LegalSpace::offloadActivations, recomputes, "what layers may recompute that have the rest of what they keep on the host until their backward pass; layers of their stage that do not recompute the same. None: activations stay on the device"},
+    {"offload_activations", &LegalSpace::offloadActivations, recomputes, "what layers may recompute that keep the rest on the host until their backward pass; others of their stage recompute the same. None: activations stay on the device"},
     {"precisions", &LegalSpace::precisions, precisions, "of training; fp8: products of linear layers in 8 bits"},
     {"axis_orders", &LegalSpace::axisOrders, orders, "orders of the axes on the links, the innermost first"},
 };
