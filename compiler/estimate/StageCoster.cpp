@@ -313,10 +313,9 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
   auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
   if (mixes.empty() && llvm::any_of(stages, isOver))
     findMixes();
-  bool isFree = places.size() == 1 && d.pp > 1 && d.virtualStages == 1 && !d.evenStages;
   for (auto [index, stage] : llvm::enumerate(stages))
     if (keepLessUntilItFits(stage, placeOf(index)))
-      isCutByMemory |= isFree;
+      isCutByMemory |= mayCutByMemory();
   return stages;
 }
 

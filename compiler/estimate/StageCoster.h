@@ -146,7 +146,11 @@ private:
   bool isSent(size_t chunk) const; // what comes of it
   double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
   LayerChunks cut() const;
+  // Whether memory may have a say in the cut: of stages of one chunk, and of several where all layers are alike.
+  bool mayCutByMemory() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
+  LayerChunks chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const;
+  llvm::SmallVector<size_t, 8> chunksOn(size_t stage) const;
   class GrowingRun;
   LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
   int64_t mostLayersOf(size_t stage) const;

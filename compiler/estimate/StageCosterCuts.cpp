@@ -42,7 +42,7 @@ LayerChunks StageCoster::cut() const {
 }
 
 // Layers [first, last] as the only chunk of a stage, which takes in one layer before the others after
-// another.
+// another. Where all layers are alike it does not matter in which of its chunks they are.
 class StageCoster::GrowingRun {
 public:
   explicit GrowingRun(const StageCoster &coster) : coster(coster), place(coster.places.front()) {}
@@ -63,7 +63,8 @@ private:
     last = end;
     first = end + 1;
     sums = PartSums();
-    sums.sent = coster.sentAfter(stage, last, place); // of one chunk a stage
+    for (size_t chunk : coster.chunksOn(stage))
+      sums.sent += coster.sentAfter(chunk, last, place);
     plain = kept = embedding = 0;
     runs.clear();
     alive = coster.aliveOf(stage);
@@ -72,7 +73,7 @@ private:
       plain += place.embedding.total();
       kept += embedding = coster.embeddingOf(place.model).kept;
     }
-    if (stage + 1 == static_cast<size_t>(coster.d.pp)) {
+    if (coster.holdsHead(stage)) {
       sums.add(coster.headOf(place.model), false);
       sums.headKept = coster.headOf(place.model).kept;
       plain += place.head.total();
@@ -129,11 +130,69 @@ LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const
     fits &= stage.memory.total() <= stage.memoryLimit;
   }
   GrowingRun run(*this);
-  auto seconds = [&](int64_t stage, int64_t first, int64_t last) {
-    return run.seconds(static_cast<size_t>(stage), first, last);
+  auto layers = static_cast<int64_t>(model.cells->chain.size());
+  double limit = fits ? most : std::numeric_limits<double>::infinity();
+  if (d.virtualStages == 1) {
+    auto seconds = [&](int64_t stage, int64_t first, int64_t last) {
+      return run.seconds(static_cast<size_t>(stage), first, last);
+    };
+    return cutByRuns(layers, d.pp, seconds, limit);
+  }
+  std::vector<int64_t> least;
+  for (int64_t stage = 0; stage < d.pp; ++stage)
+    least.push_back(leastLayersOf(static_cast<size_t>(stage)));
+  auto seconds = [&](int64_t stage, int64_t count) {
+    return run.seconds(static_cast<size_t>(stage), layers - count, layers - 1);
   };
-  return cutByRuns(static_cast<int64_t>(model.cells->chain.size()), d.pp, seconds,
-                   fits ? most : std::numeric_limits<double>::infinity());
+  return chunksOf(shareOut(layers, std::move(least), seconds, limit));
+}
+
+bool StageCoster::mayCutByMemory() const {
+  return places.size() == 1 && d.pp > 1 && !d.evenStages &&
+         (d.virtualStages == 1 || llvm::all_equal(model.cells->chain));
+}
+
+llvm::SmallVector<size_t, 8> StageCoster::chunksOn(size_t stage) const {
+  llvm::SmallVector<size_t, 8> chunks;
+  for (size_t chunk = 0; chunk < static_cast<size_t>(d.pp * d.virtualStages); ++chunk)
+    if (stageOf(chunk) == stage)
+      chunks.push_back(chunk);
+  return chunks;
+}
+
+// The layers of each stage, all alike, in chunks of seconds as equal as can be. Empty where there are no stages.
+LayerChunks StageCoster::chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const {
+  const Place &place = places.front();
+  size_t count = static_cast<size_t>(d.pp * d.virtualStages);
+  std::vector<int64_t> sizes(count, 1);
+  std::vector<double> seconds(count, 0);
+  sizes.front() = mayBeginWithoutLayers() ? 0 : 1;
+  sizes.back() = 0;
+  seconds.front() = place.embedding.total();
+  seconds.back() = place.head.total();
+  double layer = leastOf(place.timesOfLayer(0));
+  for (auto [stage, layers] : llvm::enumerate(layersOfStages)) {
+    llvm::SmallVector<size_t, 8> held = chunksOn(stage);
+    for (size_t chunk : held)
+      seconds[chunk] += static_cast<double>(sizes[chunk]) * layer;
+    int64_t left = layers;
+    for (size_t chunk : held)
+      left -= sizes[chunk];
+    for (; left > 0; --left) {
+      size_t shortest = *std::min_element(held.begin(), held.end(), [&](size_t a, size_t b) {
+        return seconds[a] < seconds[b];
+      });
+      ++sizes[shortest];
+      seconds[shortest] += layer;
+    }
+  }
+  LayerChunks chunks;
+  int64_t next = 0;
+  for (int64_t size : sizes) {
+    chunks.emplace_back(next, next + size - 1);
+    next += size;
+  }
+  return layersOfStages.empty() ? LayerChunks() : chunks;
 }
 
 LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {

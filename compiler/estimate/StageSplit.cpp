@@ -254,6 +254,28 @@ LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double
                          limit, cutAll);
 }
 
+std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageSeconds seconds,
+                              double limit) {
+  std::vector<int64_t> shares = std::move(least);
+  std::vector<double> next; // of each stage with a layer more
+  double slowest = 0;
+  for (size_t stage = 0; stage < shares.size(); ++stage) {
+    auto number = static_cast<int64_t>(stage);
+    layers -= shares[stage];
+    slowest = std::max(slowest, seconds(number, shares[stage]));
+    next.push_back(seconds(number, shares[stage] + 1));
+  }
+  for (; layers > 0; --layers) {
+    auto fastest = std::min_element(next.rbegin(), next.rend());
+    auto stage = static_cast<size_t>(next.rend() - fastest) - 1;
+    slowest = std::max(slowest, *fastest);
+    ++shares[stage];
+    *fastest = seconds(static_cast<int64_t>(stage), shares[stage] + 1);
+  }
+  bool isLess = layers == 0 && slowest < limit * (1 - 1e-9);
+  return isLess ? shares : std::vector<int64_t>();
+}
+
 LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
   bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
   int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;

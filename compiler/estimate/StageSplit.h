@@ -48,6 +48,15 @@ using RunSeconds = llvm::function_ref<double(int64_t chunk, int64_t first, int64
 // chunk of less than `limit` seconds. Exact, to a share of 1e-9.
 LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit);
 
+// Seconds of a stage with so many layers: no less than with fewer of them; infinite where its memory does not hold them.
+using StageSeconds = llvm::function_ref<double(int64_t stage, int64_t layers)>;
+
+// Layers of each stage, where all layers are alike and a stage may have any of them: so that the slowest stage is as fast
+// as possible, with `least` layers of each. Empty where none has a slowest stage of less than `limit` seconds. Exact, to
+// a share of 1e-9: the next layer goes to the stage that is fastest with it, of equal ones to the last.
+std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageSeconds seconds,
+                              double limit);
+
 // Runs of as many layers each. Where `layers` does not divide and `layers` + 2 does, the first and
 // the last run have one layer less, for embedding and head; otherwise the last runs have one less.
 // A run may be empty. Example: 126 layers in 32 runs are 3, then 30 times 4, then 3.

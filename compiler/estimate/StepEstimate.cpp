@@ -149,7 +149,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
     return 0;
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
   // Stages that have to recompute more are cut otherwise where that is free: none is faster than the slowest.
-  bool isFree = d.pp > 1 && d.virtualStages == 1 && !d.evenStages && d.mayKeepLess();
+  bool isFree = d.pp > 1 && !d.evenStages && d.mayKeepLess();
   double loop = isFree ? m * step.stages[step.slowestStage].microBatch() : step.leastLoopSeconds;
   // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
   double gathers = 0;
@@ -279,7 +279,15 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
   bool isBetter =
       usual.fits && (!step.fits || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
-  return isBetter ? usual : step;
+  if (isBetter)
+    std::swap(usual, step);
+  // The closed forms of several chunks are those of equal stages.
+  if (decisions.virtualStages > 1 && usual.fits) {
+    double least = std::min(step.leastSeconds(), usual.leastSeconds());
+    step.leastLoopSeconds = least - (step.stepSeconds - step.loopSeconds);
+    step.otherCut = std::make_shared<StepEstimate>(std::move(usual));
+  }
+  return step;
 }
 
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {
@@ -308,6 +316,16 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 }
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
+  if (std::shared_ptr<const StepEstimate> other = std::move(step.otherCut)) {
+    refineBySchedule(step, decisions);
+    if (other->leastSeconds() >= step.stepSeconds)
+      return;
+    StepEstimate refined = *other;
+    refineBySchedule(refined, decisions);
+    if (refined.stepSeconds < step.stepSeconds)
+      step = std::move(refined);
+    return;
+  }
   step.isRefined = true;
   if (decisions.pp > 1)
     if (Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions)))

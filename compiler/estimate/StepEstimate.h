@@ -5,6 +5,8 @@
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/StageEstimate.h"
 
+#include <memory>
+
 namespace dtc {
 
 class ProgramMemory;
@@ -42,6 +44,9 @@ struct StepEstimate {
   bool isRefined = false;      // loopSeconds is that of the schedule itself
   // Memory has a say in the cut: some stage of the usual one has to recompute more.
   bool isCutByMemory = false;
+
+  // The same step in its other cut, where only their schedules tell which is faster; refining takes that one.
+  std::shared_ptr<const StepEstimate> otherCut;
 
   // The step can't be faster than this when it is refined.
   double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
@@ -95,7 +100,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &decisions
 // How much sooner the schedule of a refined step would end if stages sent for nothing.
 double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions);
 
-// Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
+// Replaces the closed form of the pipeline's time by the makespan of the schedule itself, of two cuts that of the faster.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
 // Of what a plan may use of a device, the share that parameters, gradients and states take of the mean stage; and whether the

@@ -42,7 +42,7 @@ double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   return step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
 }
 
-// The slowest stage of the usual cut, without what it does for memory: no cut has a faster one.
+// The slowest stage without what it does for memory. Of the usual cut: no cut has a faster one.
 double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
   double slowest = 0;
   for (const StageEstimate &stage : step.stages)
@@ -71,12 +71,14 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
 // keeps more than H1: where layers may recompute, memory may cut it otherwise.
 void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   bool isV = dtc::isV(decisions.schedule);
-  if (decisions.vocabOverPp > 0 || (!isV && step.isCutByMemory))
+  if (decisions.vocabOverPp > 0 || (step.isCutByMemory && !step.otherCut))
     return;
   bool isSame = isV ? keepsMost(decisions, step) : !decisions.mayKeepLess();
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions,
-          isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));
+          isSame ? leastAs(kind, decisions, step)
+                 : std::min(leastOfSlowest(decisions, step),
+                            leastOfSlowest(decisions, step.otherCut ? *step.otherCut : step)));
 }
 
 void KinSchedules::noteBound(const Decisions &decisions, double seconds) {

@@ -140,5 +140,30 @@ TEST(CutByRuns, FindsTheBestOfAllCuts) {
   }
 }
 
+// Of two stages the first takes 1 s a layer and from its third on 3, the second 2 s and a second before.
+TEST(ShareOut, GivesTheNextLayerToTheStageThatIsFastestWithIt) {
+  auto seconds = [](int64_t stage, int64_t layers) {
+    auto n = static_cast<double>(layers);
+    return stage == 0 ? (layers > 2 ? 3 * n : n) : 1 + 2 * n;
+  };
+  auto share = [&](int64_t layers, std::vector<int64_t> least) {
+    return shareOut(layers, std::move(least), seconds, 100);
+  };
+  EXPECT_EQ(share(3, {0, 0}), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(share(5, {0, 0}), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(share(6, {0, 0}), (std::vector<int64_t>{2, 4})); // 9 s either way: to the last
+  EXPECT_EQ(share(7, {0, 0}), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(share(5, {4, 0}), (std::vector<int64_t>{4, 1}));
+  // Of less than so many seconds there is none: 7 take 9.
+  EXPECT_TRUE(shareOut(7, {0, 0}, seconds, 9).empty());
+  EXPECT_FALSE(shareOut(7, {0, 0}, seconds, 9.1).empty());
+  EXPECT_TRUE(shareOut(1, {1, 1}, seconds, 100).empty());
+  auto full = [](int64_t, int64_t layers) {
+    return layers > 2 ? std::numeric_limits<double>::infinity() : 1.0;
+  };
+  EXPECT_FALSE(shareOut(4, {0, 0}, full, std::numeric_limits<double>::infinity()).empty());
+  EXPECT_TRUE(shareOut(5, {0, 0}, full, std::numeric_limits<double>::infinity()).empty());
+}
+
 } // namespace
 } // namespace dtc
