@@ -221,8 +221,10 @@ double StageCoster::vocabularySeconds() const {
 }
 
 double StageCoster::leastSecondsOncePerStep() const {
-  if (!d.offloadOptimizer)
-    return 0;
+  return d.offloadOptimizer ? leastHostUpdateSeconds() : 0;
+}
+
+double StageCoster::leastHostUpdateSeconds() const {
   // No stage updates less than the mean; embedding and head share at most what is tied.
   double least = std::numeric_limits<double>::infinity();
   for (const Place &place : places) {
@@ -295,8 +297,10 @@ void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const Plac
 std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
   std::vector<StageEstimate> stages = recomputedStages(cut());
   if (isCutByMemory && mayCutByMemory)
-    if (LayerChunks other = cutByMemory(stages); !other.empty())
+    if (LayerChunks other = cutByMemory(stages); !other.empty()) {
       stages = recomputedStages(other);
+      hasMoved = true;
+    }
   chooseExchange(stages);
   return stages;
 }
@@ -304,6 +308,8 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
 std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
   std::vector<StageEstimate> stages =
       costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
+  if (leastSlowest == 0 && places.size() == 1) // of the first cut
+    leastSlowest = slowestOfAnyCut(stages);
   if (!d.mayKeepLess())
     return stages;
   if (recomputesEvenly()) {
@@ -335,8 +341,7 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
     held[stageOf(chunk)].push_back(chunk);
   // Most stages of a pipeline are like the one before, and differ in what they keep alive.
   auto isAlike = [&](size_t index) {
-    return index > 0 && places.size() == 1 &&
-           holdAlike(held[index - 1], held[index], chunks, ways);
+    return index > 0 && places.size() == 1 && holdAlike(held[index - 1], held[index], chunks, ways);
   };
   PartSums sums;
   for (size_t index = 0; index < stages.size(); ++index) {

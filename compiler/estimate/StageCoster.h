@@ -19,6 +19,11 @@ public:
   // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
   // ones after stages() has found some that have to recompute more.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
+  // After stages(): whether memory has moved layers.
+  bool isMoved() const { return hasMoved; }
+  // After stages(): of a micro-batch, no stage of any cut that there may be is the slowest with fewer seconds; 0 on
+  // unlike devices.
+  double leastSlowestSeconds() const { return leastSlowest; }
   // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
@@ -47,6 +52,8 @@ public:
   double leastForwardShare() const;
   // What follows the last micro-batch at the least: the update, where that is on the host.
   double leastSecondsOncePerStep() const;
+  // The same if that is on the host.
+  double leastHostUpdateSeconds() const;
   // Whether layers may be cut into stages of alike devices, and recompute what they have to, so that all
   // stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
   // of the decisions' two kinds does.
@@ -122,9 +129,7 @@ private:
     return layer.forward + layer.toHostOf(leastWay());
   }
   // What is on the host is that of one chunk alone.
-  bool recomputesEvenly() const {
-    return d.evenRecompute && d.layersOnHost != LayersOnHost::Some;
-  }
+  bool recomputesEvenly() const { return d.evenRecompute && d.layersOnHost != LayersOnHost::Some; }
   // What every layer does at least.
   LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
   // What the parts of a stage add up to, as far as its memory follows from it.
@@ -149,6 +154,7 @@ private:
   // Whether memory may have a say in the cut: of stages of one chunk, and of several where all layers are alike.
   bool mayCutByMemory() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
+  double slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const;
   LayerChunks chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const;
   llvm::SmallVector<size_t, 8> chunksOn(size_t stage) const;
   class GrowingRun;
@@ -174,8 +180,7 @@ private:
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, LayerWay way) const;
   void addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const;
-  std::vector<StageEstimate> costStages(const LayerChunks &chunks,
-                                        llvm::ArrayRef<LayerWay> ways);
+  std::vector<StageEstimate> costStages(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
                  llvm::ArrayRef<LayerWay> ways) const;
   // All but memory, of which it returns what that follows from.
@@ -262,7 +267,8 @@ private:
   bool isShared;                 // either has several
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of sizes
-  bool isCutByMemory = false;
+  bool isCutByMemory = false, hasMoved = false;
+  double leastSlowest = 0;
   std::vector<Mix> mixes; // that may be the fastest, where layers may keep less
 };
 

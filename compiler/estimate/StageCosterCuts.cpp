@@ -147,6 +147,31 @@ LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const
   return chunksOf(shareOut(layers, std::move(least), seconds, limit));
 }
 
+// The usual cut, which memory has no say in, has the fastest slowest chunk; of several chunks a stage the stages of another
+// may be more alike.
+double StageCoster::slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const {
+  double slowest = 0;
+  for (const StageEstimate &stage : usual)
+    slowest = std::max(slowest, stage.microBatch());
+  if (d.virtualStages == 1 || !mayCutByMemory())
+    return slowest;
+  const Place &place = places.front();
+  auto seconds = [&](int64_t stage, int64_t layers) {
+    bool hasHead = holdsHead(static_cast<size_t>(stage));
+    return (stage == 0 ? place.embedding.total() : 0) + (hasHead ? place.head.total() : 0) +
+           static_cast<double>(layers) * leastOf(place.timesOfLayer(0));
+  };
+  std::vector<int64_t> least;
+  for (int64_t stage = 0; stage < d.pp; ++stage)
+    least.push_back(leastLayersOf(static_cast<size_t>(stage)));
+  double best = 0;
+  for (auto [stage, layers] :
+       llvm::enumerate(shareOut(static_cast<int64_t>(model.cells->chain.size()), least, seconds,
+                                std::numeric_limits<double>::infinity())))
+    best = std::max(best, seconds(static_cast<int64_t>(stage), layers));
+  return std::min(slowest, best);
+}
+
 bool StageCoster::mayCutByMemory() const {
   return places.size() == 1 && d.pp > 1 && !d.evenStages &&
          (d.virtualStages == 1 || llvm::all_equal(model.cells->chain));
@@ -179,9 +204,8 @@ LayerChunks StageCoster::chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const 
     for (size_t chunk : held)
       left -= sizes[chunk];
     for (; left > 0; --left) {
-      size_t shortest = *std::min_element(held.begin(), held.end(), [&](size_t a, size_t b) {
-        return seconds[a] < seconds[b];
-      });
+      size_t shortest = *std::min_element(
+          held.begin(), held.end(), [&](size_t a, size_t b) { return seconds[a] < seconds[b]; });
       ++sizes[shortest];
       seconds[shortest] += layer;
     }

@@ -88,8 +88,8 @@ void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &s
   double recomputed = index == 0 ? embeddingOf(place.model).kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
   stage.hostBytes = stage.statesOnHost + (alive.inFlight - alive.stashed) * stage.keptOnHost;
-  stage.memory = memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed,
-                          sums.largestWorkspace());
+  stage.memory =
+      memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, sums.largestWorkspace());
 }
 
 MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,

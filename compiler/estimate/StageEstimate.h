@@ -26,15 +26,16 @@ struct StageEstimate {
   llvm::SmallVector<ChunkTimes, 2> chunkTimes;               // of each, bytes kept included
   double forward = 0, backwardInput = 0, backwardWeight = 0; // recomputation, waits included
   double computeSeconds = 0;                                 // of these, kernels
-  double exposedSeconds = 0;   // of these, collectives and copies inside the layers that nothing hides
+  double exposedSeconds =
+      0; // of these, collectives and copies inside the layers that nothing hides
   double recomputeSeconds = 0; // of these, recomputation
   double gatherSeconds =
       0; // what ZeRO-2 and 3 move for layers: waits, and compute beside it slowed
   std::array<int32_t, kNumRecomputes> layersBy{}; // what they recompute
   int64_t layersThat(Recompute recompute) const { return layersBy[static_cast<size_t>(recompute)]; }
-  int64_t layersOnHost = 0;                       // of all of them
-  double keptOnHost = 0;  // bytes of a micro-batch, beside keptPerMicroBatch
-  double hostSeconds = 0; // of exposedSeconds, copies of these to the host and back
+  int64_t layersOnHost = 0; // of all of them
+  double keptOnHost = 0;    // bytes of a micro-batch, beside keptPerMicroBatch
+  double hostSeconds = 0;   // of exposedSeconds, copies of these to the host and back
   // The ways in which gradients may travel, while they are compared.
   struct Exchange {
     double seconds, exposedSeconds;

@@ -150,7 +150,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
   // Stages that have to recompute more are cut otherwise where that is free: none is faster than the slowest.
   bool isFree = d.pp > 1 && !d.evenStages && d.mayKeepLess();
-  double loop = isFree ? m * step.stages[step.slowestStage].microBatch() : step.leastLoopSeconds;
+  double loop = isFree ? m * step.leastSlowestSeconds : step.leastLoopSeconds;
   // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
   double gathers = 0;
   for (const StageEstimate &stage : step.stages)
@@ -232,6 +232,8 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
                 withBuckets(decisions, coster.bucketBytes()));
   step.bucketBytes = coster.bucketBytes();
   step.isCutByMemory = coster.cutsByMemory();
+  step.isMoved = coster.isMoved();
+  step.leastSlowestSeconds = coster.leastSlowestSeconds();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
@@ -258,8 +260,12 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.exposedEpSeconds = m * exposed.ep;
   step.exposedGatherSeconds = m * exposed.gather;
   step.exposedHostSeconds = m * step.stages[step.slowestStage].hostSeconds;
-  if (!decisions.offloadOptimizer && !step.isCutByMemory)
-    step.leastWithHostSeconds = leastWithHost(step, m);
+  if (!decisions.offloadOptimizer)
+    step.leastWithHostSeconds =
+        !step.isCutByMemory ? leastWithHost(step, m)
+        : model.kinds.empty()
+            ? (m * step.leastSlowestSeconds + coster.leastHostUpdateSeconds()) * (1 - 1e-9)
+            : 0;
   return step;
 }
 
@@ -273,7 +279,7 @@ static double secondsOfCut(StepEstimate step, const Decisions &decisions) {
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step = estimateCut(model, decisions, request, /*mayCutByMemory=*/true);
-  if (!step.isCutByMemory || !model.kinds.empty())
+  if (!step.isMoved)
     return step;
   // The slowest stage is faster so, but what others wait for, or an update, may take longer.
   StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
@@ -282,11 +288,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   if (isBetter)
     std::swap(usual, step);
   // The closed forms of several chunks are those of equal stages.
-  if (decisions.virtualStages > 1 && usual.fits) {
-    double least = std::min(step.leastSeconds(), usual.leastSeconds());
-    step.leastLoopSeconds = least - (step.stepSeconds - step.loopSeconds);
+  if (decisions.virtualStages > 1 && usual.fits)
     step.otherCut = std::make_shared<StepEstimate>(std::move(usual));
-  }
   return step;
 }
 
@@ -317,13 +320,15 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   if (std::shared_ptr<const StepEstimate> other = std::move(step.otherCut)) {
+    StepEstimate second = *other;
+    if (second.leastSeconds() < step.leastSeconds())
+      std::swap(second, step);
     refineBySchedule(step, decisions);
-    if (other->leastSeconds() >= step.stepSeconds)
+    if (second.leastSeconds() >= step.stepSeconds)
       return;
-    StepEstimate refined = *other;
-    refineBySchedule(refined, decisions);
-    if (refined.stepSeconds < step.stepSeconds)
-      step = std::move(refined);
+    refineBySchedule(second, decisions);
+    if (second.stepSeconds < step.stepSeconds)
+      step = std::move(second);
     return;
   }
   step.isRefined = true;
@@ -422,12 +427,15 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
   if (!request.shared || !model.kinds.empty())
     return boundOf(model, d, request);
   auto layers = static_cast<int64_t>(model.cells->chain.size());
-  SharedEstimates::BoundKey key{d.numMicroBatches,    d.zero,
-                                d.recompute,          splitsBackward(d.schedule),
-                                d.virtualStages == 1, mayBeginEmpty(layers, d.pp * d.virtualStages),
-                                d.offloadOptimizer,
-                                d.layersOnHost == LayersOnHost::All ? LayersOnHost::All
-                                                                    : LayersOnHost::None};
+  SharedEstimates::BoundKey key{
+      d.numMicroBatches,
+      d.zero,
+      d.recompute,
+      splitsBackward(d.schedule),
+      d.virtualStages == 1,
+      mayBeginEmpty(layers, d.pp * d.virtualStages),
+      d.offloadOptimizer,
+      d.layersOnHost == LayersOnHost::All ? LayersOnHost::All : LayersOnHost::None};
   auto [bound, isNew] = request.shared->of(d).bounds.try_emplace(key, 0.0);
   if (isNew)
     bound->second = boundOf(model, d, request);

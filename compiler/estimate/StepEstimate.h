@@ -5,6 +5,7 @@
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/StageEstimate.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace dtc {
@@ -23,7 +24,7 @@ struct StepEstimate {
   // scattered.
   double exposedGatherSeconds = 0;
   double exposedHostSeconds = 0; // copies of what layers keep on the host
-  int64_t bucketBytes = 0;    // in which gradients travel, or kStackBuckets
+  int64_t bucketBytes = 0;       // in which gradients travel, or kStackBuckets
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
   double loopSeconds = 0;        // all micro-batches through all stages
@@ -44,12 +45,18 @@ struct StepEstimate {
   bool isRefined = false;      // loopSeconds is that of the schedule itself
   // Memory has a say in the cut: some stage of the usual one has to recompute more.
   bool isCutByMemory = false;
+  bool isMoved = false; // and the cut is another one for it
 
+  // Of a micro-batch: no stage of any cut that there may be is the slowest with fewer seconds; 0 on unlike devices.
+  double leastSlowestSeconds = 0;
   // The same step in its other cut, where only their schedules tell which is faster; refining takes that one.
   std::shared_ptr<const StepEstimate> otherCut;
 
   // The step can't be faster than this when it is refined.
-  double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
+  double leastSeconds() const {
+    double own = stepSeconds - loopSeconds + leastLoopSeconds;
+    return otherCut ? std::min(own, otherCut->leastSeconds()) : own;
+  }
   double exposedCommSeconds() const {
     return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGatherSeconds +
            exposedHostSeconds + exposedGradientSeconds + p2pSeconds;

@@ -91,8 +91,9 @@ std::string firstRanks(const Plan &plan) {
 
 // What no setting says, for plans whose settings are the same. None is ever empty.
 using Detail = std::string (*)(const Plan &);
-constexpr Detail kDetails[] = {recomputeRange, fullLayers,  selectiveLayers,   partialLayers, hostLayers,
-                               cutOf,          gradientsOf, searchedPlacement, firstRanks};
+constexpr Detail kDetails[] = {recomputeRange, fullLayers,        selectiveLayers,
+                               partialLayers,  hostLayers,        cutOf,
+                               gradientsOf,    searchedPlacement, firstRanks};
 
 std::string textOf(const Plan &plan, unsigned details) {
   std::string list;

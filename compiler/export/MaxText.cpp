@@ -198,9 +198,9 @@ llvm::StringRef rematPolicy(Recompute recompute) {
 // base.yml: "custom" reads of each named tensor whether it is on the device, offloaded, or computed again. Those of the
 // mixture's names that a model lacks say nothing.
 void writeRemat(const PlanView &view, YamlFile &file) {
-  constexpr llvm::StringRef products[] = {"context",  "mlpwi",  "mlpwi_0",    "mlpwi_1",  "mlpwo",
-                                          "qkv_proj", "query_proj", "key_proj", "value_proj",
-                                          "out_proj"};
+  constexpr llvm::StringRef products[] = {"context",    "mlpwi",    "mlpwi_0",    "mlpwi_1",
+                                          "mlpwo",      "qkv_proj", "query_proj", "key_proj",
+                                          "value_proj", "out_proj"};
   if (view.d.layersOnHost == LayersOnHost::None)
     return file.set("remat_policy", ("\"" + rematPolicy(view.d.recompute) + "\"").str());
   file.set("remat_policy", "\"custom\"");

@@ -42,8 +42,8 @@ std::string offloadPhrase(const Decisions &d) {
 }
 std::string onHostOf(const Decisions &d) { return toString(d.layersOnHost).str(); }
 std::string layersOnHostPhrase(const Decisions &d) {
-  return "activations of " +
-         (d.layersOnHost == LayersOnHost::None ? "no" : onHostOf(d)) + " layers on the host";
+  return "activations of " + (d.layersOnHost == LayersOnHost::None ? "no" : onHostOf(d)) +
+         " layers on the host";
 }
 std::string zeroGroupPhrase(const Decisions &d) {
   return d.zeroGroup > 0 ? "ZeRO in groups of " + std::to_string(d.zeroGroup)

@@ -64,7 +64,7 @@ struct Decisions {
   bool evenStages = false;
   // As many layers of every chunk recompute more as of any other, as Megatron's flags say it.
   bool evenRecompute = false;
-  bool offloadOptimizer = false; // states live in the host's memory
+  bool offloadOptimizer = false;                  // states live in the host's memory
   LayersOnHost layersOnHost = LayersOnHost::None; // with their activations; of a plan, which do
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's

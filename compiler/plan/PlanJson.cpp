@@ -67,15 +67,15 @@ Json stageToJson(const PlanStage &stage) {
 
 Json timesToJson(const PlanTimes &times) {
   Json json{{"compute_s", times.compute},
-          {"recompute_s", times.recompute},
-          {"exposed_tensor_s", times.exposedTensor},
-          {"exposed_context_s", times.exposedContext},
-          {"exposed_expert_s", times.exposedExpert},
-          {"exposed_gathers_s", times.exposedGathers},
-          {"exposed_gradients_s", times.exposedGradients},
-          {"stage_transfers_s", times.stageTransfers},
-          {"bubble_s", times.bubble},
-          {"optimizer_s", times.optimizer}};
+            {"recompute_s", times.recompute},
+            {"exposed_tensor_s", times.exposedTensor},
+            {"exposed_context_s", times.exposedContext},
+            {"exposed_expert_s", times.exposedExpert},
+            {"exposed_gathers_s", times.exposedGathers},
+            {"exposed_gradients_s", times.exposedGradients},
+            {"stage_transfers_s", times.stageTransfers},
+            {"bubble_s", times.bubble},
+            {"optimizer_s", times.optimizer}};
   if (times.exposedHost > 0)
     json["exposed_host_s"] = times.exposedHost;
   return json;

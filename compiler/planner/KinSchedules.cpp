@@ -42,13 +42,10 @@ double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   return step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
 }
 
-// The slowest stage without what it does for memory. Of the usual cut: no cut has a faster one.
+// In whatever cut.
 double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
-  double slowest = 0;
-  for (const StageEstimate &stage : step.stages)
-    slowest = std::max(slowest, stage.microBatch() - stage.recomputeSeconds - stage.hostSeconds);
   // Sums in another order differ in their last bits.
-  return static_cast<double>(d.numMicroBatches) * slowest * (1 - 1e-9);
+  return static_cast<double>(d.numMicroBatches) * step.leastSlowestSeconds * (1 - 1e-9);
 }
 
 } // namespace
@@ -70,15 +67,13 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
 // Of a V what keeps less need not recompute what the other need not, and may be spared what it does. ZB-2p
 // keeps more than H1: where layers may recompute, memory may cut it otherwise.
 void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
-  bool isV = dtc::isV(decisions.schedule);
-  if (decisions.vocabOverPp > 0 || (step.isCutByMemory && !step.otherCut))
+  if (decisions.vocabOverPp > 0)
     return;
+  bool isV = dtc::isV(decisions.schedule);
   bool isSame = isV ? keepsMost(decisions, step) : !decisions.mayKeepLess();
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions,
-          isSame ? leastAs(kind, decisions, step)
-                 : std::min(leastOfSlowest(decisions, step),
-                            leastOfSlowest(decisions, step.otherCut ? *step.otherCut : step)));
+          isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));
 }
 
 void KinSchedules::noteBound(const Decisions &decisions, double seconds) {

@@ -95,8 +95,7 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
   return isLegalMesh(decisions, space) && isLegalZero(decisions, space) &&
          isLegalRecompute(decisions, space) && isLegalOnHost(decisions, space) &&
-         isLegalSchedule(decisions, space, layers) &&
-         isLegalVocabulary(decisions, space);
+         isLegalSchedule(decisions, space, layers) && isLegalVocabulary(decisions, space);
 }
 
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {

@@ -34,15 +34,14 @@ std::string choiceList(const Plan &plan) {
                    " = " + figures::counted(d.dp, "rank") + " x " +
                    figures::counted(d.microBatch, "sample") + " x " + text(d.numMicroBatches) +
                    (d.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
-  add("Memory", "ZeRO " + text(d.zero) +
-                    (d.zeroGroup > 0 ? " in groups of " + text(d.zeroGroup) : "") +
-                    ", recomputation " + recomputeText(d) +
-                    (d.offloadOptimizer ? ", optimizer states on the host" : "") +
-                    (d.layersOnHost == LayersOnHost::None
-                         ? ""
-                         : ", activations of " + toString(d.layersOnHost).str() +
-                               " layers on the host") +
-                    (d.sequenceParallel ? ", sequence parallel" : ""));
+  add("Memory",
+      "ZeRO " + text(d.zero) + (d.zeroGroup > 0 ? " in groups of " + text(d.zeroGroup) : "") +
+          ", recomputation " + recomputeText(d) +
+          (d.offloadOptimizer ? ", optimizer states on the host" : "") +
+          (d.layersOnHost == LayersOnHost::None
+               ? ""
+               : ", activations of " + toString(d.layersOnHost).str() + " layers on the host") +
+          (d.sequenceParallel ? ", sequence parallel" : ""));
   if (d.pp > 1)
     add("Pipeline",
         planNameOf(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +

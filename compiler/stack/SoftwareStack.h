@@ -17,8 +17,8 @@ struct LegalSpace {
        fillsStages = false, evenRecompute = false, splitsKvHeads = false, slidesInRings = false,
        contextBesidePipeline = false, pipelinesReduceLast = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
-           schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0, offloadActivations = 0, axisOrders = 0,
-           precisions = 0;
+           schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,
+           offloadActivations = 0, axisOrders = 0, precisions = 0;
 };
 
 // The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds

@@ -87,7 +87,8 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
 TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
   topology.device.host.memoryBytes = 400;
   EXPECT_TRUE(estimate().fits);
-  model.blocks[0].denseParameters = 1; // 16 bytes of each of four layers on the host, 8 on the device
+  model.blocks[0].denseParameters =
+      1; // 16 bytes of each of four layers on the host, 8 on the device
   d.offloadOptimizer = true;
   request.memoryLimit = 350 + 4 * 8;
   EXPECT_FALSE(estimate().fits);
@@ -131,7 +132,8 @@ TEST_F(LayersOnHostTest, RecomputeAsTheOthersOfTheirStage) {
   EXPECT_DOUBLE_EQ(three.hostBytes, 180);
   EXPECT_DOUBLE_EQ(three.recomputeSeconds, 2);
   EXPECT_DOUBLE_EQ(three.hostSeconds, 3 * (1 + kCopyLatency));
-  cells.hostRecomputes.reset(kSelective); // the software can't: none alone is left, whose buffers are too large
+  cells.hostRecomputes.reset(
+      kSelective); // the software can't: none alone is left, whose buffers are too large
   EXPECT_FALSE(estimate().fits);
 }
 

@@ -159,6 +159,7 @@ protected:
 // Counts of a test, so that it can't pass by looking at nothing.
 struct Seen {
   int64_t cases = 0, feasible = 0, plans = 0;
+  int64_t moved = 0; // estimates whose stages of several chunks are cut by memory
   // Fastest plans of at most two kinds of recomputation; of which the bound is within 3 %.
   int64_t mixes = 0, tooSlow = 0;
 };
@@ -197,6 +198,7 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
             which = textOf(d);
           }
           ++seen.plans;
+          seen.moved += step.isMoved && d.virtualStages > 1;
         }
       });
   SearchResult found = planning.search();
@@ -250,6 +252,24 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
     checkSearch(planning, seen);
   }
   EXPECT_GE(seen.feasible, 10);
+}
+
+// Stages of several chunks have as many layers as lets them fit fastest, in chunks as equal as these allow.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfChunksCutByMemory) {
+  std::mt19937 random(16);
+  Seen seen;
+  SmallPlanning planning(smallGpt2(context, 7, 1024), 7, 1024, 1);
+  for (int variant = 0; variant < 12; ++variant) {
+    SCOPED_TRACE("variant " + std::to_string(variant));
+    planning.choosePipeline(random);
+    planning.problem.pins.pp = 2;
+    planning.problem.pins.schedule = variant % 3 == 0   ? ScheduleKind::Interleaved
+                                     : variant % 3 == 1 ? ScheduleKind::VHalf
+                                                        : ScheduleKind::ZeroBubbleV;
+    checkSearch(planning, seen);
+  }
+  EXPECT_GE(seen.feasible, 6);
+  EXPECT_GE(seen.moved, 10);
 }
 
 // Stages share the vocabulary out, or the first and the last have it.

@@ -125,14 +125,16 @@ private:
       for (Recompute how : kRecomputes)
         EXPECT_EQ(stage.layersThat(how), own.layersThat(how))
             << toString(how).str() << " on stage " << index << " of " << textOf(d);
-      EXPECT_EQ(stage.layersOnHost, own.layersOnHost) << "on stage " << index << " of " << textOf(d);
+      EXPECT_EQ(stage.layersOnHost, own.layersOnHost)
+          << "on stage " << index << " of " << textOf(d);
       EXPECT_NEAR(stage.hostBytes, own.hostBytes, kRounding * own.hostBytes) << textOf(d);
       EXPECT_NEAR(stage.microBatch(), own.microBatch(), kRounding * own.microBatch());
       EXPECT_NEAR(stage.memory.total(), own.memory.total(), kRounding * own.memory.total());
     }
     EXPECT_EQ(step.fits, fitted.plan.fits) << textOf(d);
-    bool isPressed = llvm::any_of(
-        fitted.mixes, [&](const Mix &mix) { return mix.layers > 0 || mix.low.recompute != d.recompute; });
+    bool isPressed = llvm::any_of(fitted.mixes, [&](const Mix &mix) {
+      return mix.layers > 0 || mix.low.recompute != d.recompute;
+    });
     // The best of all buckets. What layers recompute more hides nothing in an estimate.
     double once = plans.secondsOnce(cut, waysOf(cut, fitted.mixes));
     if (!isPressed)
@@ -180,8 +182,7 @@ private:
   }
 
   double secondsOf(const LayerChunks &of, const Fitted &fitted) {
-    return plans.loopSeconds(fitted.plan.stages) +
-           plans.secondsOnce(of, waysOf(of, fitted.mixes));
+    return plans.loopSeconds(fitted.plan.stages) + plans.secondsOnce(of, waysOf(of, fitted.mixes));
   }
 
   // By the devices: what hosts hold is another matter.

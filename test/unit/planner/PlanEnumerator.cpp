@@ -182,7 +182,7 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
           d.vocabOverPp = algorithm;
           d.zeroGroup = group;
           d.offloadOptimizer = offload;
-          d.layersOnHost = problem.pins.offloadActivations     ? LayersOnHost::All
+          d.layersOnHost = problem.pins.offloadActivations        ? LayersOnHost::All
                            : problem.limits.mayOffloadActivations ? LayersOnHost::Some
                                                                   : LayersOnHost::None;
           bool mayDivide = algorithm == 0 || hasPasses;
