@@ -125,12 +125,13 @@ llvm::SmallVector<StageCoster::LayerRun, 4> StageCoster::runsOf(const StageEstim
 StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) const {
   if (over <= 0)
     return {{leastWay(), leastWay()}, 0, 0};
-  const auto &[runs, place, alive, hostRoom] = stage;
+  llvm::ArrayRef<LayerRun> runs = stage.runs;
+  const Place &place = stage.place;
   Mixed best;
   best.seconds = std::numeric_limits<double>::infinity();
   double fragmentation = process.fragmentation;
   // Of a layer that does `high` and not `low`.
-  double waiting = alive.inFlight - alive.stashed;
+  double waiting = stage.alive.inFlight - stage.alive.stashed;
   auto lessOf = [&](size_t block, LayerWay low, LayerWay high) {
     const BlockCost &cost = place.model.blocks[block];
     return fragmentation * waiting * (keptBy(cost, low) - keptBy(cost, high));
@@ -169,7 +170,7 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
       if (mix.high.isOnHost)
         onHost += layers * waiting * keptOf(place.model.blocks[run.block], mix.high.recompute);
     }
-    bool isHeld = left <= 0 && onHost <= std::max(0.0, hostRoom);
+    bool isHeld = left <= 0 && onHost <= std::max(0.0, stage.hostRoom);
     if (isHeld && isLess(seconds, best.seconds)) // of as fast ones the first
       best = {mix, high, seconds};
   }
