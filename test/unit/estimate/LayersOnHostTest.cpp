@@ -101,6 +101,31 @@ TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
   EXPECT_FALSE(estimate().fits);
 }
 
+// Copies of half a second cost nothing, but 296 bytes hold no three layers beside the states: layers recompute, 2 s each.
+TEST_F(LayersOnHostTest, LeaveTheHostToTheOptimizer) {
+  topology.device.host = {400, 1e12, 250};
+  cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
+  d.recomputeMost = Recompute::Full;
+  request.memoryLimit = 350 + 4 * 8;
+  model.blocks[0].denseParameters = 1;
+  d.offloadOptimizer = true;
+  StepEstimate step = estimate();
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.stages[0].layersOnHost, 0);
+  EXPECT_EQ(step.stages[0].layersThat(Recompute::Full), 2);
+  topology.device.host.memoryBytes = 405;
+  EXPECT_EQ(estimate().stages[0].layersOnHost, 3);
+}
+
+TEST_F(LayersOnHostTest, AreSpareForWhatMayFit) {
+  model.allKept.fill(400);
+  EXPECT_TRUE(mayFit(model, d, request));
+  d.layersOnHost = LayersOnHost::All;
+  EXPECT_TRUE(mayFit(model, d, request));
+  d.layersOnHost = LayersOnHost::None;
+  EXPECT_FALSE(mayFit(model, d, request));
+}
+
 TEST_F(LayersOnHostTest, AreAllWhereThatIsAsked) {
   d.layersOnHost = LayersOnHost::All;
   request.memoryLimit = 1e6;

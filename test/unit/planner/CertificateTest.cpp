@@ -164,6 +164,17 @@ struct Seen {
   int64_t mixes = 0, tooSlow = 0;
 };
 
+// Seconds by the schedules of both, where there are two; 0 otherwise.
+double fasterOfBothCuts(StepEstimate step, const Decisions &d) {
+  if (!step.otherCut)
+    return 0;
+  StepEstimate other = *step.otherCut;
+  step.otherCut.reset();
+  refineBySchedule(step, d);
+  refineBySchedule(other, d);
+  return std::min(step.stepSeconds, other.stepSeconds);
+}
+
 // The best of the space that docs/planner.md describes is what the search finds.
 void checkSearch(SmallPlanning &planning, Seen &seen) {
   SharedEstimates shared;
@@ -181,7 +192,9 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
           d.recompute = least;
           d.recomputeMost = d.layersOnHost == LayersOnHost::All ? least : most;
           StepEstimate step = estimateStep(model, d, request);
+          double faster = fasterOfBothCuts(step, d);
           refineBySchedule(step, d);
+          EXPECT_TRUE(faster == 0 || faster == step.stepSeconds) << textOf(d);
           checkEstimate(model, d, planning.problem.request, step);
           EXPECT_TRUE(!step.fits ||
                       mayFitWithin(model, d, planning.problem.request, step.stepSeconds))
@@ -346,8 +359,10 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     topology.device.host.linkBandwidth = draw(20, 200);
     topology.device.host.memoryBytes = static_cast<int64_t>(draw(50, 800));
     cells.hostRecomputes = number % 2 ? random() : 0;
+    bool hasChunks = number % 16 == 7; // of layers that are all alike
+    cells.process.keepsSent = number % 32 == 7;
     for (int layer = 0; layer < 7; ++layer)
-      cells.chain.push_back(static_cast<int>(random() % 2));
+      cells.chain.push_back(static_cast<int>(random() % 2 && !hasChunks));
     ModelCost model;
     model.cells = &cells;
     for (int block = 0; block < 2; ++block) {
@@ -375,6 +390,10 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     d.pp = 2;
     d.numMicroBatches = 4;
     d.recomputeMost = Recompute::Full;
+    if (hasChunks) {
+      d.virtualStages = 2;
+      d.schedule = random() % 2 ? ScheduleKind::Interleaved : ScheduleKind::VHalf;
+    }
     if (cells.hostRecomputes.any())
       d.layersOnHost = LayersOnHost::Some;
     model.groups = groupsOf(d);
@@ -573,6 +592,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
       if (variant % 2)
         planning.problem.pins.recompute = Recompute::None;
       planning.limitMemory(1.01 + static_cast<double>(random() % 8) / 8);
+      planning.problem.limits.searchesPlacements = variant % 3 == 1;
       checkSearch(planning, seen);
       for (const Candidate &candidate : planning.search().ranked)
         for (const StageEstimate &stage : candidate.step.stages)

@@ -87,6 +87,15 @@ TEST_F(Step, DoesNotCountOnRecomputation) {
   step.stages[1].chunkTimes[0].backwardInput += 3;
   EXPECT_NEAR(leastAs(ScheduleKind::VHalf), 48, 1e-6);
   EXPECT_LE(leastAs(ScheduleKind::VHalf), 48);
+  // Nor does a layer that is on the host have to be there.
+  step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 0;
+  step.stages[1].layersOnHost = 1;
+  d.recomputeMost = Recompute::None;
+  d.layersOnHost = LayersOnHost::Some;
+  EXPECT_NEAR(leastAs(ScheduleKind::VHalf), 48, 1e-6);
+  d.layersOnHost = LayersOnHost::None;
+  d.recomputeMost = Recompute::Full;
+  step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 1;
   // What all layers do in any case is not spared.
   d.recompute = Recompute::Full;
   EXPECT_GT(leastAs(ScheduleKind::VHalf), 8 * 9);
