@@ -1,0 +1,107 @@
+// Stages of several chunks that memory cuts, by hand.
+#include "compiler/estimate/StepEstimate.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// Layers of 2 + 3 + 4 = 9 seconds that keep 100 bytes, and 10 with 2 s of recomputation; two stages of two chunks.
+class CutByMemoryTest : public testing::Test {
+protected:
+  CutByMemoryTest() {
+    topology = *loadTopology("dgx-h100", 1, 8);
+    cells.chain.assign(6, 0);
+    cells.overlap = {};
+    cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
+    BlockCost layer;
+    layer.forward = 2;
+    layer.backwardInput = 3;
+    layer.backwardWeight = 4;
+    layer.input = 10;
+    layer.kept = 100;
+    model.cells = &cells;
+    model.blocks = {layer};
+    request.topology = &topology;
+    request.software = &ownStack();
+    request.memoryLimit = 1e9;
+    d.pp = 2;
+    d.virtualStages = 2;
+    d.schedule = ScheduleKind::Interleaved;
+    d.numMicroBatches = 4;
+    d.recomputeMost = Recompute::Full;
+  }
+
+  StepEstimate estimate() {
+    model.groups = groupsOf(d);
+    model.overlap = cells.overlap;
+    return estimateStep(model, d, request);
+  }
+  static std::vector<int64_t> layersOf(const StepEstimate &step) {
+    std::vector<int64_t> layers;
+    for (size_t chunk : {0, 1})
+      for (const StageEstimate &stage : step.stages)
+        layers.push_back(stage.chunks[chunk].second - stage.chunks[chunk].first + 1);
+    return layers;
+  }
+
+  Topology topology;
+  ModelCells cells;
+  ModelCost model;
+  EstimateRequest request;
+  Decisions d;
+};
+
+// Six layers in four chunks: the usual cut looks at chunks alone, and stages of three layers each are the most alike.
+TEST_F(CutByMemoryTest, NoStageIsTheSlowestWithLessThanTheMostAlike) {
+  StepEstimate step = estimate();
+  EXPECT_FALSE(step.isMoved);
+  EXPECT_DOUBLE_EQ(step.leastSlowestSeconds, 3 * 9);
+  EXPECT_GT(step.stages[step.slowestStage].microBatch(), 3 * 9);
+  model.head.forward = 9; // as long as a layer
+  EXPECT_DOUBLE_EQ(estimate().leastSlowestSeconds, 4 * 9);
+}
+
+// The first stage has more in flight: where it has to recompute, the other one has a layer more, and chunks are as equal
+// as can be, the head counted with the last.
+TEST_F(CutByMemoryTest, MovesLayersFromWhereMoreIsInFlight) {
+  cells.chain.assign(8, 0);
+  model.head.forward = 9;
+  request.memoryLimit = 900;
+  StepEstimate step = estimate();
+  ASSERT_TRUE(step.isMoved || step.otherCut);
+  const StepEstimate &moved = step.isMoved ? step : *step.otherCut;
+  const StepEstimate &usual = step.isMoved ? *step.otherCut : step;
+  EXPECT_TRUE(moved.isMoved);
+  EXPECT_FALSE(usual.isMoved);
+  EXPECT_LT(moved.stages[moved.slowestStage].microBatch(),
+            usual.stages[usual.slowestStage].microBatch());
+  EXPECT_EQ(layersOf(moved), (std::vector<int64_t>{2, 3, 2, 1}));
+}
+
+// What a stage holds of what it has sent, of every chunk, is known before layers are moved: never in vain.
+TEST_F(CutByMemoryTest, CountsWhatEveryChunkHasSent) {
+  cells.chain.assign(9, 0);
+  cells.process.keepsSent = true;
+  model.blocks[0].input = 40;
+  model.head.forward = 9;
+  int moved = 0;
+  for (double limit = 700; limit < 2000; limit += 10) {
+    request.memoryLimit = limit;
+    StepEstimate step = estimate();
+    if (!step.otherCut)
+      continue;
+    const StepEstimate &by = step.isMoved ? step : *step.otherCut;
+    const StepEstimate &usual = step.isMoved ? *step.otherCut : step;
+    EXPECT_TRUE(by.fits) << limit;
+    EXPECT_LT(by.stages[by.slowestStage].microBatch(),
+              usual.stages[usual.slowestStage].microBatch())
+        << limit;
+    ++moved;
+  }
+  EXPECT_GE(moved, 10);
+}
+
+} // namespace
+} // namespace dtc
