@@ -359,8 +359,8 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     topology.device.host.linkBandwidth = draw(20, 200);
     topology.device.host.memoryBytes = static_cast<int64_t>(draw(50, 800));
     cells.hostRecomputes = number % 2 ? random() : 0;
-    bool hasChunks = number % 16 == 7; // of layers that are all alike
-    cells.process.keepsSent = number % 32 == 7;
+    bool hasChunks = number % 6 == 5; // of layers that are all alike
+    cells.process.keepsSent = number % 12 == 5;
     for (int layer = 0; layer < 7; ++layer)
       cells.chain.push_back(static_cast<int>(random() % 2 && !hasChunks));
     ModelCost model;
@@ -369,7 +369,7 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
       BlockCost &cost = model.blocks.emplace_back();
       cost.forward = draw(1, 5);
       cost.backwardInput = draw(1, 9);
-      cost.input = draw(5, 15);
+      cost.input = hasChunks ? draw(20, 50) : draw(5, 15);
       cost.kept = 100 + draw(0, 60);
       cost.keptSelective = 50 + draw(0, 40);
       cost.selective = draw(1, 9) / 10;
