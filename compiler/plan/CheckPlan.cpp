@@ -156,11 +156,7 @@ Found checkStages(const Plan &plan) {
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +
                                         number(plan.devices - 1)};
-    int64_t layers = 0;
-    for (auto [first, last] : stage.chunks)
-      layers += last - first + 1;
-    if (stage.chunks.empty())
-      layers = stage.lastLayer - stage.firstLayer + 1;
+    int64_t layers = layersOf(stage);
     if (auto count = static_cast<int64_t>(stage.recompute.size()); count != 0 && count != layers)
       return PlanMistake{"recompute", "has " + number(count) +
                                           " entries in some stage, wanted one for each of its " +
@@ -214,6 +210,15 @@ Found checkTensors(const Plan &plan) {
 }
 
 } // namespace
+
+int64_t layersOf(const PlanStage &stage) {
+  if (stage.chunks.empty())
+    return stage.lastLayer - stage.firstLayer + 1;
+  int64_t layers = 0;
+  for (auto [first, last] : stage.chunks)
+    layers += last - first + 1;
+  return layers;
+}
 
 std::optional<PlanMistake> findMistake(const Plan &plan) {
   for (auto check : {checkMesh, checkDecisions, checkStages, checkRanks, checkTensors})

@@ -12,6 +12,9 @@ struct PlanMistake {
   std::string key, what;
 };
 
+// Of all chunks that it has.
+int64_t layersOf(const PlanStage &stage);
+
 // The first thing of `plan` that is out of range or contradicts another; none where whoever reads
 // the plan can rely on its numbers. Whether it is of some model or topology is not asked here.
 // Example: pp 3 on 8 devices gives {"mesh", "is dp 1 x tp 2 x pp 3 x cp 1, wanted the 8 devices"}.

@@ -256,7 +256,6 @@ public:
     axisOrder(d);
     placement(d);
     recompute(d, stages);
-    layersOnHost(d, stages);
   }
 
   void context(Decisions &d) {
@@ -335,7 +334,7 @@ public:
   void layersOnHost(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
     int64_t layers = 0, onHost = 0;
     for (const PlanStage &stage : stages) {
-      layers += static_cast<int64_t>(stage.recompute.size());
+      layers += layersOf(stage);
       onHost += stage.layersOnHost;
     }
     d.layersOnHost = layersOnHostOf(onHost, layers);
@@ -574,6 +573,8 @@ public:
     if (!error)
       if (std::optional<PlanMistake> mistake = findMistake(plan))
         fail(mistake->key, mistake->what);
+    if (!error) // stages have the layers that they say
+      layersOnHost(plan.decisions, plan.stages);
   }
 
 private:

@@ -38,6 +38,7 @@ Plan unusual() {
   d.order = {'d', 't', 'c', 'p'};
   d.placement = 1;
   d.offloadOptimizer = true;
+  d.layersOnHost = LayersOnHost::Some;
   d.overlapGradients = false;
   d.bucketBytes = 1 << 20;
   for (int64_t stage = 0; stage < 2; ++stage) {
@@ -49,6 +50,7 @@ Plan unusual() {
     for (int64_t rank = 0; rank < 32; ++rank)
       out.ranks.push_back(stage * 32 + rank);
     out.recompute = {stage == 0 ? "full" : "selective", "selective"};
+    out.layersOnHost = stage;
   }
   return plan;
 }
@@ -75,6 +77,26 @@ TEST(PlanJson, KeepsEveryDecision) {
   EXPECT_EQ(again.decisions, plan.decisions);
   EXPECT_EQ(planToJson(again), text);
   EXPECT_EQ(again.predicted.mfuCausal, 0.25);
+}
+
+// Which layers are on the host the stages say, and the decision has to say the same.
+TEST(PlanJson, CountsLayersOnTheHost) {
+  Plan plan = unusual(), again;
+  plan.predicted.times.exposedHost = 0.5;
+  std::string text = planToJson(plan);
+  ASSERT_EQ(read(text, again), "");
+  EXPECT_EQ(again.stages[0].layersOnHost, 0);
+  EXPECT_EQ(again.stages[1].layersOnHost, 1);
+  EXPECT_EQ(again.predicted.times.exposedHost, 0.5);
+  Plan edited;
+  EXPECT_NE(read(replaced(text, "\"layers_on_host\": 1", "\"layers_on_host\": 3"), edited)
+                .find("'layers_on_host' is 3 in some stage, wanted no more than its 2 layers"),
+            std::string::npos);
+  EXPECT_NE(read(replaced(text, "\"offload_activations\": \"some\"",
+                          "\"offload_activations\": \"all\""),
+                 edited = Plan())
+                .find("'offload_activations' is 'all', but 1 of 4 layers are on the host"),
+            std::string::npos);
 }
 
 // A decision that is not in the JSON would be lost; one that is usual here could be.
