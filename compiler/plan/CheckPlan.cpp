@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -161,7 +162,7 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"recompute", "has " + number(count) +
                                           " entries in some stage, wanted one for each of its " +
                                           number(layers) + " layers"};
-    if (stage.layersOnHost > layers)
+    if (stage.layersOnHost > std::max<int64_t>(0, layers))
       return PlanMistake{"layers_on_host", "is " + number(stage.layersOnHost) +
                                                " in some stage, wanted no more than its " +
                                                number(layers) + " layers"};

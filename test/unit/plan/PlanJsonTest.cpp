@@ -92,11 +92,11 @@ TEST(PlanJson, CountsLayersOnTheHost) {
   EXPECT_NE(read(replaced(text, "\"layers_on_host\": 1", "\"layers_on_host\": 3"), edited)
                 .find("'layers_on_host' is 3 in some stage, wanted no more than its 2 layers"),
             std::string::npos);
-  EXPECT_NE(read(replaced(text, "\"offload_activations\": \"some\"",
-                          "\"offload_activations\": \"all\""),
-                 edited = Plan())
-                .find("'offload_activations' is 'all', but 1 of 4 layers are on the host"),
-            std::string::npos);
+  EXPECT_NE(
+      read(replaced(text, "\"offload_activations\": \"some\"", "\"offload_activations\": \"all\""),
+           edited = Plan())
+          .find("'offload_activations' is 'all', but 1 of 4 layers are on the host"),
+      std::string::npos);
 }
 
 // A decision that is not in the JSON would be lost; one that is usual here could be.
