@@ -70,8 +70,8 @@ double StageCoster::workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &plac
 
 double StageCoster::hostRoomOf(double statesOnHost, const Place &place) const {
   const DeviceKind &device = place.topology.device;
-  bool hasOwn = device.deviceClass != DeviceClass::Cpu && device.host.isKnown();
-  return hasOwn ? hostMemoryFor(device.host) - statesOnHost : 0;
+  // One memory holds both.
+  return device.deviceClass == DeviceClass::Cpu ? 0 : hostMemoryFor(device.host) - statesOnHost;
 }
 
 // Ways that keep no less, hold no less and take no less than another one are left out; of alike ones the later.

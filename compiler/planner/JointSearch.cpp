@@ -4,6 +4,7 @@
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/planner/ContextKinds.h"
 #include "compiler/planner/KinSchedules.h"
+#include "compiler/planner/MemoryChoices.h"
 #include "compiler/workload/ApplyStack.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -476,8 +477,7 @@ private:
           if (d.recompute == most) // ZeRO over all of dp needs least
             noteLeanest({d, estimateStep(model, d, request), ++result.costed});
           if (d.layersOnHost == LayersOnHost::Some) {
-            d.layersOnHost = LayersOnHost::All;
-            d.recomputeMost = d.recompute;
+            d = withOnHost(d, LayersOnHost::All);
             if (isAllowed(d, limits))
               noteLeanest({d, estimateStep(model, d, request), ++result.costed});
           }

@@ -24,7 +24,7 @@ private:
   static size_t indexOf(ScheduleKind kind, const Decisions &decisions);
   void raise(ScheduleKind kind, const Decisions &decisions, double seconds);
 
-  // By kind, ZeRO, least and most recomputation, place of the optimizer.
+  // By kind, ZeRO, least and most recomputation, places of activations and of the optimizer.
   std::array<double, size_t(3) * 4 * kNumRecomputes * kNumRecomputes * 3 * 2> least{};
 };
 

@@ -5,6 +5,7 @@
 #include "compiler/estimate/StageSplit.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
+#include "compiler/planner/MemoryChoices.h"
 
 #include <algorithm>
 #include <array>
@@ -477,81 +478,6 @@ bool isRunOfReplicas(const Decisions &d, int64_t ranks) {
 // Whether groups of so many ranks of dp split something, and hold all experts.
 bool mayShare(const Decisions &d, int64_t ranks) {
   return ranks > 1 && d.dp % ranks == 0 && d.ranksOfExperts(ranks) % d.ep == 0;
-}
-
-// What every layer recomputes at least, and what at most.
-struct RecomputeChoice {
-  Recompute least, most;
-};
-
-// A mix stands for all layers doing its least, too; and, where layers need not be as many of every chunk, for all
-// ways between its least and its most that software can mix (StageCoster::findMixes).
-std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
-                                              const Pins &pins) {
-  constexpr Recompute none = Recompute::None, full = Recompute::Full;
-  if (pins.recompute)
-    return {{*pins.recompute, *pins.recompute}};
-  Decisions recomputing = mesh;
-  recomputing.recomputeMost = full;
-  if (limits.executable && !isExecutable(recomputing))
-    return {{none, none}};
-  auto mayMix = [&](Recompute least, Recompute most) {
-    return limits.space ? dtc::mayMix(least, most, *limits.space)
-                        : least != most && isPartOf(least, most);
-  };
-  auto isLegal = [&](Recompute how) {
-    return !limits.space || (limits.space->recompute >> static_cast<size_t>(how) & 1) != 0;
-  };
-  bool isEven = limits.space && limits.space->evenRecompute;
-  // Whether another choice stands for it. What is selective and more is leaner than what has layers that recompute
-  // nothing, and more likely to fit; what all layers recompute in full is cut by other seconds.
-  auto isWithin = [&](const RecomputeChoice &choice, const RecomputeChoice &other) {
-    auto [least, most] = choice;
-    if (least == other.least)
-      return isEven ? least == most && most != other.most
-                    : isPartOf(most, other.most) && most != other.most;
-    bool isMixed = least != most || mayMix(other.least, least) || mayMix(least, other.most);
-    return !isEven && isPartial(least) && isMixed && isPartOf(other.least, least) &&
-           isPartOf(most, other.most);
-  };
-  std::vector<RecomputeChoice> all, choices;
-  for (Recompute least : kRecomputes)
-    for (Recompute most : kRecomputes)
-      if (isLegal(least) && isLegal(most) && (least == most || mayMix(least, most)))
-        all.push_back({least, most});
-  llvm::copy_if(all, std::back_inserter(choices), [&](const RecomputeChoice &choice) {
-    return llvm::none_of(all,
-                         [&](const RecomputeChoice &other) { return isWithin(choice, other); });
-  });
-  // The one with most to choose first.
-  llvm::sort(choices, [](const RecomputeChoice &a, const RecomputeChoice &b) {
-    return std::pair(a.least, b.most) < std::pair(b.least, a.most);
-  });
-  return choices;
-}
-
-// The same with other layers on the host: where all are, all recompute the same.
-Decisions withOnHost(Decisions d, LayersOnHost layers) {
-  d.layersOnHost = layers;
-  if (layers == LayersOnHost::All)
-    d.recomputeMost = d.recompute;
-  return d;
-}
-
-// Which layers may be on the host. Some of them stands for none.
-llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &d, const SpaceLimits &limits,
-                                               const Pins &pins) {
-  if (pins.offloadActivations)
-    return {*pins.offloadActivations > 0 ? LayersOnHost::All : LayersOnHost::None};
-  auto isThere = [&](LayersOnHost layers) {
-    return limits.mayOffloadActivations && isAllowed(withOnHost(d, layers), limits);
-  };
-  if (isThere(LayersOnHost::Some))
-    return {LayersOnHost::Some};
-  llvm::SmallVector<LayersOnHost, 2> choices{LayersOnHost::None};
-  if (isThere(LayersOnHost::All))
-    choices.push_back(LayersOnHost::All);
-  return choices;
 }
 
 } // namespace

@@ -1,43 +1,22 @@
 // Stages of several chunks that memory cuts, by hand.
-#include "compiler/estimate/StepEstimate.h"
-#include "test/unit/estimate/OwnStack.h"
-
-#include "gtest/gtest.h"
+#include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {
 namespace {
 
 // Layers of 2 + 3 + 4 = 9 seconds that keep 100 bytes, and 10 with 2 s of recomputation; two stages of two chunks.
-class CutByMemoryTest : public testing::Test {
+class CutByMemoryTest : public RoundLayers {
 protected:
   CutByMemoryTest() {
-    topology = *loadTopology("dgx-h100", 1, 8);
     cells.chain.assign(6, 0);
-    cells.overlap = {};
     cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
-    BlockCost layer;
-    layer.forward = 2;
-    layer.backwardInput = 3;
-    layer.backwardWeight = 4;
-    layer.input = 10;
-    layer.kept = 100;
-    model.cells = &cells;
-    model.blocks = {layer};
-    request.topology = &topology;
-    request.software = &ownStack();
+    layer().transient = 0;
     request.memoryLimit = 1e9;
-    d.pp = 2;
-    d.virtualStages = 2;
-    d.schedule = ScheduleKind::Interleaved;
-    d.numMicroBatches = 4;
+    d = pipeline(ScheduleKind::Interleaved, 2, 4);
     d.recomputeMost = Recompute::Full;
   }
 
-  StepEstimate estimate() {
-    model.groups = groupsOf(d);
-    model.overlap = cells.overlap;
-    return estimateStep(model, d, request);
-  }
+  StepEstimate estimate() { return RoundLayers::estimate(d); }
   static std::vector<int64_t> layersOf(const StepEstimate &step) {
     std::vector<int64_t> layers;
     for (size_t chunk : {0, 1})
@@ -46,10 +25,6 @@ protected:
     return layers;
   }
 
-  Topology topology;
-  ModelCells cells;
-  ModelCost model;
-  EstimateRequest request;
   Decisions d;
 };
 

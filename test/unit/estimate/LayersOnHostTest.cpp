@@ -1,9 +1,5 @@
 // Layers whose activations are on the host, each figure worked out by hand.
-#include "compiler/estimate/StageCoster.h"
-#include "compiler/estimate/StepEstimate.h"
-#include "test/unit/estimate/OwnStack.h"
-
-#include "gtest/gtest.h"
+#include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {
 namespace {
@@ -14,43 +10,21 @@ constexpr size_t kNone = static_cast<size_t>(Recompute::None),
 
 // Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, which keep 100 bytes, 60 with half a second of selective
 // recomputation. Of 25 bytes/s of a link copies reach 0.8: 5 and 3 seconds.
-class LayersOnHostTest : public testing::Test {
+class LayersOnHostTest : public RoundLayers {
 protected:
   LayersOnHostTest() {
-    topology = *loadTopology("dgx-h100", 1, 8);
     topology.device.host = {1000, 1e12, 25};
-    cells.chain = {0, 0, 0, 0};
-    cells.overlap = {};
     cells.hostRecomputes.set(kNone);
-    BlockCost layer;
-    layer.forward = 2;
-    layer.backwardInput = 3;
-    layer.backwardWeight = 4;
-    layer.selective = 0.5;
-    layer.input = 10;
-    layer.kept = 100;
-    layer.keptSelective = 60;
-    layer.transient = 7;
-    model.cells = &cells;
-    model.blocks = {layer};
-    request.topology = &topology;
-    request.software = &ownStack();
     request.memoryLimit = 350;
     d.layersOnHost = LayersOnHost::Some;
   }
 
   StepEstimate estimate() {
-    model.groups = groupsOf(d);
-    model.overlap = cells.overlap;
-    StepEstimate step = estimateStep(model, d, request);
+    StepEstimate step = RoundLayers::estimate(d);
     EXPECT_TRUE(!step.fits || mayFitWithin(model, d, request, step.stepSeconds));
     return step;
   }
 
-  Topology topology;
-  ModelCells cells;
-  ModelCost model;
-  EstimateRequest request;
   Decisions d;
 };
 

@@ -4,68 +4,14 @@
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StepEstimate.h"
 #include "compiler/stack/RecomputeMixes.h"
-#include "test/unit/estimate/OwnStack.h"
+#include "test/unit/estimate/RoundLayers.h"
 
 #include "gtest/gtest.h"
 
 namespace dtc {
 namespace {
 
-// Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, 18 a stage of two. In f32 with AdamW: 4 bytes
-// of a parameter, 4 of its gradient, 8 of its states.
-class StepByHand : public testing::Test {
-protected:
-  StepByHand() {
-    topology = *loadTopology("dgx-h100", 1, 8);
-    cells.chain = {0, 0, 0, 0};
-    cells.overlap = {};
-    BlockCost layer;
-    layer.forward = 2;
-    layer.backwardInput = 3;
-    layer.backwardWeight = 4;
-    layer.selective = 0.5;
-    layer.input = 10;
-    layer.kept = 100;
-    layer.keptSelective = 60;
-    layer.transient = 7;
-    model.cells = &cells;
-    model.blocks = {layer};
-    request.topology = &topology;
-    request.software = &ownStack();
-    request.memoryLimit = 1e18;
-  }
-
-  BlockCost &layer() { return model.blocks.front(); }
-
-  static Decisions pipeline(ScheduleKind kind, int64_t virtualStages, int64_t microBatches) {
-    Decisions d;
-    d.pp = 2;
-    d.schedule = kind;
-    d.virtualStages = virtualStages;
-    d.numMicroBatches = microBatches;
-    return d;
-  }
-
-  StepEstimate estimate(const Decisions &d) {
-    model.groups = groupsOf(d);
-    model.overlap = cells.overlap;
-    model.allDense =
-        model.embedding.denseParameters + model.head.denseParameters + 4 * layer().denseParameters;
-    model.allExpert = 4 * layer().expertParameters;
-    return estimateStep(model, d, request);
-  }
-
-  double updateSeconds(double bytes) const {
-    OpWork work;
-    work.bytes = bytes;
-    return secondsOf(work, topology.device);
-  }
-
-  Topology topology;
-  ModelCells cells;
-  ModelCost model;
-  EstimateRequest request;
-};
+using StepByHand = RoundLayers;
 
 // m micro-batches of the slowest stage's 18 s, and the fill: (p - 1) = 1 stage's 18 s, over v with v
 // virtual stages.
