@@ -176,13 +176,46 @@ Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topol
   return overlap;
 }
 
+// All that the costs of a stage follow from, but for cells and devices.
+static Decisions meshOf(const Decisions &d) {
+  Decisions mesh;
+  mesh.dp = d.dp;
+  mesh.tp = d.tp;
+  mesh.pp = d.pp;
+  mesh.cp = d.cp;
+  mesh.contextKind = d.contextKind;
+  mesh.contextInner = d.contextInner;
+  mesh.ep = d.ep;
+  mesh.foldedExperts = d.foldedExperts;
+  mesh.order = d.order;
+  mesh.microBatch = d.microBatch;
+  return mesh;
+}
+
+// All stages on the kind of devices.
+static ModelCost costOnKind(size_t kind, const StagePlaces &places, const ModelCells &cells,
+                            const Decisions &decisions, const CellPrecision &precision,
+                            KnownCosts *known) {
+  if (!known)
+    return costOn(places.kinds[kind], cells, decisions, precision);
+  auto [cost, isNew] =
+      known->onParts.try_emplace({&cells, places.whereOfKind[kind], meshOf(decisions)});
+  if (isNew)
+    cost->second = costOn(places.kinds[kind], cells, decisions, precision);
+  return cost->second;
+}
+
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, KnownCosts *known) {
+                    const CellPrecision &precision, KnownCosts *known, CellsOfDecisions cellsOf) {
   ModelCost cost = known ? costOn(topology, cells, decisions, precision, *known)
                          : costOn(topology, cells, decisions, precision);
   cost.places = placeStages(decisions, topology);
-  for (const Topology &kind : cost.places.kinds)
-    cost.kinds.push_back(costOn(kind, cells, decisions, precision));
+  for (size_t kind = 0; kind < cost.places.kinds.size(); ++kind) {
+    Decisions own = decisions.onPart(cost.places.whereOfKind[kind].first);
+    const ModelCells &of = own.tp == decisions.tp ? cells : cellsOf(own);
+    assert(of.chain == cells.chain && "stages have layers of the same model");
+    cost.kinds.push_back(costOnKind(kind, cost.places, of, own, precision, known));
+  }
   addTransfers(cost, decisions, topology);
   return cost;
 }

@@ -6,6 +6,8 @@
 #include "compiler/estimate/StagePlaces.h"
 #include "compiler/plan/Decisions.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <map>
 #include <optional>
 
@@ -53,6 +55,10 @@ struct ModelCost {
   std::vector<double> transfers;
 };
 
+// The cells of the same model under as many ranks of tensor parallelism, sequence parallelism and folding of experts as
+// the decisions say, with the same layers.
+using CellsOfDecisions = llvm::function_ref<const ModelCells &(const Decisions &)>;
+
 // What the costs of many meshes have in common, so that it is computed once. Belongs to one topology and one precision,
 // and to cells that stay where they are.
 struct KnownCosts {
@@ -61,6 +67,9 @@ struct KnownCosts {
   // Without collectives and all that follows from groups: by cells, micro-batch, cp and ep.
   std::map<std::tuple<const ModelCells *, int64_t, int64_t, int64_t>, ModelCost> work;
   KnownCollectives collectives;
+  // Of stages on a part of a system of unlike devices, by StagePlaces::whereOfKind and what follows from the mesh.
+  std::map<std::tuple<const ModelCells *, std::pair<size_t, int64_t>, Decisions>, ModelCost>
+      onParts;
 };
 
 // All but what ranks send: no collectives, no groups, no places. The same for all orders of the axes.
@@ -68,8 +77,9 @@ const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions
                              const Topology &topology, const CellPrecision &precision,
                              KnownCosts &known);
 
-// `known`: the same, faster.
+// `known`: the same, faster. `cellsOf` is asked for those of stages that have ranks of tensor parallelism of their own.
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, KnownCosts *known = nullptr);
+                    const CellPrecision &precision, KnownCosts *known = nullptr,
+                    CellsOfDecisions cellsOf = nullptr);
 
 } // namespace dtc

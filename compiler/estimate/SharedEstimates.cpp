@@ -15,6 +15,7 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.foldedExperts = d.foldedExperts;
   key.order = d.order;
   key.partOrder = d.partOrder;
+  key.tensorOfParts = d.tensorOfParts;
   key.sequenceParallel = d.sequenceParallel;
   key.placement = d.placement;
   key.microBatch = d.microBatch;

@@ -25,10 +25,7 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
     : model(model), d(decisions), request(request), overlap(model.overlap),
       process(model.cells->process), sizes(request.bucketSizesOf(d)),
-      known(request.shared ? request.shared->of(decisions) : own), shards(model.groups, d),
-      dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
-      expertRanks(static_cast<double>(d.zeroRanksOfExpert())),
-      isShared(std::max(dataRanks, expertRanks) > 1) {
+      known(request.shared ? request.shared->of(decisions) : own) {
   assert((d.vocabOverPp == 0 || (model.vocabulary && model.kinds.empty())) &&
          "stages share out vocabularies that costModel has divided, on alike devices");
   assert((d.layersOnHost != LayersOnHost::All || !d.mayRecomputeMore()) &&
@@ -39,14 +36,16 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
     addPlace(model.kinds[kind], topology,
              request.isLimitOfDevice
                  ? request.usableShare * static_cast<double>(topology.device.memoryBytes)
-                 : request.memoryLimit);
+                 : request.memoryLimit,
+             d.onPart(model.places.whereOfKind[kind].first));
   }
   if (places.empty())
-    addPlace(model, *request.topology, request.memoryLimit);
+    addPlace(model, *request.topology, request.memoryLimit, d);
 }
 
-void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
-  Place &place = places.emplace_back(Place{cost, topology, places.size(), memoryLimit});
+void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit,
+                           const Decisions &decisions) {
+  Place &place = places.emplace_back(Place{cost, topology, places.size(), memoryLimit, decisions});
   place.embedding = timesOf(embeddingOf(cost), place);
   place.head = timesOf(headOf(cost), place);
   if (d.vocabOverPp > 0)
@@ -61,8 +60,8 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
          expert = block.expertParameters * bytesPerParameter;
   auto [it, isNew] = known.gathers.try_emplace({place.kind, kind, dense, expert}, 0.0);
   if (isNew)
-    it->second = collectiveSeconds(kind, dense, shards.denseShards, place.topology) +
-                 collectiveSeconds(kind, expert, shards.expertShards, place.topology);
+    it->second = collectiveSeconds(kind, dense, place.shards.denseShards, place.topology) +
+                 collectiveSeconds(kind, expert, place.shards.expertShards, place.topology);
   return it->second / model.cells->gatherShare;
 }
 
@@ -82,7 +81,7 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   double forwardCompute =
       block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
   double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
-  if (d.zero >= 2 && isShared) {
+  if (d.zero >= 2 && place.isShared()) {
     const CellPrecision &p = request.precision;
     double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
     double gather =
@@ -170,18 +169,30 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   for (const Place &place : places)
     for (const PartTimes &times : place.blocks)
       least = std::min(least, leastOf(times));
-  double most = static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
-  if (places.size() == 1)
-    return most;
-  // Of unlike stages with n_s layers of t_s seconds the slowest takes L / sum of 1 / t_s at least.
-  double layersPerSecond = 0;
+  return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
+}
+
+// A stage with n_s layers of t_s seconds, and e_s of embedding and head, starts after the way b_s down to it and, but for
+// gradients of weights, ends before the way up: T >= b_s + m (n_s t_s + e_s). The n_s add up to all layers L, so
+//   T >= (L + sum of (b_s / m + e_s) / t_s) / sum of 1 / (m t_s)
+double StageCoster::leastSecondsOverPlaces() const {
+  if (places.size() == 1 || model.cells->chain.empty())
+    return 0;
+  double m = static_cast<double>(d.numMicroBatches), perSecond = 0,
+         layers = static_cast<double>(model.cells->chain.size());
   for (size_t stage = 0; stage < static_cast<size_t>(d.pp); ++stage) {
+    const Place &place = placeOf(stage);
     double fastest = std::numeric_limits<double>::infinity();
-    for (const PartTimes &times : placeOf(stage).blocks)
+    for (const PartTimes &times : place.blocks)
       fastest = std::min(fastest, leastOf(times));
-    layersPerSecond += 1 / fastest;
+    double ends = (stage == 0 ? place.embedding.total() : 0) +
+                  (holdsHead(stage) ? place.head.total() : 0);
+    double before =
+        leastSecondsBefore(static_cast<int64_t>(stage), splitsBackward(d.schedule));
+    perSecond += 1 / (m * fastest);
+    layers += (before / m + ends) / fastest;
   }
-  return std::max(most, static_cast<double>(layers) / layersPerSecond);
+  return layers / perSecond * (1 - 1e-9); // sums in another order differ in their last bits
 }
 
 // Before stage s > 0 are the embedding and s chunks, of which the first may be the embedding alone.
@@ -225,30 +236,52 @@ double StageCoster::leastSecondsOncePerStep() const {
 }
 
 double StageCoster::leastHostUpdateSeconds() const {
-  // No stage updates less than the mean; embedding and head share at most what is tied.
-  double least = std::numeric_limits<double>::infinity();
-  for (const Place &place : places) {
-    auto shareOf = [&](const BlockCost &block) {
-      return d.zero >= 1 ? block.denseParameters / dataRanks + block.expertParameters / expertRanks
-                         : block.denseParameters + block.expertParameters;
-    };
-    double own = shareOf(place.model.embedding) + shareOf(place.model.head) -
-                 model.tiedParameters / (d.zero >= 1 ? dataRanks : 1);
-    for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
-      own += shareOf(place.blockOf(static_cast<int64_t>(layer)));
-    HostUpdate update = updateOnHost(own / static_cast<double>(d.pp), request.precision,
-                                     place.topology.device.hostShare());
-    least = std::min(least, update.updateSeconds);
-  }
+  double least = std::numeric_limits<double>::infinity(), own = leastOwnOfMeanStage();
+  for (const Place &place : places)
+    least = std::min(
+        least,
+        updateOnHost(own, request.precision, place.topology.device.hostShare()).updateSeconds);
   return least;
+}
+
+// Embedding and head share at most what is tied.
+double StageCoster::leastOwnOfMeanStage() const {
+  double own = 0;
+  auto add = [&](double times, llvm::function_ref<double(const Place &)> ofPlace) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Place &place : places)
+      least = std::min(least, ofPlace(place));
+    own += times * least;
+  };
+  auto shareOf = [](const Place &place, const BlockCost &block) {
+    return place.ownOf(block.denseParameters, block.expertParameters);
+  };
+  add(1, [&](const Place &place) { return shareOf(place, place.model.embedding); });
+  add(1, [&](const Place &place) {
+    return shareOf(place, place.model.head) - place.ownOf(place.model.tiedParameters, 0);
+  });
+  for (auto [block, layers] : llvm::enumerate(layersOfBlocks()))
+    add(layers, [&, block = block](const Place &place) {
+      return shareOf(place, place.model.blocks[block]);
+    });
+  return own / static_cast<double>(d.pp) * (1 - 1e-9); // sums in another order differ in their last bits
+}
+
+llvm::SmallVector<double, 4> StageCoster::layersOfBlocks() const {
+  llvm::SmallVector<double, 4> layers(model.blocks.size(), 0);
+  for (int block : model.cells->chain)
+    ++layers[static_cast<size_t>(block)];
+  return layers;
 }
 
 double StageCoster::leastUpdateSeconds() const {
   if (d.offloadOptimizer)
     return leastSecondsOncePerStep();
-  double dense = model.allDense - model.tiedParameters, expert = model.allExpert;
-  return secondsOf(updateOf(ownOf(dense, expert) / static_cast<double>(d.pp), request.precision),
-                   places.front().topology.device);
+  double least = std::numeric_limits<double>::infinity(), own = leastOwnOfMeanStage();
+  for (const Place &place : places)
+    least =
+        std::min(least, secondsOf(updateOf(own, request.precision), place.topology.device));
+  return least;
 }
 
 double StageCoster::hostLimitOf(size_t index, const StageEstimate &stage) const {
@@ -412,8 +445,8 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       stage.keptPerMicroBatch -= headOf(cost).kept;
       // A matrix that embedding and head share is on both ends of a pipeline, once without one.
       if (index == 0) {
-        sums.dense -= model.tiedParameters;
-        sums.ends -= model.tiedParameters;
+        sums.dense -= cost.tiedParameters;
+        sums.ends -= cost.tiedParameters;
       }
     }
     sums.sent += sentAfter(chunk, chunks[chunk].second, place);
@@ -434,7 +467,7 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
   if (exchanges.empty())
     for (int64_t bytes : sizes)
       exchanges.push_back(
-          exchangeIn(bytes, dense, expert, d.zero, shards, place.topology, request.precision));
+          exchangeIn(bytes, dense, expert, d.zero, place.shards, place.topology, request.precision));
   return exchanges;
 }
 
@@ -465,13 +498,17 @@ double StageCoster::hiddenPasses() const {
 
 // What every micro-batch sends is costed block by block, beside compute: a bucket holds a layer's.
 bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
-  if (d.zero < 2 || !isShared || bucketBytes == kStackBuckets)
+  if (d.zero < 2 || bucketBytes == kStackBuckets)
     return true;
   double largest = 0;
-  for (const BlockCost &block : model.blocks)
-    largest = std::max(
-        largest, (block.denseParameters + block.expertParameters) *
-                     std::max(request.precision.parameterBytes, request.precision.reduceBytes));
+  for (const Place &place : places)
+    for (const BlockCost &block : place.model.blocks)
+      if (place.isShared())
+        largest = std::max(
+            largest, (block.denseParameters + block.expertParameters) *
+                         std::max(request.precision.parameterBytes, request.precision.reduceBytes));
+  if (largest == 0)
+    return true;
   // Of layers beyond all sizes the largest bucket holds most.
   bool isMost = llvm::none_of(
       sizes, [&](int64_t bytes) { return bytes > bucketBytes && bytes != kOneBucket; });
@@ -511,11 +548,11 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   // Tensor parallelism adds up what data parallelism has left of the gradients, once they are
   // complete.
   double sums = bucketedSeconds(CollectiveKind::AllReduce,
-                                summed * p.reduceBytes / (d.zero >= 1 ? dataRanks : 1),
-                                model.groups.tp, topology);
+                                summed * p.reduceBytes / (d.zero >= 1 ? place.dataRanks : 1),
+                                place.model.groups.tp, topology);
   for (const GradientExchange &each : exchangesOf(dense, expert, place))
     addExchange(stage, each, sums);
-  double own = ownOf(dense, expert);
+  double own = place.ownOf(dense, expert);
   stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);

@@ -43,6 +43,8 @@ public:
   // wait.
   double leastSecondsOfPath() const;
   double leastSecondsOfSlowestStage() const;
+  // Of all micro-batches, on unlike devices: no cut evens them out better. 0 on alike ones.
+  double leastSecondsOverPlaces() const;
   // The least that a micro-batch takes on its way down to a stage and from it up again, or only
   // down; and the mean over all stages.
   double leastSecondsBefore(int64_t stage, bool isDownOnly) const;
@@ -54,8 +56,7 @@ public:
   double leastSecondsOncePerStep() const;
   // The same if that is on the host.
   double leastHostUpdateSeconds() const;
-  // Whether layers may be cut into stages of alike devices, and recompute what they have to, so that all
-  // stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
+  // Whether layers may be cut into stages, and recompute what they have to, so that all stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
   // of the decisions' two kinds does.
   bool mayFitWithin(double seconds) const;
   // Of a whole step, what sharing out the vocabulary takes on every stage beside its chunks: passes
@@ -95,9 +96,19 @@ private:
     const Topology &topology;
     size_t kind = 0; // of ModelCost::places
     double memoryLimit = 0;
+    Decisions d; // as its stages have them
+    ShardGroups shards{model.groups, d};
+    // That share dense and expert parameters.
+    double dataRanks = static_cast<double>(d.zeroRanks() * d.cp),
+           expertRanks = static_cast<double>(d.zeroRanksOfExpert());
     PartTimes embedding{}, head{}, share{}; // share: of the vocabulary, where stages share it out
     std::vector<PartTimes> blocks{};
 
+    bool isShared() const { return std::max(dataRanks, expertRanks) > 1; }
+    // What of so many parameters a device updates.
+    double ownOf(double dense, double expert) const {
+      return d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+    }
     const BlockCost &blockOf(int64_t layer) const { return model.blocks[blockIndex(layer)]; }
     const PartTimes &timesOfLayer(int64_t layer) const { return blocks[blockIndex(layer)]; }
     size_t blockIndex(int64_t layer) const {
@@ -111,7 +122,8 @@ private:
   const BlockCost &headOf(const ModelCost &cost) const {
     return d.vocabOverPp > 0 ? cost.vocabulary->head : cost.head;
   }
-  void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit);
+  void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit,
+                const Decisions &decisions);
   const Place &placeOf(size_t stage) const {
     return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
   }
@@ -170,12 +182,11 @@ private:
   double mostLayersWithin(size_t stage, double seconds) const;
   // The update of the mean stage, wherever that is.
   double leastUpdateSeconds() const;
-  // What of so many parameters a device updates.
-  double ownOf(double dense, double expert) const {
-    return d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
-  }
+  // Parameters that a device of the mean stage updates: some stage has no fewer.
+  double leastOwnOfMeanStage() const;
+  llvm::SmallVector<double, 4> layersOfBlocks() const;
   // Bytes of parameters, gradients and states of so many elements.
-  double statesOf(double dense, double expert) const;
+  double statesOf(double dense, double expert, const Place &place) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, LayerWay way) const;
@@ -262,9 +273,6 @@ private:
   SharedEstimates::Parts own;        // where the request shares none
   SharedEstimates::Parts &known;     // already
   std::vector<Place> places;         // one, or as ModelCost::places has them
-  ShardGroups shards;
-  double dataRanks, expertRanks; // that share dense and expert parameters
-  bool isShared;                 // either has several
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of sizes
   bool isCutByMemory = false, hasMoved = false;

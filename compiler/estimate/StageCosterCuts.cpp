@@ -101,7 +101,7 @@ private:
     // The first layers come first; they were taken in last.
     llvm::SmallVector<LayerRun, 4> inOrder(llvm::reverse(runs));
     double states = coster.d.offloadOptimizer
-                        ? updateOnHost(coster.ownOf(sums.dense, sums.expert),
+                        ? updateOnHost(place.ownOf(sums.dense, sums.expert),
                                        coster.request.precision, place.topology.device.hostShare())
                               .bytes
                         : 0;
@@ -250,7 +250,7 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
                       ? 0
                       : keptOf(block, std::max(d.recompute, d.recomputeMost));
     double bytes =
-        statesOf(block.denseParameters, block.expertParameters) +
+        statesOf(block.denseParameters, block.expertParameters, place) +
         process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);

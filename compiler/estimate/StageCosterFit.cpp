@@ -66,7 +66,7 @@ int64_t StageCoster::leastLayersOf(size_t stage) const {
 // line of the hull of what they may do. So it takes
 //   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <= room.
 double StageCoster::mostLayersWithin(size_t index, double seconds) const {
-  const Place &place = places.front();
+  const Place &place = placeOf(index);
   const ModelCost &cost = place.model;
   double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
   Alive alive = aliveOf(index);
@@ -82,8 +82,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     sums.headKept = cost.head.kept;
     ends += place.head.total();
     if (index == 0) {
-      sums.dense -= model.tiedParameters;
-      sums.ends -= model.tiedParameters;
+      sums.dense -= cost.tiedParameters;
+      sums.ends -= cost.tiedParameters;
     }
   }
   double own = infinity, bytes = infinity, freed = 0;
@@ -96,7 +96,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     const PartTimes &times = place.blocks[block];
     double least = keptBy(part, leastWay());
     own = std::min(own, leastOf(times));
-    bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters) +
+    bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters, place) +
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
     for (LayerWay way : more) {

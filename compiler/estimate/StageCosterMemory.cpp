@@ -12,9 +12,9 @@ namespace dtc {
 // more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-double StageCoster::statesOf(double dense, double expert) const {
+double StageCoster::statesOf(double dense, double expert, const Place &place) const {
   const CellPrecision &p = request.precision;
-  double whole = dense + expert, part = dense / dataRanks + expert / expertRanks;
+  double whole = dense + expert, part = dense / place.dataRanks + expert / place.expertRanks;
   return p.bytesAtRest(d.zero, d.offloadOptimizer) * (d.zero >= 3 ? part : whole) +
          p.gradientBytes * (d.zero >= 2 ? part : whole) +
          (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
@@ -97,27 +97,29 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
                                   double workspace) const {
   const CellPrecision &p = request.precision;
   auto shared = [&](double bytes, bool isSplit) {
-    return bytes * (isSplit ? sums.dense / dataRanks + sums.expert / expertRanks
+    return bytes * (isSplit ? sums.dense / place.dataRanks + sums.expert / place.expertRanks
                             : sums.dense + sums.expert);
   };
   MemoryParts memory;
   memory.parameters = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
   double whole = process.wholeLayers * sums.largestLayer, ends = process.keepsEnds ? sums.ends : 0;
-  if (d.zero >= 3 && isShared)
+  if (d.zero >= 3 && place.isShared())
     memory.parameters += (whole + ends) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
   // Of one layer they are whole while they are made, of the one before while they are on the wire; those of what
   // stays gathered are as its parameters until the last backward pass ends.
-  if (d.zero >= 2 && isShared)
+  if (d.zero >= 2 && place.isShared())
     memory.gradients += whole * p.reduceBytes + (d.zero >= 3 ? ends * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
                                alive.stashed * recomputedPerMicroBatch + sums.headKept);
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
-  bool hasCopies = d.zero > 0 && d.zeroRanks() < d.dp; // of groups, which add gradients up
-  bool hasTwo = d.contextKind == ContextKind::Both;    // a group that swaps, and a ring
-  double axes = (d.tp > 1) + (d.cp > 1) + hasTwo + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
+  const Decisions &own = place.d;
+  bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // of groups, which add gradients up
+  bool hasTwo = d.contextKind == ContextKind::Both;        // a group that swaps, and a ring
+  double axes =
+      (own.tp > 1) + (d.cp > 1) + hasTwo + (own.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
   memory.communication = axes * process.perCommunicator;
   memory.reserved = process.reserved;
   return memory;

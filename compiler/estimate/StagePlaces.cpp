@@ -46,8 +46,10 @@ StagePlaces placeStages(const Decisions &d, const Topology &topology) {
         key = {group, offset % each.devicesPerNode};
     }
     auto [it, isNew] = known.try_emplace(key, places.kinds.size());
-    if (isNew)
+    if (isNew) {
       places.kinds.push_back(topology.slice(first, size));
+      places.whereOfKind.push_back(key);
+    }
     places.kindOfStage.push_back(it->second);
   }
   for (size_t stage = 0; stage + 1 < starts.size(); ++stage) {

@@ -36,28 +36,51 @@ std::vector<double> transfersAlong(const RankGroup &group, double bytes, const T
   return seconds;
 }
 
+// Without sequence parallelism every rank of a tensor group holds the same activation; each sends its part and the
+// receivers gather it (Narayanan et al. 2021, section 4.1).
+static bool sendsParts(const Decisions &d) { return !d.sequenceParallel && d.tp > 1; }
+
+static double sentBytes(const ModelCost &cost, const Decisions &d) {
+  return cost.blocks.front().input / (sendsParts(d) ? static_cast<double>(d.tp) : 1);
+}
+
+static double gatherSeconds(const ModelCost &cost, const Decisions &d, const Topology &topology) {
+  return sendsParts(d) ? collectiveSeconds(CollectiveKind::AllGather, cost.blocks.front().input,
+                                           cost.groups.tp, topology)
+                       : 0;
+}
+
+// All stages have as many devices, and so a rank of each as large a part of a micro-batch. Activations are gathered
+// behind a boundary, and their gradients before it: what takes longer counts.
+static void addTransfersOfPlaces(ModelCost &cost, const Decisions &d, double sent) {
+  auto gatherOn = [&](size_t stage) {
+    size_t kind = cost.places.kindOfStage[stage];
+    return gatherSeconds(cost.kinds[kind], d.onPart(cost.places.whereOfKind[kind].first),
+                         cost.places.kinds[kind]);
+  };
+  for (auto [stage, path] : llvm::enumerate(cost.places.boundaries)) {
+    double gather = std::max(gatherOn(stage), gatherOn(stage + 1));
+    cost.transfers.push_back(path.latency + sent / path.bandwidth + gather);
+    cost.transferSeconds = std::max(cost.transferSeconds, cost.transfers.back());
+  }
+}
+
 void addTransfers(ModelCost &cost, const Decisions &d, const Topology &topology) {
   if (d.pp == 1 || cost.blocks.empty())
     return;
-  // Without sequence parallelism every rank of a tensor group holds the same activation; each
-  // sends its part and the receivers gather it (Narayanan et al. 2021, section 4.1).
-  double bytes = cost.blocks.front().input, sent = bytes, gather = 0;
-  if (!d.sequenceParallel && d.tp > 1) {
-    sent = bytes / static_cast<double>(d.tp);
-    gather = collectiveSeconds(CollectiveKind::AllGather, bytes, cost.groups.tp, topology);
+  double sent = sentBytes(cost, d);
+  if (!cost.places.empty()) {
+    addTransfersOfPlaces(cost, d, sent);
+    return;
   }
-  if (cost.places.empty()) {
-    cost.transfers = transfersAlong(cost.groups.pp, sent, topology);
-    cost.transferSeconds =
-        collectiveSeconds(CollectiveKind::SendRecv, sent, cost.groups.pp, topology);
-  }
-  for (const Path &path : cost.places.boundaries)
-    cost.transfers.push_back(path.latency + sent / path.bandwidth);
-  for (double seconds : cost.transfers)
-    cost.transferSeconds = std::max(cost.transferSeconds, seconds);
-  cost.transferSeconds += gather;
-  for (double &seconds : cost.transfers)
+  double gather = gatherSeconds(cost, d, topology);
+  cost.transfers = transfersAlong(cost.groups.pp, sent, topology);
+  cost.transferSeconds =
+      collectiveSeconds(CollectiveKind::SendRecv, sent, cost.groups.pp, topology) + gather;
+  for (double &seconds : cost.transfers) {
     seconds += gather;
+    cost.transferSeconds = std::max(cost.transferSeconds, seconds);
+  }
 }
 
 } // namespace dtc

@@ -378,7 +378,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
 
 bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
                   double seconds) {
-  return !isMemoryKnown(model, request) || StageCoster(model, d, request).mayFitWithin(seconds);
+  return request.programs || StageCoster(model, d, request).mayFitWithin(seconds);
 }
 
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
@@ -406,7 +406,7 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   if (isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
                                               coster.leastForwardShare(), m, p));
-  loop = std::max(loop, m * coster.leastSecondsOfSlowestStage());
+  loop = std::max({loop, m * coster.leastSecondsOfSlowestStage(), coster.leastSecondsOverPlaces()});
   // A micro-batch goes down all layers and up again; sums in another order differ in their last bits.
   if (decisions.pp > 1)
     loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));

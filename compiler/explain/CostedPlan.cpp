@@ -179,6 +179,18 @@ std::string recomputeOf(const PlanStage &stage, int64_t layer) {
 
 } // namespace
 
+Plan planOfStage(Plan plan, const Topology &topology, size_t stage) {
+  if (!plan.decisions.hasUnevenTensor() || stage >= plan.stages.size() ||
+      plan.stages[stage].ranks.empty())
+    return plan;
+  int64_t rank = plan.stages[stage].ranks.front();
+  auto group = llvm::find_if(topology.groups, [&](const DeviceGroup &each) {
+    return each.firstDevice <= rank && rank < each.firstDevice + each.numDevices;
+  });
+  plan.decisions = plan.decisions.onPart(static_cast<size_t>(group - topology.groups.begin()));
+  return plan;
+}
+
 // Under the placements that the plan says, where it says them. Nothing after a diagnostic.
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())

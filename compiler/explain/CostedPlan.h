@@ -63,6 +63,10 @@ struct CostedPlan {
   double transferBytes = 0;      // of an activation from stage to stage
 };
 
+// The plan as a stage has it: where that is on a part of the system with ranks of tensor parallelism of its own, with the
+// decisions of stages there alone.
+Plan planOfStage(Plan plan, const Topology &topology, size_t stage);
+
 // Partitions the plan's model as the planner does and costs its parts; on a cluster of unlike
 // devices or links with those of `stage`. `model` is checked and unbound, as planModel wants it.
 // Errors: a model or a topology that is not the plan's; a model that can't be partitioned.

@@ -58,6 +58,20 @@ std::string layersOnHost(const Plan &plan) {
   return "the first " + sumText(counts) + " of " + counted(layers, "layer");
 }
 
+// "tp 1, 8 x the ranks of dp with 1/8 of their samples; tp 8".
+std::string tensorByPart(const Decisions &d) {
+  std::string text;
+  for (int64_t ranks : d.tensorOfParts) {
+    if (ranks == 0)
+      continue;
+    text += (text.empty() ? "tp " : "; tp ") + std::to_string(ranks);
+    if (int64_t times = d.tp / ranks; times > 1)
+      text += ", dp " + std::to_string(d.dp * times) + " with micro-batches of " +
+              counted(d.microBatch / times, "sample");
+  }
+  return text;
+}
+
 void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -71,6 +85,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
       << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
+  if (d.hasUnevenTensor())
+    out << "  tensor by part    " << tensorByPart(d) << "\n";
   if (d.cp > 1)
     out << "  context           " << contextSentence(d) << "\n";
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "

@@ -64,6 +64,9 @@ Found checkZero(const PlanView &view, const Capabilities &launcher) {
 
 Found checkSplits(const PlanView &view, const Capabilities &launcher) {
   const Decisions &d = view.d;
+  if (d.hasUnevenTensor())
+    return inexpressible(launcher, "as many ranks of tensor parallelism on all stages",
+                         "tp by part " + tensorOfPartsText(d), "tp_of_parts=even");
   if (d.placement != 0)
     return inexpressible(launcher, "Megatron's placements of ops", "searched ones",
                          "placement=megatron");

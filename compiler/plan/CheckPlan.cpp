@@ -41,6 +41,19 @@ Found checkWord(const char *key, const std::string &word, llvm::ArrayRef<llvm::S
   return PlanMistake{key, "is '" + word + "', wanted one of " + list};
 }
 
+// Whether every part's ranks of tensor parallelism leave whole ranks of dp and whole samples to the others.
+bool mayBeUneven(const Decisions &d) {
+  bool hasMost = false, hasFewer = false;
+  for (int64_t ranks : d.tensorOfParts) {
+    if (ranks == 0)
+      continue;
+    if (d.tp % ranks != 0 || d.microBatch % (d.tp / ranks) != 0)
+      return false;
+    (ranks == d.tp ? hasMost : hasFewer) = true;
+  }
+  return hasMost && hasFewer && d.pp > 1 && d.vocabOverPp == 0 && d.zeroGroup == 0;
+}
+
 Found checkMesh(const Plan &plan) {
   const Decisions &d = plan.decisions;
   if (plan.devices > kMostDevices)
@@ -50,6 +63,13 @@ Found checkMesh(const Plan &plan) {
     return PlanMistake{"mesh", "is dp " + number(d.dp) + " x tp " + number(d.tp) + " x pp " +
                                    number(d.pp) + " x cp " + number(d.cp) + ", wanted the " +
                                    number(plan.devices) + " devices"};
+  if (d.hasUnevenTensor() && !mayBeUneven(d))
+    return PlanMistake{"tp_of_parts",
+                       "is " + tensorOfPartsText(d) + ", wanted of each part a divisor of tp = " +
+                           number(d.tp) +
+                           ", one tp itself and one not, by whose quotients micro_batch = " +
+                           number(d.microBatch) +
+                           " divides; pp above 1, no vocab_over_pp and no zero_group"};
   if (d.foldedExperts && !d.sequenceParallel)
     return PlanMistake{"etp", "is 1 with sp 0, wanted tp = " + number(d.tp) +
                                   ", or sp 1: whole experts take tokens of each rank's part of the "

@@ -50,11 +50,15 @@ std::string zeroGroupPhrase(const Decisions &d) {
                          : "ZeRO over all of dp";
 }
 std::string placementPhrase(const Decisions &d) { return "placement " + placementOf(d); }
+std::string tensorPhrase(const Decisions &d) {
+  return d.hasUnevenTensor() ? "tp by part " + tensorOfPartsText(d) : "one tp on all parts";
+}
 std::string orderPhrase(const Decisions &d) { return "order " + orderOf(d); }
 
 constexpr DecisionName kNames[] = {
     {"dp", number<&Decisions::dp>, Listing::Always},
     {"tp", number<&Decisions::tp>, Listing::Always},
+    {"tp_of_parts", tensorOfPartsText, Listing::IfUnusual, tensorPhrase},
     {"pp", number<&Decisions::pp>, Listing::Always},
     {"cp", number<&Decisions::cp>, Listing::Always},
     {"cp_kind", contextKindOf, Listing::IfUnusual, contextPhrase},
@@ -175,6 +179,14 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text) {
       return order;
   while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
+}
+
+std::string tensorOfPartsText(const Decisions &d) {
+  std::string text;
+  for (int64_t ranks : d.tensorOfParts)
+    if (ranks > 0)
+      text += (text.empty() ? "" : "-") + std::to_string(ranks);
+  return text.empty() ? "even" : text;
 }
 
 bool mayDivideVocabulary(const Decisions &d) {

@@ -25,6 +25,9 @@ std::string contextText(const Decisions &decisions);
 std::string orderText(const AxisOrder &order);
 std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 
+// Ranks of tensor parallelism by part, "1-8-8"; "even" where all parts have as many.
+std::string tensorOfPartsText(const Decisions &decisions);
+
 // Whether stages may share out the vocabulary beside these decisions: passes S and T have places in
 // 1F1B and V-Half, and keep their parameters whole. `vocabOverPp` itself is not looked at.
 bool mayDivideVocabulary(const Decisions &decisions);

@@ -35,6 +35,12 @@ enum class LayersOnHost : uint8_t {
 using AxisOrder = std::array<char, 4>;
 constexpr AxisOrder kMegatronOrder{'t', 'c', 'd', 'p'};
 
+// Ranks of tensor parallelism of the stages on each part of a system of unlike devices, parts in the order of ranks; 0
+// of parts that there are not. All 0: as many on all parts. Systems of more parts have no other.
+constexpr size_t kMostUnevenParts = 4;
+constexpr int64_t kMostTensorOfPart = 1 << 14;
+using TensorOfParts = std::array<int16_t, kMostUnevenParts>;
+
 struct Decisions {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   // Experts are spread over the ranks of tensor parallelism, too, each whole on its rank: ep divides
@@ -69,6 +75,24 @@ struct Decisions {
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
+  // Divisors of tp, which is the largest. With t of them stages have dp x tp / t ranks of dp in place of dp, each with
+  // micro-batches of microBatch x t / tp samples: as many devices, and as many samples of a micro-batch in all.
+  TensorOfParts tensorOfParts{};
+  bool hasUnevenTensor() const { return tensorOfParts != TensorOfParts{}; }
+  // What stages on a part do, alone: tensorOfParts says nothing more.
+  Decisions onPart(size_t part) const {
+    Decisions d = *this;
+    d.tensorOfParts = {};
+    int64_t ranks = part < tensorOfParts.size() ? tensorOfParts[part] : 0;
+    if (ranks == 0 || ranks == tp)
+      return d;
+    d.tp = ranks;
+    d.dp = dp * tp / ranks;
+    d.microBatch = microBatch * ranks / tp;
+    d.sequenceParallel &= ranks > 1;
+    d.foldedExperts &= ranks > 1;
+    return d;
+  }
   // Ranks of context parallelism among which heads are spread; a ring goes over groups of so many.
   int64_t headRanks() const {
     return contextKind == ContextKind::AllToAll ? cp
@@ -89,7 +113,9 @@ struct Decisions {
   }
   // Whether several ranks have the same parameters, so that gradients travel and ZeRO has what to
   // share out.
-  bool hasReplicas() const { return dp * cp > 1 || ranksOfExperts() > ep; }
+  bool hasReplicas() const {
+    return dp * cp > 1 || ranksOfExperts() > ep || hasUnevenTensor();
+  }
   // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
   bool overlapGradients = true;

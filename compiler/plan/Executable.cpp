@@ -14,6 +14,8 @@ constexpr int64_t kMostMicroBatches = int64_t(1) << 16;
 constexpr ExecutableLimit kLimits[] = {
     {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
     {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
+    {"tp_of_parts", "--fix tp_of_parts=even",
+     [](const Decisions &d) { return !d.hasUnevenTensor(); }},
     {"etp", "--fix etp=tp", [](const Decisions &d) { return !d.foldedExperts; }},
     {"vocab_over_pp", "--fix vocab_over_pp=0",
      [](const Decisions &d) { return d.vocabOverPp == 0; }},

@@ -235,6 +235,7 @@ public:
       integer(*mesh, "cp", 1, d.cp);
       integer(*mesh, "ep", 1, d.ep);
       expertTensor(*mesh, d);
+      tensorOfParts(*mesh, d);
     }
     context(d);
     flag(root, "sp", d.sequenceParallel);
@@ -268,6 +269,23 @@ public:
       d.contextKind = *kind;
     else
       fail("cp_kind", "is '" + text + "', wanted one of ring, all-to-all, both, all-gather");
+  }
+
+  void tensorOfParts(const Json &mesh, Decisions &d) {
+    const Json *list = optional(mesh, "tp_of_parts");
+    if (!list)
+      return;
+    bool isList = list->is_array() && !list->empty() && list->size() <= kMostUnevenParts;
+    for (size_t part = 0; isList && part < list->size(); ++part) {
+      const Json &ranks = (*list)[part];
+      isList = ranks.is_number_integer() && ranks >= 1 && ranks <= kMostTensorOfPart;
+      if (isList)
+        d.tensorOfParts[part] = ranks.get<int16_t>();
+    }
+    if (!isList)
+      fail(mesh, "tp_of_parts",
+           "is " + list->dump() + ", wanted ranks of tp of each part, of 1 to " +
+               std::to_string(kMostUnevenParts) + " parts");
   }
 
   // Ranks of tensor parallelism that an expert is split over: all of them where it is not said.
@@ -603,6 +621,9 @@ std::string planToJson(const Plan &plan) {
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
   if (d.foldedExperts)
     json["mesh"]["etp"] = 1;
+  for (int64_t ranks : d.tensorOfParts)
+    if (ranks > 0)
+      json["mesh"]["tp_of_parts"].push_back(ranks);
   if (d.contextKind != ContextKind::Ring)
     json["cp_kind"] = toString(d.contextKind);
   if (d.contextKind == ContextKind::Both)

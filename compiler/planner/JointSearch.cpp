@@ -81,7 +81,7 @@ public:
 private:
   // Groups depend on the sizes that lie inside: all of them are in the key.
   using CostKey = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int,
-                             int, ContextKind, int64_t, AxisOrder>;
+                             int, TensorOfParts, ContextKind, int64_t, AxisOrder>;
 
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
@@ -98,9 +98,20 @@ private:
     llvm::SmallVector<int, 4> numbers;
     bool mustBeSearched = pins.searchedPlacements.value_or(false);
     int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel, d.foldedExperts).size());
+    if (d.hasUnevenTensor()) // Megatron's alone
+      count = std::min(count, static_cast<int>(canSplitParts(d)));
     for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
       numbers.push_back(number);
     return numbers;
+  }
+
+  // Whether the model can be partitioned over the ranks of each part.
+  bool canSplitParts(const Decisions &d) {
+    for (size_t part = 0; part < limits.groups.size(); ++part)
+      if (Decisions own = d.onPart(part);
+          frontier.of(own.tp, own.sequenceParallel, own.foldedExperts).empty())
+        return false;
+    return true;
   }
 
   bool outOfTime(double more = 0) const {
@@ -127,6 +138,7 @@ private:
             d.foldedExperts,
             d.placement,
             d.partOrder,
+            d.tensorOfParts,
             d.contextKind,
             d.contextInner,
             d.order};
@@ -139,8 +151,11 @@ private:
 
   ModelCost costAnew(const Decisions &d) {
     const PlacementPoint &point = pointOf(d);
-    ModelCost cost =
-        costModel(appliedOf(point.cells), d, *request.topology, request.precision, &knownCosts);
+    auto cellsOf = [this](const Decisions &own) -> const ModelCells & {
+      return appliedOf(pointOf(own).cells);
+    };
+    ModelCost cost = costModel(appliedOf(point.cells), d, *request.topology, request.precision,
+                               &knownCosts, cellsOf);
     cost.placements = &point.placements;
     return cost;
   }
@@ -457,10 +472,12 @@ private:
   // much recomputation as there is. The order of axes makes no difference to memory, and of kinds of context parallelism
   // the first that there is needs least.
   void findLeanest() {
-    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int>> seen;
+    std::set<
+        std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts>>
+        seen;
     for (Decisions mesh : meshes) {
       if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.foldedExperts,
-                        mesh.sequenceParallel, mesh.partOrder})
+                        mesh.sequenceParallel, mesh.partOrder, mesh.tensorOfParts})
                .second)
         continue;
       if (outOfTime(kSecondsOfLeanest))

@@ -88,6 +88,7 @@ bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
+         (space.unevenTensor || !d.hasUnevenTensor()) &&
          (d.pp == 1 || space.pipelineParallel) && isLegalContext(d, space) &&
          isLegalForExperts(d, space) && isLegalOrder(d, space);
 }
@@ -109,6 +110,8 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     return key.str() + " can be " + (words.empty() ? "nothing" : words);
   };
   auto size = [](const std::optional<int64_t> &pin) { return pin.value_or(1); };
+  if (pins.isUneven() && !space.unevenTensor)
+    return refuse("tp_of_parts=" + tensorOfPartsText(pins.decisions()), "use tp_of_parts=even");
   const std::tuple<const char *, int64_t, bool> sizes[] = {
       {"tp", size(pins.tp), space.tensorParallel},
       {"pp", size(pins.pp), space.pipelineParallel},

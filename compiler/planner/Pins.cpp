@@ -17,6 +17,10 @@ constexpr int64_t kMost = 1 << 20, kMostSamples = 1 << 30;
 constexpr PinKey kKeys[] = {
     {"dp", "ranks of data parallelism", &Pins::dp, 1, kMost},
     {"tp", "ranks of tensor parallelism", &Pins::tp, 1, kMost},
+    {"tp_of_parts",
+     "ranks of tensor parallelism of stages on each part of a system of unlike devices; tp is the "
+     "most of them, and dp and micro_batch are of stages with as many",
+     nullptr, 0, 0, "even, or as 1-8 of two parts"},
     {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
     {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
     {"cp_kind",
@@ -70,6 +74,54 @@ std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
 }
 
+std::optional<UserError> readTensorOfParts(const std::string &text, Pins &pins) {
+  TensorOfParts ranks{};
+  llvm::SmallVector<llvm::StringRef, 4> words;
+  llvm::StringRef(text).split(words, '-');
+  bool isGood = text == "even" || (words.size() > 1 && words.size() <= ranks.size());
+  int64_t most = 0;
+  for (size_t part = 0; isGood && text != "even" && part < words.size(); ++part) {
+    int64_t value = 0;
+    isGood = !words[part].getAsInteger(10, value) && value >= 1 && value <= kMostTensorOfPart;
+    ranks[part] = static_cast<int16_t>(value);
+    most = std::max(most, value);
+  }
+  isGood &= llvm::all_of(ranks, [&](int64_t each) { return each == 0 || most % each == 0; });
+  if (!isGood)
+    return UserError(given("tp_of_parts", text) +
+                         ": there are no such ranks of tensor parallelism by part",
+                     "give even, or those of each of 2 to " + std::to_string(ranks.size()) +
+                         " parts, of which all divide the most, as 1-8");
+  bool isEven = llvm::all_of(ranks, [&](int64_t each) { return each == 0 || each == most; });
+  if (isEven && most > 0)
+    return UserError(given("tp_of_parts", text) + ": that is as many on all parts",
+                     "use tp=" + std::to_string(most) + ",tp_of_parts=even");
+  pins.tensorOfParts = ranks;
+  return std::nullopt;
+}
+
+std::optional<UserError> checkTensorOfParts(const Pins &pins) {
+  if (!pins.isUneven())
+    return std::nullopt;
+  std::string text = "tp_of_parts=" + tensorOfPartsText(pins.decisions());
+  int64_t most = *llvm::max_element(*pins.tensorOfParts);
+  if (pins.tp && *pins.tp != most)
+    return UserError("--fix " + text + ",tp=" + std::to_string(*pins.tp) +
+                         ": tp is that of the parts that have most",
+                     "use tp=" + std::to_string(most) + ", or leave it out");
+  auto refuse = [&](const std::string &other, const std::string &why, const std::string &mend) {
+    return UserError("--fix " + text + "," + other + ": " + why, "use " + mend);
+  };
+  if (pins.pp == 1)
+    return refuse("pp=1", "without a pipeline all devices are of one stage", "pp=2 or more");
+  if (pins.searchedPlacements.value_or(false))
+    return refuse("placement=searched", "placements are searched for one tp", "placement=megatron");
+  if (pins.zeroGroup.value_or(0) > 0)
+    return refuse("zero_group=" + std::to_string(*pins.zeroGroup),
+                  "parts have unlike numbers of ranks of dp", "zero_group=0");
+  return std::nullopt;
+}
+
 std::optional<UserError> readWord(const std::string &name, const std::string &text, Pins &pins) {
   if (name == "schedule") {
     Result<ScheduleKind> kind = scheduleFromPlan(text, 1);
@@ -98,6 +150,8 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     return UserError(given(name, text) + ": there is no such order of axes",
                      "give tp, cp, dp and pp from the innermost links out, as tp-cp-pp-dp");
   }
+  if (name == "tp_of_parts")
+    return readTensorOfParts(text, pins);
   if (name == "etp") {
     if (text != "1" && text != "tp")
       return UserError(given(name, text) + ": experts are whole, or split as all of tp splits them",
@@ -207,6 +261,7 @@ Decisions Pins::decisions() const {
     d.layersOnHost = LayersOnHost::All;
   d.order = order.value_or(d.order);
   d.foldedExperts = foldedExperts.value_or(false) && d.tp > 1;
+  d.tensorOfParts = tensorOfParts.value_or(d.tensorOfParts);
   return d;
 }
 
@@ -257,11 +312,13 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                            std::to_string(std::clamp(value, key->low, key->high)));
     pins.*key->number = value;
   }
-  for (auto check : {checkVirtualStages, checkVocabulary, checkContext})
+  for (auto check : {checkVirtualStages, checkVocabulary, checkContext, checkTensorOfParts})
     if (std::optional<UserError> error = check(pins))
       return *error;
   if (pins.contextInner)
     pins.contextKind = ContextKind::Both;
+  if (pins.isUneven())
+    pins.tp = *llvm::max_element(*pins.tensorOfParts);
   return pins;
 }
 

@@ -22,6 +22,8 @@ struct Pins {
   std::optional<int64_t> offloadActivations;       // of all layers, or of none
   std::optional<AxisOrder> order;
   std::optional<bool> foldedExperts; // of meshes with tensor parallelism
+  std::optional<TensorOfParts> tensorOfParts; // all 0: even
+  bool isUneven() const { return tensorOfParts && *tensorOfParts != TensorOfParts{}; }
 
   // Decisions() but for what is pinned.
   Decisions decisions() const;

@@ -379,7 +379,8 @@ private:
   }
 
   static std::string shortText(const Decisions &d) {
-    return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
+    return "dp=" + number(d.dp) + " tp=" + number(d.tp) +
+           (d.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(d) : "") + " pp=" + number(d.pp) +
            " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
            (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
            " zero=" + number(d.zero) +

@@ -175,9 +175,14 @@ private:
       size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
       for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
         d.partOrder = static_cast<int>(partOrder);
-        addContexts(d);
+        for (const TensorOfParts &tensor : isUneven ? tensorChoices(d, limits, pins)
+                                                    : std::vector<TensorOfParts>(1)) {
+          d.tensorOfParts = tensor;
+          addContexts(d);
+        }
       }
       d.partOrder = 0;
+      d.tensorOfParts = {};
     }
   }
 
@@ -224,6 +229,8 @@ private:
                            number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
     if (std::optional<UserError> error = checkFolding())
       return error;
+    if (std::optional<UserError> error = checkTensorOfParts())
+      return error;
     if (pins.vocabOverPp.value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
       return UserError(
           "--fix vocab_over_pp=" + number(*pins.vocabOverPp) +
@@ -241,6 +248,22 @@ private:
               " kv heads of the model, and the stack has no kv head on several ranks",
           "the nearest that does is tp=" + number(nearestOf(divisorsOf(limits.kvHeads), *pins.tp)));
     return checkZeroGroup(pins.dp.value_or(devices / product));
+  }
+
+  std::optional<UserError> checkTensorOfParts() const {
+    if (!pins.isUneven())
+      return std::nullopt;
+    std::string named = "--fix tp_of_parts=" + tensorOfPartsText(pins.decisions());
+    auto parts = static_cast<size_t>(
+        llvm::count_if(*pins.tensorOfParts, [](int64_t ranks) { return ranks > 0; }));
+    if (parts != limits.groups.size())
+      return UserError(named + ": '" + limits.topologyName + "' has " +
+                           (limits.groups.size() < 2
+                                ? std::string("devices of one kind")
+                                : number(static_cast<int64_t>(limits.groups.size())) + " parts"),
+                       limits.groups.size() < 2 ? "use tp=" + number(*pins.tp)
+                                                : "give the ranks of each of them");
+    return std::nullopt;
   }
 
   std::optional<UserError> checkFolding() const {
@@ -572,7 +595,7 @@ std::vector<ZeroGroup> zeroGroupsOf(const Decisions &mesh, const SpaceLimits &li
 
 bool mayHaveGroups(const Decisions &d, const SpaceLimits &limits, const Pins &pins) {
   bool isChoice = d.zero == 1 || (d.zero > 1 && d.pp == 1);
-  return isChoice && d.dp > 2 && !pins.zeroGroup && !d.offloadOptimizer &&
+  return isChoice && d.dp > 2 && !d.hasUnevenTensor() && !pins.zeroGroup && !d.offloadOptimizer &&
          !limits.boundaries.empty() && (!limits.space || limits.space->zeroGroups != 0);
 }
 
@@ -587,6 +610,47 @@ bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const Zer
     smaller.zero = smaller.zeroGroup = 0;
   return leastMemoryShare(model, decisions, request) <= most &&
          leastMemoryShare(model, smaller, request) > most;
+}
+
+std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimits &limits,
+                                         const Pins &pins) {
+  std::vector<TensorOfParts> choices;
+  if (!pins.isUneven())
+    choices.push_back({});
+  int64_t stageSize = mesh.devices() / mesh.pp;
+  bool hasWholeStages = llvm::all_of(limits.groups, [&](const DeviceGroup &group) {
+    return group.numDevices % stageSize == 0;
+  });
+  bool isGiven = pins.tensorOfParts || !(pins.tp || pins.dp || pins.microBatch);
+  size_t parts = limits.groups.size();
+  if (mesh.tp == 1 || mesh.tp > kMostTensorOfPart || !hasWholeStages || !isGiven || parts < 2 ||
+      parts > kMostUnevenParts || pins.searchedPlacements.value_or(false) ||
+      pins.zeroGroup.value_or(0) > 0)
+    return choices;
+  // Of each part those that leave whole samples to the others; counted up like digits.
+  std::vector<int64_t> ranks;
+  for (int64_t divisor : divisorsOf(mesh.tp))
+    if (mesh.microBatch % (mesh.tp / divisor) == 0)
+      ranks.push_back(divisor);
+  std::vector<size_t> digits(parts, 0);
+  for (bool isDone = false; !isDone;) {
+    TensorOfParts each{};
+    int64_t most = 0, least = mesh.tp;
+    for (size_t part = 0; part < parts; ++part) {
+      int64_t own = ranks[digits[part]];
+      each[part] = static_cast<int16_t>(own);
+      most = std::max(most, own);
+      least = std::min(least, own);
+    }
+    if (most == mesh.tp && least < mesh.tp && pins.tensorOfParts.value_or(each) == each)
+      choices.push_back(each);
+    isDone = true;
+    for (size_t part = 0; part < parts && isDone; ++part) {
+      digits[part] = (digits[part] + 1) % ranks.size();
+      isDone = digits[part] == 0;
+    }
+  }
+  return choices;
 }
 
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins) {

@@ -74,6 +74,12 @@ struct ContextChoice {
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins);
 
+// Ranks of tensor parallelism of the parts of a system of unlike devices, each of which holds whole stages: first as many
+// on all, then all others that the mesh's micro-batch can be divided by. Pins of tp, dp or the micro-batch are of all
+// stages, unless those of parts are pinned, too.
+std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimits &limits,
+                                         const Pins &pins);
+
 // Decisions without those of the second kind below: devices on axes, how those of cp meet, order, micro-batch.
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
 // does; nothing left.

@@ -148,6 +148,8 @@ constexpr SpaceFlag spaces[] = {
      "activations may be on the host where pp is more than 1"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},
+    {"uneven_tensor", &LegalSpace::unevenTensor,
+     "stages on unlike devices may have unlike ranks of tensor and data parallelism"},
     {"fills_stages", &LegalSpace::fillsStages, "interleaving wants a number of micro-batches that pp divides"},
     {"even_recompute", &LegalSpace::evenRecompute,
      "where some layers recompute more than others, as many of each stage's every part do"},

@@ -47,10 +47,11 @@ int runExplain(const ExplainFlags &flags) {
     return topology.error().report(llvm::errs());
   bool asked = flags.stage >= 0;
   size_t stage = asked ? static_cast<size_t>(flags.stage) : slowestStage(*plan);
-  Result<CostedPlan> costed = costPlan(*plan, *model, *topology, stage);
+  const Plan ofStage = planOfStage(*plan, *topology, stage);
+  Result<CostedPlan> costed = costPlan(ofStage, *model, *topology, stage);
   if (!costed)
     return costed.error().report(llvm::errs());
-  ExplainRequest request{*plan, *costed, *model, flags.format == "json"};
+  ExplainRequest request{ofStage, *costed, *model, flags.format == "json"};
   Outcome done;
   if (!flags.op.empty()) {
     done = explainOps(llvm::outs(), request, flags.op);

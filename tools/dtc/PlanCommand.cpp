@@ -55,7 +55,11 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
     const Plan &plan = outcome->best;
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
         << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
-        << " tp=" << plan.decisions.tp << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
+        << " tp=" << plan.decisions.tp
+        << (plan.decisions.hasUnevenTensor()
+                ? " tp_of_parts=" + tensorOfPartsText(plan.decisions)
+                : std::string())
+        << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
         << (plan.decisions.cp > 1 ? " by " + contextText(plan.decisions) : std::string())
         << " ep=" << plan.decisions.ep << (plan.decisions.foldedExperts ? " etp=1" : "")
         << ", step " << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
