@@ -185,10 +185,9 @@ double StageCoster::leastSecondsOverPlaces() const {
     double fastest = std::numeric_limits<double>::infinity();
     for (const PartTimes &times : place.blocks)
       fastest = std::min(fastest, leastOf(times));
-    double ends = (stage == 0 ? place.embedding.total() : 0) +
-                  (holdsHead(stage) ? place.head.total() : 0);
-    double before =
-        leastSecondsBefore(static_cast<int64_t>(stage), splitsBackward(d.schedule));
+    double ends =
+        (stage == 0 ? place.embedding.total() : 0) + (holdsHead(stage) ? place.head.total() : 0);
+    double before = leastSecondsBefore(static_cast<int64_t>(stage), splitsBackward(d.schedule));
     perSecond += 1 / (m * fastest);
     layers += (before / m + ends) / fastest;
   }
@@ -264,7 +263,8 @@ double StageCoster::leastOwnOfMeanStage() const {
     add(layers, [&, block = block](const Place &place) {
       return shareOf(place, place.model.blocks[block]);
     });
-  return own / static_cast<double>(d.pp) * (1 - 1e-9); // sums in another order differ in their last bits
+  return own / static_cast<double>(d.pp) *
+         (1 - 1e-9); // sums in another order differ in their last bits
 }
 
 llvm::SmallVector<double, 4> StageCoster::layersOfBlocks() const {
@@ -279,8 +279,7 @@ double StageCoster::leastUpdateSeconds() const {
     return leastSecondsOncePerStep();
   double least = std::numeric_limits<double>::infinity(), own = leastOwnOfMeanStage();
   for (const Place &place : places)
-    least =
-        std::min(least, secondsOf(updateOf(own, request.precision), place.topology.device));
+    least = std::min(least, secondsOf(updateOf(own, request.precision), place.topology.device));
   return least;
 }
 
@@ -466,8 +465,8 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
   std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
   if (exchanges.empty())
     for (int64_t bytes : sizes)
-      exchanges.push_back(
-          exchangeIn(bytes, dense, expert, d.zero, place.shards, place.topology, request.precision));
+      exchanges.push_back(exchangeIn(bytes, dense, expert, d.zero, place.shards, place.topology,
+                                     request.precision));
   return exchanges;
 }
 

@@ -9,7 +9,7 @@ namespace dtc {
 struct Decisions;
 
 struct StagePlaces {
-  std::vector<Topology> kinds;     // what stages are made of, each once
+  std::vector<Topology> kinds; // what stages are made of, each once
   // Of each kind: its part of the system as DeviceGroups are counted, or their number where it spans several; and where
   // in a node of the part, or in the system, it begins.
   std::vector<std::pair<size_t, int64_t>> whereOfKind;

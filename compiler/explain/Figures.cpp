@@ -105,6 +105,19 @@ Throughput throughputOf(const Plan &plan) {
   return {static_cast<double>(plan.globalBatch) / p.stepSeconds, "samples/s"};
 }
 
+int64_t memoryLimitOf(const Plan &plan, const Topology &topology) {
+  if (plan.origin.memoryLimitBytes > 0)
+    return plan.origin.memoryLimitBytes;
+  int64_t limit = topology.device.memoryBytes; // the least of all
+  for (const PlanStage &stage : plan.stages)
+    for (const DeviceGroup &group : topology.groups)
+      if (stage.peakMemoryBytes == plan.predicted.peakMemoryBytes && !stage.ranks.empty() &&
+          group.firstDevice <= stage.ranks.front() &&
+          stage.ranks.back() < group.firstDevice + group.numDevices)
+        limit = group.device.memoryBytes;
+  return limit;
+}
+
 std::string rangesText(llvm::ArrayRef<int64_t> numbers) {
   std::vector<std::string> runs;
   for (size_t first = 0; first < numbers.size();) {

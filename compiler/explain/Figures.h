@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/plan/Plan.h"
+#include "compiler/topology/Topology.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -45,6 +46,9 @@ struct Throughput {
   const char *unit = ""; // "tokens/s"
 };
 Throughput throughputOf(const Plan &plan);
+
+// Bytes of a device of the fullest stage, or what --max-memory leaves of all.
+int64_t memoryLimitOf(const Plan &plan, const Topology &topology);
 
 // Runs of numbers that follow each other. Example: {0, 1, 2, 5, 8, 9} is "0-2, 5, 8-9"; of more
 // than four runs the first two are listed, with how many numbers there are.

@@ -19,11 +19,6 @@ using namespace figures;
 constexpr size_t kMostRunners = 5, kMostLeaner = 4;
 constexpr double kMostSlower = 0.25;
 
-int64_t limitOf(const Plan &plan, const Topology &topology) {
-  return plan.origin.memoryLimitBytes > 0 ? plan.origin.memoryLimitBytes
-                                          : topology.device.memoryBytes;
-}
-
 // What of the limit the plan may use.
 int64_t usableOf(const Plan &plan, int64_t limit) {
   return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
@@ -278,7 +273,7 @@ std::string bindingOf(const Plan &plan, int64_t limit) {
 
 std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
   const Plan &plan = outcome.best;
-  int64_t limit = limitOf(plan, topology);
+  int64_t limit = memoryLimitOf(plan, topology);
   std::string text;
   llvm::raw_string_ostream out(text);
   printChoice(out, plan);

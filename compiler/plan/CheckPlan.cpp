@@ -64,12 +64,11 @@ Found checkMesh(const Plan &plan) {
                                    number(d.pp) + " x cp " + number(d.cp) + ", wanted the " +
                                    number(plan.devices) + " devices"};
   if (d.hasUnevenTensor() && !mayBeUneven(d))
-    return PlanMistake{"tp_of_parts",
-                       "is " + tensorOfPartsText(d) + ", wanted of each part a divisor of tp = " +
-                           number(d.tp) +
-                           ", one tp itself and one not, by whose quotients micro_batch = " +
-                           number(d.microBatch) +
-                           " divides; pp above 1, no vocab_over_pp and no zero_group"};
+    return PlanMistake{
+        "tp_of_parts",
+        "is " + tensorOfPartsText(d) + ", wanted of each part a divisor of tp = " + number(d.tp) +
+            ", one tp itself and one not, by whose quotients micro_batch = " +
+            number(d.microBatch) + " divides; pp above 1, no vocab_over_pp and no zero_group"};
   if (d.foldedExperts && !d.sequenceParallel)
     return PlanMistake{"etp", "is 1 with sp 0, wanted tp = " + number(d.tp) +
                                   ", or sp 1: whole experts take tokens of each rank's part of the "

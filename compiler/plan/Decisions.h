@@ -113,9 +113,7 @@ struct Decisions {
   }
   // Whether several ranks have the same parameters, so that gradients travel and ZeRO has what to
   // share out.
-  bool hasReplicas() const {
-    return dp * cp > 1 || ranksOfExperts() > ep || hasUnevenTensor();
-  }
+  bool hasReplicas() const { return dp * cp > 1 || ranksOfExperts() > ep || hasUnevenTensor(); }
   // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
   bool overlapGradients = true;

@@ -88,9 +88,8 @@ bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
-         (space.unevenTensor || !d.hasUnevenTensor()) &&
-         (d.pp == 1 || space.pipelineParallel) && isLegalContext(d, space) &&
-         isLegalForExperts(d, space) && isLegalOrder(d, space);
+         (space.unevenTensor || !d.hasUnevenTensor()) && (d.pp == 1 || space.pipelineParallel) &&
+         isLegalContext(d, space) && isLegalForExperts(d, space) && isLegalOrder(d, space);
 }
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {

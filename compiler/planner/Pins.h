@@ -21,7 +21,7 @@ struct Pins {
   std::optional<int64_t> offload;                  // optimizer states in the host's memory
   std::optional<int64_t> offloadActivations;       // of all layers, or of none
   std::optional<AxisOrder> order;
-  std::optional<bool> foldedExperts; // of meshes with tensor parallelism
+  std::optional<bool> foldedExperts;          // of meshes with tensor parallelism
   std::optional<TensorOfParts> tensorOfParts; // all 0: even
   bool isUneven() const { return tensorOfParts && *tensorOfParts != TensorOfParts{}; }
 

@@ -223,7 +223,8 @@ private:
     p.stepLowSeconds = errors->stepLowSeconds(p.stepSeconds);
     p.stepHighSeconds = errors->stepHighSeconds(p.stepSeconds);
     p.fitProbability = estimate.usableShare > 0 ? fitProbability(candidate.step) : 0;
-    p.usableMemoryBytes = static_cast<int64_t>(estimate.memoryLimit);
+    const StepEstimate &step = candidate.step;
+    p.usableMemoryBytes = static_cast<int64_t>(step.stages[step.fullestStage].memoryLimit);
     p.noise = errors->noise();
     p.basis = errors->basis();
   }
@@ -380,8 +381,8 @@ private:
 
   static std::string shortText(const Decisions &d) {
     return "dp=" + number(d.dp) + " tp=" + number(d.tp) +
-           (d.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(d) : "") + " pp=" + number(d.pp) +
-           " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
+           (d.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(d) : "") +
+           " pp=" + number(d.pp) + " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
            (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
            " zero=" + number(d.zero) +
            (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +

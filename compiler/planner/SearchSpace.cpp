@@ -175,8 +175,8 @@ private:
       size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
       for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
         d.partOrder = static_cast<int>(partOrder);
-        for (const TensorOfParts &tensor : isUneven ? tensorChoices(d, limits, pins)
-                                                    : std::vector<TensorOfParts>(1)) {
+        for (const TensorOfParts &tensor :
+             isUneven ? tensorChoices(d, limits, pins) : std::vector<TensorOfParts>(1)) {
           d.tensorOfParts = tensor;
           addContexts(d);
         }
@@ -618,9 +618,8 @@ std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimit
   if (!pins.isUneven())
     choices.push_back({});
   int64_t stageSize = mesh.devices() / mesh.pp;
-  bool hasWholeStages = llvm::all_of(limits.groups, [&](const DeviceGroup &group) {
-    return group.numDevices % stageSize == 0;
-  });
+  bool hasWholeStages = llvm::all_of(
+      limits.groups, [&](const DeviceGroup &group) { return group.numDevices % stageSize == 0; });
   bool isGiven = pins.tensorOfParts || !(pins.tp || pins.dp || pins.microBatch);
   size_t parts = limits.groups.size();
   if (mesh.tp == 1 || mesh.tp > kMostTensorOfPart || !hasWholeStages || !isGiven || parts < 2 ||

@@ -71,7 +71,7 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
 std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
                        std::optional<int64_t> memoryLimit) {
   const Plan &plan = outcome.best;
-  int64_t limit = memoryLimit.value_or(topology.device.memoryBytes);
+  int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
   std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
                      "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "

@@ -27,8 +27,8 @@ std::string choiceList(const Plan &plan) {
   const Decisions &d = plan.decisions;
   add("Mesh", "data " + text(d.dp) + " x tensor " + text(d.tp) +
                   (d.hasUnevenTensor() ? " (" + tensorOfPartsText(d) + " by part)" : "") +
-                  " x pipeline " + text(d.pp) +
-                  " x context " + text(d.cp) + (d.cp > 1 ? " by " + contextText(d) : "") +
+                  " x pipeline " + text(d.pp) + " x context " + text(d.cp) +
+                  (d.cp > 1 ? " by " + contextText(d) : "") +
                   (d.ep > 1 ? ", experts over " + text(d.ep) : "") +
                   (d.foldedExperts ? ", whole under tensor parallelism" : ""));
   add("Batch", text(plan.globalBatch) + " samples" +

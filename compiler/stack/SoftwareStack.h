@@ -14,8 +14,8 @@ struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
        expertsBesideTensor = false, foldedExperts = false, offload = false,
        offloadSomeLayers = false, offloadBesidePipeline = false, unevenStages = false,
-       unevenTensor = false, fillsStages = false, evenRecompute = false, splitsKvHeads = false, slidesInRings = false,
-       contextBesidePipeline = false, pipelinesReduceLast = false;
+       unevenTensor = false, fillsStages = false, evenRecompute = false, splitsKvHeads = false,
+       slidesInRings = false, contextBesidePipeline = false, pipelinesReduceLast = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
            schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,
            offloadActivations = 0, axisOrders = 0, precisions = 0;

@@ -83,7 +83,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     Result<PlanOutcome> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();
-    outcome->best.origin = originOf(flags, *request);
+    outcome->best.origin = originOf(flags, *request, outcome->best);
     return outcome->best;
   }
   Result<std::string> text = readFile(flags.planFile);

@@ -56,9 +56,8 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
         << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
         << " tp=" << plan.decisions.tp
-        << (plan.decisions.hasUnevenTensor()
-                ? " tp_of_parts=" + tensorOfPartsText(plan.decisions)
-                : std::string())
+        << (plan.decisions.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(plan.decisions)
+                                             : std::string())
         << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
         << (plan.decisions.cp > 1 ? " by " + contextText(plan.decisions) : std::string())
         << " ep=" << plan.decisions.ep << (plan.decisions.foldedExperts ? " etp=1" : "")
@@ -118,7 +117,7 @@ int runPlan(const PlanFlags &flags) {
         .report(llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
-  outcome->best.origin = originOf(flags, *request);
+  outcome->best.origin = originOf(flags, *request, outcome->best);
   std::string json = planToJson(outcome->best);
   if (!flags.output.empty())
     if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)

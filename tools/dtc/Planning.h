@@ -16,6 +16,6 @@ mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);
 
 // What a plan keeps of the flags and the request that it was made for.
-PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request);
+PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request, const Plan &plan);
 
 } // namespace dtc

@@ -1,6 +1,7 @@
 // Flags and steps that planning and compiling share.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/explain/Figures.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/Pins.h"
 #include "compiler/support/File.h"
@@ -142,10 +143,11 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   return request;
 }
 
-PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request) {
-  return {flags.model, flags.topology,
-          flags.nodes, flags.gradDtype,
-          flags.stack, request.maxMemoryBytes.value_or(request.topology.device.memoryBytes)};
+PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request, const Plan &plan) {
+  return {
+      flags.model, flags.topology,
+      flags.nodes, flags.gradDtype,
+      flags.stack, request.maxMemoryBytes.value_or(figures::memoryLimitOf(plan, request.topology))};
 }
 
 } // namespace dtc

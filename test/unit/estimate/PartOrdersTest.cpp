@@ -3,9 +3,9 @@
 
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
-#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/AppliedCells.h"
 #include "test/unit/planner/CertifiedStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -86,49 +86,51 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   const SoftwareStack software = certifiedStack(); // which measurements do not move
   request.software = &software;
   request.precision = cellPrecision("bf16", "adamw", *request.software);
+  AppliedCells applied(cells, request);
   int notOfRanks = 0;
-  for (int64_t batch : {24, 48})
-    for (double memory : {3e8, 2e10}) {
-      limits.globalBatch = batch;
-      request.memoryLimit = request.software->reservedBytes + memory;
-      Pins pins;
-      pins.pp = 3;
-      Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
-      ASSERT_TRUE(meshes.ok());
-      SearchOptions options;
-      options.devicesPerNode = 8;
-      SearchResult found = searchJointly(cells, *meshes, limits, pins, request, options);
-      // Every mesh in every order, costed and timed one by one.
-      double best = std::numeric_limits<double>::infinity();
-      const std::vector<StageStarts> listed = partOrders(limits.groups, 8);
-      StageStarts starts{0, 8, 16};
-      do {
-        auto it = llvm::find(listed, starts);
-        ASSERT_NE(it, listed.end());
-        for (Decisions mesh : *meshes) {
-          if (mesh.partOrder != 0)
-            continue;
-          mesh.partOrder = static_cast<int>(it - listed.begin());
-          const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
-          if (!model)
-            continue;
-          ModelCells applied = applyStack(*model, *request.software, request.precision.compute);
-          ModelCost cost = costModel(applied, mesh, *topology, request.precision);
-          for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
-            StepEstimate step = estimateStep(cost, d, request);
-            if (!step.fits)
+  Pins even,
+      uneven; // of the many ways to split tensors unlike on each part a few details are looked at
+  even.pp = uneven.pp = 3;
+  even.tensorOfParts = TensorOfParts{};
+  uneven.schedule = ScheduleKind::OneForwardOneBackward;
+  uneven.recompute = Recompute::None;
+  for (const Pins &pins : {even, uneven})
+    for (int64_t batch : {24, 48})
+      for (double memory : {3e8, 2e10}) {
+        limits.globalBatch = batch;
+        request.memoryLimit = request.software->reservedBytes + memory;
+        Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+        ASSERT_TRUE(meshes.ok());
+        SearchOptions options;
+        options.devicesPerNode = 8;
+        SearchResult found = searchJointly(cells, *meshes, limits, pins, request, options);
+        // Every mesh in every order, costed and timed one by one.
+        double best = std::numeric_limits<double>::infinity();
+        const std::vector<StageStarts> listed = partOrders(limits.groups, 8);
+        StageStarts starts{0, 8, 16};
+        do {
+          auto it = llvm::find(listed, starts);
+          ASSERT_NE(it, listed.end());
+          for (Decisions mesh : *meshes) {
+            if (mesh.partOrder != 0)
               continue;
-            refineBySchedule(step, d);
-            best = std::min(best, step.stepSeconds);
+            mesh.partOrder = static_cast<int>(it - listed.begin());
+            ModelCost cost = applied.cost(mesh);
+            for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
+              StepEstimate step = estimateStep(cost, d, request);
+              if (!step.fits)
+                continue;
+              refineBySchedule(step, d);
+              best = std::min(best, step.stepSeconds);
+            }
           }
-        }
-      } while (std::next_permutation(starts.begin(), starts.end()));
-      ASSERT_EQ(found.ranked.empty(), std::isinf(best));
-      if (found.ranked.empty())
-        continue;
-      EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << batch << " " << memory;
-      notOfRanks += found.ranked.front().decisions.partOrder > 1;
-    }
+        } while (std::next_permutation(starts.begin(), starts.end()));
+        ASSERT_EQ(found.ranked.empty(), std::isinf(best));
+        if (found.ranked.empty())
+          continue;
+        EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << batch << " " << memory;
+        notOfRanks += found.ranked.front().decisions.partOrder > 1;
+      }
   EXPECT_GE(notOfRanks, 1);
 }
 

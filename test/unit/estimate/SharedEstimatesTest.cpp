@@ -4,9 +4,9 @@
 #include "compiler/estimate/StepEstimate.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
-#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/AppliedCells.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -48,15 +48,10 @@ void compareAll(const Topology &topology, const Pins &pins) {
   sharing.shared = &shared;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
   ASSERT_TRUE(meshes.ok());
-  std::map<const ModelCells *, ModelCells> applied;
+  AppliedCells applied(cells, alone);
   KnownCosts known(topology);
   for (const Decisions &mesh : *meshes) {
-    const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
-    ASSERT_NE(model, nullptr);
-    auto it = applied.try_emplace(model).first;
-    it->second = applyStack(*model, *alone.software, alone.precision.compute);
-    ModelCost cost = costModel(it->second, mesh, topology, alone.precision);
-    ModelCost likewise = costModel(it->second, mesh, topology, alone.precision, &known);
+    ModelCost cost = applied.cost(mesh), likewise = applied.cost(mesh, &known);
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       StepEstimate a = estimateStep(cost, d, alone), b = estimateStep(likewise, d, sharing);
       ASSERT_EQ(a.stepSeconds, b.stepSeconds);
@@ -79,4 +74,10 @@ TEST(SharedEstimates, AreThoseOfTheRightDevices) {
   pins.tp = 8;
   pins.pp = 2;
   compareAll(loadTopology("mixed-a100-h100")->slice(24, 16), pins);
+  // And with tensors split otherwise on either of them.
+  pins = Pins();
+  pins.pp = 2;
+  pins.schedule = ScheduleKind::OneForwardOneBackward;
+  pins.recompute = Recompute::None;
+  compareAll(loadTopology("mixed-a100-h100")->slice(28, 8), pins);
 }

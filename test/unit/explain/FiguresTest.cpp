@@ -73,3 +73,20 @@ TEST(Figures, CountTokensOrSamplesPerSecond) {
   EXPECT_EQ(figures::throughputOf(plan).perSecond, 64);
   EXPECT_STREQ(figures::throughputOf(plan).unit, "tokens/s");
 }
+
+// Devices of a part may have more memory than those of the others.
+TEST(Figures, LimitMemoryByTheDevicesOfTheFullestStage) {
+  Topology topology = *loadTopology("mixed-l4-a100-h100");
+  Plan plan;
+  plan.stages.resize(2);
+  plan.stages[0].ranks = {8, 9}; // A100s of 40 GB
+  plan.stages[1].ranks = {16, 17};
+  plan.stages[0].peakMemoryBytes = plan.predicted.peakMemoryBytes = 7;
+  EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[1].device.memoryBytes);
+  plan.predicted.peakMemoryBytes = plan.stages[1].peakMemoryBytes = 8;
+  EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[2].device.memoryBytes);
+  plan.stages[1].ranks = {7, 8}; // of both
+  EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[0].device.memoryBytes);
+  plan.origin.memoryLimitBytes = 5;
+  EXPECT_EQ(memoryLimitOf(plan, topology), 5);
+}

@@ -67,6 +67,9 @@ TEST(Phrases, AreShort) {
   EXPECT_EQ(phraseOf(d, "etp"), "etp=tp");
   d.foldedExperts = true;
   EXPECT_EQ(phraseOf(d, "etp"), "etp=1");
+  EXPECT_EQ(phraseOf(d, "tp_of_parts"), "one tp on all parts");
+  d.tensorOfParts = {1, 8, 4};
+  EXPECT_EQ(phraseOf(d, "tp_of_parts"), "tp by part 1-8-4");
   EXPECT_EQ(phraseOf(d, "schedule"), ""); // no pipeline
   EXPECT_EQ(phraseOf(d, "cp_kind"), "");  // no context parallelism
   d.cp = 8;

@@ -41,6 +41,11 @@ TEST(Executable, NamesWhatIsTooMuch) {
               d.sequenceParallel = d.foldedExperts = true;
             }),
             "the plan has etp = 1" + yet + "--fix etp=tp");
+  EXPECT_EQ(why([](Decisions &d) {
+              d.tp = 4;
+              d.tensorOfParts = {4, 1};
+            }),
+            "the plan has tp_of_parts = 4-1" + yet + "--fix tp_of_parts=even");
   EXPECT_EQ(why([](Decisions &d) { d.zero = 3; }), "");
   EXPECT_EQ(why([](Decisions &d) {
               d.zero = 2;

@@ -103,6 +103,7 @@ TEST(PlanJson, CountsLayersOnTheHost) {
 TEST(PlanJson, HasTheKeyOfEveryDecision) {
   Plan plan = unusual();
   plan.decisions.vocabOverPp = 2; // beside which others are not read again
+  plan.decisions.tensorOfParts = {4, 1};
   std::string text = planToJson(plan);
   for (const DecisionName &name : decisionNames()) {
     EXPECT_NE(text.find("\"" + name.key.str() + "\":"), std::string::npos) << name.key.str();
@@ -168,6 +169,47 @@ TEST(PlanJson, SaysWhetherExpertsAreFolded) {
             "a.json:19:5: error: plan key 'ep' is 64, wanted a divisor of dp x cp x tp = 32");
   EXPECT_EQ(errorOf("\"ep\": 8" + one, "\"ep\": 32"),
             "a.json:19:5: error: plan key 'ep' is 32, wanted a divisor of dp x cp = 8");
+}
+
+TEST(PlanJson, KeepsTensorsOfParts) {
+  Plan plan = unusual(), again;
+  plan.decisions.zeroGroup = 0;
+  plan.decisions.microBatch = 4;
+  plan.globalBatch = 2 * 4 * 8;
+  plan.decisions.tensorOfParts = {1, 4, 2};
+  std::string text = planToJson(plan);
+  ASSERT_EQ(read(text, again), "");
+  EXPECT_EQ(again.decisions, plan.decisions);
+  EXPECT_EQ(planToJson(again), text);
+  auto errorOf = [&](
+                     TensorOfParts tensor, void (*change)(Decisions &) = [](Decisions &) {}) {
+    Plan wrong = plan;
+    wrong.decisions.tensorOfParts = tensor;
+    change(wrong.decisions);
+    wrong.globalBatch = 2 * wrong.decisions.microBatch * 8;
+    Plan back;
+    return read(planToJson(wrong), back);
+  };
+  EXPECT_EQ(errorOf({1, 4, 2}), "");
+  const std::string wanted =
+      ", wanted of each part a divisor of tp = 4, one tp itself and one not, "
+      "by whose quotients micro_batch = ";
+  for (TensorOfParts tensor : {TensorOfParts{1, 2}, {4, 4}, {4, 3}, {4, 8}})
+    EXPECT_NE(errorOf(tensor).find(wanted + "4 divides"), std::string::npos) << tensor[1];
+  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.microBatch = 2; }).find(wanted + "2 divides"),
+            std::string::npos);
+  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.zeroGroup = 2; }).find(wanted), std::string::npos);
+  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.vocabOverPp = 1; }).find(wanted),
+            std::string::npos);
+  const std::string list = "\"tp_of_parts\": [\n      1,\n      4,\n      2\n    ]";
+  for (const char *bad :
+       {"[]", "[1, 4, 2, 1, 1]", "[1, 0]", "[1, \"4\"]", "[1, 1e9]", "4", "[1, 4294967297]"}) {
+    Plan back;
+    EXPECT_NE(read(replaced(text, list, std::string("\"tp_of_parts\": ") + bad), back)
+                  .find("wanted ranks of tp of each part, of 1 to 4 parts"),
+              std::string::npos)
+        << bad;
+  }
 }
 
 // In a group of 2 of the ranks of dp are 2 x 4 x 4 ranks of folded experts, and 2 x 4 of split ones.

@@ -59,6 +59,17 @@ TEST(IsLegal, HasAllThatIsCostedForDtc) {
   }
 }
 
+TEST(IsLegal, SplitsTensorsOfPartsUnlikeWhereTheStackDoes) {
+  Decisions d = decisions(2, 4, 2);
+  d.microBatch = 4;
+  for (const char *stack : {"dtc", "dtc-gpu", "megatron-core", "megatron-bridge", "torchtitan"}) {
+    d.tensorOfParts = {};
+    EXPECT_TRUE(isLegalMesh(d, spaceOf(stack))) << stack;
+    d.tensorOfParts = {4, 1};
+    EXPECT_EQ(isLegalMesh(d, spaceOf(stack)), llvm::StringRef(stack).starts_with("dtc")) << stack;
+  }
+}
+
 TEST(IsLegal, KeepsToSchedulesOfTheStack) {
   LegalSpace core = spaceOf("megatron-core");
   Decisions d = decisions(1, 1, 4);
@@ -369,6 +380,10 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
             "--fix tp=2,ep=2: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"tp", "2"}, {"ep", "2"}}, "torchtitan"), "");
   EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"tp_of_parts", "8-4"}}, "megatron-core"),
+            "--fix tp_of_parts=8-4: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"tp_of_parts", "even"}}, "megatron-core"), "");
+  EXPECT_EQ(errorOf({{"tp_of_parts", "8-4"}}, "dtc"), "");
   EXPECT_EQ(errorOf({{"cp_kind", "ring"}}, "deepspeed"),
             "--fix cp_kind=ring: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"cp_kind", "all-to-all"}}, "deepspeed"), "");

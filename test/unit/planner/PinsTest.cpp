@@ -126,6 +126,39 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_FALSE(*readPins({{"placement", "megatron"}})->searchedPlacements);
 }
 
+TEST(ReadPins, HasTensorsOfParts) {
+  auto readParts = [](std::map<std::string, std::string> fixed, const std::string &parts) {
+    fixed["tp_of_parts"] = parts;
+    return readPins(fixed);
+  };
+  Result<Pins> pins = readParts({}, "1-8-4");
+  ASSERT_TRUE(pins);
+  EXPECT_TRUE(pins->isUneven());
+  EXPECT_EQ(pins->tp, 8); // the most of them
+  EXPECT_EQ(pins->decisions().tensorOfParts, (TensorOfParts{1, 8, 4}));
+  EXPECT_EQ(readParts({{"tp", "8"}, {"dp", "2"}}, "8-1")->dp, 2);
+  Result<Pins> even = readParts({}, "even");
+  EXPECT_FALSE(even->isUneven());
+  EXPECT_TRUE(even->tensorOfParts);
+  EXPECT_FALSE(even->tp);
+  auto messageOf = [&](const std::map<std::string, std::string> &fixed, const std::string &parts) {
+    Result<Pins> wrong = readParts(fixed, parts);
+    return wrong ? "" : wrong.error().message;
+  };
+  for (const char *parts : {"", "8", "8-3", "8-0", "8--1", "8-x", "1-1-1-1-2", "32768-1"})
+    EXPECT_EQ(messageOf({}, parts), "--fix tp_of_parts=" + std::string(parts) +
+                                        ": there are no such ranks of tensor parallelism by part");
+  EXPECT_EQ(messageOf({}, "4-4"), "--fix tp_of_parts=4-4: that is as many on all parts");
+  EXPECT_EQ(messageOf({{"tp", "4"}}, "8-4"),
+            "--fix tp_of_parts=8-4,tp=4: tp is that of the parts that have most");
+  EXPECT_EQ(messageOf({{"pp", "1"}}, "8-4"),
+            "--fix tp_of_parts=8-4,pp=1: without a pipeline all devices are of one stage");
+  EXPECT_EQ(messageOf({{"placement", "searched"}}, "8-4"),
+            "--fix tp_of_parts=8-4,placement=searched: placements are searched for one tp");
+  EXPECT_EQ(messageOf({{"zero_group", "2"}}, "8-4"),
+            "--fix tp_of_parts=8-4,zero_group=2: parts have unlike numbers of ranks of dp");
+}
+
 TEST(ReadPins, RefusesVocabulariesWherePassesHaveNoPlace) {
   auto messageOf = [](std::map<std::string, std::string> fixed) {
     fixed["vocab_over_pp"] = "2";

@@ -20,6 +20,8 @@ bool allows(const Pins &pins, ScheduleKind kind) {
 
 // Ranks that have the same parameters: all, or experts alone.
 int64_t replicas(const Decisions &d) {
+  if (d.hasUnevenTensor()) // with fewer ranks of tp there are more of dp
+    return d.dp * d.tp;
   int64_t dense = d.dp * d.cp;
   return std::max(dense, d.foldedExperts ? dense * d.tp / d.ep : dense / d.ep);
 }
@@ -126,21 +128,54 @@ void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
       // Two parts of a system can be gone over from either end.
       int ways = !limits.groups.empty() && d.pp > 1 ? 2 : 1;
       for (d.partOrder = 0; d.partOrder < ways; ++d.partOrder)
-        visitPlaced(d, visitor);
+        visitParts(d, visitor);
       d.partOrder = 0;
     }
+}
+
+// Two parts split tensors as the mesh does; or one of them has fewer ranks for it, and more replicas with less of a
+// micro-batch, that is still whole samples.
+void PlanEnumerator::visitParts(Decisions d, OutlineVisitor visitor) {
+  visitPlaced(d, visitor);
+  const std::vector<DeviceGroup> &parts = problem.limits.groups;
+  int64_t devicesOfStage = d.tp * d.cp * d.dp;
+  bool isFree = !problem.pins.tp && !problem.pins.dp && !problem.pins.microBatch;
+  if (d.pp == 1 || parts.size() != 2 || !isFree ||
+      llvm::any_of(parts, [&](auto &part) { return part.numDevices % devicesOfStage != 0; }))
+    return;
+  for (size_t part : {0, 1})
+    for (int64_t fewer = 1; fewer < d.tp; ++fewer) {
+      bool isWhole = d.tp % fewer == 0 && d.microBatch * fewer % d.tp == 0;
+      d.tensorOfParts[part] = static_cast<int16_t>(fewer);
+      d.tensorOfParts[1 - part] = static_cast<int16_t>(d.tp);
+      if (isWhole)
+        visitPlaced(d, visitor);
+    }
+}
+
+const ModelCells &PlanEnumerator::appliedOf(const ModelCells &cells) {
+  const EstimateRequest &request = problem.request;
+  auto [known, isNew] = applied.try_emplace(&cells);
+  if (isNew)
+    known->second = applyStack(cells, *request.software, request.precision.compute);
+  return known->second;
 }
 
 void PlanEnumerator::visitPlaced(const Decisions &mesh, OutlineVisitor visitor) {
   const EstimateRequest &request = problem.request;
   Decisions d = mesh;
   for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel, d.foldedExperts)) {
-    auto [cells, isNew] = applied.try_emplace(&point->cells);
-    if (isNew)
-      cells->second = applyStack(point->cells, *request.software, request.precision.compute);
-    ModelCost model = costModel(cells->second, d, *request.topology, request.precision);
+    const ModelCells &cells = appliedOf(point->cells);
+    ModelCost model = costModel(
+        cells, d, *request.topology, request.precision,
+        /*known=*/nullptr, [&](const Decisions &part) -> const ModelCells & {
+          return appliedOf(
+              frontier.of(part.tp, part.sequenceParallel, part.foldedExperts).front()->cells);
+        });
     visitSchedules(model, d, visitor);
     ++d.placement;
+    if (d.hasUnevenTensor()) // Megatron's placements, which are the first
+      break;
   }
 }
 
@@ -322,8 +357,15 @@ bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
       largest = std::max(largest, size);
   double layer = 0,
          wide = std::max(request.precision.parameterBytes, request.precision.reduceBytes);
-  for (const BlockCost &block : model.blocks)
-    layer = std::max(layer, (block.denseParameters + block.expertParameters) * wide);
+  auto add = [&](const ModelCost &cost) {
+    for (const BlockCost &block : cost.blocks)
+      layer = std::max(layer, (block.denseParameters + block.expertParameters) * wide);
+  };
+  for (size_t kind = 0; kind < model.kinds.size(); ++kind) // that has what to send
+    if (replicas(outline.onPart(model.places.whereOfKind[kind].first)) > 1)
+      add(model.kinds[kind]);
+  if (model.kinds.empty())
+    add(model);
   return bucket != kOneBucket && (bucket == largest || static_cast<double>(bucket) >= layer);
 }
 

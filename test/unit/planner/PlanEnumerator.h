@@ -23,7 +23,7 @@ class PlanEnumerator {
 public:
   PlanEnumerator(CellStore &cells, const PlanProblem &problem);
 
-  // Every mesh, micro-batch, order of axes, kind of context parallelism, sequence parallelism, placement, schedule, ZeRO stage,
+  // Every mesh, number of ranks of tensor parallelism of either part, micro-batch, order of axes, kind of context parallelism, sequence parallelism, placement, schedule, ZeRO stage,
   // group of it, place of the vocabulary and of the optimizer that docs/planner.md lists.
   void visit(OutlineVisitor visitor);
 
@@ -31,6 +31,8 @@ private:
   void visitExperts(Decisions d, OutlineVisitor visitor);
   void visitMesh(Decisions d, OutlineVisitor visitor);
   void visitContexts(Decisions d, OutlineVisitor visitor);
+  void visitParts(Decisions d, OutlineVisitor visitor);
+  const ModelCells &appliedOf(const ModelCells &cells);
   void visitPlaced(const Decisions &mesh, OutlineVisitor visitor);
   void visitSchedules(const ModelCost &model, const Decisions &mesh, OutlineVisitor visitor) const;
   void visitMemory(const ModelCost &model, Decisions outline, OutlineVisitor visitor) const;

@@ -1,0 +1,33 @@
+// Megatron's cells of a model as a stack computes them, and what meshes cost with them.
+#pragma once
+
+#include "compiler/planner/PlacementFrontier.h"
+#include "compiler/workload/ApplyStack.h"
+
+namespace dtc {
+
+class AppliedCells {
+public:
+  AppliedCells(CellStore &cells, const EstimateRequest &request) : cells(cells), request(request) {}
+
+  const ModelCells &of(const Decisions &d) {
+    const ModelCells *model = cells.get(d.tp, d.sequenceParallel, d.foldedExperts);
+    assert(model && "a model that can be partitioned so");
+    auto [known, isNew] = applied.try_emplace(model);
+    if (isNew)
+      known->second = applyStack(*model, *request.software, request.precision.compute);
+    return known->second;
+  }
+
+  ModelCost cost(const Decisions &mesh, KnownCosts *known = nullptr) {
+    return costModel(of(mesh), mesh, *request.topology, request.precision, known,
+                     [this](const Decisions &part) -> const ModelCells & { return of(part); });
+  }
+
+private:
+  CellStore &cells;
+  const EstimateRequest &request;
+  std::map<const ModelCells *, ModelCells> applied;
+};
+
+} // namespace dtc
