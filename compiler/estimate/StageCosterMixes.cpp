@@ -141,6 +141,9 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
     return times.againOf(high) - times.againOf(low);
   };
   double ownSpace = workspaceOf(runs, place, leastWay());
+  int64_t allLayers = 0;
+  for (LayerRun run : runs)
+    allLayers += run.layers;
   for (Mix mix : mixes) {
     double lowSpace = workspaceOf(runs, place, mix.low),
            highSpace = std::max(lowSpace, workspaceOf(runs, place, mix.high));
@@ -170,7 +173,9 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
       if (mix.high.isOnHost)
         onHost += layers * waiting * keptOf(place.model.blocks[run.block], mix.high.recompute);
     }
-    bool isHeld = left <= 0 && onHost <= std::max(0.0, stage.hostRoom);
+    bool areAll = mix.low.isOnHost || (mix.high.isOnHost && high == allLayers);
+    bool isHeld = left <= 0 && !(areAll && model.cells->keepsALayer) &&
+                  onHost <= std::max(0.0, stage.hostRoom);
     if (isHeld && isLess(seconds, best.seconds)) // of as fast ones the first
       best = {mix, high, seconds};
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "compiler/estimate/Buckets.h"
+#include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/StageEstimate.h"
 
 #include <algorithm>
+#include <bitset>
 #include <memory>
 
 namespace dtc {
@@ -73,8 +75,13 @@ struct EstimateRequest {
   std::vector<int64_t> bucketSizes{kStackBuckets};
   // The same of pipelines alone, where these are told apart.
   std::vector<int64_t> bucketSizesOfPipelines{};
+  // Without a pipeline gradients of these stages of ZeRO, a bit each, travel as one bucket.
+  std::bitset<4> zeroThatReducesLast{};
   const std::vector<int64_t> &bucketSizesOf(const Decisions &d) const {
-    return d.pp > 1 && !bucketSizesOfPipelines.empty() ? bucketSizesOfPipelines : bucketSizes;
+    static const std::vector<int64_t> one{kOneBucket};
+    return d.pp == 1 && zeroThatReducesLast[static_cast<size_t>(d.zero)] ? one
+           : d.pp > 1 && !bucketSizesOfPipelines.empty()                 ? bucketSizesOfPipelines
+                                                                         : bucketSizes;
   }
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;

@@ -45,11 +45,6 @@ bool mayGroup(int64_t zero, const LegalSpace &space) {
   return zero > 0 && has(space.zeroGroups, static_cast<size_t>(zero - 1));
 }
 
-bool isLegalZero(const Decisions &d, const LegalSpace &space) {
-  return hasOne(d.pp > 1 ? space.zeroOfPipelines : space.zero, d.zero) &&
-         (d.zeroGroup == 0 || mayGroup(d.zero, space)) && (!d.offloadOptimizer || space.offload);
-}
-
 bool isLegalForExperts(const Decisions &d, const LegalSpace &space) {
   if (d.ep > 1 && !space.expertParallel)
     return false;
@@ -62,20 +57,19 @@ bool isLegalRecompute(const Decisions &d, const LegalSpace &space) {
                               : hasOne(space.recompute, d.recompute);
 }
 
-// Where some layers may be on the host, all may.
 bool isLegalOnHost(const Decisions &d, const LegalSpace &space) {
   if (d.layersOnHost == LayersOnHost::None)
     return true;
   bool isSome = d.layersOnHost == LayersOnHost::Some;
   return space.offloadActivations != 0 && (d.pp == 1 || space.offloadBesidePipeline) &&
-         (isSome ? space.offloadSomeLayers : hasOne(space.offloadActivations, d.recompute));
+         (isSome ? space.offloadSomeLayers
+                 : space.offloadAllLayers && hasOne(space.offloadActivations, d.recompute));
 }
 
 bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers) {
   return d.pp == 1 || (hasOne(space.schedules, d.schedule) &&
                        (space.unevenStages || layers % (d.pp * d.virtualStages) == 0) &&
-                       (!space.fillsStages || d.schedule != ScheduleKind::Interleaved ||
-                        d.numMicroBatches % d.pp == 0));
+                       (!hasOne(space.fillsStages, d.schedule) || d.numMicroBatches % d.pp == 0));
 }
 
 bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
@@ -84,6 +78,15 @@ bool isLegalVocabulary(const Decisions &d, const LegalSpace &space) {
 }
 
 } // namespace
+
+bool isLegalZero(const Decisions &d, const LegalSpace &space) {
+  bool isSplit = d.cp > 1 || d.ep > 1;
+  return hasOne(d.pp > 1 ? space.zeroOfPipelines : space.zero, d.zero) &&
+         (!isSplit || hasOne(space.zeroOfContextsAndExperts, d.zero)) &&
+         (d.zeroGroup == 0 || mayGroup(d.zero, space)) &&
+         (!d.offloadOptimizer || hasOne(space.offload, d.zero)) &&
+         (!space.expertsWithinData || d.zeroRanks() % d.ep == 0);
+}
 
 bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
@@ -144,11 +147,27 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     return refuse((pins.zero ? "zero=" + std::to_string(*pins.zero) + "," : "") +
                       "zero_group=" + std::to_string(*pins.zeroGroup),
                   wordsOfKey("zero_groups"));
-  if (pins.offload.value_or(0) > 0 && !space.offload)
-    return refuse("offload=1", "use offload=0");
+  if (pins.offload.value_or(0) > 0 &&
+      !(pins.zero ? hasOne(space.offload, *pins.zero) : space.offload != 0))
+    return refuse(
+        (pins.zero && space.offload != 0 ? "zero=" + std::to_string(*pins.zero) + "," : "") +
+            "offload=1",
+        space.offload == 0 ? "use offload=0"
+                           : "with that, zero can be " + wordsOf(spaceSet("offload"), space));
+  if (pins.zero && (size(pins.cp) > 1 || size(pins.ep) > 1) &&
+      !hasOne(space.zeroOfContextsAndExperts, *pins.zero))
+    return refuse("zero=" + std::to_string(*pins.zero) +
+                      (size(pins.cp) > 1 ? ",cp=" + std::to_string(*pins.cp)
+                                         : ",ep=" + std::to_string(*pins.ep)),
+                  wordsOfKey("zero_of_contexts_and_experts"));
   if (pins.offloadActivations.value_or(0) > 0) {
     if (space.offloadActivations == 0)
       return refuse("offload_activations=1", "use offload_activations=0");
+    if (!space.offloadAllLayers)
+      return refuse(
+          "offload_activations=1",
+          "there all layers but one are on the host at most; leave it out, and as few are "
+          "as memory asks for");
     if (pins.recompute && !hasOne(space.offloadActivations, *pins.recompute))
       return refuse("offload_activations=1,recompute=" + toString(*pins.recompute).str(),
                     "with that on, recompute can be " +
@@ -177,6 +196,23 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     std::replace(order.begin(), order.end(), ' ', '-');
     return refuse("axis_order=" + order, wordsOfKey("axis_orders"));
   }
+  return std::nullopt;
+}
+
+std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRef gradDtype,
+                                       const SoftwareStack &software) {
+  const SpaceSet &set = spaceSet("optimizers");
+  auto refuse = [&](const llvm::Twine &flag, const llvm::Twine &mend) {
+    return UserError(
+        (flag + ": software '" + software.name + "' can't train so").str(),
+        (mend + "; 'dtc stack show " + software.name + "' lists all under [space]").str());
+  };
+  auto word = llvm::find(set.words, optimizer);
+  bool isKnown = word != set.words.end();
+  if (isKnown && !has(software.space.optimizers, static_cast<size_t>(word - set.words.begin())))
+    return refuse("--optimizer " + optimizer, "use " + wordsOf(set, software.space));
+  if (gradDtype == "bf16" && !software.space.halfReductions)
+    return refuse("--grad-dtype bf16", "use --grad-dtype f32");
   return std::nullopt;
 }
 

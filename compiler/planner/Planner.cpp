@@ -78,6 +78,7 @@ public:
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (software.space.pipelinesReduceLast)
       estimate.bucketSizesOfPipelines = {kOneBucket};
+    estimate.zeroThatReducesLast = software.space.zeroThatReducesLast;
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
     limits.boundaries = linkBoundaries(request.topology);
@@ -464,6 +465,9 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
   if (std::optional<UserError> error = checkBuckets(pins, software))
     return error;
   if (std::optional<UserError> error = checkLegal(pins, software))
+    return error;
+  if (std::optional<UserError> error =
+          checkTraining(request.optimizer, request.gradDtype, software))
     return error;
   return checkPrecision(request.precision, software, request.topology);
 }

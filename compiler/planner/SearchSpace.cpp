@@ -59,7 +59,9 @@ bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
 
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.executable || isExecutable(d)) && splitsKvHeads(d.tp, limits) &&
-         (!limits.space || isLegalMesh(d, *limits.space));
+         (!limits.space || (isLegalMesh(d, *limits.space) &&
+                            (!limits.space->expertsWantSequence || limits.experts == 1 ||
+                             d.tp == 1 || d.sequenceParallel)));
 }
 
 // Megatron's first, so that ties go to it.
@@ -656,6 +658,15 @@ Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const 
   return Enumerator(limits, pins).run();
 }
 
+// Where ranks have no copies ZeRO splits nothing, but software may want a stage of it all the same.
+static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
+  d.offloadOptimizer = offload;
+  for (d.zero = 0; d.zero < 3; ++d.zero)
+    if (!limits.space || isLegalZero(d, *limits.space))
+      return d.zero;
+  return 0;
+}
+
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins) {
   std::vector<Decisions> schedules, all;
@@ -663,8 +674,10 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
   std::vector<RecomputeChoice> recomputes = recomputeChoices(mesh, limits, pins);
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= 3; ++zero) {
-      bool useful = zero == 0 || mesh.hasReplicas() || pins.zero;
-      if (!useful || !allows(pins.zero, zero))
+      auto isUseful = [&](bool offload) {
+        return mesh.hasReplicas() || pins.zero || zero == leastZero(mesh, limits, offload);
+      };
+      if (!allows(pins.zero, zero) || !(isUseful(false) || isUseful(true)))
         continue;
       int64_t group = pins.zeroGroup.value_or(0) == mesh.dp ? 0 : pins.zeroGroup.value_or(0);
       if (group > 0 && (zero == 0 || !mayShare(mesh, group)))
@@ -683,7 +696,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
               each.offloadOptimizer = offload;
               bool isChoice =
                   pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
-              if (isChoice && isAllowed(each, limits))
+              if (isChoice && isUseful(offload) && isAllowed(each, limits))
                 all.push_back(each);
             }
       }

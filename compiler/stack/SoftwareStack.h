@@ -12,13 +12,15 @@ namespace dtc {
 // spaceSets() (StackFields.h), which is that of the enumerators that the words name.
 struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
-       expertsBesideTensor = false, foldedExperts = false, offload = false,
-       offloadSomeLayers = false, offloadBesidePipeline = false, unevenStages = false,
-       unevenTensor = false, fillsStages = false, evenRecompute = false, splitsKvHeads = false,
-       slidesInRings = false, contextBesidePipeline = false, pipelinesReduceLast = false;
+       expertsBesideTensor = false, expertsWantSequence = false, expertsWithinData = false,
+       foldedExperts = false, offloadSomeLayers = false, offloadAllLayers = false,
+       offloadBesidePipeline = false, unevenStages = false, unevenTensor = false,
+       evenRecompute = false, splitsKvHeads = false, slidesInRings = false,
+       contextBesidePipeline = false, pipelinesReduceLast = false, halfReductions = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
-           schedules = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,
-           offloadActivations = 0, axisOrders = 0, precisions = 0;
+           zeroOfContextsAndExperts = 0, zeroThatReducesLast = 0, offload = 0, schedules = 0,
+           fillsStages = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,
+           offloadActivations = 0, precisions = 0, optimizers = 0, axisOrders = 0;
 };
 
 // The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds

@@ -128,6 +128,7 @@ constexpr llvm::StringRef recomputes[] = {"none", "selective", "selective+attent
                                           "selective+attention+linear+experts", "full"}; // as of Recompute
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
 constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
+constexpr llvm::StringRef optimizers[] = {"adamw", "sgd", "lamb", "lars"};
 constexpr llvm::StringRef orders[] = {"any", "tp-cp-dp-pp", "tp-cp-pp-dp"};
 
 constexpr SpaceFlag spaces[] = {
@@ -136,25 +137,30 @@ constexpr SpaceFlag spaces[] = {
     {"expert_parallel", &LegalSpace::expertParallel, "ep may be more than 1"},
     {"experts_beside_tensor", &LegalSpace::expertsBesideTensor,
      "tensor parallelism may split experts, with ep of 1 or more"},
+    {"experts_want_sequence", &LegalSpace::expertsWantSequence,
+     "of a mixture of experts tensor parallelism comes with sequence parallelism"},
+    {"experts_within_data", &LegalSpace::expertsWithinData,
+     "ep divides the ranks of dp, or of those that share what ZeRO splits; otherwise those of dp x cp"},
     {"folded_experts", &LegalSpace::foldedExperts,
      "experts may be whole on ranks of tensor parallelism, and ep spread them over tp, too"},
     {"splits_kv_heads", &LegalSpace::splitsKvHeads, "ranks of tp that do not divide the kv heads may share one"},
     {"slides_in_rings", &LegalSpace::slidesInRings, "sliding windows may be of attention whose keys go around a ring"},
     {"context_beside_pipeline", &LegalSpace::contextBesidePipeline, "cp and pp may both be more than 1"},
-    {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"offload_some_layers", &LegalSpace::offloadSomeLayers,
      "activations of a stage's first layers may be on the host, of as many as memory asks for; otherwise of all layers or of none"},
+    {"offload_all_layers", &LegalSpace::offloadAllLayers,
+     "where activations may be on the host, those of all of a stage's layers may; otherwise of all but one"},
     {"offload_beside_pipeline", &LegalSpace::offloadBesidePipeline,
      "activations may be on the host where pp is more than 1"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},
     {"uneven_tensor", &LegalSpace::unevenTensor,
      "stages on unlike devices may have unlike ranks of tensor and data parallelism"},
-    {"fills_stages", &LegalSpace::fillsStages, "interleaving wants a number of micro-batches that pp divides"},
     {"even_recompute", &LegalSpace::evenRecompute,
      "where some layers recompute more than others, as many of each stage's every part do"},
     {"pipelines_reduce_last", &LegalSpace::pipelinesReduceLast,
      "where pp is more than 1, gradients travel as a whole after the backward pass"},
+    {"half_reductions", &LegalSpace::halfReductions, "gradients may be reduced in 16 bits: --grad-dtype bf16"},
 };
 
 constexpr SpaceSet sets[] = {
@@ -163,13 +169,18 @@ constexpr SpaceSet sets[] = {
     {"zero", &LegalSpace::zero, zeroStages, "stages of ZeRO"},
     {"zero_of_pipelines", &LegalSpace::zeroOfPipelines, zeroStages, "the same where pp is more than 1"},
     {"zero_groups", &LegalSpace::zeroGroups, stagesInGroups, "stages of ZeRO that may be within groups of ranks, which hold copies (HSDP)"},
+    {"zero_of_contexts_and_experts", &LegalSpace::zeroOfContextsAndExperts, zeroStages, "stages of ZeRO where cp or ep is more than 1"},
+    {"zero_that_reduces_last", &LegalSpace::zeroThatReducesLast, zeroStages, "stages of ZeRO without a pipeline whose gradients travel as a whole after the backward pass"},
+    {"offload", &LegalSpace::offload, zeroStages, "stages of ZeRO with which the optimizer may be on the host; none: it never is"},
     {"schedules", &LegalSpace::schedules, schedules, "of pipelines"},
+    {"fills_stages", &LegalSpace::fillsStages, schedules, "those that want a number of micro-batches that pp divides"},
     {"vocab_over_pp", &LegalSpace::vocabOverPp, vocabAlgorithms,
      "algorithms by which the stages of 1f1b and v-half share out embedding and output layer, of models that do not tie them; none: they are on the first and the last"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute; groups of ops only where selective is of all that costs no product, and attention blocked"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others, of what all may; selective with groups of ops counts as selective, two such as selective-full"},
     {"offload_activations", &LegalSpace::offloadActivations, recomputes, "what layers may recompute that keep the rest on the host until their backward pass; others of their stage recompute the same. None: activations stay on the device"},
     {"precisions", &LegalSpace::precisions, precisions, "of training; fp8: products of linear layers in 8 bits"},
+    {"optimizers", &LegalSpace::optimizers, optimizers, "that it has"},
     {"axis_orders", &LegalSpace::axisOrders, orders, "orders of the axes on the links, the innermost first"},
 };
 // clang-format on

@@ -144,6 +144,7 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
   cells.gathersAgain = stack.gathersAgain;
   cells.recomputeMixes = recomputeMixes(stack.space);
   cells.hostRecomputes = stack.space.offloadActivations;
+  cells.keepsALayer = !stack.space.offloadAllLayers;
   cells.dividesVocabulary = stack.space.vocabOverPp != 0;
   return cells;
 }

@@ -215,6 +215,7 @@ struct ModelCells {
   std::vector<std::pair<Recompute, Recompute>> recomputeMixes;
   // What layers may recompute that have the rest of what they keep on the host.
   std::bitset<kNumRecomputes> hostRecomputes;
+  bool keepsALayer = false; // on the device, of those of a stage that are on the host otherwise
   bool dividesVocabulary = false; // stages may share out embedding and output layer by words
 };
 

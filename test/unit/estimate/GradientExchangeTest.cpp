@@ -173,5 +173,24 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
   EXPECT_GE(chosen.size(), 2u);
 }
 
+// Pipelines may reduce as a whole at their end, and without one stages of ZeRO that do: others have the usual choice.
+TEST(GradientBuckets, AreOneWhereTheStackReducesLast) {
+  EstimateRequest request;
+  request.bucketSizes = {1 << 20, 1 << 22};
+  Decisions d;
+  for (d.pp = 1; d.pp <= 2; ++d.pp)
+    for (d.zero = 0; d.zero <= 3; ++d.zero)
+      EXPECT_EQ(request.bucketSizesOf(d), request.bucketSizes);
+  request.zeroThatReducesLast = 0b0010;
+  const std::vector<int64_t> one{kOneBucket};
+  for (d.pp = 1; d.pp <= 2; ++d.pp)
+    for (d.zero = 0; d.zero <= 3; ++d.zero)
+      EXPECT_EQ(request.bucketSizesOf(d), d.pp == 1 && d.zero == 1 ? one : request.bucketSizes);
+  request.bucketSizesOfPipelines = one;
+  d.pp = 2;
+  d.zero = 3;
+  EXPECT_EQ(request.bucketSizesOf(d), one);
+}
+
 } // namespace
 } // namespace dtc

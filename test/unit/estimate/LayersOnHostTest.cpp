@@ -57,6 +57,15 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
   EXPECT_FALSE(estimate().fits);
 }
 
+// All but one can be, and the last of four layers keeps its 100 bytes.
+TEST_F(LayersOnHostTest, MayHaveToLeaveOne) {
+  cells.keepsALayer = true;
+  request.memoryLimit = 307;
+  EXPECT_EQ(estimate().stages[0].layersOnHost, 3);
+  request.memoryLimit = 306;
+  EXPECT_FALSE(estimate().fits);
+}
+
 // Of the 360 bytes that training may have of 400 the optimizer's states take the rest.
 TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
   topology.device.host.memoryBytes = 400;

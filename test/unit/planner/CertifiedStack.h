@@ -36,7 +36,10 @@ reduce_bytes = 4
 [memory]
 gradient_bytes = 4
 [space]
-fills_stages = false
+fills_stages = []
+experts_want_sequence = false
+offload = ["0", "1", "2", "3"]
+offload_all_layers = true
 even_recompute = false
 context_kinds = ["ring"]
 slides_in_rings = true

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 using namespace dtc;
 
 namespace {
@@ -123,6 +125,113 @@ TEST(IsLegal, KeepsToZeroWithAndWithoutStages) {
   EXPECT_FALSE(isLegal(d, spaceOf("torchtitan"), 8));
 }
 
+TEST(IsLegal, KeepsToZeroBesideContextsAndExperts) {
+  auto isLegalWith = [](const char *stack, int64_t zero, int64_t cp, int64_t ep) {
+    Decisions d = decisions(8, 1, 1);
+    d.zero = zero;
+    d.cp = cp;
+    d.ep = ep;
+    d.contextKind = ContextKind::AllGather;
+    return isLegal(d, spaceOf(stack), 8);
+  };
+  for (int64_t zero : {0, 1, 2, 3}) {
+    bool isMaxText = zero == 0 || zero == 3, isTitan = zero != 1; // without either
+    EXPECT_EQ(isLegalWith("maxtext", zero, 1, 1), isMaxText);
+    EXPECT_EQ(isLegalWith("maxtext", zero, 2, 1), zero == 3);
+    EXPECT_EQ(isLegalWith("maxtext", zero, 1, 4), zero == 3);
+    EXPECT_EQ(isLegalWith("torchtitan", zero, 1, 1), isTitan);
+    EXPECT_EQ(isLegalWith("torchtitan", zero, 2, 1), zero >= 2);
+    EXPECT_EQ(isLegalWith("torchtitan", zero, 1, 4), zero >= 2);
+    EXPECT_EQ(isLegalWith("megatron-core", zero, 2, 4), zero < 2);
+  }
+  // MaxText's experts are over fsdp, which cp is not.
+  EXPECT_TRUE(isLegalWith("maxtext", 3, 2, 8));
+  EXPECT_FALSE(isLegalWith("maxtext", 3, 2, 16));
+  EXPECT_TRUE(isLegalWith("torchtitan", 3, 2, 16));
+}
+
+// Only beside them is the distributed optimizer's state on the host.
+TEST(IsLegal, HasTheOptimizerOnTheHostWithZero) {
+  Decisions d = decisions(8, 1, 1);
+  d.offloadOptimizer = true;
+  for (int64_t zero : {0, 1, 2, 3}) {
+    d.zero = zero;
+    EXPECT_EQ(isLegal(d, spaceOf("megatron-core"), 8), zero == 1);
+    EXPECT_EQ(isLegal(d, spaceOf("maxtext"), 8), zero == 0 || zero == 3);
+    EXPECT_EQ(isLegal(d, spaceOf("deepspeed"), 8), zero > 0);
+    EXPECT_FALSE(isLegal(d, spaceOf("torchtitan"), 8));
+    EXPECT_TRUE(isLegal(d, spaceOf("dtc-gpu"), 8));
+  }
+}
+
+TEST(IsLegal, FillsStagesOfSchedulesThatWantIt) {
+  Decisions d = decisions(1, 1, 2);
+  for (int64_t microBatches : {7, 8}) {
+    d.numMicroBatches = microBatches;
+    d.virtualStages = 1;
+    d.schedule = ScheduleKind::GPipe;
+    d.zero = 0;
+    EXPECT_EQ(isLegal(d, spaceOf("maxtext"), 8), microBatches == 8);
+    EXPECT_TRUE(isLegal(d, spaceOf("torchtitan"), 8));
+    d.schedule = ScheduleKind::OneForwardOneBackward;
+    EXPECT_TRUE(isLegal(d, spaceOf("megatron-core"), 8));
+    d.schedule = ScheduleKind::Interleaved;
+    d.virtualStages = 2;
+    EXPECT_EQ(isLegal(d, spaceOf("megatron-core"), 8), microBatches == 8);
+    EXPECT_TRUE(isLegal(d, spaceOf("dtc-gpu"), 8));
+  }
+}
+
+TEST(EnumerateMeshes, SplitsSequencesBesideExpertsWhereTheStackWantsIt) {
+  SpaceLimits limits;
+  limits.devices = limits.globalBatch = limits.layers = limits.tokenGroups = 8;
+  limits.sequence = 128;
+  auto countWithout = [&](const char *stack, int64_t experts) {
+    limits.space = spaceOf(stack);
+    limits.experts = experts;
+    return llvm::count_if(*enumerateMeshes(limits, Pins()),
+                          [](const Decisions &d) { return d.tp > 1 && !d.sequenceParallel; });
+  };
+  EXPECT_GT(countWithout("megatron-core", 1), 0);
+  EXPECT_EQ(countWithout("megatron-core", 8), 0);
+  EXPECT_GT(countWithout("dtc-gpu", 8), 0);
+}
+
+// One rank has nothing to share out, and is in a stage of ZeRO that the software has.
+TEST(EnumerateDetails, HasTheLeastZeroOfAStackWhereRanksHaveNoCopies) {
+  SpaceLimits limits;
+  limits.mayOffload = true;
+  using Choices = std::set<std::pair<int64_t, bool>>; // ZeRO, optimizer on the host
+  auto choicesOf = [&](const char *stack) {
+    limits.space = spaceOf(stack);
+    Choices choices;
+    for (const Decisions &d : enumerateDetails(Decisions(), limits, Pins()))
+      choices.insert({d.zero, d.offloadOptimizer});
+    return choices;
+  };
+  EXPECT_EQ(choicesOf("dtc-gpu"), (Choices{{0, false}, {0, true}}));
+  EXPECT_EQ(choicesOf("megatron-core"), (Choices{{0, false}, {1, true}}));
+  EXPECT_EQ(choicesOf("deepspeed"), (Choices{{1, false}, {1, true}}));
+  EXPECT_EQ(choicesOf("torchtitan"), (Choices{{0, false}}));
+}
+
+TEST(CheckTraining, IsOfTheStack) {
+  auto errorWith = [](const char *optimizer, const char *gradDtype, const char *stack) {
+    std::optional<UserError> error = checkTraining(optimizer, gradDtype, *loadStack(stack));
+    return error ? error->message + "; " + error->note : "";
+  };
+  for (const char *optimizer : {"adamw", "sgd", "lamb", "lars"})
+    EXPECT_EQ(errorWith(optimizer, "bf16", "dtc-gpu"), "");
+  EXPECT_EQ(errorWith("sgd", "bf16", "megatron-core"), "");
+  EXPECT_EQ(errorWith("lamb", "f32", "megatron-core"),
+            "--optimizer lamb: software 'megatron-core' can't train so; use adamw, sgd; 'dtc stack "
+            "show megatron-core' lists all under [space]");
+  EXPECT_EQ(errorWith("adamw", "f32", "torchtitan"), "");
+  EXPECT_EQ(errorWith("adamw", "bf16", "torchtitan"),
+            "--grad-dtype bf16: software 'torchtitan' can't train so; use --grad-dtype f32; 'dtc "
+            "stack show torchtitan' lists all under [space]");
+}
+
 TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
   LegalSpace core = spaceOf("megatron-core"), maxtext = spaceOf("maxtext");
   Decisions d = decisions(4, 1, 1);
@@ -132,6 +241,8 @@ TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
   for (const char *stack : {"maxtext", "torchtitan", "deepspeed", "dtc", "dtc-gpu"})
     EXPECT_FALSE(isLegal(d, spaceOf(stack), 8)) << stack;
   d.layersOnHost = LayersOnHost::All;
+  EXPECT_FALSE(isLegal(d, core, 8)); // all but one
+  core.offloadAllLayers = true;
   EXPECT_TRUE(isLegal(d, core, 8));
   EXPECT_FALSE(isLegal(d, maxtext, 8));
   d.recompute = d.recomputeMost = Recompute::Full;
@@ -393,6 +504,18 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
             "--fix cp_kind=both: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
             "--fix recompute=selective: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"offload", "1"}}, "megatron-core"), "");
+  EXPECT_EQ(errorOf({{"offload", "1"}, {"zero", "0"}}, "megatron-core"),
+            "--fix zero=0,offload=1: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "0"}}, "deepspeed"),
+            "--fix zero=0: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "0"}, {"cp", "2"}}, "maxtext"),
+            "--fix zero=0,cp=2: software 'maxtext' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "0"}, {"ep", "2"}}, "maxtext"),
+            "--fix zero=0,ep=2: software 'maxtext' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "0"}}, "maxtext"), "");
+  EXPECT_EQ(errorOf({{"offload_activations", "1"}}, "megatron-core"),
+            "--fix offload_activations=1: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),
             "--fix offload=1: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"zero", "1"}, {"zero_group", "8"}}, "deepspeed"),
