@@ -35,7 +35,7 @@ def main():
         if told.returncode != 0:
             wrong.append(f"{stack} {model} {pins}: {told.stderr}")
     print(f"{planned} plans, {len(wrong)} that their launcher can't be told")
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
 
 
 main()
