@@ -472,6 +472,27 @@ private:
   // much recomputation as there is. The order of axes makes no difference to memory, and of kinds of context parallelism
   // the first that there is needs least.
   void findLeanest() {
+    visitLeanMeshes([this](const ModelCost &model, Decisions d, Recompute most) {
+      if (d.recompute == most) // ZeRO over all of dp needs least
+        noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+      if (d.layersOnHost == LayersOnHost::Some) {
+        d = withOnHost(d, LayersOnHost::All);
+        if (isAllowed(d, limits))
+          noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+      }
+    });
+    if (!result.leanest || request.programs || result.leanest->step.hostIsShort)
+      return;
+    // Stages that memory cuts may need less than those above, which seconds cut: where they can, all the way down.
+    visitLeanMeshes([this](const ModelCost &model, const Decisions &d, Recompute most) {
+      if (d.pp > 1 && model.kinds.empty() && d.mayRecomputeMore() && d.recomputeMost == most)
+        cutLeaner(model, d);
+    });
+  }
+
+  // Every detail of every mesh that memory tells apart, with the most that layers recompute at least.
+  void visitLeanMeshes(
+      llvm::function_ref<void(const ModelCost &, const Decisions &, Recompute)> visitor) {
     std::set<
         std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts>>
         seen;
@@ -491,46 +512,26 @@ private:
         const ModelCost &model = *costOf(mesh);
         for (Decisions d : details) {
           d.placement = point;
-          if (d.recompute == most) // ZeRO over all of dp needs least
-            noteLeanest({d, estimateStep(model, d, request), ++result.costed});
-          if (d.layersOnHost == LayersOnHost::Some) {
-            d = withOnHost(d, LayersOnHost::All);
-            if (isAllowed(d, limits))
-              noteLeanest({d, estimateStep(model, d, request), ++result.costed});
-          }
+          visitor(model, d, most);
         }
       }
     }
-    if (result.leanest)
-      cutLeanest();
   }
 
-  // Stages that memory cuts may need less than those above, which seconds cut.
-  void cutLeanest() {
-    const Decisions least = result.leanest->decisions;
-    const ModelCost &model = *costOf(least);
-    if (!model.kinds.empty() || request.programs || result.leanest->step.hostIsShort)
-      return;
-    for (const Decisions &d : enumerateDetails(least, limits, pins)) {
-      bool isElsewhere =
-          (d.layersOnHost == LayersOnHost::All) != (least.layersOnHost == LayersOnHost::All);
-      if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost || isElsewhere ||
-          std::tie(d.schedule, d.virtualStages, d.vocabOverPp, d.zero, d.zeroGroup,
-                   d.offloadOptimizer) != std::tie(least.schedule, least.virtualStages,
-                                                   least.vocabOverPp, least.zero, least.zeroGroup,
-                                                   least.offloadOptimizer))
-        continue;
-      EstimateRequest less = request;
-      while (!outOfTime(kSecondsOfLeanest)) {
-        less.memoryLimit = result.leanest->step.peakBytes * (1 - kFinerNeed);
-        StepEstimate step = estimateStep(model, d, less);
-        ++result.costed;
-        if (!step.fits)
-          break;
-        step.fits = false;
-        step.memoryNeed *= less.memoryLimit / request.memoryLimit;
-        result.leanest = Candidate{d, std::move(step), result.costed};
-      }
+  void cutLeaner(const ModelCost &model, const Decisions &d) {
+    EstimateRequest less = request;
+    while (!outOfTime(kSecondsOfLeanest)) {
+      less.memoryLimit = result.leanest->step.memoryNeed * request.memoryLimit * (1 - kFinerNeed);
+      if (!mayFit(model, d, less) ||
+          !mayFitWithin(model, d, less, std::numeric_limits<double>::infinity()))
+        return;
+      StepEstimate step = estimateStep(model, d, less);
+      ++result.costed;
+      if (!step.fits)
+        return;
+      step.fits = false;
+      step.memoryNeed *= less.memoryLimit / request.memoryLimit;
+      result.leanest = Candidate{d, std::move(step), result.costed};
     }
   }
 

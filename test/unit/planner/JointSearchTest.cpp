@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 using namespace mlir;
 
@@ -350,6 +351,38 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
   double least = none.leanest->step.peakBytes;
   EXPECT_FALSE(search(least).ranked.empty());
   EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty());
+}
+
+// Of all meshes, schedules and cuts: with that much something fits, with a little less nothing does.
+TEST_F(JointSearchTest, FindsWhatNeedsLeastOfAllMeshesAndCuts) {
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
+  ASSERT_TRUE(topology.ok());
+  std::set<std::string> leanest;
+  for (auto [layers, vocabulary] :
+       {std::pair(7, 512), {10, 50257}, {13, 8192}, {21, 50257}, {22, 120000}}) {
+    OwningOpRef<ModuleOp> module = smallGpt2(context, layers, 1024, 1024, vocabulary);
+    FoldedModel folded = foldLayers(*module);
+    CellStore cells(folded);
+    for (int64_t batch : {8, 24}) {
+      Case c = caseOf(*topology, 8, batch, layers);
+      if (batch == 24)
+        c.pins.zero = 0;
+      Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+      ASSERT_TRUE(meshes.ok());
+      auto search = [&](double memory) {
+        c.request.memoryLimit = memory;
+        return searchJointly(cells, *meshes, c.limits, c.pins, c.request, SearchOptions());
+      };
+      SearchResult none = search(1);
+      ASSERT_TRUE(none.leanest.has_value());
+      double least = none.leanest->step.memoryNeed;
+      EXPECT_FALSE(search(least * (1 + 1e-9)).ranked.empty()) << layers << " " << batch;
+      EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty())
+          << layers << " " << batch << " " << textOf(none.leanest->decisions);
+      leanest.insert(textOf(none.leanest->decisions));
+    }
+  }
+  EXPECT_GE(leanest.size(), 2u);
 }
 
 // No schedule is faster than the bound of its decisions, nor than that of its cut into stages.
