@@ -87,7 +87,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   request.software = &software;
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   AppliedCells applied(cells, request);
-  int notOfRanks = 0;
+  int notOfRanks = 0, numUneven = 0;
   Pins even,
       uneven; // of the many ways to split tensors unlike on each part a few details are looked at
   even.pp = uneven.pp = 3;
@@ -126,12 +126,21 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
           }
         } while (std::next_permutation(starts.begin(), starts.end()));
         ASSERT_EQ(found.ranked.empty(), std::isinf(best));
+        // Whatever the search remembered of other meshes, a plan costs what it costs alone.
+        for (const Candidate &candidate : found.ranked) {
+          StepEstimate alone = estimateStep(applied.cost(candidate.decisions), candidate.decisions, request);
+          if (candidate.step.isRefined)
+            refineBySchedule(alone, candidate.decisions);
+          EXPECT_EQ(candidate.step.stepSeconds, alone.stepSeconds);
+          numUneven += candidate.decisions.hasUnevenTensor();
+        }
         if (found.ranked.empty())
           continue;
         EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << batch << " " << memory;
         notOfRanks += found.ranked.front().decisions.partOrder > 1;
       }
   EXPECT_GE(notOfRanks, 1);
+  EXPECT_GE(numUneven, 1);
 }
 
 } // namespace
