@@ -128,7 +128,8 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
         ASSERT_EQ(found.ranked.empty(), std::isinf(best));
         // Whatever the search remembered of other meshes, a plan costs what it costs alone.
         for (const Candidate &candidate : found.ranked) {
-          StepEstimate alone = estimateStep(applied.cost(candidate.decisions), candidate.decisions, request);
+          StepEstimate alone =
+              estimateStep(applied.cost(candidate.decisions), candidate.decisions, request);
           if (candidate.step.isRefined)
             refineBySchedule(alone, candidate.decisions);
           EXPECT_EQ(candidate.step.stepSeconds, alone.stepSeconds);
