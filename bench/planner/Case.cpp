@@ -161,6 +161,12 @@ void setMemoryOptions(const Row &row, Case &item) {
   d.recompute = recompute.starts_with("full")  ? Recompute::Full
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
+  // MaxText's policy of that name: base.yml, decoders.py.
+  item.hasQueriesOnHost = row.notes("remat_policy=qkv_proj_offloaded");
+  if (item.hasQueriesOnHost) {
+    d.recompute = Recompute::Full;
+    item.assumed += "copies of queries, keys and values hidden; ";
+  }
   // Megatron-Core's recompute_modules, where a recipe names them.
   llvm::StringRef modules = row.text("notes").split("recompute_modules=").second;
   modules = modules.take_until([](char c) { return c == ';' || c == ' '; });

@@ -40,6 +40,8 @@ struct Case {
   bool ranOutOfMemory = false;
   // Selective recomputation is of all that costs no product, whatever is usual in the stack.
   bool recomputesPointwise = false;
+  // Queries, keys and values are on the host until the backward pass, which runs all else of a layer again.
+  bool hasQueriesOnHost = false;
   std::string assumed; // what the row leaves open and is filled in here
   const ModelCells *cells = nullptr;
 };

@@ -58,6 +58,17 @@ Decisions decisionsOn(const SoftwareStack &software, const Case &item) {
   return decisions;
 }
 
+// The products before attention do not run again.
+static void spareQueries(BlockCell &block) {
+  for (auto [index, op] : llvm::enumerate(block.ops)) {
+    if (op.kind == WorkKind::Attention)
+      return;
+    int each = static_cast<int>(index);
+    if (op.kind == WorkKind::Product && !llvm::is_contained(block.unreadOps, each))
+      block.unreadOps.push_back(each);
+  }
+}
+
 Outcome evaluate(const Case &item, const Knobs &knobs) {
   Outcome outcome;
   outcome.item = &item;
@@ -71,6 +82,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   cells.recomputeMixes.clear();
   if (item.decisions.layersOnHost != LayersOnHost::None)
     cells.hostRecomputes.set();
+  if (item.hasQueriesOnHost)
+    llvm::for_each(cells.blocks, spareQueries);
   Decisions decisions = decisionsOn(software, item);
   ModelCost model = costModel(cells, decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, decisions, request);
