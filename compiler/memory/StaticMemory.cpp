@@ -14,6 +14,8 @@
 
 #include "mlir/IR/OwningOpRef.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -97,8 +99,9 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   return true;
 }
 
-std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan,
-                                                          bool onGpu) {
+static std::optional<std::vector<StaticBytes>> bytesWith(ModuleOp model, Plan plan,
+                                                         int64_t microBatches, bool onGpu) {
+  plan.decisions.numMicroBatches = microBatches;
   std::vector<StaticBytes> bytes;
   auto read = [&](exec::ProgramOp program) {
     bytes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
@@ -109,6 +112,28 @@ std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const 
   options.onGpu = onGpu;
   if (!scheduleStep(model, plan, options, read))
     return std::nullopt;
+  return bytes;
+}
+
+// Beyond those that a pipeline has in flight a micro-batch more is its tokens more, which are all there from the start.
+std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan,
+                                                          bool onGpu, bool isWhole) {
+  const Decisions &d = plan.decisions;
+  // Two of the same rest by pp, so that interleaved rounds end alike.
+  int64_t fewer = 4 * d.pp * d.virtualStages + d.numMicroBatches % d.pp, more = fewer + 2 * d.pp;
+  if (isWhole || d.numMicroBatches <= more)
+    return bytesWith(model, plan, d.numMicroBatches, onGpu);
+  std::optional<std::vector<StaticBytes>> least = bytesWith(model, plan, fewer, onGpu),
+                                          bytes = bytesWith(model, plan, more, onGpu);
+  if (!least || !bytes)
+    return std::nullopt;
+  for (auto [stage, before] : llvm::zip_equal(*bytes, *least)) {
+    auto grow = [&](int64_t &now, int64_t then) {
+      now += llvm::divideCeilSigned((now - then) * (d.numMicroBatches - more), more - fewer);
+    };
+    grow(stage.device, before.device);
+    grow(stage.host, before.host);
+  }
   return bytes;
 }
 

@@ -102,6 +102,34 @@ TEST_F(ProgramMemoryTest, CountsTokensOfAllMicroBatches) {
     expectAgreement(*gpt2(6), decide(1, 1, 2, microBatches));
 }
 
+// What follows from a few micro-batches is what all of them make, to the byte.
+TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
+  mlir::OwningOpRef<mlir::ModuleOp> model = gpt2(8);
+  for (int64_t microBatches : {7, 8, 33, 64})
+    for (int64_t pp : {1, 2, 4})
+      for (int64_t microBatch : {1, 3}) {
+        Decisions d = decide(2, 1, microBatch, microBatches);
+        d.pp = pp;
+        Plan plan = compiledPlan(d, "adamw");
+        for (int64_t stage = 0; stage < pp; ++stage) {
+          PlanStage &each = plan.stages.emplace_back();
+          each.firstLayer = stage * 8 / pp;
+          each.lastLayer = (stage + 1) * 8 / pp - 1;
+          each.chunks = {{each.firstLayer, each.lastLayer}};
+        }
+        ASSERT_TRUE(placeTensors(*model, plan, {}));
+        std::optional<std::vector<StaticBytes>> few = staticMemoryBytes(*model, plan),
+                                                whole =
+                                                    staticMemoryBytes(*model, plan, false, true);
+        ASSERT_TRUE(few && whole) << microBatches << " " << pp;
+        ASSERT_EQ(few->size(), static_cast<size_t>(pp));
+        for (auto [a, b] : llvm::zip_equal(*few, *whole)) {
+          EXPECT_EQ(a.device, b.device) << microBatches << " x " << microBatch << ", pp " << pp;
+          EXPECT_EQ(a.host, b.host);
+        }
+      }
+}
+
 TEST_F(ProgramMemoryTest, CountsTensorParallelism) {
   Decisions d = decide(1, 4, 4, 1);
   expectAgreement(*gpt2(8), d);
