@@ -176,8 +176,7 @@ Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topol
   return overlap;
 }
 
-// All that the costs of a stage follow from, but for cells and devices.
-static Decisions meshOf(const Decisions &d) {
+Decisions meshOf(const Decisions &d) {
   Decisions mesh;
   mesh.dp = d.dp;
   mesh.tp = d.tp;

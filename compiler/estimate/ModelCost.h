@@ -18,6 +18,9 @@ struct SearchedPlacements;
 // Ranks of each axis under an order of axes.
 AxisGroups groupsOf(const Decisions &decisions);
 
+// The decisions that the costs of a stage follow from, but for cells and devices; all others are as they begin.
+Decisions meshOf(const Decisions &decisions);
+
 // What the software hides of the collectives of a mesh. Gathers of keys and values are over before their attention
 // begins (TransformerEngine, context_parallel.py, AttnFuncWithCPAndKVAllGather). Products run beside
 // the scattered sums and gathers around them piece by piece: so under sequence parallelism alone, among devices that

@@ -53,7 +53,7 @@ std::string layersOnHost(const Plan &plan) {
   return "the first " + sumText(counts) + " of " + counted(layers, "layer");
 }
 
-// "tp 1, 8 x the ranks of dp with 1/8 of their samples; tp 8".
+// "tp 1, dp 8 with micro-batches of 1 sample; tp 8".
 std::string tensorByPart(const Decisions &d) {
   std::string text;
   for (int64_t ranks : d.tensorOfParts) {
