@@ -1,6 +1,8 @@
 // What stages hold, and what they recompute so as to hold less.
 #include "compiler/estimate/StageCoster.h"
 
+#include "compiler/memory/ProgramMemory.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -80,6 +82,15 @@ double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) c
   return process.keepsSent && isSent(chunk) ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
 
+double StageCoster::inputsOf(size_t index) const {
+  if (!request.programs)
+    return 0; // others have one micro-batch of them at a time
+  InputBytes bytes = request.programs->inputsOfSample();
+  double ofSample = (index == 0 ? static_cast<double>(bytes.embedding) : 0) +
+                    (holdsHead(index) ? static_cast<double>(bytes.head) : 0);
+  return ofSample * static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
+}
+
 void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
   const Place &place = placeOf(index);
   Alive alive = aliveOf(index);
@@ -113,7 +124,8 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
-                               alive.stashed * recomputedPerMicroBatch + sums.headKept);
+                               alive.stashed * recomputedPerMicroBatch + sums.headKept) +
+      sums.inputs;
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
   const Decisions &own = place.d;
   bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // of groups, which add gradients up

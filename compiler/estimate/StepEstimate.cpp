@@ -185,7 +185,8 @@ static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const Mod
     return;
   decisions.recompute = decisions.recomputeMost = *recompute;
   MemoryParts &memory = stage.memory;
-  std::optional<MemoryParts> program = programs.of(decisions, *model.placements);
+  std::optional<MemoryParts> program = programs.of(
+      decisions, *model.placements, stage.memoryLimit - memory.communication - memory.reserved);
   if (!program)
     return;
   if (decisions.offloadOptimizer)
@@ -339,9 +340,9 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.leastLoopSeconds = step.loopSeconds;
 }
 
-// Bytes of the mean stage: parameters, gradients, states, and `kept` of all layers.
+// Bytes of the mean stage: parameters, gradients, states, inputs of programs, and `kept` of all layers.
 static double leastBytes(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
-                         double kept) {
+                         double kept, double gradientBytes) {
   const CellPrecision &p = request.precision;
   const ProcessMemory &process = model.cells->process;
   double dataRanks = static_cast<double>(d.zeroRanks() * d.cp);
@@ -351,9 +352,14 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
     return bytes * (d.zero >= splitFrom ? dense / dataRanks + model.allExpert / expertRanks
                                         : dense + model.allExpert);
   };
-  double all = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), 3) + shared(p.gradientBytes, 2) +
+  double all = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), 3) + shared(gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1)) +
                process.fragmentation * kept;
+  if (request.programs) {
+    InputBytes inputs = request.programs->inputsOfSample();
+    all += static_cast<double>(inputs.embedding + inputs.head) * static_cast<double>(d.microBatch) *
+           static_cast<double>(d.numMicroBatches);
+  }
   constexpr double rounding = 1 - 1e-9;
   return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }
@@ -364,16 +370,36 @@ static bool isMemoryKnown(const ModelCost &model, const EstimateRequest &request
 
 double leastMemoryShare(const ModelCost &model, const Decisions &d,
                         const EstimateRequest &request) {
-  return isMemoryKnown(model, request) ? leastBytes(model, d, request, 0) / request.memoryLimit : 0;
+  return isMemoryKnown(model, request)
+             ? leastBytes(model, d, request, 0, request.precision.gradientBytes) /
+                   request.memoryLimit
+             : 0;
+}
+
+// Programs hold parameters and states all the time, as much as estimates say; the rest as they are lowered. Buckets of
+// more bytes hold more, and what is merged into one runs beside nothing.
+static bool programMayFit(const ModelCost &model, const Decisions &d,
+                          const EstimateRequest &request) {
+  auto mayFitWith = [&](int64_t bucketBytes) {
+    return request.programs->leastBytes(withBuckets(d, bucketBytes), *model.placements) <=
+           request.memoryLimit;
+  };
+  const std::vector<int64_t> &sizes = request.bucketSizesOf(d);
+  return leastBytes(model, d, request, 0, 0) <= request.memoryLimit &&
+         (mayFitWith(sizes.front()) || (sizes.size() > 1 && mayFitWith(sizes.back())));
 }
 
 // Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
-  return !isMemoryKnown(model, request) ||
-         leastBytes(model, d, request,
-                    d.layersOnHost == LayersOnHost::None
-                        ? model.allKept[static_cast<size_t>(d.recomputeMost)]
-                        : 0) <= request.memoryLimit;
+  if (!model.kinds.empty())
+    return true;
+  if (request.programs && d.pp == 1)
+    return programMayFit(model, d, request);
+  double kept = d.layersOnHost == LayersOnHost::None
+                    ? model.allKept[static_cast<size_t>(d.recomputeMost)]
+                    : 0;
+  return leastBytes(model, d, request, kept, request.precision.gradientBytes) <=
+         request.memoryLimit;
 }
 
 bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequest &request,

@@ -27,6 +27,7 @@ public:
   Relaxer(const PlanRequest &request, const Plan &least, const Enlarge &enlarge)
       : request(request), least(least), enlarge(enlarge) {
     this->request.searchSeconds = std::min(request.searchSeconds, kSecondsOfRelaxation);
+    this->request.explainsMemory = false;
   }
 
   std::vector<std::string> run() {
@@ -142,6 +143,7 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, doub
     if (key == "cp_kind") // which it says, too
       freed.fixed.erase("cp_inner");
     freed.searchSeconds = seconds / static_cast<double>(request.fixed.size());
+    freed.explainsMemory = false;
     Result<PlanOutcome> outcome = planModel(freed);
     // The plan itself is among those that are left; a search that the clock ended may not have
     // come to it.
@@ -156,15 +158,9 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, doub
   return costs;
 }
 
-UserError withRelaxations(const PlanRequest &request, const UserError &failed,
+UserError withRelaxations(const PlanRequest &request, const UserError &failed, const Plan &leanest,
                           const Enlarge &enlarge) {
-  if (request.ignoreMemory)
-    return failed;
-  Result<Plan> least = leanestPlan(request);
-  // Where the leanest plan can be made and fits, it was something else that failed.
-  if (!least || least->predicted.fits)
-    return failed;
-  std::vector<std::string> found = Relaxer(request, *least, enlarge).run();
+  std::vector<std::string> found = Relaxer(request, leanest, enlarge).run();
   if (found.empty())
     return failed;
   std::string note = "the cheapest way out is " + found.front();

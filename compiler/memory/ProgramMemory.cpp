@@ -9,6 +9,8 @@
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -17,6 +19,53 @@ namespace {
 constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a last one
 // Of a step with more, the second micro-batch is like all that follow.
 constexpr int64_t kMicroBatches = 2;
+
+// Of one replica in one step.
+double samplesOf(const Decisions &d) {
+  return static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
+}
+
+// Of a step with `share` times as many samples: their tokens are all there from its start.
+MemoryParts partsOf(const BytesByKind &bytes, double share) {
+  auto ofKind = [&](exec::BufferKind kind) {
+    return static_cast<double>(bytes[static_cast<size_t>(kind)]);
+  };
+  MemoryParts parts;
+  parts.parameters = ofKind(exec::BufferKind::Parameter);
+  parts.gradients = ofKind(exec::BufferKind::Gradient);
+  parts.optimizer = ofKind(exec::BufferKind::Optimizer);
+  parts.temporaries = ofKind(exec::BufferKind::Temporary);
+  parts.communication = ofKind(exec::BufferKind::Communication);
+  parts.activations = ofKind(exec::BufferKind::Activation) + ofKind(exec::BufferKind::Output) +
+                      ofKind(exec::BufferKind::Input) * share;
+  return parts;
+}
+
+int64_t bytesOfSample(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bytes = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  for (int64_t size : tensor.getShape())
+    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+  return bytes;
+}
+
+InputBytes inputsOf(graph::FuncOp loss) {
+  auto calls = loss.getBody().getOps<graph::BlockCallOpInterface>();
+  InputBytes inputs;
+  for (Value input : loss.getArguments()) {
+    bool isOfEmbedding = llvm::any_of(input.getUsers(), [&](Operation *user) {
+      return calls.empty() || user->isBeforeInBlock(*calls.begin());
+    });
+    (isOfEmbedding ? inputs.embedding : inputs.head) += bytesOfSample(input.getType());
+  }
+  return inputs;
+}
+
+void runAside(StepOutline &outline, const Decisions &d) {
+  ScheduleOptions options = scheduleOptions(d);
+  if (options.overlap)
+    runCollectivesAside(outline, options.bucketBytes, AssignStreamsOptions().inFlight);
+}
 
 } // namespace
 
@@ -48,62 +97,95 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string 
                      ? graph::memberName(get.getSymbol(), execution)
                      : get.getSymbol().str()] = layer;
   copies = numLayers - layer; // two repeats of one block keep some layers each
+  inputs = inputsOf(loss);
 }
 
-std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
-                                             const SearchedPlacements &placements) {
-  if (!isChain || !isExecutable(d) || d.mayRecomputeMore() || d.pp > 1)
-    return std::nullopt;
-  int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
-  Key key{d.dp,
+bool ProgramMemory::isPlanned(const Decisions &d) const {
+  return isChain && isExecutable(d) && !d.mayRecomputeMore() && d.pp == 1;
+}
+
+ProgramMemory::Key ProgramMemory::keyOf(const Decisions &d) {
+  return {d.dp,
           d.tp,
           d.sequenceParallel,
           d.placement,
           d.zero,
           d.zeroGroup,
           d.microBatch,
-          microBatches,
+          d.numMicroBatches,
           d.recompute,
           d.overlapGradients,
           d.bucketBytes,
           d.offloadOptimizer};
-  auto [entry, isNew] = known.try_emplace(key);
+}
+
+std::optional<MemoryParts>
+ProgramMemory::of(const Decisions &d, const SearchedPlacements &placements, double goodEnough) {
+  if (!isPlanned(d))
+    return std::nullopt;
+  Decisions few = d;
+  few.numMicroBatches = std::min(d.numMicroBatches, kMicroBatches);
+  auto [entry, isNew] = known.try_emplace(keyOf(few));
   if (isNew)
-    entry->second = bytesOf(d, placements, microBatches);
+    entry->second = bytesOf(few, placements, samplesOf(d), goodEnough);
   const std::optional<Bytes> &bytes = entry->second;
   if (!bytes)
     return std::nullopt;
-  auto ofKind = [&](exec::BufferKind kind) {
-    return static_cast<double>(bytes->onDevice[static_cast<size_t>(kind)]);
-  };
-  MemoryParts parts;
-  parts.parameters = ofKind(exec::BufferKind::Parameter);
-  parts.gradients = ofKind(exec::BufferKind::Gradient);
-  parts.optimizer = ofKind(exec::BufferKind::Optimizer);
-  parts.temporaries = ofKind(exec::BufferKind::Temporary);
-  parts.communication = ofKind(exec::BufferKind::Communication);
-  // Tokens of all micro-batches of a step are there from its start.
-  parts.activations = ofKind(exec::BufferKind::Activation) + ofKind(exec::BufferKind::Output) +
-                      ofKind(exec::BufferKind::Input) * static_cast<double>(d.numMicroBatches) /
-                          static_cast<double>(microBatches);
+  MemoryParts parts = partsOf(bytes->onDevice, samplesOf(d) / samplesOf(few));
   parts.onHost = static_cast<double>(bytes->onHost);
   return parts;
 }
 
-std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
-                                                           const SearchedPlacements &placements,
-                                                           int64_t microBatches) {
+double ProgramMemory::leastBytes(const Decisions &d, const SearchedPlacements &placements) {
+  Decisions least = d;
+  least.recompute = d.recomputeMost;
+  least.numMicroBatches = std::min(d.numMicroBatches, kMicroBatches);
+  if (!isPlanned(least) || !isExecutable(d))
+    return 0;
+  // Some placements divide micro-batches: there is none of one sample.
+  for (int64_t microBatch : {int64_t(1), d.microBatch}) {
+    least.microBatch = microBatch;
+    if (const std::optional<BytesByKind> &live = liveOf(least, placements))
+      return partsOf(*live, samplesOf(d) / samplesOf(least)).total();
+  }
+  return 0;
+}
+
+const std::optional<BytesByKind> &ProgramMemory::liveOf(const Decisions &d,
+                                                        const SearchedPlacements &placements) {
+  auto [entry, isNew] = knownLive.try_emplace(keyOf(d));
+  if (!isNew)
+    return entry->second;
+  auto [outline, isNewOutline] = knownOutlines.try_emplace(outlineKeyOf(d));
+  if (isNewOutline)
+    outline->second = outlineOf(d, placements);
+  if (outline->second) {
+    StepOutline aside = *outline->second;
+    runAside(aside, d);
+    entry->second = mostLiveBytes(aside);
+  }
+  return entry->second;
+}
+
+ProgramMemory::Key ProgramMemory::outlineKeyOf(Decisions d) {
+  if (d.zero < 2) { // buckets are of what a step sends once
+    d.overlapGradients = false;
+    d.bucketBytes = 0;
+  }
+  return keyOf(d);
+}
+
+std::optional<StepOutline> ProgramMemory::outlineOf(const Decisions &d,
+                                                    const SearchedPlacements &placements) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
   options.onGpu = onGpu;
-  ScheduleOptions outlined = options;
   // What a step sends once is merged and put aside when all layers are there.
-  outlined.once = outlined.roll = false;
+  options.once = options.roll = options.place = options.check = false;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
-  plan.decisions.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
-      !scheduleStep(*shortModel, plan, outlined, read) || !program)
+      !scheduleStep(*shortModel, plan, options, read) || !program)
     return std::nullopt;
   if (copies > 0 && program->runs.empty())
     return std::nullopt;
@@ -112,9 +194,24 @@ std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
     bytes += copies * ofLayer;
   outline.persistentOnHost += copies * program->middleOnHost;
   keepSums(outline);
-  if (options.overlap)
-    runCollectivesAside(outline, options.bucketBytes, AssignStreamsOptions().inFlight);
-  return Bytes{plannedBytes(outline), plannedOnHost(outline)};
+  return outline;
+}
+
+std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
+                                                           const SearchedPlacements &placements,
+                                                           double samples, double goodEnough) {
+  auto found = knownOutlines.find(outlineKeyOf(d));
+  std::optional<StepOutline> outline =
+      found != knownOutlines.end() ? found->second : outlineOf(d, placements);
+  if (!outline)
+    return std::nullopt;
+  runAside(*outline, d);
+  // Beside the arena of these few samples there is what is kept, and the tokens of the others.
+  BytesByKind kept = outline->persistent, live = mostLiveBytes(*outline);
+  double tokens = static_cast<double>(live[static_cast<size_t>(exec::BufferKind::Input)]);
+  double beside = partsOf(kept, 1).total() + tokens * (samples / samplesOf(d) - 1);
+  auto arena = static_cast<int64_t>(std::max(0.0, goodEnough - beside));
+  return Bytes{plannedBytes(*outline, arena), plannedOnHost(*outline)};
 }
 
 } // namespace dtc

@@ -17,6 +17,11 @@ namespace dtc {
 Plan compiledPlan(const Decisions &d, const std::string &optimizer,
                   const std::string &precision = "f32", const std::string &gradDtype = "f32");
 
+// Bytes of one sample that the embedding reads, and the head: tokens and targets.
+struct InputBytes {
+  int64_t embedding = 0, head = 0;
+};
+
 // What the static plan of a step will need, without making it. The step with three layers is
 // lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
 // buckets and beside compute, and buffers into the arena, once all layers are there.
@@ -29,7 +34,17 @@ public:
   // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
   // diagnostic where lowering fails, for models whose layers are of several kinds, and where layers
   // recompute unlike each other.
-  std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements);
+  // `goodEnough`: bytes; what fits in these may in truth need less, by what a better arena spares.
+  std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements,
+                                double goodEnough = 0);
+
+  // What `of` says of no micro-batch and no recomputation up to the most is less. Live at once with one sample in a micro-batch,
+  // tokens of all of the step's included, and without holes of an arena. 0 where `of` says nothing. One lowering answers
+  // for all of them, and for all buckets.
+  double leastBytes(const Decisions &decisions, const SearchedPlacements &placements);
+
+  // A program has those of a whole step from its start to its end.
+  const InputBytes &inputsOfSample() const { return inputs; }
 
 private:
   using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t, int64_t, Recompute,
@@ -38,16 +53,29 @@ private:
     BytesByKind onDevice;
     int64_t onHost;
   };
+  static Key keyOf(const Decisions &decisions);
+  bool isPlanned(const Decisions &decisions) const;
+  // Of all layers; collectives are not in buckets yet.
+  std::optional<StepOutline> outlineOf(const Decisions &decisions,
+                                       const SearchedPlacements &placements);
+  // The same of what buckets leave alike.
+  static Key outlineKeyOf(Decisions decisions);
+  const std::optional<BytesByKind> &liveOf(const Decisions &decisions,
+                                           const SearchedPlacements &placements);
   std::optional<Bytes> bytesOf(const Decisions &decisions, const SearchedPlacements &placements,
-                               int64_t microBatches);
+                               double samples, double goodEnough);
 
   std::string optimizer, precision, gradDtype;
   bool onGpu;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // of the middle layer
   bool isChain = false;
+  InputBytes inputs;
   llvm::StringMap<int> layers; // of parameters
   std::map<Key, std::optional<Bytes>> known;
+  std::map<Key, std::optional<BytesByKind>> knownLive;
+  std::map<Key, std::optional<StepOutline>>
+      knownOutlines; // of these; most are alike under all buckets
 };
 
 } // namespace dtc

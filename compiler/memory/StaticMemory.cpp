@@ -108,7 +108,7 @@ static std::optional<std::vector<StaticBytes>> bytesWith(ModuleOp model, Plan pl
                      static_cast<int64_t>(program.getHostBytes())});
   };
   ScheduleOptions options = scheduleOptions(plan.decisions);
-  options.roll = false;
+  options.roll = options.check = false;
   options.onGpu = onGpu;
   if (!scheduleStep(model, plan, options, read))
     return std::nullopt;

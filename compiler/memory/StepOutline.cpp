@@ -196,6 +196,15 @@ std::vector<PlannedBuffer> plannedIn(const StepOutline &outline, bool onHost) {
   return planned;
 }
 
+BytesByKind mostLive(const StepOutline &outline, llvm::ArrayRef<PlannedBuffer> planned) {
+  int64_t time = timeOfMostLive(planned);
+  BytesByKind bytes = outline.persistent;
+  for (const StepOutline::Buffer &buffer : outline.buffers)
+    if (!buffer.isOnHost && buffer.begin <= time && time <= buffer.end)
+      bytes[static_cast<size_t>(buffer.kind)] += aligned(buffer.bytes);
+  return bytes;
+}
+
 } // namespace
 
 void keepSums(StepOutline &outline) {
@@ -210,14 +219,14 @@ void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFli
   CollectiveRunner(outline, bucketBytes, inFlight).run();
 }
 
-BytesByKind plannedBytes(const StepOutline &outline) {
+BytesByKind mostLiveBytes(const StepOutline &outline) {
+  return mostLive(outline, plannedIn(outline, /*onHost=*/false));
+}
+
+BytesByKind plannedBytes(const StepOutline &outline, int64_t goodEnough) {
   std::vector<PlannedBuffer> planned = plannedIn(outline, /*onHost=*/false);
-  int64_t time = timeOfMostLive(planned);
-  BytesByKind bytes = outline.persistent;
-  for (const StepOutline::Buffer &buffer : outline.buffers)
-    if (!buffer.isOnHost && buffer.begin <= time && time <= buffer.end)
-      bytes[static_cast<size_t>(buffer.kind)] += aligned(buffer.bytes);
-  MemoryPlan plan(planned);
+  BytesByKind bytes = mostLive(outline, planned);
+  MemoryPlan plan(planned, goodEnough);
   bytes[static_cast<size_t>(exec::BufferKind::Temporary)] +=
       plan.getArenaBytes() - plan.getLowerBound();
   return bytes;

@@ -69,7 +69,10 @@ void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFli
 
 // What is kept between steps and what is live at the time when most is; what the arena of the
 // static plan needs beyond that counts as temporary. Of the device's memory.
-BytesByKind plannedBytes(const StepOutline &outline);
+// An arena of `goodEnough` bytes is not made smaller.
+BytesByKind plannedBytes(const StepOutline &outline, int64_t goodEnough = 0);
+// Of these the first alone: no arena needs less.
+BytesByKind mostLiveBytes(const StepOutline &outline);
 // The bytes of the arena in the host's memory.
 int64_t plannedOnHost(const StepOutline &outline);
 

@@ -70,7 +70,7 @@ public:
     std::vector<BoundedMesh> order = boundMeshes();
     visit(order);
     visitGroups();
-    if (result.ranked.empty() && !options.ignoreMemory)
+    if (result.ranked.empty() && !options.ignoreMemory && options.wantsLeanest)
       findLeanest();
     result.lowerBound = std::min({incumbent, leastLeft, fastest});
     result.complete = leastLeft >= incumbent;
@@ -173,7 +173,7 @@ private:
       if (points.empty())
         continue;
       d.placement = points.front();
-      if (!templates.insert(d).second)
+      if (!mayFitAtAll(*costOf(d), d) || !templates.insert(d).second)
         continue;
       std::optional<Candidate> candidate = estimate(*costOf(d), d);
       noteGroups(*costOf(d), d, leastOfGroups);
@@ -362,15 +362,16 @@ private:
   bool isOpen(const ModelCost &model, const Decisions &d, double bound) const {
     if (!options.prune)
       return true;
-    // Where something fits already, what can't need not be named as the leanest either.
-    bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
-    return bound < incumbent && (!needNotLook || mayFit(model, d, request)) && !templates.count(d);
+    return bound < incumbent && mayFitAtAll(model, d) && !templates.count(d);
+  }
+
+  bool mayFitAtAll(const ModelCost &model, const Decisions &d) const {
+    return options.ignoreMemory || mayFit(model, d, request);
   }
 
   // Whether it may still win with the recomputation that it needs to fit.
   bool mayFitFaster(const ModelCost &model, const Decisions &d) const {
-    bool needNotLook = options.prune && !result.ranked.empty() && !options.ignoreMemory;
-    return !needNotLook || mayFitWithin(model, d, request, incumbent);
+    return !options.prune || options.ignoreMemory || mayFitWithin(model, d, request, incumbent);
   }
 
   // In groups it needs more memory, and only what ZeRO-2 and 3 move takes less.
@@ -405,8 +406,7 @@ private:
   // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
   // which of ZeRO-1 also goes for groups where its own bound says so, and not a step of its kin.
   void noteClosed(const ModelCost &model, const Decisions &d) {
-    bool isDone = !mayHaveGroups(d, limits, pins) ||
-                  (!options.ignoreMemory && !mayFit(model, d, request)) || templates.count(d);
+    bool isDone = !mayHaveGroups(d, limits, pins) || !mayFitAtAll(model, d) || templates.count(d);
     if (!isDone)
       noteGroups(model, d, d.zero == 1 ? lowerBoundSeconds(model, d, request) : 0);
   }
@@ -474,11 +474,11 @@ private:
   void findLeanest() {
     visitLeanMeshes([this](const ModelCost &model, Decisions d, Recompute most) {
       if (d.recompute == most) // ZeRO over all of dp needs least
-        noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+        costLeaner(model, d);
       if (d.layersOnHost == LayersOnHost::Some) {
         d = withOnHost(d, LayersOnHost::All);
         if (isAllowed(d, limits))
-          noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+          costLeaner(model, d);
       }
     });
     if (!result.leanest || request.programs || result.leanest->step.hostIsShort)
@@ -490,15 +490,25 @@ private:
     });
   }
 
+  void costLeaner(const ModelCost &model, const Decisions &d) {
+    EstimateRequest less = request;
+    less.memoryLimit *=
+        result.leanest ? result.leanest->step.memoryNeed : std::numeric_limits<double>::infinity();
+    if (mayFit(model, d, less))
+      noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+  }
+
   // Every detail of every mesh that memory tells apart, with the most that layers recompute at least.
   void visitLeanMeshes(
       llvm::function_ref<void(const ModelCost &, const Decisions &, Recompute)> visitor) {
-    std::set<
-        std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts>>
+    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts,
+                        bool>>
         seen;
     for (Decisions mesh : meshes) {
+      // One micro-batch needs no sums over several.
       if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.foldedExperts,
-                        mesh.sequenceParallel, mesh.partOrder, mesh.tensorOfParts})
+                        mesh.sequenceParallel, mesh.partOrder, mesh.tensorOfParts,
+                        mesh.numMicroBatches == 1})
                .second)
         continue;
       if (outOfTime(kSecondsOfLeanest))

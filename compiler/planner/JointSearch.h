@@ -44,6 +44,7 @@ struct SearchOptions {
   size_t keep = 200;   // candidates in `ranked`
   size_t refined = 48; // of these, timed by the schedule itself
   bool ignoreMemory = false;
+  bool wantsLeanest = true; // where nothing fits: looked for in the whole space, by itself
   double fasterThan = std::numeric_limits<double>::infinity(); // what is not need not be found
   bool prune = true;                                           // false: cost everything (for tests)
   std::function<double(const StepEstimate &)> fitProbability;  // none: 1

@@ -115,13 +115,14 @@ Outcome PlanCache::store(const std::string &key, const PlanOutcome &outcome) con
   return writeFileAtomically(fileOf(key), json.dump() + "\n");
 }
 
-Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound) {
+Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
+                              std::optional<Plan> *leanest) {
   std::string key = cache.keyOf(request);
   std::optional<PlanOutcome> known = cache.find(key);
   wasFound = known.has_value();
   if (known)
     return std::move(*known);
-  Result<PlanOutcome> outcome = planModel(request);
+  Result<PlanOutcome> outcome = planModel(request, leanest);
   if (outcome)
     if (Outcome stored = cache.store(key, *outcome); !stored)
       return stored.error();

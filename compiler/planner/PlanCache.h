@@ -28,6 +28,7 @@ private:
 };
 
 // From the cache, or else planned and stored there. `wasFound` says which.
-Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound);
+Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
+                              std::optional<Plan> *leanest = nullptr);
 
 } // namespace dtc

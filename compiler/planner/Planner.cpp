@@ -15,6 +15,7 @@
 #include "compiler/workload/ApplyStack.h"
 
 #include <chrono>
+#include <set>
 
 using namespace mlir;
 
@@ -97,7 +98,8 @@ public:
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
-    if (limits.executable && compiles)
+    // Where any memory will do, that of the chosen plan is enough.
+    if (limits.executable && compiles && !request.ignoreMemory)
       estimate.programs = &programs.emplace(request.model, request.optimizer, request.precision,
                                             request.gradDtype, request.onGpu);
     setMemoryLimit();
@@ -109,11 +111,13 @@ public:
     limits.mayOffloadActivations = limits.mayOffload;
   }
 
-  Result<PlanOutcome> run() {
+  Result<PlanOutcome> run(std::optional<Plan> *leanest) {
     auto start = std::chrono::steady_clock::now();
     Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
     if (!meshes)
       return meshes.error();
+    if (!request.explainsMemory && nothingCanFit())
+      return UserError("no plan fits");
     // A mesh that can't be partitioned is passed over; where none can, the first one's error is the
     // answer.
     DiagnosticCapture capture(request.model->getContext());
@@ -125,8 +129,11 @@ public:
                        "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
       return capture.errorOr(noPlan());
-    if (found.ranked.empty())
+    if (found.ranked.empty()) {
+      if (leanest)
+        *leanest = describe(*found.leanest);
       return nothingFits(*found.leanest);
+    }
     PlanOutcome outcome;
     for (const Candidate &candidate : found.ranked) {
       outcome.others.push_back(describePlan(candidate, request, facts));
@@ -156,28 +163,36 @@ public:
     return outcome;
   }
 
-  Result<Plan> leanest() {
-    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
-    if (!meshes)
-      return meshes.error();
-    DiagnosticCapture capture(request.model->getContext());
-    SearchOptions options = searchOptions();
-    SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
-    if (!found.leanest)
-      return capture.errorOr(noPlan());
-    Plan plan = describePlan(*found.leanest, request, facts);
-    tellErrors(plan, *found.leanest);
-    tellRanks(plan, *found.leanest, request.topology);
+private:
+  Plan describe(const Candidate &candidate) const {
+    Plan plan = describePlan(candidate, request, facts);
+    tellErrors(plan, candidate);
+    tellRanks(plan, candidate, request.topology);
     return plan;
   }
 
-private:
   ErrorClass errorClass() const {
     ErrorClass key{{estimate.software->name},
                    deviceWordOf(request.topology.device.name),
                    facts.experts > 1 ? ModelKind::Mixture : ModelKind::Dense};
     llvm::append_range(key.stacks, estimate.software->extends);
     return key;
+  }
+
+  // However it is spread, of all parameters and states there is at least one copy, and a program has all that its step
+  // reads. False where that is not known.
+  bool nothingCanFit() const {
+    if (request.ignoreMemory || !request.topology.isUniform())
+      return false;
+    const CellPrecision &p = estimate.precision;
+    double ofParameter =
+        p.bytesAtRest(3, limits.mayOffload) + (limits.mayOffload ? 0 : p.optimizerBytes);
+    double bytes = static_cast<double>(facts.parameters) * ofParameter;
+    if (programs)
+      bytes += static_cast<double>(programs->inputsOfSample().embedding +
+                                   programs->inputsOfSample().head) *
+               static_cast<double>(request.globalBatch);
+    return bytes > static_cast<double>(request.topology.numDevices()) * estimate.memoryLimit;
   }
 
   // What a plan may use of what there is.
@@ -214,6 +229,7 @@ private:
     options.seconds = request.searchSeconds;
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
+    options.wantsLeanest = request.explainsMemory;
     if (!request.ignoreMemory && estimate.usableShare > 0)
       options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
     return options;
@@ -238,9 +254,25 @@ private:
     return text;
   }
 
+  using LoweredStage =
+      std::pair<std::vector<std::pair<int64_t, int64_t>>, std::vector<std::string>>;
+
+  // Plans may differ in the order of axes alone, or in what layers may recompute, but don't.
+  static std::pair<Decisions, std::vector<LoweredStage>> loweredOf(const Plan &plan) {
+    Decisions d = plan.decisions;
+    d.order = kMegatronOrder;
+    d.recompute = d.recomputeMost = Recompute::None;
+    std::vector<LoweredStage> stages;
+    for (const PlanStage &stage : plan.stages)
+      stages.emplace_back(stage.chunks, stage.recompute);
+    return {d, std::move(stages)};
+  }
+
   // What the compiler says of plans that it does not hold to.
   struct Lowered {
-    size_t count = 0;               // of plans whose memory was asked for
+    size_t count = 0; // of plans whose memory was asked for
+    std::set<std::pair<Decisions, std::vector<LoweredStage>>>
+        tried;                      // of these, what memory follows from
     const Plan *smallest = nullptr; // of these
     std::string whyNot;             // the first plan that is not executable is not
   };
@@ -286,6 +318,8 @@ private:
       if (!compiles || !estimate.software->runsPrograms ||
           request.topology.device.deviceClass != DeviceClass::Cpu)
         return index;
+      if (!lowered.tried.insert(loweredOf(plan)).second)
+        continue;
       if (++lowered.count > kMostLowered)
         return plans.size();
       std::optional<std::vector<StaticBytes>> bytes =
@@ -472,18 +506,6 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
   return checkPrecision(request.precision, software, request.topology);
 }
 
-Result<Plan> leanestPlan(const PlanRequest &request) {
-  Result<Pins> pins = readPins(request.fixed);
-  if (!pins)
-    return pins.error();
-  Result<SoftwareStack> software = softwareOf(request);
-  if (!software)
-    return software.error();
-  if (std::optional<UserError> error = checkRequest(request, *pins, *software))
-    return *error;
-  return PlanSearcher(request, *pins, *software).leanest();
-}
-
 // A large prime can only go to an axis that it suits badly, or to none: some nodes may better stay
 // idle.
 static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
@@ -491,10 +513,11 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
                                             Result<PlanOutcome> best) {
   for (int64_t nodes : roundNodeCounts(request.topology, pins, kMostNodeCounts)) {
     PlanRequest part = request;
+    part.explainsMemory = false;
     part.topology = request.topology.slice(0, nodes * request.topology.devicesPerNode);
     double fasterThan =
         best ? best->best.predicted.stepSeconds : std::numeric_limits<double>::infinity();
-    Result<PlanOutcome> outcome = PlanSearcher(part, pins, software, fasterThan).run();
+    Result<PlanOutcome> outcome = PlanSearcher(part, pins, software, fasterThan).run(nullptr);
     if (!outcome || outcome->best.predicted.stepSeconds >= fasterThan)
       continue;
     best = std::move(outcome);
@@ -508,7 +531,7 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
-Result<PlanOutcome> planModel(const PlanRequest &request) {
+Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
@@ -526,7 +549,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
                          "' does not say what its hosts have beside their devices",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
                      "use offload_activations=0");
-  Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
+  Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run(leanest);
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));
 }
 

@@ -32,6 +32,8 @@ struct PlanRequest {
   bool onGpu = false;                    // of ScheduleOptions: what is compiled is for GPUs
   std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
   double searchSeconds = 60;             // the search ends then with the best that it has
+  // Where nothing fits the error says what comes nearest to it, which takes a search of its own.
+  bool explainsMemory = true;
 };
 
 // Of a plan that sits on what is left of the memory: one in five needs more than the device has.
@@ -49,10 +51,7 @@ struct PlanOutcome {
 // that can be compiled carries the compiler's own static memory plan.
 // Errors: a --fix that does not exist, can't divide, or leaves no plan that fits; each names the
 // constraint and the nearest feasible choice.
-Result<PlanOutcome> planModel(const PlanRequest &request);
-
-// Of a request for which no plan fits, the plan that needs least memory.
-// Errors: those of planModel but for memory.
-Result<Plan> leanestPlan(const PlanRequest &request);
+// `leanest`: is set, where nothing fits, to the plan that needs least memory.
+Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest = nullptr);
 
 } // namespace dtc

@@ -41,8 +41,8 @@ int64_t dtc::timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers) {
   return when;
 }
 
-MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
-    : buffers(wanted.begin(), wanted.end()) {
+MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted, int64_t goodEnough)
+    : buffers(wanted.begin(), wanted.end()), goodEnough(goodEnough) {
   for (PlannedBuffer &buffer : buffers)
     buffer.bytes = static_cast<int64_t>(llvm::alignTo(buffer.bytes, kBufferAlignment));
   int64_t fullest = timeOfMostLive(buffers);
@@ -52,7 +52,7 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
   std::vector<unsigned> order(buffers.size());
   std::vector<std::vector<unsigned>> tried; // the best first
   auto tryBy = [&](auto before) {
-    if (arenaBytes == lowerBound)
+    if (arenaBytes == lowerBound || isGoodEnough())
       return;
     std::iota(order.begin(), order.end(), 0u);
     llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -75,7 +75,7 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
 }
 
 bool MemoryPlan::isAbove(int64_t share) const {
-  return (arenaBytes - lowerBound) * share > lowerBound;
+  return !isGoodEnough() && (arenaBytes - lowerBound) * share > lowerBound;
 }
 
 void MemoryPlan::repair(std::vector<unsigned> order) {

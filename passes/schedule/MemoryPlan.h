@@ -33,7 +33,8 @@ int64_t timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers);
 // where a was.
 class MemoryPlan {
 public:
-  explicit MemoryPlan(llvm::ArrayRef<PlannedBuffer> buffers);
+  // An arena of `goodEnough` bytes is not made smaller.
+  explicit MemoryPlan(llvm::ArrayRef<PlannedBuffer> buffers, int64_t goodEnough = 0);
 
   int64_t getOffset(unsigned buffer) const { return offsets[buffer]; }
   int64_t getArenaBytes() const { return arenaBytes; }
@@ -43,14 +44,15 @@ public:
 private:
   std::vector<int64_t> place(llvm::ArrayRef<unsigned> order) const;
   bool keepIfBest(const std::vector<int64_t> &wanted);
-  // Whether more than one in `share` bytes is above the bound.
+  // Whether more than one in `share` bytes is above the bound, and that matters.
   bool isAbove(int64_t share) const;
+  bool isGoodEnough() const { return arenaBytes >= 0 && arenaBytes <= goodEnough; }
   void repair(std::vector<unsigned> order);
 
   std::vector<PlannedBuffer> buffers; // bytes rounded up
   std::vector<int64_t> offsets;
   int64_t arenaBytes = -1;
-  int64_t lowerBound = 0;
+  int64_t lowerBound = 0, goodEnough;
 };
 
 } // namespace dtc

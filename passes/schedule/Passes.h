@@ -30,10 +30,12 @@ struct ScheduleOptions {
   // For GPUs: long sums are made in two steps (dtc-split-sums), and products take over what kernels do to their results
   // (dtc-fuse-epilogues).
   bool onGpu = false;
+  // Whether buffers get offsets in the arena, and whether the program is checked: not for who only asks what it needs.
+  bool place = true, check = true;
 };
 
 // From a partitioned module with kernel functions to one with a planned and checked exec.program
-// @step. Also the pipeline `dtc-schedule` of dtc-opt.
+// @step, unless options say otherwise. Also the pipeline `dtc-schedule` of dtc-opt.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
 // Registers the passes and the pipeline.

@@ -37,8 +37,10 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   // What stages send each other goes on beside compute.
   program.addPass(createOverlapTransfers());
   // Every buffer has an offset, the arena a size.
-  program.addPass(createPlanMemory());
-  program.addPass(createVerifyExec());
+  if (options.place)
+    program.addPass(createPlanMemory());
+  if (options.check)
+    program.addPass(createVerifyExec());
   // Alike layers stand there once, and do what was checked.
   if (options.roll)
     program.addPass(createRollLayers());

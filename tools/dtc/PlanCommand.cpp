@@ -111,9 +111,13 @@ int runPlan(const PlanFlags &flags) {
     cache = std::move(*opened);
   }
   bool wasFound = false;
-  Result<PlanOutcome> outcome = cache ? planModel(*request, *cache, wasFound) : planModel(*request);
+  std::optional<Plan> leanest;
+  Result<PlanOutcome> outcome =
+      cache ? planModel(*request, *cache, wasFound, &leanest) : planModel(*request, &leanest);
   if (!outcome)
-    return withRelaxations(*request, outcome.error(), largerSystems(flags, *request))
+    return (leanest ? withRelaxations(*request, outcome.error(), *leanest,
+                                      largerSystems(flags, *request))
+                    : outcome.error())
         .report(llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
