@@ -177,6 +177,7 @@ ProgramMemory::Key ProgramMemory::outlineKeyOf(Decisions d) {
 
 std::optional<StepOutline> ProgramMemory::outlineOf(const Decisions &d,
                                                     const SearchedPlacements &placements) {
+  ++lowered;
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
   options.onGpu = onGpu;

@@ -45,6 +45,7 @@ public:
 
   // A program has those of a whole step from its start to its end.
   const InputBytes &inputsOfSample() const { return inputs; }
+  int64_t numLowered() const { return lowered; }
 
 private:
   using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t, int64_t, Recompute,
@@ -71,6 +72,7 @@ private:
   int64_t copies = 0; // of the middle layer
   bool isChain = false;
   InputBytes inputs;
+  int64_t lowered = 0;         // programs
   llvm::StringMap<int> layers; // of parameters
   std::map<Key, std::optional<Bytes>> known;
   std::map<Key, std::optional<BytesByKind>> knownLive;

@@ -221,6 +221,76 @@ TEST_F(ProgramMemoryTest, CountsRecomputation) {
   expectAgreement(*llama(8, true), split);
 }
 
+// Of micro-batches, recomputation, buckets and sizes of models that differ in whatever may count.
+TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
+  constexpr int64_t mebibyte = 1 << 20;
+  int tight = 0, looked = 0;
+  for (int64_t layers : {1, 2, 5}) {
+    auto model = layers % 2 ? llama(layers, true) : gpt2(layers, 1024);
+    for (auto [dp, tp] : {std::pair<int64_t, int64_t>(1, 1), {4, 1}, {2, 2}, {1, 4}})
+      for (int64_t zero : {0, 1, 2, 3}) {
+        if (dp == 1 && zero > 0)
+          continue;
+        SearchedPlacements placements;
+        if (tp > 1)
+          placements = *PlacementSearcher(foldLayers(*model)).megatron(tp, tp == 4);
+        ProgramMemory programs(*model, "adamw");
+        Decisions d = decide(dp, tp, 1, 1);
+        d.sequenceParallel = tp == 4;
+        d.zero = zero;
+        for (auto [microBatch, microBatches] : {std::pair<int64_t, int64_t>(4, 1), {1, 3}, {3, 5}})
+          for (Recompute most : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+            d.microBatch = microBatch;
+            d.numMicroBatches = microBatches;
+            d.recompute = Recompute::None;
+            d.recomputeMost = most;
+            // What estimates ask of: the smallest buckets, and one that nothing runs beside.
+            double least = std::numeric_limits<double>::infinity();
+            for (int64_t bucketBytes : {4 * mebibyte, int64_t(0)}) {
+              d.overlapGradients = bucketBytes > 0;
+              d.bucketBytes = bucketBytes;
+              least = std::min(least, programs.leastBytes(d, placements));
+            }
+            ASSERT_GT(least, 0);
+            for (int64_t bucketBytes : {4 * mebibyte, 32 * mebibyte, int64_t(0)})
+              for (Recompute how : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+                if (how > most)
+                  continue;
+                Decisions of = d;
+                of.recompute = of.recomputeMost = how;
+                of.overlapGradients = bucketBytes > 0;
+                of.bucketBytes = bucketBytes;
+                std::optional<MemoryParts> bytes = programs.of(of, placements);
+                ASSERT_TRUE(bytes.has_value());
+                ++looked;
+                EXPECT_LE(least, bytes->total())
+                    << layers << " layers, dp " << dp << " tp " << tp << " zero " << zero << ", "
+                    << microBatches << " x " << microBatch << ", recomputes " << int(how) << " of "
+                    << int(most) << ", buckets " << bucketBytes;
+                tight += least > 0.97 * bytes->total();
+              }
+          }
+      }
+  }
+  EXPECT_GT(tight, looked / 10);
+}
+
+// An arena that is good enough is no smaller than it has to be, and no larger than that.
+TEST_F(ProgramMemoryTest, StopsAtArenasThatAreGoodEnough) {
+  auto model = llama(12, false);
+  Decisions d = decide(4, 2, 2, 3);
+  d.zero = 2;
+  SearchedPlacements placements = *PlacementSearcher(foldLayers(*model)).megatron(2, false);
+  double best = ProgramMemory(*model, "adamw").of(d, placements)->total();
+  for (double share : {0.5, 0.999, 1.0, 1.01, 1.1, 2.0}) {
+    double bytes = ProgramMemory(*model, "adamw").of(d, placements, share * best)->total();
+    EXPECT_GE(bytes, best);
+    EXPECT_LE(bytes, std::max(1.0, share) * best);
+    if (share < 1)
+      EXPECT_EQ(bytes, best);
+  }
+}
+
 TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
   ProgramMemory programs(*gpt2(4), "adamw");
   Decisions pipeline = decide(1, 1, 1, 4), mixed = decide(1, 1, 1, 1);
