@@ -56,9 +56,17 @@ private:
 
   void setFirst(size_t stage, double time) {
     first[stage] = time;
-    for (size_t match = (size + stage) / 2; match > 0; match /= 2) {
-      size_t left = winners[2 * match], right = winners[2 * match + 1];
-      winners[match] = first[right] < first[left] ? right : left;
+    size_t winner = stage;
+    for (size_t place = size + stage; place > 1; place /= 2) {
+      size_t other = winners[place ^ 1];
+      double mine = first[winner], others = first[other];
+      // Who wins is anyone's guess: chosen without a branch.
+      bool loses = (others < mine) | ((others == mine) & (other < winner));
+      winner ^= (winner ^ other) & (size_t(0) - size_t(loses));
+      size_t &known = winners[place / 2];
+      if (known == winner && winner != stage)
+        return; // further up nothing changes
+      known = winner;
     }
   }
 
