@@ -5,6 +5,7 @@
 #include "compiler/planner/ContextKinds.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/planner/MemoryChoices.h"
+#include "compiler/planner/ZeroGroups.h"
 #include "compiler/workload/ApplyStack.h"
 
 #include "llvm/ADT/STLExtras.h"

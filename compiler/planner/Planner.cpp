@@ -9,6 +9,7 @@
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/RoundNodes.h"
+#include "compiler/planner/ZeroGroups.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
 #include "compiler/uncertainty/Uncertainty.h"

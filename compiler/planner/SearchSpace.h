@@ -35,31 +35,6 @@ struct SpaceLimits {
 // Whether 'dtc compile', where that is asked for, and the software can do what is decided, but for the mesh.
 bool isAllowed(const Decisions &decisions, const SpaceLimits &limits);
 
-// Devices that each level of links joins, from the innermost on, but for the outermost, which joins
-// all. Example: {8, 256} of 64 DGX H100.
-std::vector<int64_t> linkBoundaries(const Topology &topology);
-
-// Ranks of dp among which ZeRO may shard, besides all of them, the fewest first.
-struct ZeroGroup {
-  int64_t ranks = 1;
-  // 0 where the group is what of a mesh lies within a boundary of links. Otherwise it is between
-  // two: twice as many ranks as this, which are a power of two times those within the inner one (1:
-  // ZeRO splits nothing). It is a choice where memory wants it: see isGroupChoice.
-  int64_t inner = 0;
-};
-
-// Example: dp 1024 on 128 DGX H100 has {8}, {16, 8}, {32, 16}, {64, 32}, {128, 64}, {256}, {512, 256}.
-// With tp 8 a node has one rank of dp, and dp 128 has {2, 1}, {4, 2}, {8, 4}, {16, 8}, {32}, {64, 32}.
-std::vector<ZeroGroup> zeroGroupsOf(const Decisions &mesh, const SpaceLimits &limits);
-
-// Whether enumerateGroups has to look at all.
-bool mayHaveGroups(const Decisions &decisions, const SpaceLimits &limits, const Pins &pins);
-
-// Between two boundaries a group is a choice if it is the smallest in which parameters, gradients and states
-// take no more than half of the memory, so that activations have room.
-bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const ZeroGroup &group,
-                   const EstimateRequest &request);
-
 // Into so many chunks a model's layers may be cut: where stages may be uneven, embedding and head can have
 // a chunk each, without layers.
 int64_t mostChunks(const SpaceLimits &limits);
@@ -73,12 +48,6 @@ struct ContextChoice {
 };
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins);
-
-// Ranks of tensor parallelism of the parts of a system of unlike devices, each of which holds whole stages: first as many
-// on all, then all others that the mesh's micro-batch can be divided by. Pins of tp, dp or the micro-batch are of all
-// stages, unless those of parts are pinned, too.
-std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimits &limits,
-                                         const Pins &pins);
 
 // Decisions without those of the second kind below: devices on axes, how those of cp meet, order, micro-batch.
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
@@ -95,13 +64,6 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions decisions, const Space
 // says otherwise: groups are for enumerateGroups.
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins);
-
-// The same with ZeRO within each group that is a choice. With the optimizer on the host there is none: the fewer
-// ranks share an update, the longer it is, and it is what takes time there. Nor is there of ZeRO-2 and 3 with a
-// pipeline, whose every micro-batch they hold up on every stage.
-std::vector<Decisions> enumerateGroups(const ModelCost &model, const Decisions &overAll,
-                                       const SpaceLimits &limits, const Pins &pins,
-                                       const EstimateRequest &request);
 
 // What engineers set by hand: Megatron's (tensor parallelism inside a node, as little pipeline as
 // fits, ZeRO-1) and FSDP's (ZeRO-3 over all devices). Those of them that the limits and pins allow.

@@ -1,7 +1,7 @@
 // Stages with ranks of tensor parallelism of their own: what they cost is what they cost where all have as many.
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/frontend/Frontend.h"
-#include "compiler/planner/SearchSpace.h"
+#include "compiler/planner/TensorChoices.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/AppliedCells.h"

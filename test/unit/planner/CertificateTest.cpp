@@ -4,6 +4,7 @@
 
 #include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
+#include "compiler/planner/ZeroGroups.h"
 #include "compiler/stack/RecomputeMixes.h"
 #include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"

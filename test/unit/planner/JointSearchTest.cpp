@@ -1,6 +1,7 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
 #include "compiler/estimate/Relaxation.h"
+#include "compiler/planner/ZeroGroups.h"
 
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/workload/ApplyStack.h"

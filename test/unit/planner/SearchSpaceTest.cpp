@@ -1,5 +1,6 @@
 // What there is to choose, by hand for small cases.
 #include "compiler/planner/SearchSpace.h"
+#include "compiler/planner/ZeroGroups.h"
 
 #include "gtest/gtest.h"
 

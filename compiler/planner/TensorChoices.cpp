@@ -1,0 +1,50 @@
+// Tensor parallelism of the parts of a system of unlike devices.
+#include "compiler/planner/TensorChoices.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace dtc {
+
+std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimits &limits,
+                                         const Pins &pins) {
+  std::vector<TensorOfParts> choices;
+  if (!pins.isUneven())
+    choices.push_back({});
+  int64_t stageSize = mesh.devices() / mesh.pp;
+  bool hasWholeStages = llvm::all_of(
+      limits.groups, [&](const DeviceGroup &group) { return group.numDevices % stageSize == 0; });
+  bool isGiven = pins.tensorOfParts || !(pins.tp || pins.dp || pins.microBatch);
+  size_t parts = limits.groups.size();
+  if (mesh.tp == 1 || mesh.tp > kMostTensorOfPart || !hasWholeStages || !isGiven || parts < 2 ||
+      parts > kMostUnevenParts || pins.searchedPlacements.value_or(false) ||
+      pins.zeroGroup.value_or(0) > 0)
+    return choices;
+  // Of each part those that leave whole samples to the others; counted up like digits.
+  std::vector<int64_t> ranks;
+  for (int64_t divisor = 1; divisor <= mesh.tp; ++divisor)
+    if (mesh.tp % divisor == 0 && mesh.microBatch % (mesh.tp / divisor) == 0)
+      ranks.push_back(divisor);
+  std::vector<size_t> digits(parts, 0);
+  for (bool isDone = false; !isDone;) {
+    TensorOfParts each{};
+    int64_t most = 0, least = mesh.tp;
+    for (size_t part = 0; part < parts; ++part) {
+      int64_t own = ranks[digits[part]];
+      each[part] = static_cast<int16_t>(own);
+      most = std::max(most, own);
+      least = std::min(least, own);
+    }
+    if (most == mesh.tp && least < mesh.tp && pins.tensorOfParts.value_or(each) == each)
+      choices.push_back(each);
+    isDone = true;
+    for (size_t part = 0; part < parts && isDone; ++part) {
+      digits[part] = (digits[part] + 1) % ranks.size();
+      isDone = digits[part] == 0;
+    }
+  }
+  return choices;
+}
+
+} // namespace dtc
