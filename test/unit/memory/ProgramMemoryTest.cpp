@@ -275,19 +275,19 @@ TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
   EXPECT_GT(tight, looked / 10);
 }
 
-// An arena that is good enough is no smaller than it has to be, and no larger than that.
+// An arena that is good enough is not made smaller, and none is larger than that where a smaller one is known: here the
+// first one that is tried is a third of a percent above the best.
 TEST_F(ProgramMemoryTest, StopsAtArenasThatAreGoodEnough) {
-  auto model = llama(12, false);
-  Decisions d = decide(4, 2, 2, 3);
-  d.zero = 2;
+  auto model = llama(6, false);
+  Decisions d = decide(4, 2, 2, 1);
+  d.zero = 3;
   SearchedPlacements placements = *PlacementSearcher(foldLayers(*model)).megatron(2, false);
   double best = ProgramMemory(*model, "adamw").of(d, placements)->total();
-  for (double share : {0.5, 0.999, 1.0, 1.01, 1.1, 2.0}) {
+  for (double share : {0.5, 0.9999, 1.0001, 1.001, 1.002, 1.003, 1.1}) {
     double bytes = ProgramMemory(*model, "adamw").of(d, placements, share * best)->total();
     EXPECT_GE(bytes, best);
     EXPECT_LE(bytes, std::max(1.0, share) * best);
-    if (share < 1)
-      EXPECT_EQ(bytes, best);
+    EXPECT_EQ(bytes > best, share > 1.05) << share;
   }
 }
 

@@ -1,6 +1,8 @@
 // The search over what dtc compiles: with memory of the programs themselves, found where little is lowered.
 #include "compiler/memory/ProgramMemory.h"
+#include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/planner/SmallModels.h"
@@ -107,6 +109,132 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
   EXPECT_GE(feasible, 15);
   EXPECT_GE(infeasible, 8);
   EXPECT_LT(lowered, all / 4);
+}
+
+// Whatever size of buckets the step is then costed with: small ones overlap, and one that holds all gradients does not.
+TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 12, 64, 128, 256);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("cpu", 0, 4);
+  ASSERT_TRUE(topology.ok());
+  ProgramMemory programs(*module, "adamw");
+  EstimateRequest request;
+  request.topology = &*topology;
+  request.software = &ownStack(topology->device);
+  request.precision = cellPrecision("f32", "adamw", *request.software);
+  request.programs = &programs;
+  ModelCells applied =
+      applyStack(*cells.get(1, false), *request.software, request.precision.compute);
+  SearchedPlacements placements;
+  const std::vector<int64_t> sizes{1 << 20, 4 << 20, kOneBucket};
+  for (int64_t zero : {0, 1, 2, 3})
+    for (int64_t microBatches : {1, 4}) {
+      Decisions d;
+      d.dp = 4;
+      d.zero = zero;
+      d.numMicroBatches = microBatches;
+      ModelCost cost = costModel(applied, d, *topology, request.precision);
+      cost.placements = &placements;
+      for (int64_t size : sizes) {
+        request.memoryLimit = 1; // nothing is good enough but the best
+        request.bucketSizes = {size};
+        request.memoryLimit = estimateStep(cost, d, request).stages.front().memory.total();
+        request.bucketSizes = sizes;
+        EXPECT_TRUE(mayFit(cost, d, request)) << "zero " << zero << ", buckets of " << size;
+      }
+      request.memoryLimit *= 0.5;
+      EXPECT_FALSE(mayFit(cost, d, request)) << "zero " << zero;
+      // With all the memory that its best arena needs it fits; arenas that come first are up to 6 % larger.
+      request.bucketSizes = {4 << 20};
+      request.memoryLimit = 1;
+      request.memoryLimit = estimateStep(cost, d, request).stages.front().memory.total();
+      ProgramMemory anew(*module, "adamw");
+      request.programs = &anew;
+      EXPECT_TRUE(estimateStep(cost, d, request).fits) << "zero " << zero;
+      request.programs = &programs;
+    }
+}
+
+// A gradient that is added to a sum is there beside it: on one device two samples at once need less than one after the other.
+TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 1, 16, 128, 8192);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("cpu", 0, 1);
+  ASSERT_TRUE(topology.ok());
+  ProgramMemory programs(*module, "adamw");
+  EstimateRequest request;
+  request.topology = &*topology;
+  request.software = &ownStack(topology->device);
+  request.precision = cellPrecision("f32", "adamw", *request.software);
+  request.memoryLimit = 1;
+  request.programs = &programs;
+  SpaceLimits limits;
+  limits.topologyName = topology->name;
+  limits.globalBatch = 2;
+  limits.sequence = 16;
+  limits.executable = true;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
+  ASSERT_TRUE(meshes.ok());
+  SearchResult found = searchJointly(cells, *meshes, limits, Pins(), request, SearchOptions());
+  ASSERT_TRUE(found.ranked.empty() && found.leanest);
+  EXPECT_EQ(found.leanest->decisions.microBatch, 2);
+}
+
+// The first stage the tokens of all of a step, the last one its targets: what programs of twice as many micro-batches need more.
+TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 64, 128, 256);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("cpu", 0, 3);
+  ASSERT_TRUE(topology.ok());
+  ProgramMemory programs(*module, "adamw");
+  EstimateRequest request;
+  request.topology = &*topology;
+  request.software = &ownStack(topology->device);
+  request.precision = cellPrecision("f32", "adamw", *request.software);
+  request.memoryLimit = 1e12;
+  request.programs = &programs;
+  SpaceLimits limits;
+  limits.topologyName = topology->name;
+  limits.devices = 3;
+  limits.layers = 6;
+  limits.sequence = 64;
+  limits.executable = true;
+  Pins pins;
+  pins.pp = 3;
+  pins.microBatch = 2;
+  pins.recompute = Recompute::None;
+  pins.schedule = ScheduleKind::OneForwardOneBackward;
+  std::vector<std::vector<double>> estimated, lowered;
+  for (int64_t batch : {128, 256}) {
+    limits.globalBatch = batch;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    ASSERT_TRUE(meshes.ok());
+    SearchResult found = searchJointly(cells, *meshes, limits, pins, request, SearchOptions());
+    ASSERT_FALSE(found.ranked.empty());
+    const Candidate &best = found.ranked.front();
+    Plan plan = compiledPlan(best.decisions, "adamw");
+    estimated.emplace_back();
+    for (const StageEstimate &stage : best.step.stages) {
+      estimated.back().push_back(stage.memory.total());
+      PlanStage &each = plan.stages.emplace_back();
+      each.chunks.assign(stage.chunks.begin(), stage.chunks.end());
+      std::tie(each.firstLayer, each.lastLayer) = each.chunks.front();
+    }
+    ASSERT_TRUE(placeTensors(*module, plan, {}));
+    std::optional<std::vector<StaticBytes>> bytes = staticMemoryBytes(*module, plan);
+    ASSERT_TRUE(bytes && bytes->size() == 3);
+    lowered.emplace_back();
+    for (const StaticBytes &stage : *bytes)
+      lowered.back().push_back(static_cast<double>(stage.device));
+  }
+  constexpr double ofInputs = 128 * 64 * 4; // samples, tokens, bytes
+  for (size_t stage = 0; stage < 3; ++stage) {
+    EXPECT_EQ(lowered[1][stage] - lowered[0][stage], stage == 1 ? 0 : ofInputs);
+    EXPECT_NEAR(estimated[1][stage] - estimated[0][stage], stage == 1 ? 0 : ofInputs, 1);
+  }
 }
 
 } // namespace
