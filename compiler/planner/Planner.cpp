@@ -16,6 +16,7 @@
 #include "compiler/workload/ApplyStack.h"
 
 #include <chrono>
+#include <numeric>
 #include <set>
 
 using namespace mlir;
@@ -27,6 +28,8 @@ namespace {
 constexpr size_t kMostWithRanks = 32;
 // Plans of which the compiler's memory plan is asked for before the search gives up.
 constexpr size_t kMostLowered = 16;
+// And then of those that are estimated to need least.
+constexpr size_t kMostLeanLowered = 8;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
 // Systems of fewer nodes that are planned for where the number of all is not round.
@@ -302,41 +305,63 @@ private:
                  : 0;
   }
 
-  // The first plan that holds when the compiler looks at it: placements can be found, and where it
-  // can be lowered its static memory fits.
+  // The first plan that holds when the compiler looks at it; where the fastest don't, the first of the few that are
+  // estimated to need least. None: as many as there are.
   size_t choose(std::vector<Plan> &plans, const SearchResult &found, Lowered &lowered) {
-    for (size_t index = 0; index < plans.size(); ++index) {
-      Plan &plan = plans[index];
-      if (!placeTensors(request.model, plan, found.placementsOf(found.ranked[index].decisions)))
-        continue;
-      std::string whyNot = whyNotExecutable(plan);
-      bool compiles = modelCompiles && whyNot.empty();
-      if (!compiles && limits.executable) {
-        if (lowered.whyNot.empty())
-          lowered.whyNot = std::move(whyNot);
-        continue;
+    auto firstThatHolds = [&](llvm::ArrayRef<size_t> order, size_t mostLowered) {
+      for (size_t index : order) {
+        if (lowered.count >= mostLowered)
+          break;
+        const Decisions &d = found.ranked[index].decisions;
+        if (holds(plans[index], found.placementsOf(d), lowered))
+          return index;
       }
-      if (!compiles || !estimate.software->runsPrograms ||
-          request.topology.device.deviceClass != DeviceClass::Cpu)
-        return index;
-      if (!lowered.tried.insert(loweredOf(plan)).second)
-        continue;
-      if (++lowered.count > kMostLowered)
-        return plans.size();
-      std::optional<std::vector<StaticBytes>> bytes =
-          staticMemoryBytes(request.model, plan, request.onGpu);
-      if (!bytes)
-        continue;
-      for (size_t stage = 0; stage < plan.stages.size(); ++stage)
-        takeStaticMemory(plan.stages[stage], (*bytes)[stage]);
-      tellFullestStage(plan);
-      if (plan.predicted.fits || request.ignoreMemory)
-        return index;
-      if (!lowered.smallest ||
-          plan.predicted.peakMemoryBytes < lowered.smallest->predicted.peakMemoryBytes)
-        lowered.smallest = &plan;
+      return plans.size();
+    };
+    std::vector<size_t> order(plans.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    size_t chosen = firstThatHolds(order, kMostLowered);
+    if (chosen < plans.size())
+      return chosen;
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return std::pair(plans[a].predicted.peakMemoryBytes, a) <
+             std::pair(plans[b].predicted.peakMemoryBytes, b);
+    });
+    order.resize(std::min(order.size(), kMostLeanLowered));
+    llvm::sort(order); // by seconds
+    return firstThatHolds(order, kMostLowered + kMostLeanLowered);
+  }
+
+  // Placements can be found, and where it can be lowered its static memory fits.
+  bool holds(Plan &plan, const SearchedPlacements &placements, Lowered &lowered) {
+    if (!placeTensors(request.model, plan, placements))
+      return false;
+    std::string whyNot = whyNotExecutable(plan);
+    bool compiles = modelCompiles && whyNot.empty();
+    if (!compiles && limits.executable) {
+      if (lowered.whyNot.empty())
+        lowered.whyNot = std::move(whyNot);
+      return false;
     }
-    return plans.size();
+    if (!compiles || !estimate.software->runsPrograms ||
+        request.topology.device.deviceClass != DeviceClass::Cpu)
+      return true;
+    if (!lowered.tried.insert(loweredOf(plan)).second)
+      return false;
+    ++lowered.count;
+    std::optional<std::vector<StaticBytes>> bytes =
+        staticMemoryBytes(request.model, plan, request.onGpu);
+    if (!bytes)
+      return false;
+    for (size_t stage = 0; stage < plan.stages.size(); ++stage)
+      takeStaticMemory(plan.stages[stage], (*bytes)[stage]);
+    tellFullestStage(plan);
+    if (plan.predicted.fits || request.ignoreMemory)
+      return true;
+    if (!lowered.smallest ||
+        plan.predicted.peakMemoryBytes < lowered.smallest->predicted.peakMemoryBytes)
+      lowered.smallest = &plan;
+    return false;
   }
 
   // Why no plan that the search has found is one to compile.
