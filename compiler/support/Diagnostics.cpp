@@ -24,6 +24,19 @@ SourcePlace placeOf(Location location) {
   return place;
 }
 
+// MLIR quotes what it has read, which may go over several lines of a file.
+std::string inOneLine(StringRef text) {
+  std::string line;
+  for (StringRef rest = text; !rest.empty();) {
+    auto [before, after] = rest.split('\n');
+    if (!line.empty())
+      line += ' ';
+    line += line.empty() ? before : before.ltrim();
+    rest = after;
+  }
+  return line;
+}
+
 // The first note that is not MLIR's print of the op, which the place stands for; with its own place
 // where that is another one.
 std::string noteOf(Diagnostic &diagnostic) {
@@ -57,7 +70,7 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure(); // warnings and remarks go on to be printed
         if (!first) {
-          first.emplace(diagnostic.str(), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
+          first.emplace(inOneLine(diagnostic.str()), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
           types = typesOf(diagnostic);
         }
         return success();
