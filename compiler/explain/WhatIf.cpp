@@ -105,6 +105,12 @@ private:
     }
   }
 
+  // Bytes that plans may use on all devices.
+  static int64_t memoryOfAll(const PlanRequest &request) {
+    int64_t has = request.topology.device.memoryBytes;
+    return request.topology.numDevices() * std::min(has, request.maxMemoryBytes.value_or(has));
+  }
+
   void addDevices() {
     for (int64_t factor : kFactors) {
       std::optional<LargerSystem> larger = enlarge(factor);
@@ -112,6 +118,9 @@ private:
         continue;
       PlanRequest freed = request;
       freed.topology = larger->topology;
+      // Processes of one machine share its memory out: more of them have no more.
+      if (memoryOfAll(freed) <= memoryOfAll(request))
+        continue;
       // Pins of the mesh hold for the devices that there were: the replicas grow.
       freed.fixed.erase("dp");
       if (Result<PlanOutcome> outcome = planModel(freed)) {

@@ -569,7 +569,8 @@ Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *l
   if (pins->offload.value_or(0) && !request.topology.device.hostShare().isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",
-                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
+                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
+                     "use offload=0");
   if (pins->offloadActivations.value_or(0) && !request.topology.device.host.isKnown())
     return UserError("--fix offload_activations=1: topology '" + request.topology.name +
                          "' does not say what its hosts have beside their devices",

@@ -70,7 +70,8 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure(); // warnings and remarks go on to be printed
         if (!first) {
-          first.emplace(inOneLine(diagnostic.str()), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
+          first.emplace(inOneLine(diagnostic.str()), noteOf(diagnostic),
+                        placeOf(diagnostic.getLocation()));
           types = typesOf(diagnostic);
         }
         return success();
