@@ -89,9 +89,11 @@ private:
       found.push_back("--precision bf16" + fits(outcome->best));
   }
 
-  // Where the mesh leaves no smaller micro-batch, or all of them are kept at once.
+  // Where the mesh leaves no smaller micro-batch, or all of them are kept at once: on CPUs, where dtc's programs are what is
+  // planned, their tokens are.
   void takeSmallerBatch() {
-    if (least.decisions.microBatch == 1 && least.decisions.schedule != ScheduleKind::GPipe)
+    if (least.decisions.microBatch == 1 && least.decisions.schedule != ScheduleKind::GPipe &&
+        request.topology.device.deviceClass != DeviceClass::Cpu)
       return;
     for (int64_t factor = 2; factor <= 64 && request.globalBatch % factor == 0; factor *= 2) {
       PlanRequest smaller = request;
