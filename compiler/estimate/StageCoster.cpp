@@ -416,7 +416,6 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
                                              llvm::ArrayRef<LayerWay> ways,
                                              llvm::ArrayRef<size_t> held, StageEstimate &stage) {
   PartSums sums;
-  sums.inputs = inputsOf(index);
   stage.chunks.reserve(held.size());
   stage.chunkTimes.reserve(held.size());
   Exposed &waits = exposed[index];

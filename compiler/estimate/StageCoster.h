@@ -149,7 +149,6 @@ private:
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
     double ends = 0;                          // of these parameters, embedding's and head's
     double transient = 0, largestLayer = 0;
-    double inputs = 0; // bytes of a step's
     // Of the layer that is computed again, or copied, by what any layer does.
     std::array<double, kNumLayerWays> workspace{};
     std::bitset<kNumLayerWays> ways; // that layers do
@@ -205,9 +204,9 @@ private:
   // much as a layer keeps without recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
   struct Alive {
     double inFlight = 0, stashed = 0;
+    double inputs = 0; // bytes of tokens and targets: a program has those of the whole step
   };
   Alive aliveOf(size_t index) const;
-  // Bytes of tokens and targets that the stage of a program has of the whole step.
   double inputsOf(size_t index) const;
   // `recomputedPerMicroBatch`: bytes that recomputation and the host spare of what is kept until B. `workspace`: what
   // the layer that is computed again holds of it, and what is on its way to or from the host.

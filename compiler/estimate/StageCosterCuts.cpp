@@ -63,7 +63,6 @@ private:
     last = end;
     first = end + 1;
     sums = PartSums();
-    sums.inputs = coster.inputsOf(stage);
     for (size_t chunk : coster.chunksOn(stage))
       sums.sent += coster.sentAfter(chunk, last, place);
     plain = kept = embedding = 0;

@@ -71,7 +71,6 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
   Alive alive = aliveOf(index);
   PartSums sums;
-  sums.inputs = inputsOf(index);
   double ends = 0, kept = 0;
   if (index == 0) {
     sums.add(cost.embedding, false);

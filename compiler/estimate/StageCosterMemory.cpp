@@ -37,7 +37,7 @@ StageCoster::Alive StageCoster::aliveOf(size_t index) const {
                                     static_cast<double>(d.vocabBarriers())),
          late = static_cast<double>(chunks.pending - chunks.activations) / all;
   double stashed = isV(d.schedule) ? kMostStashedOfV : late + 1;
-  return {inFlight, splitsBackward(d.schedule) ? std::min(inFlight, stashed) : 0};
+  return {inFlight, splitsBackward(d.schedule) ? std::min(inFlight, stashed) : 0, inputsOf(index)};
 }
 
 void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
@@ -85,10 +85,8 @@ double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) c
 double StageCoster::inputsOf(size_t index) const {
   if (!request.programs)
     return 0; // others have one micro-batch of them at a time
-  InputBytes bytes = request.programs->inputsOfSample();
-  double ofSample = (index == 0 ? static_cast<double>(bytes.embedding) : 0) +
-                    (holdsHead(index) ? static_cast<double>(bytes.head) : 0);
-  return ofSample * static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
+  InputBytes inputs = request.programs->inputsOf(samplesOf(d));
+  return (index == 0 ? inputs.embedding : 0) + (holdsHead(index) ? inputs.head : 0);
 }
 
 void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
@@ -125,7 +123,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +
                                alive.stashed * recomputedPerMicroBatch + sums.headKept) +
-      sums.inputs;
+      alive.inputs;
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
   const Decisions &own = place.d;
   bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // of groups, which add gradients up

@@ -355,11 +355,8 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
   double all = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), 3) + shared(gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1)) +
                process.fragmentation * kept;
-  if (request.programs) {
-    InputBytes inputs = request.programs->inputsOfSample();
-    all += static_cast<double>(inputs.embedding + inputs.head) * static_cast<double>(d.microBatch) *
-           static_cast<double>(d.numMicroBatches);
-  }
+  if (request.programs)
+    all += request.programs->inputsOf(samplesOf(d)).total();
   constexpr double rounding = 1 - 1e-9;
   return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }

@@ -20,11 +20,6 @@ constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a la
 // Of a step with more, the second micro-batch is like all that follow.
 constexpr int64_t kMicroBatches = 2;
 
-// Of one replica in one step.
-double samplesOf(const Decisions &d) {
-  return static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
-}
-
 // Of a step with `share` times as many samples: their tokens are all there from its start.
 MemoryParts partsOf(const BytesByKind &bytes, double share) {
   auto ofKind = [&](exec::BufferKind kind) {
@@ -41,15 +36,15 @@ MemoryParts partsOf(const BytesByKind &bytes, double share) {
   return parts;
 }
 
-int64_t bytesOfSample(Type type) {
+double bytesOfSample(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  int64_t bytes = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  double bytes = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
   for (int64_t size : tensor.getShape())
-    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+    bytes *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
   return bytes;
 }
 
-InputBytes inputsOf(graph::FuncOp loss) {
+InputBytes inputsOfSample(graph::FuncOp loss) {
   auto calls = loss.getBody().getOps<graph::BlockCallOpInterface>();
   InputBytes inputs;
   for (Value input : loss.getArguments()) {
@@ -68,6 +63,10 @@ void runAside(StepOutline &outline, const Decisions &d) {
 }
 
 } // namespace
+
+double samplesOf(const Decisions &d) {
+  return static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
+}
 
 Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::string &precision,
                   const std::string &gradDtype) {
@@ -97,7 +96,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string 
                      ? graph::memberName(get.getSymbol(), execution)
                      : get.getSymbol().str()] = layer;
   copies = numLayers - layer; // two repeats of one block keep some layers each
-  inputs = inputsOf(loss);
+  ofSample = inputsOfSample(loss);
 }
 
 bool ProgramMemory::isPlanned(const Decisions &d) const {
@@ -139,9 +138,9 @@ ProgramMemory::of(const Decisions &d, const SearchedPlacements &placements, doub
 double ProgramMemory::leastBytes(const Decisions &d, const SearchedPlacements &placements) {
   Decisions least = d;
   least.recompute = d.recomputeMost;
-  least.numMicroBatches = std::min(d.numMicroBatches, kMicroBatches);
-  if (!isPlanned(least) || !isExecutable(d))
+  if (!isPlanned(least))
     return 0;
+  least.numMicroBatches = std::min(d.numMicroBatches, kMicroBatches);
   // Some placements divide micro-batches: there is none of one sample.
   for (int64_t microBatch : {int64_t(1), d.microBatch}) {
     least.microBatch = microBatch;

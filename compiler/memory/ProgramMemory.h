@@ -17,10 +17,14 @@ namespace dtc {
 Plan compiledPlan(const Decisions &d, const std::string &optimizer,
                   const std::string &precision = "f32", const std::string &gradDtype = "f32");
 
-// Bytes of one sample that the embedding reads, and the head: tokens and targets.
+// Bytes that the embedding reads, and the head: tokens and targets.
 struct InputBytes {
-  int64_t embedding = 0, head = 0;
+  double embedding = 0, head = 0;
+  double total() const { return embedding + head; }
 };
+
+// Of one rank of dp in one step.
+double samplesOf(const Decisions &decisions);
 
 // What the static plan of a step will need, without making it. The step with three layers is
 // lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
@@ -44,7 +48,9 @@ public:
   double leastBytes(const Decisions &decisions, const SearchedPlacements &placements);
 
   // A program has those of a whole step from its start to its end.
-  const InputBytes &inputsOfSample() const { return inputs; }
+  InputBytes inputsOf(double samples) const {
+    return {samples * ofSample.embedding, samples * ofSample.head};
+  }
   int64_t numLowered() const { return lowered; }
 
 private:
@@ -71,7 +77,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // of the middle layer
   bool isChain = false;
-  InputBytes inputs;
+  InputBytes ofSample;
   int64_t lowered = 0;         // programs
   llvm::StringMap<int> layers; // of parameters
   std::map<Key, std::optional<Bytes>> known;

@@ -27,7 +27,7 @@ struct StaticBytes {
 
 // Bytes of the arenas of each stage of a plan that can be compiled: a copy of the model is lowered to
 // exec, as for GPUs where `onGpu` (ScheduleOptions). Nothing after a diagnostic. Of many micro-batches two numbers of few
-// are lowered, and the rest follows, unless `isWhole`: lowering takes as long as there are.
+// are lowered, and the rest follows, unless `isWhole`: that of pipelines takes as long as there are micro-batches.
 std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan,
                                                           bool onGpu = false, bool isWhole = false);
 

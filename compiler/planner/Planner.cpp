@@ -193,9 +193,7 @@ private:
         p.bytesAtRest(3, limits.mayOffload) + (limits.mayOffload ? 0 : p.optimizerBytes);
     double bytes = static_cast<double>(facts.parameters) * ofParameter;
     if (programs)
-      bytes += static_cast<double>(programs->inputsOfSample().embedding +
-                                   programs->inputsOfSample().head) *
-               static_cast<double>(request.globalBatch);
+      bytes += programs->inputsOf(static_cast<double>(request.globalBatch)).total();
     return bytes > static_cast<double>(request.topology.numDevices()) * estimate.memoryLimit;
   }
 

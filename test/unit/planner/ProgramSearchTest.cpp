@@ -24,16 +24,56 @@ protected:
   MLIRContext context;
 };
 
-// Every candidate costed with its own program, of those that fit or, with `ignoreMemory`, all.
-SearchResult costEverything(CellStore &cells, const std::vector<Decisions> &meshes,
-                            const SpaceLimits &limits, const Pins &pins,
-                            const EstimateRequest &request, SearchOptions options,
-                            bool ignoreMemory) {
-  options.prune = false;
-  options.ignoreMemory = ignoreMemory;
-  options.keep = options.refined = size_t(1) << 30;
-  return searchJointly(cells, meshes, limits, pins, request, options);
-}
+// A model and what plans of it for processes of one machine are asked for, in f32 unless told otherwise.
+struct Problem {
+  Problem(ModuleOp module, int64_t layers, int64_t sequence, int64_t devices,
+          const std::string &precision = "f32", const std::string &optimizer = "adamw")
+      : folded(foldLayers(module)), cells(folded), topology(*loadTopology("cpu", 0, devices)),
+        programs(module, optimizer, precision) {
+    limits.topologyName = topology.name;
+    limits.devices = devices;
+    limits.layers = layers;
+    limits.sequence = sequence;
+    limits.kvHeads = readModelFacts(module).kvHeads;
+    limits.executable = true;
+    request.topology = &topology;
+    request.software = &ownStack(topology.device);
+    request.precision = cellPrecision(precision, optimizer, *request.software);
+    request.programs = &programs;
+    options.devicesPerNode = topology.devicesPerNode;
+  }
+
+  SearchResult search() {
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    EXPECT_TRUE(meshes.ok());
+    return meshes ? searchJointly(cells, *meshes, limits, pins, request, options) : SearchResult();
+  }
+
+  // Every candidate costed with its own program, of those that fit or, with `ignoreMemory`, all.
+  SearchResult costEverything(bool ignoreMemory) {
+    SearchOptions pruning = options;
+    options.prune = false;
+    options.ignoreMemory = ignoreMemory;
+    options.keep = options.refined = size_t(1) << 30;
+    SearchResult all = search();
+    options = pruning;
+    return all;
+  }
+
+  // Of no tensor parallelism.
+  ModelCells applied() {
+    return applyStack(*cells.get(1, false), *request.software, request.precision.compute);
+  }
+
+  FoldedModel folded;
+  CellStore cells;
+  Topology topology;
+  ProgramMemory programs;
+  SpaceLimits limits;
+  Pins pins;
+  EstimateRequest request;
+  SearchOptions options;
+};
 
 // What is recomputed is pinned: of layers that recompute unlike each other no program is lowered before the plan is chosen.
 TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
@@ -45,51 +85,28 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
   for (int64_t layers : {1, 2, 5}) {
     OwningOpRef<ModuleOp> module = layers % 2 ? smallUntied(context, layers, 64, 1024)
                                               : smallGpt2(context, layers, 64, 128, 256);
-    FoldedModel folded = foldLayers(*module);
-    CellStore cells(folded);
     for (int variant = 0; variant < 3; ++variant) {
-      Result<Topology> topology = loadTopology("cpu", 0, pick({2, 4}));
-      ASSERT_TRUE(topology.ok());
-      SpaceLimits limits;
-      limits.topologyName = topology->name;
-      limits.devices = topology->numDevices();
-      limits.globalBatch = pick({8, 12, 64});
-      limits.layers = layers;
-      limits.sequence = 64;
-      limits.kvHeads = readModelFacts(*module).kvHeads;
-      limits.executable = true;
-      limits.searchesPlacements = variant % 2 == 0;
-      Pins pins;
-      pins.recompute =
+      Problem problem(*module, layers, 64, pick({2, 4}));
+      problem.limits.globalBatch = pick({8, 12, 64});
+      problem.limits.searchesPlacements = variant % 2 == 0;
+      problem.pins.recompute =
           std::array{Recompute::None, Recompute::Selective, Recompute::Full}[random() % 3];
-      EstimateRequest request;
-      request.topology = &*topology;
-      request.software = &ownStack(topology->device);
-      request.precision = cellPrecision("f32", "adamw", *request.software);
-      request.bucketSizes = {4 << 20, 32 << 20, kOneBucket};
-      Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
-      ASSERT_TRUE(meshes.ok());
-      SearchOptions options;
-      options.devicesPerNode = topology->devicesPerNode;
+      problem.request.bucketSizes = {4 << 20, 32 << 20, kOneBucket};
       // From less than any needs to more than most do.
-      request.memoryLimit = 1;
-      ProgramMemory known(*module, "adamw");
-      request.programs = &known;
-      SearchResult whole = costEverything(cells, *meshes, limits, pins, request, options,
-                                          /*ignoreMemory=*/true);
+      problem.request.memoryLimit = 1;
+      SearchResult whole = problem.costEverything(/*ignoreMemory=*/true);
       std::vector<double> needs;
       for (const Candidate &candidate : whole.ranked)
         needs.push_back(candidate.step.memoryNeed);
       llvm::sort(needs);
       ASSERT_FALSE(needs.empty());
       for (double limit : {0.7 * needs.front(), needs.front() * 1.0001, needs[needs.size() / 3]}) {
-        request.memoryLimit = limit;
+        problem.request.memoryLimit = limit;
         ProgramMemory programs(*module, "adamw");
-        request.programs = &programs;
-        SearchResult found = searchJointly(cells, *meshes, limits, pins, request, options);
-        request.programs = &known;
-        SearchResult best = costEverything(cells, *meshes, limits, pins, request, options,
-                                           /*ignoreMemory=*/false);
+        problem.request.programs = &programs;
+        SearchResult found = problem.search();
+        problem.request.programs = &problem.programs;
+        SearchResult best = problem.costEverything(/*ignoreMemory=*/false);
         lowered += static_cast<int>(programs.numLowered());
         all += static_cast<int>(whole.ranked.size());
         ASSERT_EQ(found.ranked.empty(), best.ranked.empty())
@@ -114,18 +131,9 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
 // Whatever size of buckets the step is then costed with: small ones overlap, and one that holds all gradients does not.
 TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 12, 64, 128, 256);
-  FoldedModel folded = foldLayers(*module);
-  CellStore cells(folded);
-  Result<Topology> topology = loadTopology("cpu", 0, 4);
-  ASSERT_TRUE(topology.ok());
-  ProgramMemory programs(*module, "adamw");
-  EstimateRequest request;
-  request.topology = &*topology;
-  request.software = &ownStack(topology->device);
-  request.precision = cellPrecision("f32", "adamw", *request.software);
-  request.programs = &programs;
-  ModelCells applied =
-      applyStack(*cells.get(1, false), *request.software, request.precision.compute);
+  Problem problem(*module, 12, 64, 4);
+  EstimateRequest &request = problem.request;
+  ModelCells applied = problem.applied();
   SearchedPlacements placements;
   const std::vector<int64_t> sizes{1 << 20, 4 << 20, kOneBucket};
   for (int64_t zero : {0, 1, 2, 3})
@@ -134,50 +142,60 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
       d.dp = 4;
       d.zero = zero;
       d.numMicroBatches = microBatches;
-      ModelCost cost = costModel(applied, d, *topology, request.precision);
+      ModelCost cost = costModel(applied, d, problem.topology, request.precision);
       cost.placements = &placements;
+      // Nothing is good enough but the best.
+      auto needWith = [&](int64_t bucketBytes) {
+        request.memoryLimit = 1;
+        request.bucketSizes = {bucketBytes};
+        return estimateStep(cost, d, request).stages.front().memory.total();
+      };
       for (int64_t size : sizes) {
-        request.memoryLimit = 1; // nothing is good enough but the best
-        request.bucketSizes = {size};
-        request.memoryLimit = estimateStep(cost, d, request).stages.front().memory.total();
+        request.memoryLimit = needWith(size);
         request.bucketSizes = sizes;
         EXPECT_TRUE(mayFit(cost, d, request)) << "zero " << zero << ", buckets of " << size;
       }
       request.memoryLimit *= 0.5;
       EXPECT_FALSE(mayFit(cost, d, request)) << "zero " << zero;
       // With all the memory that its best arena needs it fits; arenas that come first are up to 6 % larger.
-      request.bucketSizes = {4 << 20};
-      request.memoryLimit = 1;
-      request.memoryLimit = estimateStep(cost, d, request).stages.front().memory.total();
+      request.memoryLimit = needWith(4 << 20);
       ProgramMemory anew(*module, "adamw");
       request.programs = &anew;
       EXPECT_TRUE(estimateStep(cost, d, request).fits) << "zero " << zero;
-      request.programs = &programs;
+      request.programs = &problem.programs;
+    }
+}
+
+// What is always there is no more than programs have, whatever they and their states are made of.
+TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 2, 16, 128, 8192);
+  for (const char *precision : {"f32", "bf16", "f16"})
+    for (const char *optimizer : {"adamw", "sgd", "lamb", "lars"}) {
+      Problem problem(*module, 2, 16, 4, precision, optimizer);
+      ModelCells applied = problem.applied();
+      SearchedPlacements placements;
+      for (int64_t zero : {0, 1, 3}) {
+        Decisions d;
+        d.dp = 4;
+        d.zero = zero;
+        ModelCost cost = costModel(applied, d, problem.topology, problem.request.precision);
+        cost.placements = &placements;
+        problem.request.memoryLimit = 1;
+        problem.request.memoryLimit =
+            estimateStep(cost, d, problem.request).stages.front().memory.total();
+        EXPECT_TRUE(mayFit(cost, d, problem.request))
+            << precision << " " << optimizer << " " << zero;
+      }
     }
 }
 
 // A gradient that is added to a sum is there beside it: on one device two samples at once need less than one after the other.
 TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 1, 16, 128, 8192);
-  FoldedModel folded = foldLayers(*module);
-  CellStore cells(folded);
-  Result<Topology> topology = loadTopology("cpu", 0, 1);
-  ASSERT_TRUE(topology.ok());
-  ProgramMemory programs(*module, "adamw");
-  EstimateRequest request;
-  request.topology = &*topology;
-  request.software = &ownStack(topology->device);
-  request.precision = cellPrecision("f32", "adamw", *request.software);
-  request.memoryLimit = 1;
-  request.programs = &programs;
-  SpaceLimits limits;
-  limits.topologyName = topology->name;
-  limits.globalBatch = 2;
-  limits.sequence = 16;
-  limits.executable = true;
-  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
-  ASSERT_TRUE(meshes.ok());
-  SearchResult found = searchJointly(cells, *meshes, limits, Pins(), request, SearchOptions());
+  Problem problem(*module, 1, 16, 1);
+  problem.limits.globalBatch = 2;
+  problem.request.memoryLimit = 1;
+  SearchResult found = problem.search();
   ASSERT_TRUE(found.ranked.empty() && found.leanest);
   EXPECT_EQ(found.leanest->decisions.microBatch, 2);
 }
@@ -185,34 +203,16 @@ TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
 // The first stage the tokens of all of a step, the last one its targets: what programs of twice as many micro-batches need more.
 TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 64, 128, 256);
-  FoldedModel folded = foldLayers(*module);
-  CellStore cells(folded);
-  Result<Topology> topology = loadTopology("cpu", 0, 3);
-  ASSERT_TRUE(topology.ok());
-  ProgramMemory programs(*module, "adamw");
-  EstimateRequest request;
-  request.topology = &*topology;
-  request.software = &ownStack(topology->device);
-  request.precision = cellPrecision("f32", "adamw", *request.software);
-  request.memoryLimit = 1e12;
-  request.programs = &programs;
-  SpaceLimits limits;
-  limits.topologyName = topology->name;
-  limits.devices = 3;
-  limits.layers = 6;
-  limits.sequence = 64;
-  limits.executable = true;
-  Pins pins;
-  pins.pp = 3;
-  pins.microBatch = 2;
-  pins.recompute = Recompute::None;
-  pins.schedule = ScheduleKind::OneForwardOneBackward;
+  Problem problem(*module, 6, 64, 3);
+  problem.request.memoryLimit = 1e12;
+  problem.pins.pp = 3;
+  problem.pins.microBatch = 2;
+  problem.pins.recompute = Recompute::None;
+  problem.pins.schedule = ScheduleKind::OneForwardOneBackward;
   std::vector<std::vector<double>> estimated, lowered;
   for (int64_t batch : {128, 256}) {
-    limits.globalBatch = batch;
-    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
-    ASSERT_TRUE(meshes.ok());
-    SearchResult found = searchJointly(cells, *meshes, limits, pins, request, SearchOptions());
+    problem.limits.globalBatch = batch;
+    SearchResult found = problem.search();
     ASSERT_FALSE(found.ranked.empty());
     const Candidate &best = found.ranked.front();
     Plan plan = compiledPlan(best.decisions, "adamw");
