@@ -141,7 +141,7 @@ std::optional<double> plannedBytes(mlir::ModuleOp module, const Decisions &d) {
   Plan plan = compiledPlan(d, "adamw");
   if (!own || !placeTensors(module, plan, own->placements))
     return std::nullopt;
-  std::optional<std::vector<StaticBytes>> bytes = staticMemoryBytes(module, plan);
+  std::optional<std::vector<StaticSize>> bytes = staticSizes(module, plan);
   return bytes ? std::optional<double>(static_cast<double>(bytes->front().device)) : std::nullopt;
 }
 

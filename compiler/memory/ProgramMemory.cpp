@@ -174,8 +174,8 @@ ProgramMemory::Key ProgramMemory::outlineKeyOf(Decisions d) {
   return keyOf(d);
 }
 
-std::optional<StepOutline> ProgramMemory::outlineOf(const Decisions &d,
-                                                    const SearchedPlacements &placements) {
+std::optional<OutlinedProgram> ProgramMemory::readShort(const Decisions &d,
+                                                        const SearchedPlacements &placements) {
   ++lowered;
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
@@ -185,9 +185,27 @@ std::optional<StepOutline> ProgramMemory::outlineOf(const Decisions &d,
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
   if (!placeTensors(*shortModel, plan, placements) ||
-      !scheduleStep(*shortModel, plan, options, read) || !program)
+      !scheduleStep(*shortModel, plan, options, read))
     return std::nullopt;
-  if (copies > 0 && program->runs.empty())
+  return program;
+}
+
+int64_t ProgramMemory::instructionsOfLayer() {
+  Decisions d;
+  d.numMicroBatches = kMicroBatches;
+  std::optional<OutlinedProgram> program = isPlanned(d) ? readShort(d, {}) : std::nullopt;
+  int64_t count = 0;
+  if (program)
+    for (const LayerRun &run : program->runs)
+      if (run.end <= program->outline.lastRepeated)
+        count += run.end - run.begin;
+  return count;
+}
+
+std::optional<StepOutline> ProgramMemory::outlineOf(const Decisions &d,
+                                                    const SearchedPlacements &placements) {
+  std::optional<OutlinedProgram> program = readShort(d, placements);
+  if (!program || (copies > 0 && program->runs.empty()))
     return std::nullopt;
   StepOutline outline = repeatMiddleLayer(program->outline, program->runs, copies);
   for (auto [bytes, ofLayer] : llvm::zip(outline.persistent, program->middlePersistent))

@@ -47,6 +47,10 @@ public:
   // for all of them, and for all buckets.
   double leastBytes(const Decisions &decisions, const SearchedPlacements &placements);
 
+  // That a micro-batch runs in a layer: no placement, recomputation or gathering makes it fewer. 0 where that is not
+  // known. Takes a lowering.
+  int64_t instructionsOfLayer();
+
   // A program has those of a whole step from its start to its end.
   InputBytes inputsOf(double samples) const {
     return {samples * ofSample.embedding, samples * ofSample.head};
@@ -62,7 +66,10 @@ private:
   };
   static Key keyOf(const Decisions &decisions);
   bool isPlanned(const Decisions &decisions) const;
-  // Of all layers; collectives are not in buckets yet.
+  // Of the short model; collectives are not in buckets yet.
+  std::optional<OutlinedProgram> readShort(const Decisions &decisions,
+                                           const SearchedPlacements &placements);
+  // Of all layers.
   std::optional<StepOutline> outlineOf(const Decisions &decisions,
                                        const SearchedPlacements &placements);
   // The same of what buckets leave alike.

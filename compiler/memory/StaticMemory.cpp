@@ -99,42 +99,45 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   return true;
 }
 
-static std::optional<std::vector<StaticBytes>> bytesWith(ModuleOp model, Plan plan,
-                                                         int64_t microBatches, bool onGpu) {
+static std::optional<std::vector<StaticSize>> sizesWith(ModuleOp model, Plan plan,
+                                                        int64_t microBatches, bool onGpu) {
   plan.decisions.numMicroBatches = microBatches;
-  std::vector<StaticBytes> bytes;
+  std::vector<StaticSize> sizes;
   auto read = [&](exec::ProgramOp program) {
-    bytes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
-                     static_cast<int64_t>(program.getHostBytes())});
+    sizes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
+                     static_cast<int64_t>(program.getHostBytes()), lengthOfStep(program)});
   };
   ScheduleOptions options = scheduleOptions(plan.decisions);
   options.roll = options.check = false;
   options.onGpu = onGpu;
   if (!scheduleStep(model, plan, options, read))
     return std::nullopt;
-  return bytes;
+  return sizes;
 }
 
-// Beyond those that a pipeline has in flight a micro-batch more is its tokens more, which are all there from the start.
-std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan,
-                                                          bool onGpu, bool isWhole) {
+// Beyond those that a pipeline has in flight a micro-batch more is its tokens more, which are all there from the start,
+// and one run more of the same tasks.
+std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
+                                                   bool isWhole) {
   const Decisions &d = plan.decisions;
   // Two of the same rest by pp, so that interleaved rounds end alike.
   int64_t fewer = 4 * d.pp * d.virtualStages + d.numMicroBatches % d.pp, more = fewer + 2 * d.pp;
   if (isWhole || d.numMicroBatches <= more)
-    return bytesWith(model, plan, d.numMicroBatches, onGpu);
-  std::optional<std::vector<StaticBytes>> least = bytesWith(model, plan, fewer, onGpu),
-                                          bytes = bytesWith(model, plan, more, onGpu);
-  if (!least || !bytes)
+    return sizesWith(model, plan, d.numMicroBatches, onGpu);
+  std::optional<std::vector<StaticSize>> least = sizesWith(model, plan, fewer, onGpu),
+                                         sizes = sizesWith(model, plan, more, onGpu);
+  if (!least || !sizes)
     return std::nullopt;
-  for (auto [stage, before] : llvm::zip_equal(*bytes, *least)) {
+  for (auto [stage, before] : llvm::zip_equal(*sizes, *least)) {
     auto grow = [&](int64_t &now, int64_t then) {
       now += llvm::divideCeilSigned((now - then) * (d.numMicroBatches - more), more - fewer);
     };
     grow(stage.device, before.device);
     grow(stage.host, before.host);
+    grow(stage.length.instructions, before.length.instructions);
+    grow(stage.length.stops, before.length.stops);
   }
-  return bytes;
+  return sizes;
 }
 
 } // namespace dtc

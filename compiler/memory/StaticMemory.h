@@ -3,6 +3,8 @@
 
 #include "compiler/plan/Plan.h"
 #include "dialects/exec/Exec.h"
+#include "passes/schedule/StepLength.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
@@ -21,14 +23,15 @@ struct ScheduleOptions;
 bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
                   llvm::function_ref<void(exec::ProgramOp)> use);
 
-struct StaticBytes {
-  int64_t device = 0, host = 0; // of the arena in each memory
+struct StaticSize {
+  int64_t device = 0, host = 0; // bytes of the arena in each memory
+  StepLength length;
 };
 
-// Bytes of the arenas of each stage of a plan that can be compiled: a copy of the model is lowered to
-// exec, as for GPUs where `onGpu` (ScheduleOptions). Nothing after a diagnostic. Of many micro-batches two numbers of few
+// Of each stage of a plan that can be compiled: a copy of the model is lowered to exec, as for GPUs where `onGpu`
+// (ScheduleOptions). Nothing after a diagnostic. Of many micro-batches two numbers of few
 // are lowered, and the rest follows, unless `isWhole`: that of pipelines takes as long as there are micro-batches.
-std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan,
-                                                          bool onGpu = false, bool isWhole = false);
+std::optional<std::vector<StaticSize>> staticSizes(mlir::ModuleOp model, const Plan &plan,
+                                                   bool onGpu = false, bool isWhole = false);
 
 } // namespace dtc

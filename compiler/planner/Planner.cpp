@@ -14,6 +14,7 @@
 #include "compiler/support/Units.h"
 #include "compiler/uncertainty/Uncertainty.h"
 #include "compiler/workload/ApplyStack.h"
+#include "passes/schedule/StepLength.h"
 
 #include <chrono>
 #include <numeric>
@@ -30,6 +31,8 @@ constexpr size_t kMostWithRanks = 32;
 constexpr size_t kMostLowered = 16;
 // And then of those that are estimated to need least.
 constexpr size_t kMostLeanLowered = 8;
+// Layers times samples: in fewer of them no step is too long for an executable, whatever its layers run.
+constexpr int64_t kFewLayers = int64_t(1) << 16;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
 // Systems of fewer nodes that are planned for where the number of all is not round.
@@ -102,10 +105,8 @@ public:
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
-    // Where any memory will do, that of the chosen plan is enough.
-    if (limits.executable && compiles && !request.ignoreMemory)
-      estimate.programs = &programs.emplace(request.model, request.optimizer, request.precision,
-                                            request.gradDtype, request.onGpu);
+    if (limits.executable && compiles)
+      readPrograms();
     setMemoryLimit();
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
@@ -152,8 +153,12 @@ public:
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
         tellRanks(outcome.others[index], found.ranked[index], request.topology);
-    outcome.best = std::move(outcome.others[chosen]);
-    outcome.others.erase(outcome.others.begin() + static_cast<std::ptrdiff_t>(chosen));
+    outcome.best = outcome.others[chosen];
+    std::vector<Plan> others;
+    for (Plan &other : outcome.others)
+      if (&other != &outcome.others[chosen] && !lowered.notExecutable.contains(&other))
+        others.push_back(std::move(other));
+    outcome.others = std::move(others);
     PlanSearch &search = outcome.best.search;
     search.candidates = found.costed;
     search.exhaustive = found.complete;
@@ -168,6 +173,16 @@ public:
   }
 
 private:
+  void readPrograms() {
+    ProgramMemory &lowered = programs.emplace(request.model, request.optimizer, request.precision,
+                                              request.gradDtype, request.onGpu);
+    // Where any memory will do, that of the chosen plan is enough.
+    if (!request.ignoreMemory)
+      estimate.programs = &lowered;
+    if (limits.globalBatch > kFewLayers / limits.layers)
+      limits.instructionsOfLayer = lowered.instructionsOfLayer();
+  }
+
   Plan describe(const Candidate &candidate) const {
     Plan plan = describePlan(candidate, request, facts);
     tellErrors(plan, candidate);
@@ -272,11 +287,12 @@ private:
 
   // What the compiler says of plans that it does not hold to.
   struct Lowered {
-    size_t count = 0; // of plans whose memory was asked for
-    std::set<std::pair<Decisions, std::vector<LoweredStage>>>
-        tried;                      // of these, what memory follows from
-    const Plan *smallest = nullptr; // of these
-    std::string whyNot;             // the first plan that is not executable is not
+    size_t count = 0; // of plans that were lowered
+    std::map<std::pair<Decisions, std::vector<LoweredStage>>, std::vector<StaticSize>>
+        sizes;                       // of these, by what they follow from
+    const Plan *smallest = nullptr;  // of these that are too large
+    std::optional<UserError> whyNot; // the first plan that is not executable is not
+    llvm::SmallDenseSet<const Plan *> notExecutable;
   };
 
   // Why nothing of the space is left.
@@ -336,29 +352,39 @@ private:
       return false;
     std::string whyNot = whyNotExecutable(plan);
     bool compiles = modelCompiles && whyNot.empty();
-    if (!compiles && limits.executable) {
-      if (lowered.whyNot.empty())
-        lowered.whyNot = std::move(whyNot);
-      return false;
-    }
+    if (!compiles && limits.executable)
+      return isNone(plan, UserError(whyNot), lowered);
     if (!compiles || !estimate.software->runsPrograms ||
         request.topology.device.deviceClass != DeviceClass::Cpu)
       return true;
-    if (!lowered.tried.insert(loweredOf(plan)).second)
+    auto [sizes, isNew] = lowered.sizes.try_emplace(loweredOf(plan));
+    if (isNew) {
+      ++lowered.count;
+      if (std::optional<std::vector<StaticSize>> found =
+              staticSizes(request.model, plan, request.onGpu))
+        sizes->second = std::move(*found);
+    }
+    if (sizes->second.empty())
       return false;
-    ++lowered.count;
-    std::optional<std::vector<StaticBytes>> bytes =
-        staticMemoryBytes(request.model, plan, request.onGpu);
-    if (!bytes)
-      return false;
-    for (size_t stage = 0; stage < plan.stages.size(); ++stage)
-      takeStaticMemory(plan.stages[stage], (*bytes)[stage]);
+    for (const auto &[stage, size] : llvm::zip_equal(plan.stages, sizes->second)) {
+      takeStaticMemory(stage, size);
+      if (std::string tooLong = whyTooLong(size.length, plan.decisions.numMicroBatches);
+          !tooLong.empty())
+        return isNone(plan, UserError(tooLong, kShorterSteps.str()), lowered);
+    }
     tellFullestStage(plan);
     if (plan.predicted.fits || request.ignoreMemory)
       return true;
     if (!lowered.smallest ||
         plan.predicted.peakMemoryBytes < lowered.smallest->predicted.peakMemoryBytes)
       lowered.smallest = &plan;
+    return false;
+  }
+
+  static bool isNone(const Plan &plan, UserError whyNot, Lowered &lowered) {
+    lowered.notExecutable.insert(&plan);
+    if (!lowered.whyNot)
+      lowered.whyNot = std::move(whyNot);
     return false;
   }
 
@@ -373,13 +399,11 @@ private:
                          static_cast<size_t>(fullest - plan.stages.begin()),
                          kindsOf(plan.predicted.memory));
     }
-    if (!lowered.whyNot.empty())
-      return UserError(lowered.whyNot);
-    return nothingFits(least);
+    return lowered.whyNot ? *lowered.whyNot : nothingFits(least);
   }
 
   // What the static plan shares out otherwise than the estimate is working memory.
-  static void takeStaticMemory(PlanStage &stage, StaticBytes bytes) {
+  static void takeStaticMemory(PlanStage &stage, StaticSize bytes) {
     PlanMemory &memory = stage.memory;
     memory.activations += bytes.device - memory.total();
     if (memory.activations < 0) {

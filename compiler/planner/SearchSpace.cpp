@@ -8,6 +8,9 @@
 #include "compiler/planner/MemoryChoices.h"
 #include "compiler/planner/TensorChoices.h"
 #include "compiler/planner/ZeroGroups.h"
+#include "runtime/format/Limits.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <array>
@@ -59,8 +62,15 @@ bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));
 }
 
+// Whether an executable may run all micro-batches through the layers of the stage that has most.
+bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
+  int64_t ofStage = llvm::divideCeilSigned(limits.layers, d.pp) * limits.instructionsOfLayer;
+  return ofStage == 0 || d.numMicroBatches <= static_cast<int64_t>(format::maxExecuted) / ofStage;
+}
+
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
-  return (!limits.executable || isExecutable(d)) && splitsKvHeads(d.tp, limits) &&
+  return (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
+         splitsKvHeads(d.tp, limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&
                             (!limits.space->expertsWantSequence || limits.experts == 1 ||
                              d.tp == 1 || d.sequenceParallel)));

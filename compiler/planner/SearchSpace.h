@@ -13,11 +13,13 @@ namespace dtc {
 struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
-  int64_t tokenGroups = 1;         // of a sequence, that routers tell apart: as in ModelFacts
-  int64_t kvHeads = 0;             // as in ModelFacts; 0: none
-  bool slides = false;             // as in ModelFacts
-  bool untied = false;             // embedding and output layer have parameters of their own
-  bool executable = false;         // only what 'dtc compile' lowers today
+  int64_t tokenGroups = 1; // of a sequence, that routers tell apart: as in ModelFacts
+  int64_t kvHeads = 0;     // as in ModelFacts; 0: none
+  bool slides = false;     // as in ModelFacts
+  bool untied = false;     // embedding and output layer have parameters of their own
+  bool executable = false; // only what 'dtc compile' lowers today
+  int64_t instructionsOfLayer =
+      0; // that a micro-batch runs at least, of an executable's limit; 0: not known
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.
   bool searchesPlacements = false;

@@ -55,18 +55,20 @@ protected:
     return d;
   }
 
+  static SearchedPlacements megatron(mlir::ModuleOp model, const Decisions &d) {
+    if (d.tp == 1)
+      return {};
+    return *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
+  }
+
   // Under Megatron's placements where none are given.
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
                        const std::string &optimizer = "adamw",
                        const SearchedPlacements *placements = nullptr, bool onGpu = false) {
-    SearchedPlacements given;
-    if (placements)
-      given = *placements;
-    else if (d.tp > 1)
-      given = *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
+    SearchedPlacements given = placements ? *placements : megatron(model, d);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
-    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan, onGpu);
+    std::optional<std::vector<StaticSize>> planned = staticSizes(model, plan, onGpu);
     std::optional<MemoryParts> estimated =
         ProgramMemory(model, optimizer, "f32", "f32", onGpu).of(d, given);
     ASSERT_TRUE(planned && estimated);
@@ -118,16 +120,51 @@ TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
           each.chunks = {{each.firstLayer, each.lastLayer}};
         }
         ASSERT_TRUE(placeTensors(*model, plan, {}));
-        std::optional<std::vector<StaticBytes>> few = staticMemoryBytes(*model, plan),
-                                                whole =
-                                                    staticMemoryBytes(*model, plan, false, true);
+        std::optional<std::vector<StaticSize>> few = staticSizes(*model, plan),
+                                               whole = staticSizes(*model, plan, false, true);
         ASSERT_TRUE(few && whole) << microBatches << " " << pp;
         ASSERT_EQ(few->size(), static_cast<size_t>(pp));
         for (auto [a, b] : llvm::zip_equal(*few, *whole)) {
           EXPECT_EQ(a.device, b.device) << microBatches << " x " << microBatch << ", pp " << pp;
           EXPECT_EQ(a.host, b.host);
+          EXPECT_EQ(a.length.instructions, b.length.instructions);
+          EXPECT_EQ(a.length.stops, b.length.stops);
         }
       }
+}
+
+// However layers are split, recomputed and gathered; of a plain step it is all that a layer runs for a micro-batch.
+TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
+  constexpr int64_t layers = 6, microBatches = 3;
+  auto instructionsOf = [&](mlir::ModuleOp model, const Decisions &d) {
+    Plan plan = compiledPlan(d, "adamw");
+    EXPECT_TRUE(placeTensors(model, plan, megatron(model, d)));
+    std::optional<std::vector<StaticSize>> sizes = staticSizes(model, plan);
+    EXPECT_TRUE(sizes);
+    return sizes ? sizes->front().length.instructions : 0;
+  };
+  for (auto &&[model, longer] : {std::pair(gpt2(layers), gpt2(layers + 1)),
+                                 std::pair(llama(layers, true), llama(layers + 1, true))}) {
+    ProgramMemory memory(*model, "adamw");
+    int64_t ofLayer = memory.instructionsOfLayer();
+    EXPECT_GT(ofLayer, 20);
+    for (int64_t dp : {1, 2})
+      for (int64_t tp : {1, 2})
+        for (int64_t zero : {0, 1, 3})
+          for (Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+            Decisions d = decide(dp, tp, 2, microBatches);
+            d.zero = dp > 1 ? zero : 0;
+            d.recompute = d.recomputeMost = recompute;
+            EXPECT_LE(layers * ofLayer * microBatches, instructionsOf(*model, d))
+                << dp << " " << tp << " " << zero << " " << static_cast<int>(recompute);
+          }
+    // Without the layer's updates.
+    auto ofMore = [&](int64_t count) {
+      Decisions plain = decide(1, 1, 1, count);
+      return instructionsOf(*longer, plain) - instructionsOf(*model, plain);
+    };
+    EXPECT_EQ(ofMore(microBatches + 1) - ofMore(microBatches), ofLayer);
+  }
 }
 
 TEST_F(ProgramMemoryTest, CountsTensorParallelism) {

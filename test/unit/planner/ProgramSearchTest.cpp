@@ -224,10 +224,10 @@ TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
       std::tie(each.firstLayer, each.lastLayer) = each.chunks.front();
     }
     ASSERT_TRUE(placeTensors(*module, plan, {}));
-    std::optional<std::vector<StaticBytes>> bytes = staticMemoryBytes(*module, plan);
+    std::optional<std::vector<StaticSize>> bytes = staticSizes(*module, plan);
     ASSERT_TRUE(bytes && bytes->size() == 3);
     lowered.emplace_back();
-    for (const StaticBytes &stage : *bytes)
+    for (const StaticSize &stage : *bytes)
       lowered.back().push_back(static_cast<double>(stage.device));
   }
   constexpr double ofInputs = 128 * 64 * 4; // samples, tokens, bytes

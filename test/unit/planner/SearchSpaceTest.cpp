@@ -103,6 +103,26 @@ TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
 }
 
 // A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is fixed.
+// Of executables, which may run 2^26 instructions in a step: those of a micro-batch by the layers of the fullest stage.
+TEST(EnumerateMeshes, EndsAtStepsThatAreTooLong) {
+  SpaceLimits limits = limitsOf(4, 1 << 17, 7, 128);
+  auto shapeOf = [](const Decisions &d) {
+    return std::tuple(d.dp, d.tp, d.pp, d.sequenceParallel, d.microBatch, d.numMicroBatches);
+  };
+  limits.executable = true;
+  auto all = chosen(limits, {}, shapeOf);
+  limits.instructionsOfLayer = 600;
+  auto possible = all;
+  std::erase_if(possible, [](const auto &mesh) {
+    int64_t pp = std::get<2>(mesh), microBatches = std::get<5>(mesh);
+    return microBatches * 600 * ((7 + pp - 1) / pp) > 1 << 26;
+  });
+  EXPECT_LT(possible.size(), all.size());
+  EXPECT_EQ(chosen(limits, {}, shapeOf), possible);
+  limits.executable = false;
+  EXPECT_GT(chosen(limits, {}, shapeOf).size(), all.size());
+}
+
 TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   auto cpOf = [](const Decisions &d) { return d.cp; };
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2048), {}, cpOf), (Numbers{1, 2, 4}));

@@ -6,13 +6,18 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/schedule/Ordering.h"
+#include "passes/schedule/StepLength.h"
+#include "runtime/format/Repeats.h"
+#include "runtime/format/Verify.h"
 #include "test/unit/schedule/StepPipeline.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
 using namespace mlir;
 using namespace dtc;
@@ -173,6 +178,53 @@ TEST_F(StepTest, LayersAddHardlyAnInstruction) {
     int64_t few = countFor(6, dp), many = countFor(24, dp);
     EXPECT_LT(many - few, 18 * ofLayer) << "dp " << dp << ": " << few << " and " << many;
   }
+}
+
+// As the loader counts them, whose limits they must keep to.
+TEST_F(StepTest, KnowsHowMuchAStepRuns) {
+  for (bool roll : {false, true})
+    for (Plan plan : {Plan{}, Plan{.dp = 2, .zero = 1, .microBatches = 3},
+                      Plan{.dp = 2, .tp = 2, .zero = 3, .microBatches = 5}}) {
+      plan.roll = roll;
+      OwningOpRef<ModuleOp> module = gpt2(0.1, 4);
+      exec::ProgramOp program = schedule(*module, plan);
+      ASSERT_TRUE(program);
+      EmitInfo info;
+      info.modelName = "small";
+      info.sequenceLength = 8;
+      std::vector<char> code(100, '\0');
+      Result<std::vector<uint8_t>> bytes = emitExecutable(program, ProgramCode::ofCpu(code), info);
+      ASSERT_TRUE(bytes.ok());
+      std::vector<std::max_align_t> aligned(bytes->size() / sizeof(std::max_align_t) + 1);
+      std::memcpy(aligned.data(), bytes->data(), bytes->size());
+      const format::Manifest *manifest = nullptr;
+      ASSERT_TRUE(format::verifyExecutable(
+                      {reinterpret_cast<const uint8_t *>(aligned.data()), bytes->size()},
+                      "small.dte", manifest)
+                      .ok());
+      const format::Program &written = *manifest->programs()->Get(0);
+      StepLength longest;
+      for (const format::Entry *entry : *written.entries()) {
+        StepLength length;
+        for (const format::Run *run : *entry->order()) {
+          const format::Task &task = *written.tasks()->Get(run->task());
+          std::vector<uint32_t> layers = format::countLayers(task);
+          for (uint32_t i = 0; i < layers.size(); ++i) {
+            const format::Instruction &each = *task.instructions()->Get(i);
+            length.instructions += layers[i];
+            if (each.op_type() == format::Op::Record || each.op_type() == format::Op::Wait ||
+                each.op_type() == format::Op::Collective || each.op_type() == format::Op::Transfer)
+              length.stops += layers[i];
+          }
+        }
+        longest.instructions = std::max(longest.instructions, length.instructions);
+        longest.stops = std::max(longest.stops, length.stops);
+      }
+      StepLength known = lengthOfStep(program);
+      EXPECT_EQ(known.instructions, longest.instructions) << plan.dp << ", rolled " << roll;
+      EXPECT_EQ(known.stops, longest.stops) << plan.dp << ", rolled " << roll;
+      EXPECT_EQ(known.stops > 0, plan.dp > 1);
+    }
 }
 
 TEST_F(StepTest, DataParallelReductionsOverlap) {
