@@ -4,6 +4,7 @@
 #include "compiler/driver/CompileTarget.h"
 #include "compiler/driver/GenerateCode.h"
 #include "compiler/emit/Emit.h"
+#include "compiler/memory/StaticMemory.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Executable.h"
@@ -69,6 +70,8 @@ public:
       return target.error();
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
+    if (Outcome bounded = checkLength(facts); !bounded)
+      return bounded.error();
     if (auto from = module->getAttrOfType<StringAttr>(graph::kConfigAttr))
       config = from.str();
     module->removeAttr(graph::kConfigAttr); // no pass reads it
@@ -97,6 +100,20 @@ private:
   UserError failedPhase(StringRef phase) {
     return capture.errorOr(
         UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));
+  }
+
+  // Lowering and checking all micro-batches of a step that no executable may have would take minutes.
+  Outcome checkLength(const ModelFacts &facts) {
+    int64_t microBatches = plan.decisions.numMicroBatches;
+    if (microBatches <= kFewLayers / std::max<int64_t>(facts.layers, 1))
+      return {};
+    std::optional<std::vector<StaticSize>> sizes = staticSizes(module, plan, onGpu);
+    if (!sizes)
+      return failedPhase("looking at how much it runs");
+    for (const StaticSize &size : *sizes)
+      if (std::string why = whyTooLong(size.length, microBatches); !why.empty())
+        return UserError(why, kShorterSteps);
+    return {};
   }
 
   void addOrder(OpPassManager &passes) const {

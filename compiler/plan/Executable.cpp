@@ -2,6 +2,7 @@
 #include "compiler/plan/Executable.h"
 
 #include "compiler/plan/DecisionNames.h"
+#include "runtime/format/Limits.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -43,6 +44,19 @@ std::string whyNotExecutable(const Plan &plan) {
   if (plan.precision == "fp8")
     return ("the plan has precision = fp8" + kCantYet + "--precision bf16").str();
   return "";
+}
+
+std::string whyTooLong(const StepLength &length, int64_t microBatches) {
+  auto over = [&](int64_t count, const char *what, uint64_t most) -> std::string {
+    if (count <= static_cast<int64_t>(most))
+      return "";
+    return "a step of " + std::to_string(microBatches) + " micro-batches runs " +
+           std::to_string(count) + " " + what + ", an executable at most " + std::to_string(most);
+  };
+  std::string why = over(length.instructions, "instructions", format::maxExecuted);
+  return why.empty()
+             ? over(length.stops, "records, waits, collectives and transfers", format::maxStops)
+             : why;
 }
 
 } // namespace dtc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/plan/Plan.h"
+#include "passes/schedule/StepLength.h"
 
 namespace dtc {
 
@@ -20,5 +21,16 @@ inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decis
 // Of a whole plan. Returns "" or one message that names the key and the nearest choice that
 // compiles.
 std::string whyNotExecutable(const Plan &plan);
+
+// Why an executable may not have steps of so many micro-batches that are that long (runtime/format/Limits.h); "" where
+// it may.
+std::string whyTooLong(const StepLength &length, int64_t microBatches);
+
+// What to do about it.
+inline constexpr const char *kShorterSteps =
+    "use a larger micro_batch, or a smaller --global-batch";
+
+// Layers times micro-batches: of fewer no step is too long, unless a layer runs a thousand instructions.
+inline constexpr int64_t kFewLayers = int64_t(1) << 16;
 
 } // namespace dtc

@@ -14,7 +14,6 @@
 #include "compiler/support/Units.h"
 #include "compiler/uncertainty/Uncertainty.h"
 #include "compiler/workload/ApplyStack.h"
-#include "passes/schedule/StepLength.h"
 
 #include <chrono>
 #include <numeric>
@@ -31,8 +30,6 @@ constexpr size_t kMostWithRanks = 32;
 constexpr size_t kMostLowered = 16;
 // And then of those that are estimated to need least.
 constexpr size_t kMostLeanLowered = 8;
-// Layers times samples: in fewer of them no step is too long for an executable, whatever its layers run.
-constexpr int64_t kFewLayers = int64_t(1) << 16;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
 // Systems of fewer nodes that are planned for where the number of all is not round.
@@ -179,7 +176,7 @@ private:
     // Where any memory will do, that of the chosen plan is enough.
     if (!request.ignoreMemory)
       estimate.programs = &lowered;
-    if (limits.globalBatch > kFewLayers / limits.layers)
+    if (limits.globalBatch > kFewLayers / std::max<int64_t>(limits.layers, 1))
       limits.instructionsOfLayer = lowered.instructionsOfLayer();
   }
 
@@ -370,7 +367,7 @@ private:
       takeStaticMemory(stage, size);
       if (std::string tooLong = whyTooLong(size.length, plan.decisions.numMicroBatches);
           !tooLong.empty())
-        return isNone(plan, UserError(tooLong, kShorterSteps.str()), lowered);
+        return isNone(plan, UserError(tooLong, kShorterSteps), lowered);
     }
     tellFullestStage(plan);
     if (plan.predicted.fits || request.ignoreMemory)

@@ -1,8 +1,6 @@
 // How much a step of a program runs.
 #include "passes/schedule/StepLength.h"
 
-#include "runtime/format/Limits.h"
-
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -43,30 +41,6 @@ StepLength lengthOfStep(exec::ProgramOp program) {
     longest.stops = std::max(longest.stops, length.stops);
   }
   return longest;
-}
-
-std::string whyTooLong(const StepLength &length, int64_t microBatches) {
-  auto over = [&](int64_t count, StringRef what, uint64_t most) -> std::string {
-    if (count <= static_cast<int64_t>(most))
-      return "";
-    return ("a step of " + Twine(microBatches) + " micro-batches runs " + Twine(count) + " " +
-            what + ", an executable at most " + Twine(most))
-        .str();
-  };
-  std::string why = over(length.instructions, "instructions", format::maxExecuted);
-  return why.empty()
-             ? over(length.stops, "records, waits, collectives and transfers", format::maxStops)
-             : why;
-}
-
-LogicalResult checkLength(exec::ProgramOp program) {
-  std::string why =
-      whyTooLong(lengthOfStep(program), static_cast<int64_t>(program.getMicroBatches()));
-  if (why.empty())
-    return success();
-  InFlightDiagnostic diagnostic = emitError(program.getLoc()) << why;
-  diagnostic.attachNote() << kShorterSteps;
-  return diagnostic;
 }
 
 } // namespace dtc

@@ -3,7 +3,6 @@
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
 #include "passes/schedule/RunConflicts.h"
-#include "passes/schedule/StepLength.h"
 #include "passes/schedule/UnrollLayers.h"
 
 namespace dtc {
@@ -351,8 +350,7 @@ private:
 
 struct VerifyExec : dtc::impl::VerifyExecBase<VerifyExec> {
   void runOnOperation() override {
-    if (failed(checkLength(getOperation())) ||
-        failed(hasLayers(getOperation()) ? verifyUnrolled() : verify(getOperation())))
+    if (failed(hasLayers(getOperation()) ? verifyUnrolled() : verify(getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -469,33 +469,3 @@ exec.program @memories mesh ["dp"] sizes [1] arena 64 bytes host 128 bytes {
     exec.copy %g to %m sizes [16] from [1] at <0> into [1] at <0>
   }
 }
-
-// -----
-// 33 times 2^21 instructions; more than 2^26.
-// expected-error @+2 {{a step of 33 micro-batches runs 69206016 instructions, an executable at most 67108864}}
-// expected-note @+1 {{use a larger micro_batch, or a smaller --global-batch}}
-exec.program @long mesh ["dp"] sizes [1] micro_batches 33 arena 64 bytes {
-  %a = exec.buffer "a" temporary f32 64 bytes at 0
-  exec.task @forward per_micro_batch {
-    exec.repeat 1048576 {
-      exec.zero %a
-      exec.zero %a last
-    }
-  }
-  exec.entry train order [@forward 0, @forward 1, @forward 2, @forward 3, @forward 4, @forward 5, @forward 6, @forward 7, @forward 8, @forward 9, @forward 10, @forward 11, @forward 12, @forward 13, @forward 14, @forward 15, @forward 16, @forward 17, @forward 18, @forward 19, @forward 20, @forward 21, @forward 22, @forward 23, @forward 24, @forward 25, @forward 26, @forward 27, @forward 28, @forward 29, @forward 30, @forward 31, @forward 32]
-}
-
-// -----
-// expected-error @+2 {{a step of 17 micro-batches runs 17825809 records, waits, collectives and transfers, an executable at most 16777216}}
-// expected-note @+1 {{use a larger micro_batch, or a smaller --global-batch}}
-exec.program @stops mesh ["dp"] sizes [1] micro_batches 17 arena 64 bytes streams 2 events 1 {
-  %a = exec.buffer "a" temporary f32 64 bytes at 0
-  exec.task @forward per_micro_batch {
-    exec.record 0
-    exec.repeat 1048576 {
-      exec.zero %a
-      exec.wait 0 stream 1
-    }
-  }
-  exec.entry train order [@forward 0, @forward 1, @forward 2, @forward 3, @forward 4, @forward 5, @forward 6, @forward 7, @forward 8, @forward 9, @forward 10, @forward 11, @forward 12, @forward 13, @forward 14, @forward 15, @forward 16]
-}

@@ -71,3 +71,14 @@ TEST(Executable, HasAllPrecisionsWithAllParallelism) {
   plan.origin.gradDtype = "bf16";
   EXPECT_EQ(whyNotExecutable(plan), "");
 }
+
+TEST(Executable, HasStepsOfSomeLength) {
+  constexpr int64_t most = int64_t(1) << 26, mostStops = int64_t(1) << 24;
+  EXPECT_EQ(whyTooLong({most, mostStops}, 1000), "");
+  EXPECT_EQ(
+      whyTooLong({most + 1, 0}, 1000),
+      "a step of 1000 micro-batches runs 67108865 instructions, an executable at most 67108864");
+  EXPECT_EQ(whyTooLong({most, mostStops + 1}, 1000),
+            "a step of 1000 micro-batches runs 16777217 records, waits, collectives and transfers, "
+            "an executable at most 16777216");
+}
