@@ -30,7 +30,6 @@ constexpr FittedConstant constants[] = {
     {core, "attention_share", 1},
     {casting, "cast_traffic", 0},
     {core, "tp_hidden", 0.5},
-    {core, "cp_hidden", 0.8},
     {waiting, "ep_hidden", 0},
     {core, "dp_hidden", 0.9},
     {core, "overlap_slowdown", 1.05},

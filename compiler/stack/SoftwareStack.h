@@ -35,7 +35,8 @@ struct SoftwareStack {
   bool searchesPlacements = false, choosesBuckets = false, runsPrograms = false;
   // [kernels]
   bool joinsPointwise = false, productEpilogues = false, partsInPlace = false,
-       blockedAttention = false;
+       blockedAttention = false, joinsProducts = false, fusesGates = false,
+       fusesNormGradients = false;
   double sustained = 0, productShare = 0, attentionShare = 0, groupedShare = 0, expertImbalance = 0;
   // [traffic]
   double memoryTraffic = 0, compositeTraffic = 0, scoreTraffic = 0, lossTraffic = 0,

@@ -2,6 +2,7 @@
 #include "compiler/workload/ApplyStack.h"
 
 #include "compiler/stack/RecomputeMixes.h"
+#include "compiler/workload/Fusions.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -78,9 +79,23 @@ void gatherRows(BlockCell &cell, int64_t ranks) {
   cell.collectives.insert(cell.collectives.end(), rows.begin(), rows.end());
 }
 
+bool fuses(const SoftwareStack &stack, Fusion fusion) {
+  switch (fusion) {
+  case Fusion::None:
+    return false;
+  case Fusion::Gate:
+    return stack.fusesGates;
+  case Fusion::NormGradients:
+    return stack.fusesNormGradients;
+  }
+  return false;
+}
+
 void applyTo(BlockCell &cell, const SoftwareStack &stack, ComputeType compute, int64_t tp) {
   for (CellOp &op : cell.ops)
     op = applyStack(std::move(op), stack, compute);
+  if (stack.joinsProducts)
+    joinProducts(cell);
   for (CellCollective &collective : cell.collectives)
     collective.sendsOnce = collective.axis == CellAxis::Ep && stack.sendsTokensOnce;
   cell.keptShare = stack.keptShare * (compute == ComputeType::FP8 ? stack.keptShare8 : 1);
@@ -104,6 +119,10 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
   op.traffic = trafficOf(op, stack);
   op.looseTraffic = stack.joinsPointwise ? 0 : stack.memoryTraffic;
   op.joined = op.joined && stack.joinsPointwise;
+  if (fuses(stack, op.fusion)) {
+    op.bytes -= op.fusedBytes;
+    op.joined = true;
+  }
   if (op.isInPlace && stack.partsInPlace) {
     op.bytes = op.looseBytes = {};
   } else if (op.isEpilogue && stack.productEpilogues &&

@@ -1,6 +1,7 @@
 // Reads the blocks of a partitioned step.
 #include "compiler/workload/CellBuilder.h"
 
+#include "compiler/workload/Fusions.h"
 #include "compiler/workload/OpFacts.h"
 #include "compiler/workload/OpNames.h"
 #include "passes/shard/Recomputation.h"
@@ -284,6 +285,7 @@ void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
         added.of = {indices.at(op)};
     }
   }
+  markFusions(cell, ops, indices, [&](Value value) { return bytesOf(value); });
   for (auto [op, index] : collectives) {
     cell.collectives[index].of = opsBehind(op);
     collectiveIndices[op] = index;

@@ -72,6 +72,9 @@ using RecomputeSet = std::bitset<kNumPartials>;
 // gradients of weights, which nobody waits for.
 enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
 
+// What kernels written by hand fuse where stacks have them (applyStack).
+enum class Fusion : uint8_t { None, Gate, NormGradients };
+
 // One op on one rank. Bytes are those of f32; CellPrecision says how they shrink in 16 bits.
 struct CellOp {
   std::string name;      // of the op in the graph dialect, without "graph."
@@ -87,13 +90,21 @@ struct CellOp {
   Amount bytes;      // to and from memory where pointwise ops are joined
   Amount looseBytes; // what comes on top where they are not
   bool causal = false;
-  bool isLoss = false;      // reads the logits, or makes their gradient
-  bool isExchange = false;  // orders tokens by expert, or back
-  bool isComposite = false; // some stacks compose it of ops, as RMS normalisation
-  bool isInPlace = false;   // a slice or a concatenation, which may be where a tensor lies
-  bool isEpilogue = false;  // the product before it can do it,
-  bool isNarrow = false;    // in 16 bits alone where this says so,
-  Amount unmovedBytes;      // and so much of `bytes` then stays where products are computed
+  bool isLoss = false;          // reads the logits, or makes their gradient
+  bool isExchange = false;      // orders tokens by expert, or back
+  bool isComposite = false;     // some stacks compose it of ops, as RMS normalisation
+  bool isInPlace = false;       // a slice or a concatenation, which may be where a tensor lies
+  bool isEpilogue = false;      // the product before it can do it,
+  bool isNarrow = false;        // in 16 bits alone where this says so,
+  Amount unmovedBytes;          // and so much of `bytes` then stays where products are computed
+  Fusion fusion = Fusion::None; // that it is part of,
+  Amount fusedBytes;            // and so much of `bytes` is then not moved
+  // Of a product: the first of those that may be one with it; -1: none. Which of its sizes adds up then, and what of its
+  // `bytes` all of them share.
+  int joinsAt = -1;
+  int64_t CellOp::*grows = nullptr;
+  Amount sharedBytes;
+  bool addsJoined = false; // an addition that is then part of the product
 
   // As software computes it (applyStack), who does what the graph says unless told otherwise.
   Launch launch = Launch::Single;

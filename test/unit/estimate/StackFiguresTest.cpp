@@ -36,7 +36,11 @@ BlockCell cellOfEachKind() {
               op("cross_entropy", WorkKind::Memory, CellPhase::Forward),
               op("moe_dispatch", WorkKind::Memory, CellPhase::Forward),
               op("slice", WorkKind::Memory, CellPhase::Forward),
-              op("add", WorkKind::Memory, CellPhase::Forward)};
+              op("add", WorkKind::Memory, CellPhase::Forward),
+              op("linear", WorkKind::Product, CellPhase::Forward),
+              op("linear", WorkKind::Product, CellPhase::Forward),
+              op("silu", WorkKind::Memory, CellPhase::Forward),
+              op("rms_norm_param_grad", WorkKind::Memory, CellPhase::BackwardWeight)};
   cell.ops[4].joined = true;
   cell.ops[5].isComposite = true;
   cell.ops[6].isLoss = true;
@@ -44,6 +48,14 @@ BlockCell cellOfEachKind() {
   cell.ops[8].isInPlace = true;
   cell.ops[9].isEpilogue = true;
   cell.ops[9].unmovedBytes.parts[0] = 5e8;
+  for (size_t product : {10, 11}) {
+    cell.ops[product].joinsAt = 10;
+    cell.ops[product].grows = &CellOp::n;
+    cell.ops[product].sharedBytes.parts[0] = 4e8;
+  }
+  cell.ops[12].fusion = Fusion::Gate;
+  cell.ops[13].fusion = Fusion::NormGradients;
+  cell.ops[12].fusedBytes.parts[0] = cell.ops[13].fusedBytes.parts[0] = 3e8;
   cell.selectiveOps = {4, 5};
   cell.unreadOps = {0};
   cell.collectives.resize(1);
