@@ -27,7 +27,6 @@ constexpr FittedConstant constants[] = {
     {"megatron-flash", "attention_share", 1},
     {core, "accumulate_bytes", 8},
     {core, "memory_traffic", 1},
-    {core, "attention_share", 1},
     {casting, "cast_traffic", 0},
     {core, "tp_hidden", 0.5},
     {waiting, "ep_hidden", 0},
