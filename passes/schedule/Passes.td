@@ -254,8 +254,9 @@ def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
     once, over the last micro-batch, with rules under which that holds for all: only sums go from one run of a task to
     the next, and only adding writes them, from the run on that starts them; other streams start behind stream 0 and are
     waited for by it within each run, but for what the last run has alone, and transfers; slots are disjoint and enough.
-    What other streams touch is followed through all runs of all entries: each use comes after those before it that it
-    must not meet, and reads what its own micro-batch has left. Of an `exec.repeat` every layer is checked.
+    What other streams touch is followed through all runs of all entries, until micro-batches alike leave what those
+    before them left and are skipped: each use comes after those before it that it must not meet, and reads what its own
+    micro-batch has left. Of an `exec.repeat` every layer is checked.
     ```mlir
     // Before and after: the same program.
     ```

@@ -2,12 +2,21 @@
 #include "passes/schedule/RunConflicts.h"
 
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/RunPeriod.h"
 #include "passes/schedule/UnrollLayers.h"
+
+#include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace dtc;
 
 namespace {
+// So many states are compared before the rest of an entry is followed to its end: it takes as many periods to fill all slots.
+constexpr int kMostCompared = 64;
+// A period is of no more micro-batches.
+constexpr int64_t kMostShift = 4096;
+
 constexpr int64_t kHostMemory = int64_t(1) << 60; // where it begins, behind all of the device's
 
 struct Bytes {
@@ -63,8 +72,8 @@ struct Instruction {
 
 class RunChecker {
 public:
-  RunChecker(exec::ProgramOp program, const RunOrder &order)
-      : program(program), order(order), numStreams(program.getStreams()),
+  RunChecker(exec::ProgramOp program, const RunOrder &order, bool followsAll)
+      : program(program), order(order), followsAll(followsAll), numStreams(program.getStreams()),
         numMicroBatches(static_cast<int64_t>(program.getMicroBatches())) {
     findShared();
     findInstructions();
@@ -164,7 +173,30 @@ private:
     llvm::DenseMap<Operation *, size_t> left, done;
     for (const RunOrder::Run &run : runs)
       ++left[run.task];
-    for (const RunOrder::Run &run : runs) {
+    int64_t cycle = followsAll ? 0 : slotCycle();
+    std::optional<RunPeriod> period = cycle > 0 ? findRunPeriod(runs, cycle) : std::nullopt;
+    size_t boundary = period ? period->begin : runs.size();
+    std::vector<int64_t> before; // the state a period ago,
+    int64_t since = 0;           // and when that was
+    int compared = 0;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (i == boundary) {
+        std::vector<int64_t> state = stateAt(runs, i);
+        size_t periods = (period->end - i) / period->length;
+        if (state == before && periods > 0) {
+          // No task runs for the first or last time in them.
+          for (size_t of = i - period->length; of < i; ++of)
+            left[runs[of].task] -= periods;
+          moveOn(since, static_cast<int64_t>(periods) * period->shift);
+          i += periods * period->length;
+          boundary = runs.size();
+        } else {
+          before = std::move(state);
+          since = now;
+          boundary = ++compared < kMostCompared && periods > 1 ? i + period->length : runs.size();
+        }
+      }
+      const RunOrder::Run &run = runs[i];
       bool isFirst = done[run.task]++ == 0, isLast = --left[run.task] == 0;
       for (Instruction &instruction : instructions[run.task])
         if (isLast || !instruction.op.runsLastOnly())
@@ -172,6 +204,96 @@ private:
             return failure();
     }
     return success();
+  }
+
+  // After so many micro-batches each has the slots and events that the first had; 0 where that is never so, or too late.
+  int64_t slotCycle() {
+    int64_t cycle = 1;
+    auto add = [&](int64_t slots) {
+      cycle = cycle == 0 || std::lcm(cycle, slots) > kMostShift ? 0 : std::lcm(cycle, slots);
+    };
+    for (const auto &[task, ofTask] : instructions)
+      for (const Instruction &instruction : ofTask) {
+        for (const Use &use : instruction.uses)
+          add(use.microBatchStride == 0 ? use.slots : kMostShift + 1);
+        if (auto record = dyn_cast<exec::RecordOp>(*instruction.op))
+          add(static_cast<int64_t>(record.getSlots()));
+        else if (auto wait = dyn_cast<exec::WaitOp>(*instruction.op))
+          add(static_cast<int64_t>(wait.getSlots()));
+      }
+    return cycle;
+  }
+
+  // The least micro-batch of this run and those after it that are of one: what has been written for lower ones is no
+  // longer anybody's own.
+  static int64_t leastFrom(const std::vector<RunOrder::Run> &runs, size_t index) {
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (size_t i = index; i < runs.size(); ++i)
+      if (runs[i].microBatch >= 0)
+        least = std::min(least, runs[i].microBatch);
+    return least;
+  }
+
+  // All that later checks depend on, so that it does not change from period to period where these do the same: of times, how
+  // many of those that streams and records have seen of a stream are before; of micro-batches, how far they are from the
+  // least that is still to come.
+  //
+  // Why what is skipped holds. Checks compare a time only with what a stream has seen (`look`), and what it sees are times
+  // seen before or those of later instructions; a micro-batch only with that of a later run. Two states that are equal
+  // here are equal in all such comparisons, if the runs to come are the same but for `shift`, none the first or last of its
+  // task, and slots and events are in the same places, as `shift` is a multiple of all their numbers. So if a period
+  // leaves the state that the one before left, all that follow do, each with the same outcome.
+  std::vector<int64_t> stateAt(const std::vector<RunOrder::Run> &runs, size_t index) const {
+    int64_t least = leastFrom(runs, index);
+    std::vector<std::vector<int64_t>> seen(numStreams);
+    auto addSeen = [&](const Clock &clock) {
+      for (auto [times, time] : llvm::zip(seen, clock))
+        times.push_back(time);
+    };
+    llvm::for_each(clocks, addSeen);
+    for (const auto &[event, clock] : records)
+      addSeen(clock);
+    for (std::vector<int64_t> &times : seen) {
+      llvm::sort(times);
+      times.erase(llvm::unique(times), times.end());
+    }
+    // That least one moves on with the period.
+    std::vector<int64_t> state{least - runs[index].microBatch};
+    auto addTime = [&](size_t stream, int64_t time) {
+      state.push_back(llvm::lower_bound(seen[stream], time) - seen[stream].begin());
+    };
+    auto addClock = [&](const Clock &clock) {
+      for (auto [stream, time] : llvm::enumerate(clock))
+        addTime(stream, time);
+    };
+    llvm::for_each(clocks, addClock);
+    for (const auto &[event, clock] : records) {
+      state.push_back(event);
+      addClock(clock);
+    }
+    for (const Cell &cell : cells) {
+      for (size_t stream = 0; stream < numStreams; ++stream) {
+        addTime(stream, cell.reads[stream].time);
+        addTime(stream, cell.writes[stream].time);
+      }
+      state.push_back(reinterpret_cast<intptr_t>(cell.holds.getAsOpaquePointer()));
+      int64_t of = cell.writer.microBatch;
+      state.push_back(of < 0 ? -1 : of < least ? -2 : of - least);
+    }
+    return state;
+  }
+
+  // The state `by` micro-batches later, of one that periods leave as it is, the last of them from `since` on.
+  void moveOn(int64_t since, int64_t by) {
+    auto move = [&](Access &access) {
+      if (access.time >= since && access.microBatch >= 0)
+        access.microBatch += by;
+    };
+    for (Cell &cell : cells) {
+      llvm::for_each(cell.reads, move);
+      llvm::for_each(cell.writes, move);
+      move(cell.writer);
+    }
   }
 
   LogicalResult step(Instruction &instruction, int64_t microBatch, bool isFirst) {
@@ -271,6 +393,7 @@ private:
 
   exec::ProgramOp program;
   const RunOrder &order;
+  bool followsAll;
   size_t numStreams;
   int64_t numMicroBatches;
   std::vector<Bytes> shared;
@@ -278,13 +401,13 @@ private:
   std::vector<int64_t> borders;                                       // of cells, ascending
 
   exec::EntryKind entry = exec::EntryKind::Train;
-  std::vector<Clock> clocks;              // per stream, the last of each other one that is over
-  llvm::DenseMap<int64_t, Clock> records; // by event, the last
-  std::vector<Cell> cells;                // from a border to the next
+  std::vector<Clock> clocks;        // per stream, the last of each other one that is over
+  std::map<int64_t, Clock> records; // by event, the last
+  std::vector<Cell> cells;          // from a border to the next
   int64_t now = 0;
 };
 } // namespace
 
-LogicalResult dtc::checkRuns(exec::ProgramOp program, const RunOrder &order) {
-  return RunChecker(program, order).run();
+LogicalResult dtc::checkRuns(exec::ProgramOp program, const RunOrder &order, bool followsAll) {
+  return RunChecker(program, order, followsAll).run();
 }

@@ -11,7 +11,10 @@ namespace dtc {
 // 2. What it reads is what its own micro-batch, or the step, has left there.
 // Streams of their own and slots mean that neither follows from one run of each task.
 //
+// Micro-batches alike are followed until they leave what those before them left, and then skipped, unless `followsAll`.
+//
 // Fails after a diagnostic at the later of two uses. All offsets are set.
-llvm::LogicalResult checkRuns(exec::ProgramOp program, const RunOrder &order);
+llvm::LogicalResult checkRuns(exec::ProgramOp program, const RunOrder &order,
+                              bool followsAll = false);
 
 } // namespace dtc

@@ -96,9 +96,12 @@ bool RunOrder::keepsOrder(const std::vector<Run> &entry, const std::vector<Opera
 }
 
 bool RunOrder::areEnough(int64_t slots, const std::vector<Operation *> &tasks) const {
-  return llvm::all_of(entries, [&](const std::vector<Run> &entry) {
-    return fits(find(entry, tasks), slots) && keepsOrder(entry, tasks);
-  });
+  auto [known, isNew] = knownEnough.try_emplace({slots, tasks}, false);
+  if (!isNew)
+    return known->second;
+  return known->second = llvm::all_of(entries, [&](const std::vector<Run> &entry) {
+           return fits(find(entry, tasks), slots) && keepsOrder(entry, tasks);
+         });
 }
 
 bool RunOrder::runsBehind(Operation *a, Operation *b) const {

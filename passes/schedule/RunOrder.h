@@ -53,7 +53,9 @@ private:
   std::vector<llvm::DenseMap<mlir::Operation *, size_t>> lastRuns; // of each entry, of each task
   int64_t numMicroBatches;
   bool interleaved = false;
+  // Many buffers are kept by the same tasks.
   mutable std::map<std::vector<mlir::Operation *>, int64_t> known;
+  mutable std::map<std::pair<int64_t, std::vector<mlir::Operation *>>, bool> knownEnough;
 };
 
 } // namespace dtc

@@ -67,13 +67,13 @@ TEST_F(FusionsTest, JoinsProductsOfOneInput) {
   // Inputs of two and of one product more, forward and for gradients of weights; as many sums that are not written and read: of
   // these an addition reads two and writes one, and each product but one writes its own.
   constexpr double ofInput = 4 * kTokens * kWidth;
-  EXPECT_EQ(bytesOf(apply(layer, nullptr)) - bytesOf(joined),
-            2 * 3 * ofInput + 3 * ofInput + [&] {
-              double additions = 0;
-              for (const CellOp &op : layer.ops)
-                additions += op.addsJoined ? op.bytes.at({}) : 0;
-              return additions;
-            }());
+  EXPECT_EQ(
+      bytesOf(apply(layer, nullptr)) - bytesOf(joined), 2 * 3 * ofInput + 3 * ofInput + [&] {
+        double additions = 0;
+        for (const CellOp &op : layer.ops)
+          additions += op.addsJoined ? op.bytes.at({}) : 0;
+        return additions;
+      }());
   int additions = 0;
   for (const CellOp &op : joined.ops)
     if (op.addsJoined) {
@@ -143,8 +143,7 @@ TEST_F(FusionsTest, LeavesProductsOfTheirOwn) {
 TEST_F(FusionsTest, FusesGates) {
   BlockCell layer = llamaLayer();
   constexpr double tensor = 4 * kTokens * kInner;
-  EXPECT_EQ(bytesOf(apply(layer, nullptr)) -
-                bytesOf(apply(layer, &SoftwareStack::fusesGates)),
+  EXPECT_EQ(bytesOf(apply(layer, nullptr)) - bytesOf(apply(layer, &SoftwareStack::fusesGates)),
             (1 + 2) * tensor);
 }
 

@@ -1,0 +1,64 @@
+// Where the runs of an entry repeat themselves.
+#include "passes/schedule/RunPeriod.h"
+
+namespace dtc {
+namespace {
+
+using Runs = std::vector<RunOrder::Run>;
+
+// Lengths that are tried: a steady pipeline is back after a few runs of each task.
+constexpr size_t kMostTried = 64;
+
+// From the last of all first runs of tasks to the first of their last ones.
+std::pair<size_t, size_t> middleOf(const Runs &runs) {
+  llvm::DenseMap<mlir::Operation *, std::pair<size_t, size_t>> ends;
+  for (auto [index, run] : llvm::enumerate(runs))
+    ends.try_emplace(run.task, index, index).first->second.second = index;
+  size_t begin = 0, end = runs.size();
+  for (const auto &[task, found] : ends) {
+    auto [first, last] = found;
+    if (first == last)
+      continue; // it breaks the stretch by itself
+    begin = std::max(begin, first + 1);
+    end = std::min(end, last);
+  }
+  return {begin, std::max(begin, end)};
+}
+
+// The longest stretch of runs [begin, end) that are as those `length` before them.
+RunPeriod stretchOf(const Runs &runs, std::pair<size_t, size_t> middle, size_t length,
+                    int64_t shift) {
+  RunPeriod best, now;
+  for (size_t i = middle.first; i + length < middle.second; ++i) {
+    const RunOrder::Run &a = runs[i], &b = runs[i + length];
+    bool isAlike = a.task == b.task && a.microBatch >= 0 && b.microBatch == a.microBatch + shift;
+    if (!isAlike)
+      now = {};
+    else if (now.end == 0)
+      now = {i, i + length + 1, length, shift};
+    else
+      now.end = i + length + 1;
+    if (now.end - now.begin > best.end - best.begin)
+      best = now;
+  }
+  return best;
+}
+
+} // namespace
+
+std::optional<RunPeriod> findRunPeriod(const Runs &runs, int64_t multiple) {
+  std::pair<size_t, size_t> middle = middleOf(runs);
+  size_t from = (middle.first + middle.second) / 2, tried = 0;
+  for (size_t at = from + 1; at < middle.second && tried < kMostTried; ++at) {
+    int64_t shift = runs[at].microBatch - runs[from].microBatch;
+    if (runs[at].task != runs[from].task || shift <= 0 || shift % multiple != 0)
+      continue;
+    ++tried;
+    RunPeriod found = stretchOf(runs, middle, at - from, shift);
+    if (2 * (found.end - found.begin) > runs.size())
+      return found;
+  }
+  return std::nullopt;
+}
+
+} // namespace dtc
