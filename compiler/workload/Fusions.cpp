@@ -96,7 +96,8 @@ private:
       return;
     const CellOp &first = *cellOpOf(group.front());
     for (Operation *op : group) {
-      auto [grows, shared] = shapeOf(op);
+      std::pair<int64_t CellOp::*, Amount> shape = shapeOf(op);
+      int64_t CellOp::*grows = shape.first;
       CellOp &each = *cellOpOf(op);
       auto isAlike = [&](int64_t CellOp::*size, uint8_t CellOp::*scale) {
         return first.*scale == each.*scale && (grows == size || first.*size == each.*size);
@@ -106,7 +107,7 @@ private:
         continue; // of another shape: by itself
       each.joinsAt = indices.at(group.front());
       each.grows = grows;
-      each.sharedBytes = shared;
+      each.sharedBytes = shape.second;
     }
   }
 

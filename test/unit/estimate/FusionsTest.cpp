@@ -149,7 +149,7 @@ TEST_F(FusionsTest, FusesGates) {
 
 // All that is read is there for the gradient of x.
 TEST_F(FusionsTest, FusesGradientsOfNorms) {
-  for (BlockCell layer : {llamaLayer(), gpt2Layer()}) {
+  for (const BlockCell &layer : {llamaLayer(), gpt2Layer()}) {
     BlockCell fused = apply(layer, &SoftwareStack::fusesNormGradients),
               apart = apply(layer, nullptr);
     int norms = 0;

@@ -143,8 +143,9 @@ TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
     EXPECT_TRUE(sizes);
     return sizes ? sizes->front().length.instructions : 0;
   };
-  for (auto &&[model, longer] : {std::pair(gpt2(layers), gpt2(layers + 1)),
-                                 std::pair(llama(layers, true), llama(layers + 1, true))}) {
+  for (bool isLlama : {false, true}) {
+    auto build = [&](int64_t count) { return isLlama ? llama(count, true) : gpt2(count); };
+    mlir::OwningOpRef<mlir::ModuleOp> model = build(layers), longer = build(layers + 1);
     ProgramMemory memory(*model, "adamw");
     int64_t ofLayer = memory.instructionsOfLayer();
     EXPECT_GT(ofLayer, 20);
