@@ -72,8 +72,11 @@ private:
       for (Value operand : additions[next]->getOperands())
         (isa<graph::AddOp>(operand.getDefiningOp()) ? additions : products)
             .insert(operand.getDefiningOp());
-    join(products.getArrayRef(),
-         [&](Operation *op) { return std::pair(&CellOp::k, bytesOf(op->getResult(0))); });
+    bool areAllOne = join(products.getArrayRef(), [&](Operation *op) {
+      return std::pair(&CellOp::k, bytesOf(op->getResult(0)));
+    });
+    if (!areAllOne)
+      return;
     for (Operation *addition : additions)
       if (CellOp *op = cellOpOf(addition))
         op->addsJoined = true;
@@ -91,9 +94,11 @@ private:
     });
   }
 
-  template <typename Shape> void join(ArrayRef<Operation *> group, Shape shapeOf) {
+  // False where some stay by themselves.
+  template <typename Shape> bool join(ArrayRef<Operation *> group, Shape shapeOf) {
     if (group.size() < 2)
-      return;
+      return false;
+    bool areAllOne = true;
     const CellOp &first = *cellOpOf(group.front());
     for (Operation *op : group) {
       std::pair<int64_t CellOp::*, Amount> shape = shapeOf(op);
@@ -103,12 +108,15 @@ private:
         return first.*scale == each.*scale && (grows == size || first.*size == each.*size);
       };
       if (!isAlike(&CellOp::m, &CellOp::mScale) || !isAlike(&CellOp::n, &CellOp::nScale) ||
-          !isAlike(&CellOp::k, &CellOp::kScale) || !isAlike(&CellOp::batch, &CellOp::batchScale))
-        continue; // of another shape: by itself
+          !isAlike(&CellOp::k, &CellOp::kScale) || !isAlike(&CellOp::batch, &CellOp::batchScale)) {
+        areAllOne = false; // it has another shape
+        continue;
+      }
       each.joinsAt = indices.at(group.front());
       each.grows = grows;
       each.sharedBytes = shape.second;
     }
+    return areAllOne;
   }
 
   // The activated gate stays in registers until it is multiplied.
