@@ -377,6 +377,8 @@ private:
               ", dp " + number(dp) + ")",
           "the nearest that does is micro_batch=" +
               number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
+    if (std::optional<UserError> error = tooManyMicroBatches(dp, pp))
+      return *error;
     if (limits.globalBatch % dp == 0)
       return UserError(
           "no mesh is left of " + number(limits.devices) + " devices" +
@@ -391,6 +393,24 @@ private:
                          number(dp) + " data-parallel ranks: it does not divide",
                      "the nearest global batch that divides is " + number(std::max(dp, below)) +
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
+  }
+
+  // With the largest micro-batch that divides what a rank has.
+  std::optional<UserError> tooManyMicroBatches(int64_t dp, int64_t pp) const {
+    if (!limits.executable || limits.globalBatch % dp != 0)
+      return std::nullopt;
+    std::vector<int64_t> sizes = divisorsOf(limits.globalBatch / dp);
+    llvm::erase_if(sizes, [](int64_t size) { return size > kMostSamples; });
+    Decisions d;
+    d.pp = pp;
+    d.numMicroBatches = limits.globalBatch / dp / sizes.back();
+    if (isExecutable(d) && mayRunAll(d, limits))
+      return std::nullopt;
+    return UserError("a global batch of " + number(limits.globalBatch) + " makes " +
+                         number(d.numMicroBatches) +
+                         " micro-batches of a step or more, more than dtc can compile",
+                     "use a smaller --global-batch, or one that has larger divisors up to " +
+                         number(kMostSamples));
   }
 
   // An axis that pins leave one size; 0 where they leave several.
