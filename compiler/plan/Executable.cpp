@@ -46,6 +46,12 @@ std::string whyNotExecutable(const Plan &plan) {
   return "";
 }
 
+double overLongest(const StepLength &length) {
+  return std::max(static_cast<double>(length.instructions) /
+                      static_cast<double>(format::maxExecuted),
+                  static_cast<double>(length.stops) / static_cast<double>(format::maxStops));
+}
+
 std::string whyTooLong(const StepLength &length, int64_t microBatches) {
   auto over = [&](int64_t count, const char *what, uint64_t most) -> std::string {
     if (count <= static_cast<int64_t>(most))

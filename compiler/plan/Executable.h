@@ -26,11 +26,15 @@ std::string whyNotExecutable(const Plan &plan);
 // it may.
 std::string whyTooLong(const StepLength &length, int64_t microBatches);
 
+// How many times what an executable may have a step has, of what it has most.
+double overLongest(const StepLength &length);
+
 // What to do about it.
 inline constexpr const char *kShorterSteps =
     "use a larger micro_batch, or a smaller --global-batch";
 
-// Layers times micro-batches: of fewer no step is too long, unless a layer runs a thousand instructions.
+// Layers times micro-batches: of fewer no step is too long, unless a layer runs a thousand instructions, or 256 that order
+// streams or meet other ranks.
 inline constexpr int64_t kFewLayers = int64_t(1) << 16;
 
 } // namespace dtc

@@ -171,6 +171,7 @@ public:
 
 private:
   void readPrograms() {
+    DiagnosticCapture capture(request.model->getContext()); // what can't be lowered is not known
     ProgramMemory &lowered = programs.emplace(request.model, request.optimizer, request.precision,
                                               request.gradDtype, request.onGpu);
     // Where any memory will do, that of the chosen plan is enough.
@@ -290,6 +291,8 @@ private:
     const Plan *smallest = nullptr;  // of these that are too large
     std::optional<UserError> whyNot; // the first plan that is not executable is not
     llvm::SmallDenseSet<const Plan *> notExecutable;
+    // By pp and tp, in how many micro-batches plans are longer than twice what an executable may have.
+    std::map<std::pair<int64_t, int64_t>, double> mostMicroBatches;
   };
 
   // Why nothing of the space is left.
@@ -354,6 +357,12 @@ private:
     if (!compiles || !estimate.software->runsPrograms ||
         request.topology.device.deviceClass != DeviceClass::Cpu)
       return true;
+    const Decisions &d = plan.decisions;
+    // What recomputes less runs more than half as much.
+    if (auto most = lowered.mostMicroBatches.find({d.pp, d.tp});
+        most != lowered.mostMicroBatches.end() &&
+        static_cast<double>(d.numMicroBatches) > most->second)
+      return isNone(plan, *lowered.whyNot, lowered);
     auto [sizes, isNew] = lowered.sizes.try_emplace(loweredOf(plan));
     if (isNew) {
       ++lowered.count;
@@ -366,8 +375,11 @@ private:
     for (const auto &[stage, size] : llvm::zip_equal(plan.stages, sizes->second)) {
       takeStaticMemory(stage, size);
       if (std::string tooLong = whyTooLong(size.length, plan.decisions.numMicroBatches);
-          !tooLong.empty())
+          !tooLong.empty()) {
+        lowered.mostMicroBatches.try_emplace(
+            {d.pp, d.tp}, 2 * static_cast<double>(d.numMicroBatches) / overLongest(size.length));
         return isNone(plan, UserError(tooLong, kShorterSteps), lowered);
+      }
     }
     tellFullestStage(plan);
     if (plan.predicted.fits || request.ignoreMemory)

@@ -30,7 +30,7 @@ constexpr StackFlag flags[] = {
     {"kernels", "joins_products", &Stack::joinsProducts,
      "products of one input are one, with their weights side by side: those of queries, keys and values, of a gate and what it gates, and of their gradients"},
     {"kernels", "fuses_gates", &Stack::fusesGates,
-     "a gate's activation and what it is multiplied by are one kernel, and so are their gradients: the activated gate is never in memory"},
+     "a gate's activation and what it is multiplied by are one kernel, and so are their gradients: the activated gate is never in memory; wants joins_pointwise"},
     {"kernels", "fuses_norm_gradients", &Stack::fusesNormGradients,
      "the gradients of a normalisation's parameters are made beside that of its input, of one reading"},
     {"host", "replays_graphs", &Stack::replaysGraphs,

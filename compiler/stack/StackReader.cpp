@@ -196,6 +196,9 @@ void StackReader::readTable(TableReader &root, llvm::StringRef name) {
         figure.quantity ? reader.quantity(figure.key, *figure.quantity, figure.least, figure.most)
                         : reader.number(figure.key, figure.least, figure.most, figure.least);
   }
+  if (reader.has("fuses_gates") && file.stack.fusesGates && !file.stack.joinsPointwise)
+    reader.fail("fuses_gates", "'fuses_gates' of [kernels] is true and 'joins_pointwise' false",
+                "set both to true: gates that are one kernel are joined elementwise ops");
   if (name == kSpaceTable)
     readSpace(reader);
 }

@@ -84,7 +84,7 @@ bool fuses(const SoftwareStack &stack, Fusion fusion) {
   case Fusion::None:
     return false;
   case Fusion::Gate:
-    return stack.fusesGates;
+    return stack.fusesGates && stack.joinsPointwise;
   case Fusion::NormGradients:
     return stack.fusesNormGradients;
   }
@@ -121,7 +121,7 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
   op.joined = op.joined && stack.joinsPointwise;
   if (fuses(stack, op.fusion)) {
     op.bytes -= op.fusedBytes;
-    op.joined = true;
+    op.joined |= op.phase != CellPhase::Forward; // what multiplies a gate joins it, and not it that
   }
   if (op.isInPlace && stack.partsInPlace) {
     op.bytes = op.looseBytes = {};

@@ -99,8 +99,8 @@ struct CellOp {
   Amount unmovedBytes;          // and so much of `bytes` then stays where products are computed
   Fusion fusion = Fusion::None; // that it is part of,
   Amount fusedBytes;            // and so much of `bytes` is then not moved
-  // Of a product: the first of those that may be one with it; -1: none. Which of its sizes adds up then, and what of its
-  // `bytes` all of them share.
+  // Of a product: which of those that may be one with it stands for all; -1: none. Which of its sizes adds up then, and what
+  // of its `bytes` all of them share.
   int joinsAt = -1;
   int64_t CellOp::*grows = nullptr;
   Amount sharedBytes;

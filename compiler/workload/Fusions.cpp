@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -52,11 +53,7 @@ private:
           of && (isWeightGradient(op) || (isLinear(op) && of->phase == CellPhase::Forward)))
         readers[{rootOf(op->getOperand(0)), op->getName()}].push_back(op);
     for (auto &[input, group] : readers)
-      join(group, [&](Operation *op) {
-        graph::OpRule rule = cast<graph::RuleOpInterface>(op).getRule();
-        bool hasColumns = hasLoop(rule, rule.operands[0], graph::ProductLoop::N);
-        return std::pair(hasColumns ? &CellOp::m : &CellOp::n, bytesOf(op->getOperand(0)));
-      });
+      join(group, [&](Operation *op) { return std::pair(&CellOp::n, bytesOf(op->getOperand(0))); });
   }
 
   // Products that a tree of additions sums, found at its root.
@@ -183,12 +180,17 @@ void markFusions(BlockCell &cell, ArrayRef<Operation *> ops,
 }
 
 void joinProducts(BlockCell &cell) {
+  llvm::SmallSet<int, 4> unread(cell.unreadOps.begin(), cell.unreadOps.end());
   for (auto [index, op] : llvm::enumerate(cell.ops)) {
+    auto at = static_cast<int>(index);
     if (op.addsJoined)
       takeNothing(op);
-    if (op.joinsAt < 0 || op.joinsAt == static_cast<int>(index))
+    if (op.joinsAt < 0 || op.joinsAt == at)
       continue;
     CellOp &first = cell.ops[static_cast<size_t>(op.joinsAt)];
+    // Recomputation takes all of a product or none of it.
+    if (op.runsAgain != first.runsAgain || unread.contains(at) != unread.contains(op.joinsAt))
+      continue;
     first.*op.grows += op.*op.grows;
     first.flops += op.flops;
     first.bytes += op.bytes;

@@ -13,7 +13,8 @@ namespace dtc {
 // Marks, among `ops` of one pass of a block, whose ops in `cell` are at `indices`:
 // - products of one input, as of queries, keys and values, or of a gate and what it gates; those of their weights' gradients;
 //   and those whose results are added up to the gradient of that input (CellOp::joinsAt);
-// - what a gate, a normalisation's gradients and such additions need not move where they are fused (CellOp::fusion).
+// - those additions (CellOp::addsJoined);
+// - what a gate and a normalisation's gradients need not move where they are fused (CellOp::fusion).
 // `bytesOf`: of a value, as of the cell's ops.
 void markFusions(BlockCell &cell, llvm::ArrayRef<mlir::Operation *> ops,
                  const llvm::DenseMap<mlir::Operation *, int> &indices,

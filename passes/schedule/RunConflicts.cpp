@@ -14,7 +14,7 @@ using namespace dtc;
 namespace {
 // So many states are compared before the rest of an entry is followed to its end: it takes as many periods to fill all slots.
 constexpr int kMostCompared = 64;
-// A period is of no more micro-batches.
+// Slots and events that are back as they were only after more micro-batches are followed to the end.
 constexpr int64_t kMostShift = 4096;
 
 constexpr int64_t kHostMemory = int64_t(1) << 60; // where it begins, behind all of the device's

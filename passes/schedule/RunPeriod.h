@@ -7,10 +7,11 @@
 
 namespace dtc {
 
-// Each of the runs [begin, end) but the first `length` is of the task of the one `length` before it, for a micro-batch `shift`
-// further. None is the first or the last run of its task.
+// Of the runs [begin, end) each but the first `length` is of the task of the one `length` before it, for a micro-batch that is
+// `shift` further. None of them is the first or the last run of its task.
 //
-// Example: a0 a1 b0 a2 b1 a3 b2 a4 b3 a5 b4 b5 repeats a1 ... from a2 b1 on: {3, 9, 2, 1}, as b0, a5 and b5 are first and last.
+// Example: a0 a1 b0 a2 b1 a3 b2 a4 b3 a5 b4 a6 b5 a7 b6 b7 repeats a2 b1 to a6 b5, as b0 and a7 are a first and a last run:
+// {3, 13, 2, 1}.
 struct RunPeriod {
   size_t begin = 0, end = 0, length = 0;
   int64_t shift = 0;

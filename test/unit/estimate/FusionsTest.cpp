@@ -1,4 +1,5 @@
 // What stacks with fused kernels make of a layer, by hand.
+#include "compiler/workload/Fusions.h"
 #include "compiler/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/estimate/SmallLayers.h"
@@ -145,6 +146,48 @@ TEST_F(FusionsTest, FusesGates) {
   constexpr double tensor = 4 * kTokens * kInner;
   EXPECT_EQ(bytesOf(apply(layer, nullptr)) - bytesOf(apply(layer, &SoftwareStack::fusesGates)),
             (1 + 2) * tensor);
+}
+
+// Whatever multiplies the gate is in one kernel with it, whose launch stays; so is one of two gradients with the other.
+TEST_F(FusionsTest, LaunchesEachKernelOnce) {
+  BlockCell layer = llamaLayer(), fused = apply(layer, &SoftwareStack::fusesGates),
+            apart = apply(layer, nullptr);
+  auto launches = [](const BlockCell &cell, bool isForward) {
+    return llvm::count_if(cell.ops, [&](const CellOp &op) {
+      return (op.phase == CellPhase::Forward) == isForward && !op.joined;
+    });
+  };
+  EXPECT_EQ(launches(fused, true), launches(apart, true));
+  EXPECT_EQ(launches(fused, false), launches(apart, false) - 1);
+}
+
+TEST_F(FusionsTest, FusesGatesWhereElementwiseOpsAreJoined) {
+  BlockCell layer = llamaLayer();
+  SoftwareStack stack = ownStack();
+  stack.joinsPointwise = false;
+  ModelCells cells;
+  cells.blocks = {layer};
+  double apart = bytesOf(applyStack(cells, stack, ComputeType::F32).blocks.front());
+  stack.fusesGates = true;
+  EXPECT_EQ(bytesOf(applyStack(cells, stack, ComputeType::F32).blocks.front()), apart);
+}
+
+// What is run again by itself is no part of a product that is not.
+TEST_F(FusionsTest, JoinsWhatIsRecomputedAlike) {
+  BlockCell layer = llamaLayer();
+  int joined = 0;
+  for (auto [index, op] : llvm::enumerate(layer.ops))
+    if (op.joinsAt >= 0 && op.joinsAt != static_cast<int>(index) &&
+        op.phase == CellPhase::Forward) {
+      BlockCell other = layer;
+      if (joined++ % 2 == 0)
+        other.ops[index].runsAgain.flip(0);
+      else
+        other.unreadOps.push_back(static_cast<int>(index));
+      joinProducts(other);
+      EXPECT_EQ(other.ops[index].flops, op.flops);
+    }
+  EXPECT_EQ(joined, 3);
 }
 
 // All that is read is there for the gradient of x.

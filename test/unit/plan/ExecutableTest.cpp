@@ -75,6 +75,8 @@ TEST(Executable, HasAllPrecisionsWithAllParallelism) {
 TEST(Executable, HasStepsOfSomeLength) {
   constexpr int64_t most = int64_t(1) << 26, mostStops = int64_t(1) << 24;
   EXPECT_EQ(whyTooLong({most, mostStops}, 1000), "");
+  EXPECT_EQ(overLongest({most / 2, mostStops}), 1);
+  EXPECT_EQ(overLongest({3 * most, mostStops / 4}), 3);
   EXPECT_EQ(
       whyTooLong({most + 1, 0}, 1000),
       "a step of 1000 micro-batches runs 67108865 instructions, an executable at most 67108864");

@@ -102,7 +102,6 @@ TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{64}));
 }
 
-// A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is fixed.
 // Of executables, which may run 2^26 instructions in a step: those of a micro-batch by the layers of the fullest stage.
 TEST(EnumerateMeshes, EndsAtStepsThatAreTooLong) {
   SpaceLimits limits = limitsOf(4, 1 << 17, 7, 128);
@@ -123,6 +122,7 @@ TEST(EnumerateMeshes, EndsAtStepsThatAreTooLong) {
   EXPECT_GT(chosen(limits, {}, shapeOf).size(), all.size());
 }
 
+// A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is fixed.
 TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   auto cpOf = [](const Decisions &d) { return d.cp; };
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2048), {}, cpOf), (Numbers{1, 2, 4}));
