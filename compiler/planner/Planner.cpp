@@ -353,7 +353,7 @@ private:
     std::string whyNot = whyNotExecutable(plan);
     bool compiles = modelCompiles && whyNot.empty();
     if (!compiles && limits.executable)
-      return isNone(plan, UserError(whyNot), lowered);
+      return refuse(plan, UserError(whyNot), lowered);
     if (!compiles || !estimate.software->runsPrograms ||
         request.topology.device.deviceClass != DeviceClass::Cpu)
       return true;
@@ -362,7 +362,7 @@ private:
     if (auto most = lowered.mostMicroBatches.find({d.pp, d.tp});
         most != lowered.mostMicroBatches.end() &&
         static_cast<double>(d.numMicroBatches) > most->second)
-      return isNone(plan, *lowered.whyNot, lowered);
+      return refuse(plan, *lowered.whyNot, lowered);
     auto [sizes, isNew] = lowered.sizes.try_emplace(loweredOf(plan));
     if (isNew) {
       ++lowered.count;
@@ -378,7 +378,7 @@ private:
           !tooLong.empty()) {
         lowered.mostMicroBatches.try_emplace(
             {d.pp, d.tp}, 2 * static_cast<double>(d.numMicroBatches) / overLongest(size.length));
-        return isNone(plan, UserError(tooLong, kShorterSteps), lowered);
+        return refuse(plan, UserError(tooLong, kShorterSteps), lowered);
       }
     }
     tellFullestStage(plan);
@@ -390,7 +390,7 @@ private:
     return false;
   }
 
-  static bool isNone(const Plan &plan, UserError whyNot, Lowered &lowered) {
+  static bool refuse(const Plan &plan, UserError whyNot, Lowered &lowered) {
     lowered.notExecutable.insert(&plan);
     if (!lowered.whyNot)
       lowered.whyNot = std::move(whyNot);

@@ -368,7 +368,7 @@ private:
       return UserError("--fix micro_batch=" + number(*pins.microBatch) + " makes " +
                            number(microBatches) +
                            " micro-batches of a step, more than dtc can compile",
-                       "use a larger micro_batch, or a smaller --global-batch");
+                       kShorterSteps);
     if (pins.microBatch && limits.globalBatch % dp == 0)
       return UserError(
           "--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +

@@ -18,8 +18,8 @@ struct SpaceLimits {
   bool slides = false;     // as in ModelFacts
   bool untied = false;     // embedding and output layer have parameters of their own
   bool executable = false; // only what 'dtc compile' lowers today
-  int64_t instructionsOfLayer =
-      0; // that a micro-batch runs at least, of an executable's limit; 0: not known
+  // Of an executable: that a micro-batch runs in a layer at least; 0: not known.
+  int64_t instructionsOfLayer = 0;
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.
   bool searchesPlacements = false;

@@ -22,14 +22,14 @@ public:
 
   void run() {
     findOfOneInput();
-    for (Operation *op : ops)
+    for (Operation *op : ops) {
+      findNormGradient(op);
       llvm::TypeSwitch<Operation *>(op)
           .Case<graph::AddOp>([&](auto add) { findAddedUp(add); })
           .Case<graph::SiluOp, graph::GeluOp>([&](auto gate) { findGate(gate); })
           .Case<graph::SiluGradOp, graph::GeluGradOp>(
-              [&](auto gradient) { findGateGradient(gradient.getDy()); })
-          .Case<graph::LayerNormParamGradOp, graph::RmsNormParamGradOp>(
-              [&](Operation *gradient) { findNormGradient(gradient); });
+              [&](auto gradient) { findGateGradient(gradient.getDy()); });
+    }
   }
 
 private:
@@ -38,9 +38,6 @@ private:
     return found == indices.end() ? nullptr : &cell.ops[static_cast<size_t>(found->second)];
   }
 
-  static bool isWeightGradient(Operation *op) {
-    return isa<graph::LinearWeightGradOp, graph::ExpertLinearWeightGradOp>(op);
-  }
   static bool isLinear(Operation *op) {
     return isa_and_nonnull<graph::LinearOp, graph::ExpertLinearOp>(op);
   }
@@ -50,18 +47,17 @@ private:
     llvm::MapVector<std::pair<Value, OperationName>, SmallVector<Operation *>> readers;
     for (Operation *op : ops)
       if (const CellOp *of = cellOpOf(op);
-          of && (isWeightGradient(op) || (isLinear(op) && of->phase == CellPhase::Forward)))
+          of && (isa<graph::LinearWeightGradOp, graph::ExpertLinearWeightGradOp>(op) ||
+                 (isLinear(op) && of->phase == CellPhase::Forward)))
         readers[{rootOf(op->getOperand(0)), op->getName()}].push_back(op);
     for (auto &[input, group] : readers)
-      join(group, [&](Operation *op) { return std::pair(&CellOp::n, bytesOf(op->getOperand(0))); });
+      join(group, &CellOp::n, [](Operation *op) { return op->getOperand(0); });
   }
 
   // Products that a tree of additions sums, found at its root.
   void findAddedUp(graph::AddOp root) {
-    if (root->hasOneUse() && isa<graph::AddOp>(*root->getUsers().begin()) && isOfProducts(root))
-      if (auto outer = cast<graph::AddOp>(*root->getUsers().begin()); isOfProducts(outer))
-        return;
-    if (!isOfProducts(root))
+    auto outer = root->hasOneUse() ? dyn_cast<graph::AddOp>(*root->getUsers().begin()) : nullptr;
+    if (!isOfProducts(root) || (outer && isOfProducts(outer)))
       return;
     llvm::SmallSetVector<Operation *, 4> additions, products;
     additions.insert(root);
@@ -69,14 +65,11 @@ private:
       for (Value operand : additions[next]->getOperands())
         (isa<graph::AddOp>(operand.getDefiningOp()) ? additions : products)
             .insert(operand.getDefiningOp());
-    bool areAllOne = join(products.getArrayRef(), [&](Operation *op) {
-      return std::pair(&CellOp::k, bytesOf(op->getResult(0)));
-    });
-    if (!areAllOne)
-      return;
+    bool areAllOne = join(products.getArrayRef(), &CellOp::k,
+                          [](Operation *op) -> Value { return op->getResult(0); });
     for (Operation *addition : additions)
       if (CellOp *op = cellOpOf(addition))
-        op->addsJoined = true;
+        op->addsJoined = areAllOne;
   }
 
   // Whether both operands are results of products, or sums of such, that nothing else reads.
@@ -91,15 +84,14 @@ private:
     });
   }
 
-  // False where some stay by themselves.
-  template <typename Shape> bool join(ArrayRef<Operation *> group, Shape shapeOf) {
+  // Their sizes `grows` add up, and what is `shared` moves once. False where some stay by themselves.
+  bool join(ArrayRef<Operation *> group, int64_t CellOp::*grows,
+            llvm::function_ref<Value(Operation *)> shared) {
     if (group.size() < 2)
       return false;
     bool areAllOne = true;
     const CellOp &first = *cellOpOf(group.front());
     for (Operation *op : group) {
-      std::pair<int64_t CellOp::*, Amount> shape = shapeOf(op);
-      int64_t CellOp::*grows = shape.first;
       CellOp &each = *cellOpOf(op);
       auto isAlike = [&](int64_t CellOp::*size, uint8_t CellOp::*scale) {
         return first.*scale == each.*scale && (grows == size || first.*size == each.*size);
@@ -111,7 +103,7 @@ private:
       }
       each.joinsAt = indices.at(group.front());
       each.grows = grows;
-      each.sharedBytes = shape.second;
+      each.sharedBytes = bytesOf(shared(op));
     }
     return areAllOne;
   }
@@ -147,10 +139,12 @@ private:
       }
   }
 
-  // Reads nothing that the gradient of the input does not.
+  // Of parameters: reads nothing that the gradient of the input does not.
   void findNormGradient(Operation *gradient) {
+    auto interface = dyn_cast<graph::RuleOpInterface>(gradient);
     CellOp *op = cellOpOf(gradient);
-    if (!op)
+    if (!interface || !op || op->phase != CellPhase::BackwardWeight ||
+        interface.getRule().kind != graph::OpKind::Normalisation)
       return;
     op->fusion = Fusion::NormGradients;
     for (Value operand : gradient->getOperands())
