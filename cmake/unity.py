@@ -32,7 +32,7 @@ DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)(.*)", re.S)
 USING_DIRECTIVE = re.compile(r"\busing\s+namespace\s+([\w:]+)\s*;")
 USING_DECLARATION = re.compile(r"\busing\s+[\w:]*::(\w+)\s*;")
 UNDERLYING_TYPE = re.compile(r"\b(enum\s+(?:class\s+)?\w+)\s*:[^{;]*")
-INITIALIZER = re.compile(r"=(?!=)[^;]*;")
+INITIALIZER = re.compile(r"=(?!=)[^;,]*")
 DECLARED = re.compile(
     r"\b(?:struct|class|enum|union|concept)\s+(?:class\s+)?(\w+)"  # types
     r"|\busing\s+(\w+)\s*="  # aliases
@@ -57,7 +57,7 @@ def top_level(text):
                 kept.append(c + (" ; " if c == "}" else ""))
         elif depth == 0:
             kept.append(c)
-    return INITIALIZER.sub("= ;", "".join(kept))
+    return INITIALIZER.sub("= ", "".join(kept))
 
 
 def block_end(text, start):

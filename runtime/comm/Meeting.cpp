@@ -201,7 +201,7 @@ Status findAddresses(MeetingOptions &options) {
 }
 
 // On one line, without what would steer a terminal.
-static std::string quoted(std::string_view words) {
+static std::string quotePayload(std::string_view words) {
   std::string out = format::printable(words.substr(0, kMostWords));
   for (char &letter : out)
     if (letter == '\n' || letter == '\t')
@@ -259,7 +259,7 @@ Guest::Outcome Guest::sayHello(double deadline) {
     return Outcome::NotHere;
   if (answer.word == Word::Taken)
     return Outcome::Met;
-  words = quoted(answer.payload);
+  words = quotePayload(answer.payload);
   return answer.word == Word::Refused && !words.starts_with(kOtherJob) ? Outcome::Refused
                                                                        : Outcome::NotHere;
 }
@@ -312,9 +312,9 @@ Status Guest::hear(Word word, double seconds, std::string &payload) {
     return Status::aborted(
         text(who, "rank 0 on host '", options.host, "' ", words, " while the ranks meet"));
   if (message.word == Word::Failed && options.isOver)
-    return Status::aborted(quoted(message.payload));
+    return Status::aborted(quotePayload(message.payload));
   if (message.word == Word::Failed)
-    return Status::aborted(options.isQuiet ? std::string() : who + quoted(message.payload));
+    return Status::aborted(options.isQuiet ? std::string() : who + quotePayload(message.payload));
   if (message.word != word)
     return Status::aborted(text(who, "rank 0 says what it could not say then"));
   payload = std::move(message.payload);
