@@ -63,10 +63,11 @@ endfunction()
 set(dtc_runtime_options -fno-exceptions -fno-rtti)
 # With the format of programs, so for what is above it; DtcFormatHeader is runtime/format's.
 dtc_add_pch(dtc_runtime_pch RuntimePch.h OPTIONS ${dtc_runtime_options} DEPENDS DtcFormatHeader)
-# Optimizing GoogleTest's macros takes more time than running what they check.
-set(dtc_test_options -O0)
+# Optimizing GoogleTest's macros takes more time than running what they check, but for tests that compute much themselves
+# (OPTIMIZED below). Both share a precompiled header, which clang would refuse for the level of optimization alone.
+set(dtc_test_options -O0 -Xclang -fno-validate-pch)
 if(DTC_BUILD_TESTS)
-  dtc_add_pch(dtc_runtime_test_pch RuntimeTestPch.h OPTIONS ${dtc_test_options} LINK GTest::gtest DEPENDS DtcFormatHeader)
+  dtc_add_pch(dtc_runtime_test_pch RuntimeTestPch.h LINK GTest::gtest DEPENDS DtcFormatHeader)
 endif()
 
 # dtc_add_runtime_library(NAME SOURCES a.cpp... [LINK lib...])
@@ -84,14 +85,18 @@ function(dtc_add_runtime_library name)
   endif()
 endfunction()
 
-# dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...])
-# One GoogleTest program in build/test; its cases become ctest tests named NAME.Suite.Case.
+option(DTC_TEST_EACH_CASE "Give each case of a unit test a process and a ctest test of its own" ON)
+
+# dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...] [OPTIMIZED] [SHARDS count])
+# One GoogleTest program in build/test. Its cases become ctest tests named NAME.Suite.Case, or, without DTC_TEST_EACH_CASE, the
+# program is one ctest test NAME, which starts faster and lets its cases share what they compile; with SHARDS it is that many
+# tests NAME.0, NAME.1, ..., which run beside each other. OPTIMIZED: the program is compiled as the libraries are.
 # A test of a compiler library shares the precompiled header of such tests, all others that of the runtime's tests.
 function(dtc_add_unit_test name)
   if(NOT DTC_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "SHARDS" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} dtc_flags GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
@@ -99,14 +104,28 @@ function(dtc_add_unit_test name)
   get_filename_component(area ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set_property(GLOBAL APPEND PROPERTY DTC_UNIT_TESTS_OF_${area} ${name})
   dtc_unity(${name})
-  target_compile_options(${name} PRIVATE ${dtc_test_options})
+  if(NOT ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE ${dtc_test_options})
+  endif()
   dtc_any_has(of_compiler DTC_COMPILER ${ARG_LINK})
   if(of_compiler)
     dtc_use_pch(${name} dtc_compiler_test_pch)
   else()
     dtc_use_pch(${name} dtc_runtime_test_pch)
   endif()
-  # Cases are listed when ctest starts: a program that cannot start fails as a test, not as a build.
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 600)
+  if(DTC_TEST_EACH_CASE)
+    # Cases are listed when ctest starts: a program that cannot start fails as a test, not as a build.
+    gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                         PROPERTIES TIMEOUT 600)
+  elseif(ARG_SHARDS)
+    math(EXPR last "${ARG_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1200 COST 500 # seconds, so that it starts early
+                           ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+  endif()
 endfunction()

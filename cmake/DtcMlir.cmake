@@ -17,7 +17,7 @@ target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions})
 dtc_add_pch(dtc_mlir_pch MlirPch.h LINK dtc_mlir)
 dtc_add_pch(dtc_graph_pch GraphPch.h LINK dtc_mlir DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
 if(DTC_BUILD_TESTS)
-  dtc_add_pch(dtc_compiler_test_pch CompilerTestPch.h OPTIONS ${dtc_test_options} LINK dtc_mlir GTest::gtest DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
+  dtc_add_pch(dtc_compiler_test_pch CompilerTestPch.h LINK dtc_mlir GTest::gtest DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
 endif()
 
 # dtc_use_compiler_pch(NAME lib...): the header with the dialects where the target is one or links one by itself, or through

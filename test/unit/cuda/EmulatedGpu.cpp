@@ -11,12 +11,13 @@
 #include "llvm/Transforms/IPO/Internalize.h"
 #include <gtest/gtest.h>
 #include <map>
+#include <vector>
 
 namespace dtc::cuda {
 
 namespace {
 
-// `kernel` alone of the file that has it, as a program would take it.
+// Extracts `kernel` alone from the file that has it, as a program would take it.
 llvm::Expected<std::unique_ptr<llvm::Module>> extract(const std::string &kernel,
                                                       llvm::LLVMContext &context) {
   const BitcodeFile *file = findBitcode(kernel);
@@ -33,6 +34,22 @@ llvm::Expected<std::unique_ptr<llvm::Module>> extract(const std::string &kernel,
   return module;
 }
 
+// Returns the shared object of `kernel`, which is compiled once in a process; empty after a failure.
+const std::vector<char> &compiled(const std::string &kernel) {
+  static std::map<std::string, std::vector<char>> objects;
+  auto [it, isNew] = objects.try_emplace(kernel);
+  if (isNew) {
+    llvm::LLVMContext context;
+    auto device = extract(kernel, context);
+    auto object = device ? compileForSimt(std::move(*device)) : device.takeError();
+    if (object)
+      it->second = std::move(*object);
+    else
+      ADD_FAILURE() << llvm::toString(object.takeError());
+  }
+  return it->second;
+}
+
 } // namespace
 
 struct EmulatedGpu::State {
@@ -42,15 +59,11 @@ struct EmulatedGpu::State {
   const simt::Kernel *find(const std::string &kernel) {
     std::unique_ptr<simt::Module> &module = modules[kernel];
     if (!module) {
-      llvm::LLVMContext context;
-      auto device = extract(kernel, context);
-      auto object = device ? compileForSimt(std::move(*device)) : device.takeError();
-      if (!object) {
-        ADD_FAILURE() << llvm::toString(object.takeError());
+      const std::vector<char> &object = compiled(kernel);
+      if (object.empty())
         return nullptr;
-      }
       rt::Status status = simt::Module::load(
-          {reinterpret_cast<const uint8_t *>(object->data()), object->size()}, module);
+          {reinterpret_cast<const uint8_t *>(object.data()), object.size()}, module);
       EXPECT_TRUE(status.ok()) << status.message();
     }
     return module ? module->find(kernel) : nullptr;

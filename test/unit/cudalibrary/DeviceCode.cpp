@@ -11,6 +11,7 @@
 #include "llvm/Transforms/IPO/Internalize.h"
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 namespace dtc::test {
@@ -46,12 +47,18 @@ llvm::Expected<std::vector<char>> compile(const std::vector<std::string> &kernel
 } // namespace
 
 std::vector<uint8_t> simtSegment(const std::vector<std::string> &kernels) {
-  llvm::LLVMContext context;
-  auto object = compile(kernels, context);
-  if (object)
-    return {object->begin(), object->end()};
-  ADD_FAILURE() << llvm::toString(object.takeError());
-  return {};
+  // Compiled once in a process.
+  static std::map<std::vector<std::string>, std::vector<uint8_t>> segments;
+  auto [it, isNew] = segments.try_emplace(kernels);
+  if (isNew) {
+    llvm::LLVMContext context;
+    auto object = compile(kernels, context);
+    if (object)
+      it->second.assign(object->begin(), object->end());
+    else
+      ADD_FAILURE() << llvm::toString(object.takeError());
+  }
+  return it->second;
 }
 
 } // namespace dtc::test
