@@ -2,6 +2,7 @@
 #include "compiler/placement/OpChoices.h"
 
 #include "compiler/placement/AxisGroups.h"
+#include "dialects/graph/Slices.h"
 
 using namespace mlir;
 
@@ -10,19 +11,37 @@ namespace dtc {
 OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads)
     : mesh(problem.mesh), splitsWeights(problem.splitsWeights), foldsExperts(problem.foldsExperts),
       told(problem.told), expertAxis(mesh.axisOf(AxisRole::Expert)),
-      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {}
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {
+  if (isTold())
+    for (const auto &[function, ops] : told->functions)
+      for (const OpSplits::Op &op : ops)
+        toldOps[function][op.name].choices.push_back(op.choices);
+}
 
 bool OpChoices::isTold() const { return told && ranksOf(tensorAxes, mesh) > 1; }
 
 LogicalResult OpChoices::checkAllTold(graph::FuncOp func) const {
   if (!isTold())
     return success();
-  auto it = toldOps.find(func);
-  size_t known = it == toldOps.end() ? 0 : it->second;
-  if (size_t count = toldOf(func).size(); known < count)
-    return func.emitOpError("has ") << known << " ops, the plan's op_splits have " << count
-                                    << "; plan this model again with 'dtc plan'";
+  auto it = toldOps.find(func.getSymName().str());
+  if (it == toldOps.end())
+    return success();
+  for (const auto &[name, ops] : it->second)
+    if (ops.asked < ops.choices.size())
+      return func.emitOpError("has ")
+             << ops.asked << " ops '" << name << "', the plan's op_splits have "
+             << ops.choices.size() << "; plan this model again with 'dtc plan'";
   return success();
+}
+
+static bool addsGradients(Operation *op) {
+  auto func = cast<graph::FuncOp>(op->getParentOp());
+  return isa<graph::AddOp>(op) && func.getSymName() == graph::kMicrobatchFunction &&
+         !graph::getProducers(graph::getResultsWith(func, graph::kAccumulatedAttr)).contains(op);
+}
+
+bool isInPlans(Operation *op, const graph::OpRule &rule) {
+  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !addsGradients(op);
 }
 
 // On an axis where every value has one placement.
@@ -134,20 +153,14 @@ void OpChoices::addHeadChoices(Operation *op, const graph::OpRule &rule,
     add(split::kPartial, split::kNone);
 }
 
-ArrayRef<OpSplits::Op> OpChoices::toldOf(graph::FuncOp func) const {
-  auto it = told->functions.find(func.getSymName().str());
-  return it == told->functions.end() ? ArrayRef<OpSplits::Op>()
-                                     : ArrayRef<OpSplits::Op>(it->second);
-}
-
-// What the plan says of the op; its ops come in the order of the function's.
+// Returns what the plan says of the next op of this name in its function.
 FailureOr<OpSplit> OpChoices::toldChoice(Operation *op) {
   auto func = cast<graph::FuncOp>(op->getParentOp());
-  ArrayRef<OpSplits::Op> list = toldOf(func);
-  size_t next = toldOps[func]++;
   StringRef name = op->getName().stripDialect();
-  if (next < list.size() && list[next].name == name) {
-    ArrayRef<int> choices = list[next].choices;
+  Told &ops = toldOps[func.getSymName().str()][name.str()];
+  size_t next = ops.asked++;
+  if (next < ops.choices.size()) {
+    ArrayRef<int> choices = ops.choices[next];
     if (choices.size() != 1 && choices.size() != tensorAxes.size())
       return op->emitOpError("is split over ")
              << choices.size() << " axes of tensor parallelism by the plan's op_splits, and there "
@@ -158,9 +171,9 @@ FailureOr<OpSplit> OpChoices::toldChoice(Operation *op) {
       split[axis] = choices.size() == 1 ? choices.front() : choices[index];
     return split;
   }
-  return op->emitOpError("is op ")
-         << next << " of '@" << func.getSymName() << "', where the plan's op_splits have "
-         << (next >= list.size() ? std::string("no more") : "'" + list[next].name + "'")
+  return op->emitOpError("is number ")
+         << next + 1 << " of the ops '" << name << "' in '@" << func.getSymName()
+         << "', of which the plan's op_splits have " << ops.choices.size()
          << "; plan this model again with 'dtc plan'";
 }
 
@@ -202,11 +215,9 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
   return splits;
 }
 
-// Scalars have no loop that a plan could name. A rounding is where what it rounds is: a plan says
-// nothing of those, as which there are depends on the precision alone.
 FailureOr<OpSplit> OpChoices::toldOrFollowed(Operation *op, const graph::OpRule &rule,
                                              PlacementOn placementOn) {
-  if (!rule.loops.empty() && !isa<graph::CastOp>(op))
+  if (isInPlans(op, rule))
     return toldChoice(op);
   OpSplit split(mesh.numAxes(), split::kNone);
   for (unsigned axis : tensorAxes)

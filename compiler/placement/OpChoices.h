@@ -22,13 +22,13 @@ public:
 
   OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads);
 
-  // Told ops of a function have to be asked for in its order. Fails after a diagnostic where what
-  // the op or the plan says is not this op's.
+  // Told ops of one name have to be asked for in the order of their function. Fails after a diagnostic
+  // where what the op or the plan says is not this op's.
   llvm::FailureOr<std::vector<OpSplit>> of(mlir::Operation *op, const graph::OpRule &rule,
                                            PlacementOn placementOn);
   // Whether there is tensor parallelism, and no choice about it.
   bool isTold() const;
-  // Fails after a diagnostic where the plan tells more ops of `func` than were asked for.
+  // Fails after a diagnostic where the plan tells more ops of a name in `func` than were asked for.
   llvm::LogicalResult checkAllTold(graph::FuncOp func) const;
 
 private:
@@ -43,7 +43,6 @@ private:
                                          const graph::OpRule &rule) const;
   void addHeadChoices(mlir::Operation *op, const graph::OpRule &rule,
                       std::vector<OpSplit> &splits) const;
-  llvm::ArrayRef<OpSplits::Op> toldOf(graph::FuncOp func) const;
   llvm::FailureOr<OpSplit> toldChoice(mlir::Operation *op);
   llvm::FailureOr<OpSplit> toldOrFollowed(mlir::Operation *op, const graph::OpRule &rule,
                                           PlacementOn placementOn);
@@ -55,7 +54,20 @@ private:
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;
-  std::map<mlir::Operation *, size_t> toldOps; // of functions: ops with a rule so far
+  // Of functions, by the names of ops: what the plan says of each, and how many were asked for.
+  struct Told {
+    std::vector<llvm::ArrayRef<int>> choices;
+    size_t asked = 0;
+  };
+  std::map<std::string, std::map<std::string, Told>> toldOps;
 };
+
+// Returns whether plans say how `op` is split (op_splits), which they do by its function, its name,
+// and its number among the ops of that name. All other ops are split as what they read:
+// - numbers without dims, which have no loop that a plan could name;
+// - roundings and scales, which come and go with the precision and the number of micro-batches;
+// - additions of gradients in '@microbatch', of which there are more where a pipeline's stages cut
+//   a repeat whose layers read the same tensor.
+bool isInPlans(mlir::Operation *op, const graph::OpRule &rule);
 
 } // namespace dtc

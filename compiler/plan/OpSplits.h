@@ -15,13 +15,14 @@ struct Mesh;
 // Of functions of the differentiated step. Empty: there is no tensor parallelism.
 struct OpSplits {
   struct Op {
-    std::string name; // without "graph."; a plan whose ops differ is not of this model
+    std::string
+        name; // without "graph."; the n-th entry of a name is the n-th such op of the function
     // On each axis of tensor parallelism (stepMesh), as split::kNone ... of passes/shard/OpSplit.h;
     // one entry where it is the same on all.
     std::vector<int> choices;
     bool operator==(const Op &) const = default;
   };
-  std::map<std::string, std::vector<Op>> functions; // ops with loops, in program order
+  std::map<std::string, std::vector<Op>> functions; // ops that are in plans, in program order
   bool empty() const { return functions.empty(); }
   bool operator==(const OpSplits &) const = default;
 };

@@ -2,6 +2,7 @@
 #include "compiler/planner/PlacementSearch.h"
 
 #include "compiler/cost/MeshPlacement.h"
+#include "compiler/placement/OpChoices.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"
 #include "passes/shard/StepMesh.h"
@@ -22,7 +23,7 @@ constexpr double kMegatronsParameterByte = 1e-13;
 OpSplits splitsOf(const PlacedStep &placed, ArrayRef<unsigned> axes) {
   OpSplits splits;
   for (const auto &[op, split] : placed.ops) {
-    if (cast<graph::RuleOpInterface>(op).getRule().loops.empty() || isa<graph::CastOp>(op))
+    if (!isInPlans(op, cast<graph::RuleOpInterface>(op).getRule()))
       continue; // follow what they read
     std::vector<int> choices;
     for (unsigned axis : axes)

@@ -237,8 +237,8 @@ bool PeriodSkipper::isAlike(const Snapshot &now, uint32_t segment) const {
   bool changesPlace = place != segment;
   auto flagsOf = [](const Values::Byte &byte) {
     return std::tie(byte.writerStep, byte.tensor, byte.together, byte.axes, byte.reduced,
-                    byte.partial, byte.writeStream, byte.isWritten, byte.isMixed, byte.isZero,
-                    byte.isRead, byte.isGradient);
+                    byte.partial, byte.samples, byte.writeStream, byte.isWritten, byte.isMixed,
+                    byte.isZero, byte.isRead, byte.isGradient);
   };
   uint64_t storage = changesPlace && a.isWritten ? storageAfter(a.storage, 1) : a.storage;
   if (flagsOf(a) != flagsOf(b) || last->awaited[segment] != now.awaited[place] ||
@@ -276,8 +276,8 @@ bool PeriodSkipper::readsAlike(const Use &use, const format::Run &run, uint32_t 
                                bool marks) {
   auto meaningOf = [](const Values::Byte &byte) {
     return std::tie(byte.storage, byte.meeting, byte.microBatch, byte.tensor, byte.together,
-                    byte.axes, byte.reduced, byte.partial, byte.isWritten, byte.isZero,
-                    byte.isGradient);
+                    byte.axes, byte.reduced, byte.partial, byte.samples, byte.isWritten,
+                    byte.isZero, byte.isGradient);
   };
   for (size_t piece = 0; piece < use.touch->pieces.size(); ++piece) {
     SegmentSpan followed = steps.spanOf(*use.touch, piece, run, use.layer);

@@ -64,7 +64,7 @@ Values::shardsOf(const flatbuffers::Vector<flatbuffers::Offset<format::ShardedDi
 }
 
 void Values::keep(uint32_t buffer, const std::string &name, AxisSet shards,
-                  const format::Tensor *tensor, bool isShared) {
+                  const format::Tensor *tensor, bool isShared, bool isInput) {
   const format::Buffer &of = *steps.program.buffers()->Get(buffer);
   tensors.push_back({name, shards, of.bytes() / format::bytesOf(of.dtype()), isShared, tensor});
   SegmentSpan span = spanOf(of);
@@ -74,6 +74,7 @@ void Values::keep(uint32_t buffer, const std::string &name, AxisSet shards,
     byte.storage = steps.storageOf(buffer, format::Run(0, 0), 0);
     byte.axes = shards;
     byte.reduced = tensor ? kComplete : 0;
+    byte.samples = isInput ? shards : 0;
     byte.tensor = tensor ? static_cast<uint32_t>(tensors.size()) : 0;
   }
 }
@@ -96,7 +97,8 @@ void Values::fill() {
            elsewhere.count(tensor.name()->str()) > 0);
     }
   for (const format::Input *input : *steps.program.inputs())
-    keep(input->buffer(), input->name()->str(), shardsOf(input->shards()));
+    keep(input->buffer(), input->name()->str(), shardsOf(input->shards()), nullptr,
+         /*isShared=*/false, /*isInput=*/true);
   for (const format::Program *program : *steps.manifest.programs())
     for (const format::Input *input : *program->inputs())
       for (uint32_t i = 0; i < format::sizeOf(input->shards()); ++i)
@@ -128,11 +130,10 @@ std::optional<Fault> Values::read(const Touch &touch, std::vector<Held> *held, b
                 byte.axes,
                 byte.reduced,
                 byte.partial,
+                byte.samples,
                 byte.together,
                 byte.isZero};
-      if (!held->empty() && held->back().end == next.begin && held->back().axes == next.axes &&
-          held->back().reduced == next.reduced && held->back().partial == next.partial &&
-          held->back().together == next.together && held->back().isZero == next.isZero)
+      if (!held->empty() && held->back().end == next.begin && held->back().isLike(next))
         held->back().end = next.end;
       else
         held->push_back(next);
@@ -167,12 +168,14 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
       if (keepsSome) {
         value.axes |= byte.axes;
         value.partial |= byte.partial;
+        value.samples |= byte.samples;
         value.reduced &= byte.reduced;
       }
       bool adds = source->accumulates && !startsSum();
       if (adds) {
         value.axes |= byte.axes;
         value.partial |= byte.partial;
+        value.samples |= byte.samples;
         if (!byte.isZero)
           value.reduced &= byte.reduced;
         value.isZero = value.isZero && byte.isZero;
@@ -191,6 +194,7 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
       byte.axes = value.axes;
       byte.reduced = byte.tensor > 0 ? kComplete : value.reduced;
       byte.partial = value.partial;
+      byte.samples = byte.tensor > 0 ? AxisSet(0) : value.samples;
       byte.isRead = false;
       byte.isGradient = isGradient;
       byte.together = value.together;
@@ -222,6 +226,7 @@ Values::Held Values::mergedOf(const std::vector<Held> &held) const {
 void Values::merge(Held &all, const Held &part) {
   all.axes |= part.axes;
   all.partial |= part.partial;
+  all.samples |= part.samples;
   if (!part.isZero)
     all.reduced &= part.reduced;
   all.isZero &= part.isZero;
@@ -257,6 +262,7 @@ std::optional<Fault> Values::runFunction() {
       Held held = mergedOf(read_[i]);
       value.axes |= held.axes;
       value.partial |= held.partial;
+      value.samples |= held.samples;
     }
   }
   value.isZero = source->flow == Flow::Zero;
@@ -286,8 +292,9 @@ std::optional<Fault> Values::runFunction() {
           value.reduced &= part.reduced;
           any = true;
         }
+      // What no sample enters is the same addend in each rank's sum: there is nothing to be summed.
       if (!any && !value.isZero)
-        value.reduced = 0;
+        value.reduced = batchAxes & static_cast<AxisSet>(~(made.samples | value.partial));
       value.reduced &= static_cast<AxisSet>(~share);
       if (std::optional<Fault> found = write(touch, [&](uint32_t) { return value; }))
         return found;
@@ -348,7 +355,7 @@ std::optional<Fault> Values::runCollective() {
       if (std::optional<Fault> found = checkReduced(op, held))
         return found;
     if (programs.size() > 1)
-      board.post(key, {mergedOf(pending).axes, mergedOf(pending).partial});
+      board.post(key, sentOf(mergedOf(pending)));
   }
   Board::Sent others;
   if (programs.size() > 1)
@@ -360,6 +367,7 @@ std::optional<Fault> Values::runCollective() {
       }
       others.axes |= theirs->axes & groups.varying(steps.index);
       others.partial |= theirs->partial;
+      others.samples |= theirs->samples & groups.varying(steps.index);
     }
   isBlocked = false;
   ++met[key];
@@ -390,8 +398,11 @@ std::optional<Fault> Values::runCollective() {
       value = mergedOf(pending);
     value.axes |= others.axes;
     value.partial |= others.partial;
-    if (reduces)
+    value.samples |= others.samples;
+    if (reduces) {
       value.partial &= static_cast<AxisSet>(~joined);
+      value.samples &= static_cast<AxisSet>(~joined);
+    }
     if (op.kind() == format::CollectiveKind::all_reduce ||
         op.kind() == format::CollectiveKind::all_gather)
       value.axes &= static_cast<AxisSet>(~joined);
@@ -413,7 +424,7 @@ std::optional<Board::Sent> Values::sentBy(const Board::Key &key, size_t number) 
   board.guess(
       key, number,
       fail("values", "brings a part of a sum that other programs' ranks have yet to finish"));
-  return Board::Sent{kComplete, 0};
+  return Board::Sent{kComplete, 0, kComplete};
 }
 
 std::optional<Fault> Values::runTransfer() {
@@ -432,7 +443,7 @@ std::optional<Fault> Values::runTransfer() {
       return fail("values", text("sends ", steps.bufferName(op.buffer()), ", of which ranks along ",
                                  axisNames(steps.manifest, wrong),
                                  " have parts of their own, to one that has another part"));
-    board.post(mine, {held.axes, held.partial});
+    board.post(mine, sentOf(held));
     return std::nullopt;
   }
   // Numbers of receives are counted apart from those of sends by the same shift.
@@ -446,6 +457,7 @@ std::optional<Fault> Values::runTransfer() {
     }
     value.axes |= sent->axes & groups.varying(steps.index);
     value.partial |= sent->partial;
+    value.samples |= sent->samples & groups.varying(steps.index);
   }
   // Ranks that receive from one another hold unlike things.
   value.axes |= groups.spread(op.group(), steps.index);

@@ -13,7 +13,8 @@
 namespace dtc {
 
 // What programs tell each other of what they send and reduce together: per program, channel and
-// number of the meeting, the axes on which it differs and those along which it is still to be summed.
+// number of the meeting, the axes on which it differs, those along which it is still to be summed,
+// and those along which it comes of samples that no collective has summed.
 class Board {
 public:
   struct Key {
@@ -23,7 +24,7 @@ public:
     }
   };
   struct Sent {
-    AxisSet axes = 0, partial = 0;
+    AxisSet axes = 0, partial = 0, samples = 0;
     bool operator==(const Sent &) const = default;
   };
   using Counts = std::map<Key, size_t>;
@@ -98,15 +99,20 @@ private:
     AxisSet axes = 0;      // on which it may differ
     AxisSet reduced = 0;   // along which it was summed, or need not be
     AxisSet partial = 0;   // along which it is known to be a sum that is not finished
+    AxisSet samples = 0; // along which it comes of inputs that ranks have apart, and is not summed
     uint8_t writeStream = 0;
     bool isWritten = false, isMixed = false, isZero = false, isRead = false, isGradient = false;
   };
   // What bytes of the arena hold.
   struct Held {
     int64_t begin = 0, end = 0;
-    AxisSet axes = 0, reduced = 0, partial = 0;
+    AxisSet axes = 0, reduced = 0, partial = 0, samples = 0;
     uint32_t together = 0;
     bool isZero = false;
+    bool isLike(const Held &other) const { // but for where it is
+      return axes == other.axes && reduced == other.reduced && partial == other.partial &&
+             samples == other.samples && together == other.together && isZero == other.isZero;
+    }
   };
   struct Kept {
     std::string name;
@@ -120,7 +126,7 @@ private:
 
   void fill();
   void keep(uint32_t buffer, const std::string &name, AxisSet shards,
-            const format::Tensor *tensor = nullptr, bool isShared = false);
+            const format::Tensor *tensor = nullptr, bool isShared = false, bool isInput = false);
   SegmentSpan spanOf(const format::Buffer &buffer) const { // of one that does not move
     auto begin = static_cast<int64_t>(format::addressOf(buffer));
     return steps.segments.find(begin, begin + static_cast<int64_t>(buffer.bytes()));
@@ -135,6 +141,7 @@ private:
   std::optional<Fault> runTransfer();
   // What a program brings to a meeting; nothing where that is not known yet.
   std::optional<Board::Sent> sentBy(const Board::Key &key, size_t number);
+  static Board::Sent sentOf(const Held &held) { return {held.axes, held.partial, held.samples}; }
   void runRecord();
   void runWait();
 

@@ -221,11 +221,13 @@ private:
     return isPointwise(op) && shapeOf(operand) == shapeOf(op->getResult(0));
   }
 
-  // A kernel of one number costs its launch alone, so they share one.
+  // A kernel of one number costs its launch alone, so they share one. A number in a kernel of tensors,
+  // such as a constant, does not make that one of them.
   void joinScalars() {
     std::optional<unsigned> last;
     for (auto [node, op] : llvm::enumerate(ops)) {
-      if (!isPointwise(op) || isConstant(spaceOf(node)) || !shapeOf(op->getResult(0)).empty())
+      Operation *space = spaceOf(node);
+      if (!isPointwise(op) || isConstant(space) || !shapeOf(space->getResult(0)).empty())
         continue;
       if (last)
         tryJoin(*last, node);

@@ -103,8 +103,11 @@ private:
       std::vector<Operation *> tasks;
       for (const Part &part : parts)
         tasks.push_back(part.task);
-      slots = std::max<int64_t>(root.getSlots().value_or(1), order.getSlots(tasks));
-      root.setSlots(slots);
+      // A parameter, or a part of one, has one place for the whole step.
+      if (!root.getPersistent() && !root.getCarried()) {
+        slots = std::max<int64_t>(root.getSlots().value_or(1), order.getSlots(tasks));
+        root.setSlots(slots);
+      }
     }
     for (size_t b = 0; b < parts.size(); ++b)
       for (size_t a = 0; a < parts.size(); ++a)

@@ -19,8 +19,9 @@ const Tensors &tensorsOf(const format::Program &program, DumpedTensors which) {
   return which == DumpedTensors::Parameters ? *program.parameters() : *program.gradients();
 }
 
-// The parameters, or gradients, of all programs: what has one name is one tensor, of which the loader knows that all
-// programs say the same. Each knows which ranks have it, unless all have.
+// Lists the parameters, or gradients, of all programs: what has one name is one tensor, of which the
+// loader knows that all programs say the same, but for the type of a gradient: that is the first
+// program's. Each knows which ranks have it, unless all have.
 Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
                   std::vector<TensorSpec> &specs) {
   const auto &rankProgram = *manifest.rank_program();

@@ -329,6 +329,9 @@ TEST(VerifyAcross, ComparesWhatProgramsShare) {
       uint32_t x = sample.buffer("x", 4);
       sample.input("x", x, DType::f32, {1, 2, 2});
       sample.program().inputs[0]->shards.clear();
+      auto gradient = std::make_unique<TensorT>(*sample.program().parameters[0]);
+      gradient->buffer = 1 + sample.buffer("grad w", 4);
+      program->gradients.push_back(std::move(gradient));
       sample.program().parameters.swap(program->parameters);
       sample.program().inputs.swap(program->inputs);
       uint64_t begin = program->arena_bytes;
@@ -352,6 +355,18 @@ TEST(VerifyAcross, ComparesWhatProgramsShare) {
   EXPECT_NE(message([](ProgramT &p) {
               p.parameters[0]->stored_shape = {2, 2};
             }).find("parameter 'w' of program 1 is another one"),
+            std::string::npos);
+  auto narrow = [](ProgramT &p, TensorT &tensor) {
+    tensor.dtype = p.buffers[tensor.buffer]->dtype = DType::bf16;
+  };
+  EXPECT_NE(message([&](ProgramT &p) {
+              narrow(p, *p.parameters[0]);
+            }).find("parameter 'w' of program 1 is another one"),
+            std::string::npos);
+  EXPECT_EQ(message([&](ProgramT &p) { narrow(p, *p.gradients[0]); }), "");
+  EXPECT_NE(message([](ProgramT &p) {
+              p.gradients[0]->stored_shape = {2, 2};
+            }).find("gradient 'w' of program 1 is another one"),
             std::string::npos);
   EXPECT_NE(message([](ProgramT &p) {
               p.inputs[0]->sample_shape = {2, 1};
