@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""Extracts what launchers say of their own flags and fields - names, types, choices, defaults - into test/export/launchers/NAME.json,
+"""Extracts what launchers say of their own flags and fields - names, types, choices, defaults - into test/export/launchers/NAME-RELEASE.json,
 against which test/export/check_exports.py holds what 'dtc export' writes.
 
-  tools/launcher-schemas.py megatron-lm=DIR [megatron-bridge=DIR] [torchtitan=DIR] [deepspeed=DIR] [maxtext=DIR] [-o FOLDER]
+  tools/launcher-schemas.py megatron-lm=FROM [megatron-bridge=FROM] [torchtitan=FROM] [deepspeed=FROM] [maxtext=FROM] [-o FOLDER]
 
-DIR is a checkout, or a git directory, of which HEAD is read. Sources are parsed (ast), never imported: torch, jax and the launchers need not
+FROM is a wheel or a source archive as 'pip download --no-deps' gets it, or a checkout or git directory, of which HEAD is read, or with
+@TAG behind it that tag. Without a release the file's name has the first 8 digits of the commit. Sources are parsed (ast), never imported: torch, jax and the launchers need not
 be installed. megatron-bridge takes most of its classes from Megatron-LM, so the two are given together.
 """
 import argparse
 import ast
 import json
+import re
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,13 +30,28 @@ PRIMITIVES = {"int", "float", "str", "bool"}
 
 
 class Repository:
-    """Files of a checkout or of a git directory's HEAD, parsed when they are asked for."""
+    """Files of a checkout, of a git directory at a reference, or of a package as pip downloads it, parsed when they are asked for."""
 
-    def __init__(self, path):
-        self.path, self.read_files, self.trees = Path(path), [], {}
+    def __init__(self, path, reference="HEAD"):
+        self.path, self.reference = Path(path), reference
+        self.read_files, self.trees, self.versions = [], {}, {}
+        self.packed = None
+        if self.path.is_file():
+            self.packed = self.unpack()
+            self.files = sorted(self.packed)
+            return
         work_tree = self.path / ".git"
         self.git_dir = work_tree if work_tree.exists() else self.path
-        self.files = self.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+        self.files = self.git("ls-tree", "-r", "--name-only", reference).splitlines()
+
+    def unpack(self):
+        """Path -> bytes of a wheel, or of a source archive without its top folder."""
+        if self.path.suffix == ".whl":
+            with zipfile.ZipFile(self.path) as archive:
+                return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+        with tarfile.open(self.path) as archive:
+            members = [member for member in archive.getmembers() if member.isfile() and "/" in member.name]
+            return {member.name.split("/", 1)[1]: archive.extractfile(member).read() for member in members}
 
     def git(self, *args):
         done = subprocess.run(["git", f"--git-dir={self.git_dir}", *args], capture_output=True, text=True)
@@ -40,10 +59,19 @@ class Repository:
             sys.exit(f"launcher-schemas.py: git {args[0]} of '{self.path}': {done.stderr.strip()}")
         return done.stdout
 
+    def stored(self, file):
+        """The file's own path: a wheel has no folder 'src' around its packages."""
+        return file if file in self.files else file.removeprefix("src/")
+
     def text(self, file):
+        file = self.stored(file)
         if file not in self.read_files:
             self.read_files.append(file)
-        return self.git("show", f"HEAD:{file}")
+        if self.packed is None:
+            return self.git("show", f"{self.reference}:{file}")
+        if file not in self.packed:
+            sys.exit(f"launcher-schemas.py: '{self.path}' has no file '{file}'")
+        return self.packed[file].decode()
 
     def tree(self, file):
         if file not in self.trees:
@@ -62,17 +90,28 @@ class Repository:
 
     def classes_under(self, folder):
         """Class name -> file, of the files below a folder that define one of that name; later files don't replace earlier ones."""
+        folder = folder if any(file.startswith(folder + "/") for file in self.files) else folder.removeprefix("src/")
         found = {}
-        listing = self.git("grep", "-E", "^class [A-Za-z_0-9]+", "HEAD", "--", f"{folder}/*.py")
-        for line in listing.splitlines():
-            _, file, code = line.split(":", 2)
+        if self.packed is None:
+            listing = self.git("grep", "-E", "^class [A-Za-z_0-9]+", self.reference, "--", f"{folder}/*.py").splitlines()
+            lines = [tuple(line[len(self.reference) + 1 :].split(":", 1)) for line in listing]
+        else:
+            own = [file for file in self.files if file.startswith(folder + "/") and file.endswith(".py")]
+            lines = [(file, line) for file in own for line in self.packed[file].decode().splitlines() if re.match(r"class [A-Za-z_0-9]+", line)]
+        for file, code in lines:
             name = code.removeprefix("class ").split("(")[0].split(":")[0].strip()
             found.setdefault(name, file)
         return found
 
     def about(self, launcher):
-        commit, date = self.git("log", "-1", "--format=%H %cs").split()
-        return {"launcher": launcher, "repository": REPOSITORIES[launcher], "commit": commit, "date": date, "files": sorted(self.read_files)}
+        head = {"launcher": launcher, "repository": REPOSITORIES[launcher]}
+        if self.packed is not None:
+            metadata = next(self.packed[file] for file in self.files if file.endswith("METADATA") or file == "PKG-INFO").decode()
+            version = re.search(r"^Version: (\S+)$", metadata, re.M).group(1)
+            return {**head, "release": version, "files": sorted(self.read_files)}
+        commit, date = self.git("log", "-1", "--format=%H %cs", self.reference).split()
+        release = {} if self.reference == "HEAD" else {"release": self.reference.split("v")[-1]}
+        return {**head, **release, "commit": commit, "date": date, "files": sorted(self.read_files)}
 
 
 def literal(node):
@@ -355,7 +394,7 @@ def sections_of(dataclasses, sections):
 
 def megatron_bridge(repositories):
     if "megatron-lm" not in repositories:
-        sys.exit("launcher-schemas.py: megatron-bridge extends Megatron-LM's classes; give megatron-lm=DIR as well")
+        sys.exit("launcher-schemas.py: megatron-bridge extends Megatron-LM's classes; give megatron-lm=FROM as well")
     bridge, megatron = repositories["megatron-bridge"], repositories["megatron-lm"]
     own = {**bridge.classes_under("src/megatron/bridge/models"), **bridge.classes_under("src/megatron/bridge/training")}
     theirs = {**megatron.classes_under("megatron/core"), **megatron.classes_under("megatron/training")}
@@ -574,21 +613,23 @@ def write(schema, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("launchers", nargs="+", metavar="NAME=DIR")
+    parser.add_argument("launchers", nargs="+", metavar="NAME=FROM")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "test/export/launchers")
     options = parser.parse_args()
     repositories = {}
     for each in options.launchers:
         name, _, path = each.partition("=")
         if name not in EXTRACTORS or not path:
-            parser.error(f"'{each}' is none of {', '.join(EXTRACTORS)} with a folder: NAME=DIR")
-        repositories[name] = Repository(path)
+            parser.error(f"'{each}' is none of {', '.join(EXTRACTORS)} with where it is: NAME=FROM")
+        path, _, reference = path.partition("@")
+        repositories[name] = Repository(path, reference or "HEAD")
     for name in repositories:
         schema = EXTRACTORS[name](repositories)
         schema = {**repositories[name].about(name), **schema}
-        write(schema, options.output / f"{name}.json")
+        file = options.output / f"{name}-{schema.get('release') or schema['commit'][:8]}.json"
+        write(schema, file)
         count = sum(len(part) for key, part in schema.items() if key in ("flags", "top")) + sum(map(len, schema.get("sections", {}).values()))
-        print(f"{options.output / (name + '.json')}: {count} flags and fields of {schema['repository']} {schema['commit'][:12]} ({schema['date']})")
+        print(f"{file}: {count} flags and fields of {schema['repository']}")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,12 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
         << (d.overlapGradients
                 ? "in buckets of " + bytes(d.bucketBytes) + " beside the backward pass\n"
                 : "as a whole after the backward pass\n");
+  if (d.hasReplicas() && plan.precision != "f32" && plan.reducedIn != "f32" &&
+      !plan.reducedIn.empty())
+    out << "  gradient types    sent in " << plan.reducedIn << ", added up over micro-batches in "
+        << plan.accumulatedIn << ", as '" << plan.origin.software << "' does"
+        << (plan.origin.gradDtype == "f32" ? "" : " with --grad-dtype " + plan.origin.gradDtype)
+        << "\n";
   if (d.pp > 1)
     out << "  pipeline          " << counted(d.pp, "stage") << ", " << planNameOf(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";

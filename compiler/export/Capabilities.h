@@ -33,6 +33,10 @@ struct Capabilities {
   bool sequenceParallel = false;
   // Query heads of one kv head may be on several ranks.
   bool splitsKvGroups = false;
+  // Ranks of tensor parallelism may be a number that does not divide the rows of the vocabulary.
+  bool unevenVocabulary = true;
+  // Experts may have a capacity, beyond which tokens are dropped.
+  bool expertCapacity = false;
   llvm::ArrayRef<llvm::StringRef> precisions, optimizers;
   // Gradients may be reduced in 16 bits.
   bool halfReductions = false;
@@ -42,12 +46,35 @@ struct Capabilities {
   Selective selective = Selective::AllButProducts;
 };
 
-// A decision that the launcher can't be told, with how to plan for it.
-std::optional<UserError> findInexpressible(const PlanView &view, const Capabilities &launcher);
+// The decisions of a plan that a launcher can't be told, each with how to plan for it. All of them
+// are collected, so that a user mends a plan once.
+class Misfits {
+public:
+  Misfits(const PlanView &view, const Capabilities &launcher) : view(view), launcher(launcher) {}
 
-// The error of a decision. `has` is what the launcher has of it, `found` what the plan has, `fix`
-// what --fix takes for the nearest plan; the last may be empty. Examples in Export.h.
-UserError inexpressible(const Capabilities &launcher, const std::string &has,
-                        const std::string &found, const std::string &fix);
+  // Adds a decision. `has` is what the launcher has of it, `found` what the plan has, `fix` what
+  // --fix takes for the nearest plan; the last may be empty. Examples in Export.h.
+  void add(const std::string &has, const std::string &found, const std::string &fix);
+  // Adds a decision in a sentence of its own. `mend` says how to plan for it: "'--precision bf16'".
+  void say(const std::string &sentence, const std::string &mend);
+
+  bool empty() const { return list.empty(); }
+  // The error of one decision in one line; of several a line for each, and where the plan says what
+  // it was asked for the command that plans for the launcher. Wants one decision at least.
+  UserError error() const;
+
+private:
+  struct Misfit {
+    std::string sentence, mend;
+  };
+  std::string planAgain() const;
+
+  const PlanView &view;
+  const Capabilities &launcher;
+  std::vector<Misfit> list;
+};
+
+// Adds what most launchers can't be told for the same reasons.
+void addCommonMisfits(const PlanView &view, const Capabilities &launcher, Misfits &misfits);
 
 } // namespace dtc::launch

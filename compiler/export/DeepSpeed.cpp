@@ -8,10 +8,12 @@
 namespace dtc::launch {
 namespace {
 
-using Found = std::optional<UserError>;
 using Json = nlohmann::ordered_json;
 
-Capabilities capabilities() {
+// ZeRO-3 within groups (MiCS), which releases no longer have.
+bool hasGroups(const PlanView &view) { return view.release.version != kDeepSpeedRelease; }
+
+Capabilities capabilities(const PlanView &view) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward};
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
@@ -24,7 +26,7 @@ Capabilities capabilities() {
   can.schedules = schedules;
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
-  can.zeroGroups = true; // of stage 3: checkZero
+  can.zeroGroups = hasGroups(view); // of stage 3: checkZero
   can.expertParallel = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
@@ -33,23 +35,20 @@ Capabilities capabilities() {
   return can;
 }
 
-Found checkZero(const PlanView &view, const Capabilities &launcher) {
+void checkZero(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
-  if (d.zero > 0 && d.zero < 3 && view.replicas() > 1)
-    return inexpressible(launcher, "groups of ZeRO-3 alone (MiCS)",
-                         "groups of " + std::to_string(view.shards()) + " ranks of ZeRO " +
-                             std::to_string(d.zero),
-                         "zero_group=" + std::to_string(d.dp));
+  if (hasGroups(view) && d.zero > 0 && d.zero < 3 && view.replicas() > 1)
+    out.add("groups of ZeRO-3 alone (MiCS)",
+            "groups of " + std::to_string(view.shards()) + " ranks of ZeRO " +
+                std::to_string(d.zero),
+            "zero_group=" + std::to_string(d.dp));
   if (d.offloadOptimizer && d.zero == 0)
-    return inexpressible(launcher, "the optimizer on the host with ZeRO-1 to 3", "ZeRO 0",
-                         "zero=1");
+    out.add("the optimizer on the host with ZeRO-1 to 3", "ZeRO 0", "zero=1");
   if (view.plan.optimizer == "lamb" && d.zero > 0)
-    return inexpressible(launcher, "lamb without ZeRO", "ZeRO " + std::to_string(d.zero), "zero=0");
+    out.add("lamb without ZeRO", "ZeRO " + std::to_string(d.zero), "zero=0");
   // engine.py: "unsupported mix of model_dtype and grad_accum_dtype".
   if (view.plan.precision != "f32" && d.zero == 0 && view.accumulated == Width::Full)
-    return inexpressible(launcher, "gradients of 32 bits beside a model of 16 with ZeRO-1 to 3",
-                         "ZeRO 0", "zero=1");
-  return std::nullopt;
+    out.add("gradients of 32 bits beside a model of 16 with ZeRO-1 to 3", "ZeRO 0", "zero=1");
 }
 
 // Whether gradients can be reduced beside the backward pass. Pipelines reduce them after it, and so
@@ -60,32 +59,24 @@ bool mayOverlap(const PlanView &view) {
   return view.d.zero > 0 && view.d.pp == 1 && !isBf16Optimizer;
 }
 
-Found checkSplits(const PlanView &view, const Capabilities &launcher) {
+void checkSplits(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
+  std::string ep = "ep " + std::to_string(d.ep), cp = "cp " + std::to_string(d.cp),
+              others = " with tp " + std::to_string(d.tp) + " and pp " + std::to_string(d.pp);
   if (view.gradientRanks() > 1 && d.overlapGradients && !mayOverlap(view))
-    return inexpressible(
-        launcher,
-        "gradients reduced behind the backward pass of pipelines, of ZeRO-0 and of "
-        "ZeRO-1 in bf16 with gradients of 32 bits",
-        "them beside it", d.pp > 1 ? "overlap=0" : "zero=2");
+    out.add("gradients reduced behind the backward pass of pipelines, of ZeRO-0 and of "
+            "ZeRO-1 in bf16 with gradients of 32 bits",
+            "them beside it", d.pp > 1 ? "overlap=0" : "zero=2");
   if (d.tp > 1 && d.zero == 3)
-    return inexpressible(launcher, "tensor parallelism with ZeRO-0 to 2",
-                         "ZeRO 3 with tp " + std::to_string(d.tp), "zero=2");
+    out.add("tensor parallelism with ZeRO-0 to 2", "ZeRO 3 with tp " + std::to_string(d.tp),
+            "zero=2");
   // deepspeed.initialize takes one mpu, and that of Ulysses knows dp and sp.
   if (d.cp > 1 && d.devices() > d.dp * d.cp)
-    return inexpressible(launcher, "context parallelism without tp and pp",
-                         "cp " + std::to_string(d.cp) + " with tp " + std::to_string(d.tp) +
-                             " and pp " + std::to_string(d.pp),
-                         "tp=1,pp=1");
+    out.add("context parallelism without tp and pp", cp + others, "tp=1,pp=1");
   if (d.cp > 1 && d.ep > 1)
-    return inexpressible(launcher, "context parallelism without expert parallelism",
-                         "cp " + std::to_string(d.cp) + " with ep " + std::to_string(d.ep), "ep=1");
+    out.add("context parallelism without expert parallelism", cp + " with " + ep, "ep=1");
   if (d.ep > 1 && (d.tp > 1 || d.pp > 1))
-    return inexpressible(launcher, "expert parallelism without tp and pp",
-                         "ep " + std::to_string(d.ep) + " with tp " + std::to_string(d.tp) +
-                             " and pp " + std::to_string(d.pp),
-                         "tp=1,pp=1");
-  return std::nullopt;
+    out.add("expert parallelism without tp and pp", ep + others, "tp=1,pp=1");
 }
 
 std::string widthName(const PlanView &view, Width width) {
@@ -187,12 +178,17 @@ void addNotes(const PlanView &view, ExportedPlan &out) {
 } // namespace
 
 Result<ExportedPlan> exportToDeepSpeed(const PlanView &view) {
-  Capabilities can = capabilities();
-  for (auto check : {findInexpressible, checkZero, checkSplits})
-    if (Found found = check(view, can))
-      return *found;
+  Capabilities can = capabilities(view);
+  Misfits misfits(view, can);
+  addCommonMisfits(view, can, misfits);
+  checkZero(view, misfits);
+  checkSplits(view, misfits);
+  if (!misfits.empty())
+    return misfits.error();
   const Decisions &d = view.d;
-  Json config{{"train_batch_size", view.plan.globalBatch},
+  // DeepSpeed passes keys over that it does not know.
+  Json config{{"dtc_plan", view.summary()},
+              {"train_batch_size", view.plan.globalBatch},
               {"train_micro_batch_size_per_gpu", d.microBatch},
               {"gradient_accumulation_steps", d.numMicroBatches},
               {"zero_optimization", zeroOf(view)}};

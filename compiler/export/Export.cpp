@@ -7,17 +7,31 @@
 namespace dtc {
 namespace {
 
+// Each has a schema in test/export/launchers. The package megatron-core, whose versions are those of
+// Megatron-LM here, has Megatron-LM's training code in it.
+constexpr LauncherRelease kMegatronLm[] = {{"Megatron-LM", "0.19.2", "2026-10"},
+                                           {"Megatron-LM", "d98e8a64", "2026-08-22"}};
+constexpr LauncherRelease kMegatronBridge[] = {{"Megatron-Bridge", "0.6.2", "2026-10"},
+                                               {"Megatron-Bridge", "067f987d", "2026-08-22"}};
+constexpr LauncherRelease kTorchTitan[] = {{"torchtitan", launch::kTorchTitanRelease, "2026-09"},
+                                           {"torchtitan", "b5bcd76c", "2026-08-21"}};
+constexpr LauncherRelease kDeepSpeed[] = {{"DeepSpeed", launch::kDeepSpeedRelease, "2026-10"},
+                                          {"DeepSpeed", "edaa7221", "2026-08-22"}};
+constexpr LauncherRelease kMaxText[] = {{"MaxText", "0.2.5", "2026-10"},
+                                        {"MaxText", "e591f30c", "2026-08-22"}};
+
 struct Row {
   llvm::StringRef name;
   Result<ExportedPlan> (*write)(const launch::PlanView &);
+  llvm::ArrayRef<LauncherRelease> releases;
 };
 
 // In the order of Launcher.
-constexpr Row rows[] = {{"megatron-lm", launch::exportToMegatronLm},
-                        {"megatron-bridge", launch::exportToMegatronBridge},
-                        {"torchtitan", launch::exportToTorchTitan},
-                        {"deepspeed", launch::exportToDeepSpeed},
-                        {"maxtext", launch::exportToMaxText}};
+constexpr Row rows[] = {{"megatron-lm", launch::exportToMegatronLm, kMegatronLm},
+                        {"megatron-bridge", launch::exportToMegatronBridge, kMegatronBridge},
+                        {"torchtitan", launch::exportToTorchTitan, kTorchTitan},
+                        {"deepspeed", launch::exportToDeepSpeed, kDeepSpeed},
+                        {"maxtext", launch::exportToMaxText, kMaxText}};
 
 } // namespace
 
@@ -34,9 +48,37 @@ std::optional<Launcher> launcherFrom(llvm::StringRef name) {
   return std::nullopt;
 }
 
-Result<ExportedPlan> exportPlan(const Plan &plan, const SoftwareStack &software,
-                                Launcher launcher) {
-  return rows[static_cast<size_t>(launcher)].write(launch::PlanView(plan, software));
+llvm::ArrayRef<LauncherRelease> releasesOf(Launcher launcher) {
+  return rows[static_cast<size_t>(launcher)].releases;
+}
+
+Result<LauncherRelease> releaseFrom(Launcher launcher, llvm::StringRef version) {
+  llvm::ArrayRef<LauncherRelease> releases = releasesOf(launcher);
+  if (version.empty())
+    return releases.front();
+  std::vector<std::string> known;
+  for (const LauncherRelease &release : releases) {
+    if (release.version == version)
+      return release;
+    known.push_back((release.version + " (" + release.date + ")").str());
+  }
+  return UserError(("--launcher-version " + version + ": exports to " + releases.front().name +
+                    " are written for the versions " + launch::listOf(known))
+                       .str(),
+                   ("leave it out for " + releases.front().version + ", the newest release").str());
+}
+
+Result<ExportedPlan> exportPlan(const Plan &plan, const SoftwareStack &software, Launcher launcher,
+                                llvm::StringRef version) {
+  Result<LauncherRelease> release = releaseFrom(launcher, version);
+  if (!release)
+    return release.error();
+  launch::PlanView view(plan, software, *release);
+  // A plan that somebody edited, and no launcher's fault.
+  if (plan.decisions.pp > 1)
+    if (std::string what = launch::findMisplacedChunk(view); !what.empty())
+      return UserError("the plan's " + what + "; plans of 'dtc plan' have them there");
+  return rows[static_cast<size_t>(launcher)].write(view);
 }
 
 Result<SoftwareStack> stackOf(const Plan &plan) {

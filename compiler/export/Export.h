@@ -13,6 +13,20 @@ enum class Launcher : uint8_t { MegatronLm, MegatronBridge, TorchTitan, DeepSpee
 llvm::ArrayRef<llvm::StringRef> launcherNames();
 std::optional<Launcher> launcherFrom(llvm::StringRef name);
 
+// A version of a launcher that exports are written for: a release, by the number of its package, or
+// a commit of its repository, by its first digits.
+struct LauncherRelease {
+  llvm::StringRef name;    // for people: "torchtitan"
+  llvm::StringRef version; // "0.3.0" or "b5bcd76c"
+  llvm::StringRef date;    // "2026-09"
+};
+
+// The versions that a launcher's exports can be written for, the newest release first.
+llvm::ArrayRef<LauncherRelease> releasesOf(Launcher launcher);
+
+// The one of that version; of "" the newest release. Errors: another version, with those there are.
+Result<LauncherRelease> releaseFrom(Launcher launcher, llvm::StringRef version);
+
 struct ExportedPlan {
   std::string text; // of the file
   // For the user: what the file can't say and the launch or the model's code has to, and what the
@@ -21,13 +35,14 @@ struct ExportedPlan {
 };
 
 // `software` is the stack that the plan was made for (stackOf): it says what the plan's words mean,
-// as selective recomputation.
-// Errors: a decision of the plan that the launcher can't be told and that changes what is computed,
-// the seconds or the memory of a step; one line with the decision, what there is instead and how to
-// plan for it. Example:
+// as selective recomputation. `version` is one of releasesOf(launcher), or "" for the newest release.
+// Errors: the decisions of the plan that the launcher can't be told and that change what is computed,
+// the seconds or the memory of a step. One of them is one line with the decision, what there is
+// instead and how to plan for it; of several each has its line. Example:
 //   Megatron-LM has the schedules 1f1b and interleaved, and the plan has gpipe; plan again with
 //   '--fix schedule=1f1b', or with '--stack megatron-core'
-Result<ExportedPlan> exportPlan(const Plan &plan, const SoftwareStack &software, Launcher launcher);
+Result<ExportedPlan> exportPlan(const Plan &plan, const SoftwareStack &software, Launcher launcher,
+                                llvm::StringRef version = "");
 
 // The stack that a plan was made for; on GPUs, where its launchers run, of those that differ there.
 Result<SoftwareStack> stackOf(const Plan &plan);

@@ -5,6 +5,10 @@
 
 namespace dtc::launch {
 
+// The releases since which configurations differ from those of the commit before them.
+inline constexpr llvm::StringRef kTorchTitanRelease = "0.3.0"; // counts samples, not tokens
+inline constexpr llvm::StringRef kDeepSpeedRelease = "0.19.8"; // has no MiCS: ZeRO-3 within groups
+
 Result<ExportedPlan> exportToMegatronLm(const PlanView &view);
 Result<ExportedPlan> exportToMegatronBridge(const PlanView &view);
 Result<ExportedPlan> exportToTorchTitan(const PlanView &view);

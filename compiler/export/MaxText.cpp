@@ -10,8 +10,6 @@
 namespace dtc::launch {
 namespace {
 
-using Found = std::optional<UserError>;
-
 // Of dcn_NAME_parallelism and ici_NAME_parallelism, in the order of mesh_axes.
 enum Axis : size_t { Data, Pipeline, Fsdp, Context, Tensor, TensorSequence, Expert, kNumAxes };
 constexpr llvm::StringRef axisNames[kNumAxes] = {"data",   "pipeline",        "fsdp",  "context",
@@ -40,7 +38,8 @@ Capabilities capabilities() {
   can.schedules = schedules;
   can.zero = can.zeroOfPipelines = zero;
   can.zeroGroups = can.expertParallel = can.expertTensorParallel = true;
-  can.sequenceParallel = true;
+  can.sequenceParallel = can.expertCapacity = true;
+  can.unevenVocabulary = false; // jax splits arrays in equal parts alone
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.halfReductions = can.offload = can.offloadActivations = true;
@@ -49,40 +48,35 @@ Capabilities capabilities() {
 }
 
 // base.yml splits parameters over fsdp, context and expert alike.
-Found checkShards(const PlanView &view, const Capabilities &launcher) {
+void checkShards(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
   if (d.zero < 3 && (d.cp > 1 || d.ep > 1))
-    return inexpressible(launcher, "parameters split over the ranks of cp and ep",
-                         "ZeRO " + std::to_string(d.zero) + " with cp " + std::to_string(d.cp) +
-                             " and ep " + std::to_string(d.ep),
-                         "zero=3");
+    return out.add("parameters split over the ranks of cp and ep",
+                   "ZeRO " + std::to_string(d.zero) + " with cp " + std::to_string(d.cp) +
+                       " and ep " + std::to_string(d.ep),
+                   "zero=3");
   if (d.zero == 1 && view.replicas() > 1)
-    return inexpressible(launcher, "ZeRO-1 over all of dp",
-                         "groups of " + std::to_string(view.shards()) + " ranks",
-                         "zero_group=" + std::to_string(d.dp));
+    out.add("ZeRO-1 over all of dp", "groups of " + std::to_string(view.shards()) + " ranks",
+            "zero_group=" + std::to_string(d.dp));
   if (view.shards() % d.ep != 0)
-    return inexpressible(launcher, "an ep that divides the ranks of dp which share parameters",
-                         "ep " + std::to_string(d.ep) + " of " + std::to_string(view.shards()),
-                         "ep=1");
-  return std::nullopt;
+    out.add("an ep that divides the ranks of dp which share parameters",
+            "ep " + std::to_string(d.ep) + " of " + std::to_string(view.shards()), "ep=1");
 }
 
-Found checkPipeline(const PlanView &view, const Capabilities &launcher) {
+void checkLayers(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
   if (d.pp > 1 && d.numMicroBatches % d.pp != 0)
-    return inexpressible(
-        launcher, "numbers of micro-batches that pp divides",
-        std::to_string(d.numMicroBatches) + " micro-batches with pp " + std::to_string(d.pp), "");
+    out.add("numbers of micro-batches that pp divides",
+            std::to_string(d.numMicroBatches) + " micro-batches with pp " + std::to_string(d.pp),
+            "");
   if (!view.recomputesAlike())
-    return inexpressible(launcher, "one remat_policy for all layers", "layers that differ in it",
-                         "recompute=full");
+    out.add("one remat_policy for all layers", "layers that differ in it", "recompute=full");
   if (d.layersOnHost == LayersOnHost::Some)
-    return inexpressible(launcher, "one remat_policy for all layers",
-                         "activations of some layers on the host", "offload_activations=0");
+    out.add("one remat_policy for all layers", "activations of some layers on the host",
+            "offload_activations=0");
   if (d.layersOnHost == LayersOnHost::All && d.recompute == Recompute::None)
-    return inexpressible(launcher, "activations on the host of layers that recompute what is cheap",
-                         "layers that recompute nothing", "recompute=selective");
-  return std::nullopt;
+    out.add("activations on the host of layers that recompute what is cheap",
+            "layers that recompute nothing", "recompute=selective");
 }
 
 // As MaxText calls it.
@@ -189,10 +183,17 @@ void writeBatches(const PlanView &view, YamlFile &file) {
   file.set("pipeline_parallel_layers", view.layers);
 }
 
-llvm::StringRef rematPolicy(Recompute recompute) {
-  return recompute == Recompute::None        ? "none"
-         : recompute == Recompute::Selective ? "minimal_with_context"
-                                             : "full";
+// What the stack keeps of a layer that recomputes nothing: all, or as of MaxText's own stack, whose
+// [kept] kept_share is that of save_qkv_proj.
+llvm::StringRef rematPolicy(const PlanView &view) {
+  switch (view.d.recompute) {
+  case Recompute::None:
+    return view.software.keptShare < 0.5 ? "save_qkv_proj" : "none";
+  case Recompute::Full:
+    return "full";
+  default:
+    return "minimal_with_context";
+  }
 }
 
 // base.yml: "custom" reads of each named tensor whether it is on the device, offloaded, or computed again. Those of the
@@ -202,7 +203,7 @@ void writeRemat(const PlanView &view, YamlFile &file) {
                                           "mlpwo",      "qkv_proj", "query_proj", "key_proj",
                                           "value_proj", "out_proj"};
   if (view.d.layersOnHost == LayersOnHost::None)
-    return file.set("remat_policy", ("\"" + rematPolicy(view.d.recompute) + "\"").str());
+    return file.set("remat_policy", ("\"" + rematPolicy(view) + "\"").str());
   file.set("remat_policy", "\"custom\"");
   file.set("decoder_layer_input", "\"offload\"");
   for (llvm::StringRef tensor : products)
@@ -213,14 +214,17 @@ void writeRemat(const PlanView &view, YamlFile &file) {
 
 Result<ExportedPlan> exportToMaxText(const PlanView &view) {
   Capabilities can = capabilities();
-  for (auto check : {findInexpressible, checkShards, checkPipeline})
-    if (Found found = check(view, can))
-      return *found;
+  Misfits misfits(view, can);
+  addCommonMisfits(view, can, misfits);
+  checkShards(view, misfits);
+  checkLayers(view, misfits);
   std::optional<Mesh> mesh = meshOf(view);
   if (!mesh)
-    return inexpressible(
-        can, "axes whose ranks within a node fill it",
-        "nodes of " + std::to_string(view.devicesPerNode()) + " devices that none does", "");
+    misfits.add("axes whose ranks within a node fill it",
+                "nodes of " + std::to_string(view.devicesPerNode()) + " devices that none does",
+                "");
+  if (!misfits.empty())
+    return misfits.error();
   const Decisions &d = view.d;
   YamlFile file;
   for (const std::string &line : view.summary())
@@ -244,6 +248,13 @@ Result<ExportedPlan> exportToMaxText(const PlanView &view) {
   file.set("weight_dtype", "\"float32\"");
   file.set("grad_dtype", view.reduced == Width::Full ? "\"float32\"" : "\"bfloat16\"");
   writeRemat(view, file);
+  if (view.hasCapacity()) {
+    file.comment(
+        "experts have room for so many times their share, and drop more: of dense products alone");
+    file.set("capacity_factor", decimalOf(view.plan.architecture.capacity));
+    file.setFlag("sparse_matmul", false);
+    file.setFlag("megablox", false);
+  }
   file.set("opt_type", "\"" + view.plan.optimizer + "\"");
   file.setFlag("optimizer_memory_host_offload", d.offloadOptimizer);
 

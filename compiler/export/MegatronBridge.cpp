@@ -74,6 +74,10 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Py
   }
   if (!settings.dispatcher.empty())
     file.set("model.moe_token_dispatcher_type", settings.dispatcher);
+  if (settings.expertCapacity > 0) {
+    file.setCode("model.moe_expert_capacity_factor", decimalOf(settings.expertCapacity));
+    file.setFlag("model.moe_pad_expert_input_to_capacity", true);
+  }
   if (settings.dispatcher == "flex")
     file.set("model.moe_flex_dispatcher_backend", std::string("deepep"));
   file.setFlag("dist.use_tp_pp_dp_mapping", settings.pipelineBeforeData);

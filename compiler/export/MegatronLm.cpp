@@ -2,6 +2,8 @@
 #include "compiler/export/Launchers.h"
 #include "compiler/export/MegatronSettings.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace dtc::launch {
 namespace {
 
@@ -30,6 +32,71 @@ public:
 
   std::string text;
 };
+
+// The model, as far as the plan says it, and what it leaves to the user.
+void writeModel(const PlanView &view, const MegatronSettings &settings, FlagFile &file,
+                std::vector<std::string> &notes) {
+  const ModelArchitecture &model = view.plan.architecture;
+  file.section("the model");
+  file.flag("num-layers", view.layers);
+  if (view.plan.sequenceLength > 0)
+    file.flag("seq-length", view.plan.sequenceLength);
+  if (settings.expertCapacity > 0) {
+    file.flag("moe-expert-capacity-factor", decimalOf(settings.expertCapacity));
+    file.flag("moe-pad-expert-input-to-capacity");
+  }
+  if (!model.isWhole) {
+    notes.push_back("the plan does not say the model's sizes, or its layers differ: the flags of "
+                    "the model but --num-layers are for you to add");
+    return;
+  }
+  bool isRotary = model.rotaryBase > 0;
+  file.flag("hidden-size", model.hidden);
+  file.flag("ffn-hidden-size", model.inner);
+  file.flag("num-attention-heads", model.heads);
+  if (model.kvHeads != model.heads) {
+    file.flag("group-query-attention");
+    file.flag("num-query-groups", model.kvHeads);
+  }
+  file.flag("kv-channels", model.headDim);
+  file.flag("vocab-size", model.vocabulary);
+  file.flag("max-position-embeddings", std::max(view.plan.sequenceLength, model.learnedPositions));
+  if (isRotary || model.learnedPositions > 0)
+    file.flag("position-embedding-type", std::string(isRotary ? "rope" : "learned_absolute"));
+  else
+    notes.push_back("the plan does not say how the model tells positions apart: "
+                    "--position-embedding-type is for you to add");
+  if (isRotary)
+    file.flag("rotary-base", static_cast<int64_t>(model.rotaryBase));
+  if (model.rotaryFactor > 0) {
+    file.flag("use-rope-scaling");
+    file.flag("rope-scaling-factor", decimalOf(model.rotaryFactor));
+  }
+  file.flag("normalization", std::string(model.norm == "rms" ? "RMSNorm" : "LayerNorm"));
+  file.flag("norm-epsilon", decimalOf(model.epsilon));
+  file.flagIf(model.activation == "swiglu", "swiglu");
+  file.flagIf(!model.tied, "untie-embeddings-and-output-weights");
+  file.flagIf(!model.biases, "disable-bias-linear");
+  file.flagIf(!model.biases && model.qkvBiases, "add-qkv-bias");
+  file.flag("hidden-dropout", decimalOf(model.dropout));
+  file.flag("attention-dropout", decimalOf(model.attentionDropout));
+  if (model.window > 0)
+    file.flag("window-size", std::to_string(model.window - 1) + ",0");
+  if (model.experts > 0) {
+    file.flag("num-experts", model.experts);
+    file.flag("moe-ffn-hidden-size", model.inner);
+    file.flag("moe-router-topk", model.expertsOfToken);
+  }
+  if (model.rotaryBase != static_cast<double>(static_cast<int64_t>(model.rotaryBase)))
+    notes.push_back("the model's rotary base is " + decimalOf(model.rotaryBase) +
+                    ", and --rotary-base takes whole numbers");
+  if (model.rotaryFactor > 0)
+    notes.push_back("--use-rope-scaling stretches rotary embedding as Llama 3.1 does, from 8192 "
+                    "tokens on: see whether the model's is so");
+  if (model.activation == "relu" || model.activation == "silu")
+    notes.push_back("Megatron-LM has no flag for the activation " + model.activation +
+                    " of the model");
+}
 
 void writeParallelism(const PlanView &view, const MegatronSettings &settings, FlagFile &file) {
   const Decisions &d = view.d;
@@ -130,10 +197,9 @@ Result<ExportedPlan> exportToMegatronLm(const PlanView &view) {
   if (!settings)
     return settings.error();
   FlagFile file;
-  file.section("the model and its batches");
-  file.flag("num-layers", view.layers);
-  if (view.plan.sequenceLength > 0)
-    file.flag("seq-length", view.plan.sequenceLength);
+  ExportedPlan out;
+  writeModel(view, *settings, file, out.notes);
+  file.section("batches");
   file.flag("micro-batch-size", view.d.microBatch);
   file.flag("global-batch-size", view.plan.globalBatch);
   writeParallelism(view, *settings, file);
@@ -141,22 +207,22 @@ Result<ExportedPlan> exportToMegatronLm(const PlanView &view) {
   writePrecision(view, file);
   writeRecompute(*settings, file);
 
-  ExportedPlan out;
   for (const std::string &line : view.summary())
     out.text += "# " + line + "\n";
   out.text +=
       "# To use it: source this file, then on each node\n"
       "#   torchrun --nnodes \"$DTC_NODES\" --nproc-per-node \"$DTC_DEVICES_PER_NODE\" ... \\\n"
       "#     pretrain_gpt.py \"${DTC_PLAN[@]}\" ...\n"
-      "# Yours to add: the flags of the model but --num-layers, of the data, the learning rate and "
-      "checkpoints.\n";
+      "# Yours to add: the flags of the tokenizer and the data, the learning rate and checkpoints" +
+      std::string(view.plan.architecture.isWhole ? "" : ", and of the model but --num-layers") +
+      ".\n";
   out.text += "DTC_NODES=" + std::to_string(view.plan.nodes) + "\n";
   out.text += "DTC_DEVICES_PER_NODE=" + std::to_string(view.devicesPerNode()) + "\n";
   if (settings->needsOneConnection)
     out.text += "# GPUs before Blackwell want it for tensor and context parallelism.\n"
                 "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   out.text += "DTC_PLAN=(\n" + file.text + ")\n";
-  out.notes = settings->notes;
+  llvm::append_range(out.notes, settings->notes);
   return out;
 }
 

@@ -8,8 +8,6 @@
 namespace dtc::launch {
 namespace {
 
-using Found = std::optional<UserError>;
-
 constexpr AxisOrder kPipelineBeforeData{'t', 'c', 'p', 'd'};
 
 // "t*4"; nothing for a stage without layers.
@@ -45,60 +43,57 @@ std::optional<int64_t> blockSize(const PlanView &view) {
   return most;
 }
 
-Found setRecompute(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+void setRecompute(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   int64_t selective = 0, full = 0;
   for (const Chunk &chunk : view.chunks) {
     selective += chunk.selective;
     full += chunk.full;
   }
   if (selective + full == 0)
-    return std::nullopt;
+    return;
   if (selective > 0 && selective < view.layers)
-    return inexpressible(launcher, "selective recomputation of all layers or of none",
-                         std::to_string(selective) + " of " + std::to_string(view.layers) +
-                             " layers with it",
-                         "recompute=selective");
+    return misfits.add("selective recomputation of all layers or of none",
+                       std::to_string(selective) + " of " + std::to_string(view.layers) +
+                           " layers with it",
+                       "recompute=selective");
   if (selective > 0) {
     out.granularity = "selective";
-    return std::nullopt;
+    return;
   }
   out.granularity = "full";
   if (full == view.layers) {
     out.method = "uniform";
     out.recomputedLayers = 1;
-    return std::nullopt;
+    return;
   }
   std::optional<int64_t> size = blockSize(view);
   if (!size)
-    return inexpressible(
-        launcher,
+    return misfits.add(
         "full recomputation of as many layers on each stage, and in each chunk, as on the others",
         "stages that differ in it", "recompute=full");
   out.method = "block";
   out.recomputedLayers = *size;
-  return std::nullopt;
 }
 
 // transformer_config.py: "CPU offloading can be done only for layers less than" all, "no support for Pipeline
 // parallelism with CPU offloading", "CPU offloading does not work when activation recomputation is enabled".
-Found setLayersOnHost(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+void setLayersOnHost(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   if (view.d.layersOnHost == LayersOnHost::None)
-    return std::nullopt;
+    return;
   std::string found = toString(view.d.layersOnHost).str() + " layers on the host";
   if (view.d.layersOnHost == LayersOnHost::All)
-    return inexpressible(launcher, "activations of all layers but one on the host at most", found,
-                         "offload_activations=0");
+    misfits.add("activations of all layers but one on the host at most", found,
+                "offload_activations=0");
   if (view.d.pp > 1)
-    return inexpressible(launcher, "no activations on the host of pipelines",
-                         found + " and pp " + std::to_string(view.d.pp), "pp=1");
+    misfits.add("no activations on the host of pipelines",
+                found + " and pp " + std::to_string(view.d.pp), "pp=1");
   if (!out.granularity.empty())
-    return inexpressible(launcher, "activations on the host of layers that recompute nothing",
-                         found + " and recomputation", "recompute=none");
+    misfits.add("activations on the host of layers that recompute nothing",
+                found + " and recomputation", "recompute=none");
   out.layersOnHost = view.plan.stages.front().layersOnHost;
-  return std::nullopt;
 }
 
-Found setZero(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+void setZero(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   const Decisions &d = view.d;
   bool isShared = view.gradientRanks() > 1;
   out.distributedOptimizer = d.zero > 0;
@@ -106,18 +101,33 @@ Found setZero(const PlanView &view, const Capabilities &launcher, MegatronSettin
   if (d.zero >= 2)
     out.fsdpStrategy = d.zero == 2 ? "optim_grads" : "optim_grads_params";
   if (d.zero >= 2 && isShared && !d.overlapGradients)
-    return inexpressible(launcher,
-                         "Megatron-FSDP, which reduces gradients beside the backward pass,",
-                         "overlap 0", "overlap=1");
+    misfits.add("Megatron-FSDP, which reduces gradients beside the backward pass,", "overlap 0",
+                "overlap=1");
   if (d.offloadOptimizer && (d.zero == 0 || view.plan.optimizer != "adamw"))
-    return inexpressible(launcher, "the optimizer on the host with ZeRO-1 and adamw",
-                         "ZeRO " + std::to_string(d.zero) + " with " + view.plan.optimizer,
-                         "zero=1");
+    misfits.add("the optimizer on the host with ZeRO-1 and adamw",
+                "ZeRO " + std::to_string(d.zero) + " with " + view.plan.optimizer, "zero=1");
   out.overlapsReduce = isShared && d.overlapGradients;
   out.overlapsGather = out.overlapsReduce && d.zero > 0;
   if (out.overlapsReduce)
     out.bucketElements = view.bucketElements();
-  return std::nullopt;
+}
+
+void setExperts(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
+  const Decisions &d = view.d;
+  if (view.hasExperts && d.tp > 1 && !d.sequenceParallel)
+    misfits.add("experts under tensor parallelism with sequence parallelism", "sp 0", "sp=1");
+  if (view.hasExperts && d.tp > 1)
+    out.expertTensorRanks = d.foldedExperts ? 1 : d.tp;
+  if (d.ep > 1)
+    out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";
+  if (!view.hasCapacity())
+    return;
+  // token_dispatcher.py: its manager of DeepEP pads no expert's rows to a capacity.
+  if (out.dispatcher == "flex")
+    misfits.say("DeepEP pads no experts to a capacity, and the plan has one of " +
+                    decimalOf(view.plan.architecture.capacity) + " times their share with it",
+                "'--stack megatron-core'");
+  out.expertCapacity = view.plan.architecture.capacity;
 }
 
 void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
@@ -168,36 +178,31 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.halfReductions = can.offload = can.offloadActivations = true;
+  can.expertCapacity = true;
   can.selective = Selective::Attention;
   return can;
 }
 
 Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher) {
-  if (Found found = findInexpressible(view, launcher))
-    return *found;
   const Decisions &d = view.d;
   MegatronSettings out;
-  if (view.hasExperts && d.tp > 1 && !d.sequenceParallel)
-    return inexpressible(launcher, "experts under tensor parallelism with sequence parallelism",
-                         "sp 0", "sp=1");
+  Misfits misfits(view, launcher);
+  addCommonMisfits(view, launcher, misfits);
   if (d.pp > 1) {
     out.virtualStages = d.virtualStages;
     if (!view.hasEvenChunks())
       out.layout = layoutOf(view);
   }
-  for (auto set : {setRecompute, setLayersOnHost, setZero})
-    if (Found found = set(view, launcher, out))
-      return *found;
+  for (auto set : {setRecompute, setLayersOnHost, setZero, setExperts})
+    set(view, misfits, out);
+  if (!misfits.empty())
+    return misfits.error();
   setOrder(view, launcher, out);
   out.overlapsTensor = view.hidesTensor();
   if (view.mayHideTensor() && !view.hidesTensor())
     out.notes.push_back(
         "ranks of tp are on several nodes: where these share NVLink, the plan counts "
         "on tp_comm_overlap, which is for you to add");
-  if (view.hasExperts && d.tp > 1)
-    out.expertTensorRanks = d.foldedExperts ? 1 : d.tp;
-  if (d.ep > 1)
-    out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";
   out.optimizer = view.plan.optimizer == "adamw" ? "adam" : view.plan.optimizer;
   out.needsOneConnection = out.fsdpStrategy.empty() && (d.tp > 1 || d.cp > 1);
   return out;

@@ -29,6 +29,8 @@ struct MegatronSettings {
   // "alltoall", or "flex" with DeepEP where a token is sent once to each rank; "" without expert
   // parallelism.
   std::string dispatcher;
+  // Rows that an expert has room for, over its share; 0: as many as come.
+  double expertCapacity = 0;
   std::string optimizer;
   bool needsOneConnection = false; // CUDA_DEVICE_MAX_CONNECTIONS=1 before Blackwell
   std::vector<std::string> notes;

@@ -5,8 +5,11 @@
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace dtc::launch {
 namespace {
@@ -59,8 +62,8 @@ llvm::SmallVector<char> orderOf(const Decisions &d, const AxisOrder &order) {
 
 } // namespace
 
-PlanView::PlanView(const Plan &plan, const SoftwareStack &software)
-    : plan(plan), d(plan.decisions), software(software), chunks(chunksOf(plan)) {
+PlanView::PlanView(const Plan &plan, const SoftwareStack &software, LauncherRelease release)
+    : plan(plan), d(plan.decisions), software(software), release(release), chunks(chunksOf(plan)) {
   for (const Chunk &chunk : chunks)
     layers += chunk.layers();
   hasExperts = d.ep > 1 || d.foldedExperts;
@@ -71,6 +74,11 @@ PlanView::PlanView(const Plan &plan, const SoftwareStack &software)
   }
   if (plan.precision == "f32")
     return;
+  if (!plan.reducedIn.empty()) {
+    reduced = plan.reducedIn == "f32" ? Width::Full : Width::Half;
+    accumulated = plan.accumulatedIn == "f32" ? Width::Full : Width::Half;
+    return;
+  }
   if (plan.origin.gradDtype != "f32" || software.reduceBytes < 4)
     reduced = Width::Half;
   if (software.gradientBytes < 4)
@@ -116,7 +124,11 @@ std::vector<std::string> PlanView::summary() const {
       "': " + printRounded(plan.predicted.stepSeconds, Quantity::Seconds) + " a step, " +
       printRounded(static_cast<double>(plan.predicted.peakMemoryBytes), Quantity::Bytes) +
       " of the fullest device";
-  return {what, mesh, costs};
+  if (release.name.empty())
+    return {what, mesh, costs};
+  std::string written =
+      ("written for " + release.name + " " + release.version + " of " + release.date).str();
+  return {what, mesh, costs, written};
 }
 
 std::string findMisplacedChunk(const PlanView &view) {
@@ -151,6 +163,17 @@ void noteRanks(const PlanView &view, llvm::StringRef name, const AxisOrder &orde
   notes.push_back(("the plan has its stages on the devices " + places + " of the system, and " +
                    name + " on ranks in their order: list the nodes to it in that order")
                       .str());
+}
+
+std::string decimalOf(double value) {
+  std::string text;
+  for (int digits = 1; digits <= 17; ++digits) {
+    text.clear();
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    if (std::strtod(text.c_str(), nullptr) == value)
+      break;
+  }
+  return text;
 }
 
 std::string listOf(llvm::ArrayRef<std::string> words) {

@@ -21,14 +21,20 @@ enum class Width : uint8_t { Full, Half }; // 32 or 16 bits
 
 class PlanView {
 public:
-  PlanView(const Plan &plan, const SoftwareStack &software);
+  // `release`: that the export is written for.
+  PlanView(const Plan &plan, const SoftwareStack &software, LauncherRelease release = {});
 
   const Plan &plan;
   const Decisions &d;
   const SoftwareStack &software;
+  LauncherRelease release;
   std::vector<Chunk> chunks; // in the order of the model
   int64_t layers = 0;
   bool hasExperts = false;
+  // Experts have room for another number of rows than their share, or drop tokens beyond it.
+  bool hasCapacity() const {
+    return hasExperts && plan.architecture.capacity > 0 && plan.architecture.capacity != 1;
+  }
   // Query heads of one kv head on several ranks of tensor parallelism.
   bool splitsKvGroups = false;
   // Gradients: between ranks, and added up over micro-batches.
@@ -74,6 +80,9 @@ std::string findMisplacedChunk(const PlanView &view);
 // axes as `order`. Nothing where both do alike.
 void noteRanks(const PlanView &view, llvm::StringRef name, const AxisOrder &order,
                std::vector<std::string> &notes);
+
+// A number with as many digits as it needs: "1e-05", "0.5", "500000".
+std::string decimalOf(double value);
 
 // "a, b and c".
 std::string listOf(llvm::ArrayRef<std::string> words);

@@ -51,23 +51,25 @@ Capabilities capabilities() {
 }
 
 // What torchtitan's mesh can't hold.
-std::optional<UserError> checkMesh(const PlanView &view, const Capabilities &launcher) {
+void checkMesh(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
   if (d.zero == 0 && d.cp > 1)
-    return inexpressible(launcher, "parameters split over the ranks of cp",
-                         "whole ones, with ZeRO 0 and cp " + std::to_string(d.cp),
-                         d.pp > 1 ? "zero=1" : "zero=3");
+    out.add("parameters split over the ranks of cp",
+            "whole ones, with ZeRO 0 and cp " + std::to_string(d.cp),
+            d.pp > 1 ? "zero=1" : "zero=3");
   int64_t expertRanks = d.ranksOfExperts(view.shards());
   if (expertRanks % d.ep != 0)
-    return inexpressible(launcher, "experts within the ranks that share parameters",
-                         "ep " + std::to_string(d.ep) + " over " + std::to_string(expertRanks) +
-                             " of them",
-                         d.pp > 1 ? "zero=1" : "zero=3");
+    out.add("experts within the ranks that share parameters",
+            "ep " + std::to_string(d.ep) + " over " + std::to_string(expertRanks) + " of them",
+            d.pp > 1 ? "zero=1" : "zero=3");
   if (view.gradientRanks() > 1 && !d.overlapGradients)
-    return inexpressible(launcher, "gradients reduced beside the backward pass", "overlap 0",
-                         "overlap=1");
-  return std::nullopt;
+    out.add("gradients reduced beside the backward pass", "overlap 0", "overlap=1");
+  if (!view.recomputesAlike())
+    out.add("one way of recomputing for all layers", "layers that differ in it", "recompute=full");
 }
+
+// Whether batches are counted in tokens, as after release 0.3.0.
+bool countsTokens(const PlanView &view) { return view.release.version != kTorchTitanRelease; }
 
 llvm::StringRef scheduleName(ScheduleKind kind) {
   switch (kind) {
@@ -111,7 +113,10 @@ void writePipeline(const PlanView &view, PythonFile &file) {
   bool isInterleaved = d.schedule == ScheduleKind::Interleaved && d.virtualStages == 1;
   file.set("parallelism.pipeline_parallel_schedule",
            (isInterleaved ? llvm::StringRef("1F1B") : scheduleName(d.schedule)).str());
-  file.set("parallelism.num_pp_microbatches", d.numMicroBatches);
+  if (countsTokens(view))
+    file.set("parallelism.num_pp_microbatches", d.numMicroBatches);
+  else
+    file.set("parallelism.pipeline_parallel_microbatch_size", d.microBatch);
   file.setCode("parallelism.module_fqns_per_model_part", modulesOf(view));
 }
 
@@ -130,11 +135,20 @@ void writeParallelism(const PlanView &view, PythonFile &file) {
 
 void writeTraining(const PlanView &view, PythonFile &file) {
   const Plan &plan = view.plan;
-  file.comment("batches, counted in tokens");
-  file.set("training.max_context_length", plan.sequenceLength);
-  file.set("training.num_tokens_per_microbatch_per_dp_rank",
-           view.d.microBatch * plan.sequenceLength);
-  file.set("training.num_tokens_per_train_step", plan.globalBatch * plan.sequenceLength);
+  if (countsTokens(view)) {
+    file.comment("batches, counted in tokens");
+    file.set("training.max_context_length", plan.sequenceLength);
+    file.set("training.num_tokens_per_microbatch_per_dp_rank",
+             view.d.microBatch * plan.sequenceLength);
+    file.set("training.num_tokens_per_train_step", plan.globalBatch * plan.sequenceLength);
+  } else {
+    // A pipeline cuts a rank's batch into micro-batches; without one the rest is accumulated.
+    file.comment("batches, counted in samples");
+    file.set("training.seq_len", plan.sequenceLength);
+    file.set("training.local_batch_size",
+             view.d.microBatch * (view.d.pp > 1 ? view.d.numMicroBatches : 1));
+    file.set("training.global_batch_size", plan.globalBatch);
+  }
   file.comment("precision");
   file.set("training.dtype", std::string("float32"));
   file.set("training.mixed_precision_param",
@@ -162,40 +176,33 @@ void writeEightBits(const PlanView &view, PythonFile &file, std::string &import)
 }
 
 // Policies that recomputation of the plan needs, besides none.
-std::optional<UserError> writeRecompute(const PlanView &view, const Capabilities &launcher,
-                                        PythonFile &file, std::string &import) {
-  if (!view.recomputesAlike())
-    return inexpressible(launcher, "one way of recomputing for all layers",
-                         "layers that differ in it", "recompute=full");
+void writeRecompute(const PlanView &view, PythonFile &file, std::string &import) {
   file.comment("recomputation");
-  if (view.d.recompute == Recompute::None) {
-    file.setNone("activation_checkpoint");
-    return std::nullopt;
-  }
+  if (view.d.recompute == Recompute::None)
+    return file.setNone("activation_checkpoint");
   std::string policy = view.d.recompute == Recompute::Full ? "FullAC" : "SelectiveAC";
   import += "\nfrom torchtitan.distributed.activation_checkpoint import " + policy + "\n";
   file.setCode("activation_checkpoint", policy + ".Config()");
-  return std::nullopt;
 }
 
 } // namespace
 
 Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
   Capabilities can = capabilities();
-  if (std::optional<UserError> found = findInexpressible(view, can))
-    return *found;
-  if (std::optional<UserError> found = checkMesh(view, can))
-    return *found;
   if (view.plan.sequenceLength == 0)
     return UserError("torchtitan trains on sequences, and the plan's model has none");
+  Misfits misfits(view, can);
+  addCommonMisfits(view, can, misfits);
+  checkMesh(view, misfits);
+  if (!misfits.empty())
+    return misfits.error();
   PythonFile file;
   std::string import;
   writeTraining(view, file);
   writeParallelism(view, file);
   if (view.plan.precision == "fp8")
     writeEightBits(view, file, import);
-  if (std::optional<UserError> found = writeRecompute(view, can, file, import))
-    return *found;
+  writeRecompute(view, file, import);
   file.comment("chains of elementwise ops are one kernel where the plan has them so");
   file.setFlag("compile.enable", view.software.joinsPointwise);
   file.setFlag("compile.enable_async_tensor_parallel",

@@ -1,6 +1,7 @@
 // A plan: how one training step is spread over a cluster, and what that should cost.
 #pragma once
 
+#include "compiler/plan/Architecture.h"
 #include "compiler/plan/Decisions.h"
 #include "compiler/plan/OpSplits.h"
 
@@ -117,8 +118,9 @@ struct Plan {
   std::string modelName;
   std::string modelShape; // of ModelFacts; empty in plans that people write
   int64_t parameters = 0;
-  double flopsPerStep = 0;  // model flops: no recomputation counted
-  bool modelSlides = false; // of ModelFacts
+  double flopsPerStep = 0;        // model flops: no recomputation counted
+  bool modelSlides = false;       // of ModelFacts
+  ModelArchitecture architecture; // nothing in plans that do not say
   int64_t sequenceLength = 0;
 
   std::string topologyName;
@@ -128,6 +130,9 @@ struct Plan {
   Decisions decisions;
   int64_t globalBatch = 1; // samples of a step
   std::string precision = "f32", optimizer = "adamw";
+  // The types in which the software sends gradients between ranks, and adds them up over
+  // micro-batches; empty in plans that do not say.
+  std::string reducedIn, accumulatedIn;
 
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".

@@ -1,6 +1,7 @@
 // The plan's JSON form, written and read.
 #include "compiler/plan/CheckPlan.h"
 
+#include "compiler/plan/ArchitectureJson.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/OpSplitsJson.h"
 #include "compiler/support/JsonText.h"
@@ -553,6 +554,10 @@ public:
         word(*model, "shape", plan.modelShape);
       if (optional(*model, "slides"))
         flag(*model, "slides", plan.modelSlides);
+      if (const Json *architecture = optional(*model, "architecture"))
+        if (std::string what = architectureFromJson(*architecture, plan.architecture);
+            !what.empty())
+          fail("architecture", what);
       integer(*model, "parameters", 0, plan.parameters);
       number(*model, "flops_per_step", plan.flopsPerStep);
       integer(*model, "sequence_length", 0, plan.sequenceLength);
@@ -567,6 +572,10 @@ public:
     integer(root, "global_batch", 1, plan.globalBatch);
     word(root, "precision", plan.precision);
     word(root, "optimizer", plan.optimizer);
+    if (const Json *gradients = optional(root, "gradients")) {
+      word(*gradients, "reduced_in", plan.reducedIn);
+      word(*gradients, "accumulated_in", plan.accumulatedIn);
+    }
     stages(plan);
     decisions(plan.decisions, plan.stages);
     tensors(plan);
@@ -617,6 +626,8 @@ std::string planToJson(const Plan &plan) {
     json["topology"]["idle_nodes"] = plan.idleNodes;
   if (plan.modelSlides)
     json["model"]["slides"] = true;
+  if (plan.architecture != ModelArchitecture())
+    json["model"]["architecture"] = architectureToJson(plan.architecture);
   const Decisions &d = plan.decisions;
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
   if (d.foldedExperts)
@@ -649,6 +660,8 @@ std::string planToJson(const Plan &plan) {
   json["recompute"] = recomputeText(d);
   json["precision"] = plan.precision;
   json["optimizer"] = plan.optimizer;
+  if (!plan.reducedIn.empty())
+    json["gradients"] = {{"reduced_in", plan.reducedIn}, {"accumulated_in", plan.accumulatedIn}};
   json["stages"] = Json::array();
   for (const PlanStage &stage : plan.stages)
     json["stages"].push_back(stageToJson(stage));

@@ -157,6 +157,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.modelName = facts.name;
   plan.modelShape = facts.shape;
   plan.modelSlides = facts.slides;
+  plan.architecture = facts.architecture;
   plan.parameters = facts.parameters;
   plan.sequenceLength = facts.sequenceLength;
   plan.flopsPerStep = facts.flopsPerSample * static_cast<double>(request.globalBatch);

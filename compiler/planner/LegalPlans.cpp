@@ -176,7 +176,8 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
       return refuse("offload_activations=1,pp=" + std::to_string(*pins.pp),
                     "one of them has to go");
   }
-  bool isScheduled = !pins.schedule;
+  // Without a pipeline there is nothing to schedule, and plans say 1f1b.
+  bool isScheduled = !pins.schedule || pins.pp == 1;
   for (auto [index, word] : llvm::enumerate(spaceSet("schedules").words))
     isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));
   if (!isScheduled)

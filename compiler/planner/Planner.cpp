@@ -47,12 +47,33 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   return bucketSizes().vec();
 }
 
+// Of software with buckets of its own: whether pins leave a plan whose gradients overlap as wanted.
+bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software) {
+  const LegalSpace &space = software.space;
+  bool mayPipeline = pins.pp != 1 && space.pipelineParallel,
+       mayDoWithout = pins.pp.value_or(1) == 1;
+  if (mayPipeline && space.pipelinesReduceLast != overlaps)
+    return true;
+  for (int64_t zero = 0; mayDoWithout && zero <= 3; ++zero)
+    if (pins.zero.value_or(zero) == zero && (space.zero >> zero & 1) != 0 &&
+        ((space.zeroThatReducesLast >> zero & 1) != 0) != overlaps)
+      return true;
+  return false;
+}
+
 std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
-  if ((pins.overlap || pins.bucketMebibytes) && !software.choosesBuckets)
-    return UserError("--fix overlap and bucket_mib: software '" + software.name +
+  if (pins.bucketMebibytes && !software.choosesBuckets)
+    return UserError("--fix bucket_mib: software '" + software.name +
                          "' sends gradients in buckets of its own",
                      "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
                      "'chooses_buckets' is true");
+  if (pins.overlap && !software.choosesBuckets && !mayOverlapAs(*pins.overlap != 0, pins, software))
+    return UserError(
+        "--fix overlap=" + number(*pins.overlap) + ": software '" + software.name +
+            "' sends gradients " +
+            (*pins.overlap ? "as a whole after the backward pass" : "beside the backward pass") +
+            " under these pins",
+        "use overlap=" + number(1 - *pins.overlap) + ", or leave it out");
   if (pins.bucketMebibytes && pins.overlap == 0)
     return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
                          ": without overlap gradients travel as a whole",
@@ -96,6 +117,9 @@ public:
     limits.experts = facts.experts;
     limits.tokenGroups = facts.tokenGroups;
     limits.kvHeads = facts.kvHeads;
+    limits.heads = facts.architecture.heads;
+    limits.inner = facts.architecture.inner;
+    limits.vocabulary = facts.architecture.vocabulary;
     limits.slides = facts.slides;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
@@ -109,6 +133,7 @@ public:
     // parallelism.
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
+    limits.choosesBuckets = software.choosesBuckets;
     limits.mayOffload = request.topology.device.host.isKnown(); // a CPU wins nothing by it
     limits.mayOffloadActivations = limits.mayOffload;
   }
@@ -137,10 +162,8 @@ public:
       return nothingFits(*found.leanest);
     }
     PlanOutcome outcome;
-    for (const Candidate &candidate : found.ranked) {
-      outcome.others.push_back(describePlan(candidate, request, facts));
-      tellErrors(outcome.others.back(), candidate);
-    }
+    for (const Candidate &candidate : found.ranked)
+      outcome.others.push_back(describeWithoutRanks(candidate));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
     Lowered lowered;
@@ -181,9 +204,19 @@ private:
       limits.instructionsOfLayer = lowered.instructionsOfLayer();
   }
 
-  Plan describe(const Candidate &candidate) const {
+  Plan describeWithoutRanks(const Candidate &candidate) const {
     Plan plan = describePlan(candidate, request, facts);
     tellErrors(plan, candidate);
+    auto typeOf = [&](double bytes) {
+      return bytes >= 4 ? "f32" : request.precision == "f16" ? "f16" : "bf16";
+    };
+    plan.reducedIn = typeOf(estimate.precision.reduceBytes);
+    plan.accumulatedIn = typeOf(estimate.precision.gradientBytes);
+    return plan;
+  }
+
+  Plan describe(const Candidate &candidate) const {
+    Plan plan = describeWithoutRanks(candidate);
     tellRanks(plan, candidate, request.topology);
     return plan;
   }

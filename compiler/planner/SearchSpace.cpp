@@ -48,10 +48,40 @@ int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
 
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
-// Of software that has no kv head on several ranks.
-bool splitsKvHeads(int64_t tp, const SpaceLimits &limits) {
-  return limits.kvHeads == 0 || limits.kvHeads % tp == 0 || !limits.space ||
-         limits.space->splitsKvHeads;
+// A size of the model that software wants tp to divide.
+struct DividedSize {
+  int64_t size;
+  const char *what; // "kv heads"
+  const char *why;
+};
+
+// Returns the first size that `tp` does not divide though the software wants it to, or nothing. `folds`: experts
+// are whole on ranks of tensor parallelism.
+std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimits &limits) {
+  if (!limits.space)
+    return std::nullopt;
+  const LegalSpace &space = *limits.space;
+  auto isUndivided = [&](int64_t size, bool mayBe) { return !mayBe && size > 0 && size % tp != 0; };
+  if (isUndivided(limits.kvHeads, space.splitsKvHeads))
+    return DividedSize{limits.kvHeads, "kv heads", "the stack has no kv head on several ranks"};
+  if (isUndivided(limits.heads, space.unevenHeads))
+    return DividedSize{limits.heads, "attention heads", "the stack has whole heads on each rank"};
+  // Ranks share a kv head in equal numbers.
+  if (!space.unevenHeads && limits.kvHeads > 0 && limits.kvHeads % tp != 0 &&
+      tp % limits.kvHeads != 0)
+    return DividedSize{limits.kvHeads, "kv heads", "nor is it a multiple of them"};
+  if (isUndivided(limits.inner, space.unevenInner || folds))
+    return DividedSize{limits.inner, "columns of the feed-forward layers",
+                       "the stack cuts weights in equal parts"};
+  if (isUndivided(limits.vocabulary, space.unevenVocabulary))
+    return DividedSize{limits.vocabulary, "rows of the vocabulary",
+                       "the stack cuts tables in equal parts"};
+  return std::nullopt;
+}
+
+// "the 25 attention heads of the model, and the stack has whole heads on each rank".
+std::string undividedText(const DividedSize &size) {
+  return "the " + number(size.size) + " " + size.what + " of the model, and " + size.why;
 }
 
 // Of several ranks of context parallelism: whether pins, software and the model's windows leave the kind.
@@ -70,7 +100,7 @@ bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
 
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
-         splitsKvHeads(d.tp, limits) &&
+         !findUndivided(d.tp, d.foldedExperts, limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&
                             (!limits.space->expertsWantSequence || limits.experts == 1 ||
                              d.tp == 1 || d.sequenceParallel)));
@@ -150,6 +180,9 @@ private:
     return d.tp > 1 && limits.experts > 1 && limits.tokenGroups % d.tp == 0 &&
            pins.sp.value_or(1) == 1;
   }
+
+  // Whether pins and the model leave that.
+  bool mayFoldAtAll() const { return limits.experts > 1 && pins.foldedExperts.value_or(true); }
 
   void addBatches(Decisions d) {
     int64_t samples = limits.globalBatch / d.dp;
@@ -256,11 +289,11 @@ private:
         pins.pp.value_or(1) > 1)
       return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
                        "use axis_order=tp-cp-dp-pp, or another with pp outermost");
-    if (pins.tp && !splitsKvHeads(*pins.tp, limits))
-      return UserError(
-          "--fix tp=" + number(*pins.tp) + " does not divide the " + number(limits.kvHeads) +
-              " kv heads of the model, and the stack has no kv head on several ranks",
-          "the nearest that does is tp=" + number(nearestOf(divisorsOf(limits.kvHeads), *pins.tp)));
+    if (std::optional<DividedSize> size =
+            pins.tp ? findUndivided(*pins.tp, mayFoldAtAll(), limits) : std::nullopt)
+      return UserError("--fix tp=" + number(*pins.tp) + " does not divide " + undividedText(*size),
+                       "the nearest that does is tp=" +
+                           number(nearestOf(divisorsOf(size->size), *pins.tp)));
     return checkZeroGroup(pins.dp.value_or(devices / product));
   }
 
@@ -354,11 +387,10 @@ private:
                            number(std::max<int64_t>(1, mostChunks(limits) / (isOfV ? 2 : pp))) +
                            " or less");
     bool allButTensor = pins.dp && pins.cp && pins.pp;
-    if (int64_t only = allButTensor ? limits.devices / (*pins.dp * cp * pp) : tp;
-        !splitsKvHeads(only, limits))
-      return UserError("tp=" + number(only) + ", which --fix leaves, does not divide the " +
-                           number(limits.kvHeads) +
-                           " kv heads of the model, and the stack has no kv head on several ranks",
+    int64_t only = allButTensor ? limits.devices / (*pins.dp * cp * pp) : tp;
+    if (std::optional<DividedSize> size = findUndivided(only, mayFoldAtAll(), limits))
+      return UserError("tp=" + number(only) + ", which --fix leaves, does not divide " +
+                           undividedText(*size),
                        "leave dp, pp or cp to the planner");
     if (std::optional<UserError> error = noContext())
       return *error;
@@ -571,6 +603,15 @@ static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
   return 0;
 }
 
+// Of software with buckets of its own: whether it sends gradients when a pin wants them sent.
+static bool overlapsAs(const Pins &pins, const Decisions &d, const SpaceLimits &limits) {
+  if (!pins.overlap || !limits.space || limits.choosesBuckets || !d.hasReplicas())
+    return true;
+  bool isLast = d.pp > 1 ? limits.space->pipelinesReduceLast
+                         : (limits.space->zeroThatReducesLast >> d.zero & 1) != 0;
+  return isLast == (*pins.overlap == 0);
+}
+
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins) {
   std::vector<Decisions> schedules, all;
@@ -590,6 +631,8 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         Decisions d = schedule;
         d.zero = zero;
         d.zeroGroup = group;
+        if (!overlapsAs(pins, d, limits))
+          continue;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
         for (int64_t algorithm : vocabularyChoices(d, limits, pins))

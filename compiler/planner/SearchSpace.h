@@ -15,7 +15,8 @@ struct SpaceLimits {
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   int64_t tokenGroups = 1; // of a sequence, that routers tell apart: as in ModelFacts
   int64_t kvHeads = 0;     // as in ModelFacts; 0: none
-  bool slides = false;     // as in ModelFacts
+  int64_t heads = 0, inner = 0, vocabulary = 0; // as in ModelArchitecture; 0: none
+  bool slides = false;                          // as in ModelFacts
   bool untied = false;     // embedding and output layer have parameters of their own
   bool executable = false; // only what 'dtc compile' lowers today
   // Of an executable: that a micro-batch runs in a layer at least; 0: not known.
@@ -23,6 +24,8 @@ struct SpaceLimits {
   std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.
   bool searchesPlacements = false;
+  // The size of gradient buckets is searched, and with it whether gradients overlap; else it is the software's own.
+  bool choosesBuckets = true;
   // Where devices or links differ, their groups: pipeline stages are then outermost, so that each
   // is on a part of the system, and go over the parts in every order of partOrders.
   std::vector<DeviceGroup> groups;

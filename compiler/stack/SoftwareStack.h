@@ -15,8 +15,9 @@ struct LegalSpace {
        expertsBesideTensor = false, expertsWantSequence = false, expertsWithinData = false,
        foldedExperts = false, offloadSomeLayers = false, offloadAllLayers = false,
        offloadBesidePipeline = false, unevenStages = false, unevenTensor = false,
-       evenRecompute = false, splitsKvHeads = false, slidesInRings = false,
-       contextBesidePipeline = false, pipelinesReduceLast = false, halfReductions = false;
+       evenRecompute = false, splitsKvHeads = false, unevenHeads = false, unevenInner = false,
+       unevenVocabulary = false, slidesInRings = false, contextBesidePipeline = false,
+       pipelinesReduceLast = false, halfReductions = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
            zeroOfContextsAndExperts = 0, zeroThatReducesLast = 0, offload = 0, schedules = 0,
            fillsStages = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,

@@ -1,6 +1,7 @@
 // What can be read off a forward model without planning it.
 #include "compiler/workload/ModelFacts.h"
 
+#include "compiler/workload/Architecture.h"
 #include "dialects/graph/Moe.h"
 #include "passes/shard/OpSplit.h"
 
@@ -127,6 +128,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.tokenGroups = countTokenGroups(module);
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
+  facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();

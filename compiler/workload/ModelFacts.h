@@ -1,6 +1,7 @@
 // What can be read off a forward model without planning it.
 #pragma once
 
+#include "compiler/plan/Architecture.h"
 #include "dialects/graph/Graph.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -23,6 +24,7 @@ struct ModelFacts {
   bool slides = false;
   // It looks words up in tables that nothing else reads, as an output layer does that is tied.
   bool untied = false;
+  ModelArchitecture architecture;
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
   // only, attention's included and counted in full, backward twice the forward. Of experts, the
   // rows that tokens fill when all experts are used alike.

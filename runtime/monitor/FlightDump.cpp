@@ -134,8 +134,13 @@ void FlightWriter::config() {
   std::string config, status;
   for (const auto &[group, each] : groups) {
     std::string ranks;
-    for (uint32_t rank : notes.listOf(group, static_cast<uint32_t>(header.rank)))
-      ranks += text(ranks.empty() ? "" : ", ", rank);
+    auto add = [&](uint32_t rank) { ranks += text(ranks.empty() ? "" : ", ", rank); };
+    if (group == ProgressPage::kHostGroup)
+      for (int rank = 0; rank < header.ranks; ++rank)
+        add(static_cast<uint32_t>(rank));
+    else
+      for (uint32_t rank : notes.listOf(group, static_cast<uint32_t>(header.rank)))
+        add(rank);
     const char *comma = config.empty() ? "" : ", ";
     config += text(comma, "\"", group, "\": {\"name\": \"", group,
                    "\", \"desc\": ", quoted(groupName(group)), ", \"ranks\": \"[", ranks, "]\"}");

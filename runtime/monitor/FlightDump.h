@@ -7,6 +7,7 @@ namespace dtc::rt {
 
 struct FlightHeader {
   int rank = 0, process = 0;
+  int ranks = 1; // of the job, all of which are in the group "control"
   std::string host = {}, place = {};
   std::string reason = {}; // why it is written
   double timeoutSeconds = 0;

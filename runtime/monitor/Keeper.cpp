@@ -111,6 +111,7 @@ int Keeper::becomeRank(const std::function<int(Progress &)> &run) {
 void Keeper::dump(const std::string &reason) {
   FlightHeader header{rank,
                       child.id(),
+                      options.launch.size,
                       child.hostName(),
                       child.frameOf(FrameKind::Beat).standing.place,
                       reason,

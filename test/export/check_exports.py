@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Holds what 'dtc export' writes of the plans of plans.py against what the launchers say of their own flags and fields
-(launchers/*.json, by tools/launcher-schemas.py): each exists, is there once, and has a value of its type and among its choices.
+(launchers/NAME-VERSION.json, by tools/launcher-schemas.py): each exists, is there once, and has a value of its type and among its choices.
 
-  check_exports.py                  exports all plans for all launchers; plants a mistake of each kind, which must be found
-  check_exports.py LAUNCHER FILE    checks one exported file
+  check_exports.py                          exports all plans for all versions of all launchers; plants a mistake of each kind, which must
+                                            be found
+  check_exports.py LAUNCHER FILE            checks one exported file for the newest release
+  check_exports.py --count LAUNCHER SCHEMA  counts the plans whose exports a schema takes, which may be of another version
 
 DTC_BIN names the folder of dtc.
 """
@@ -18,7 +20,15 @@ from pathlib import Path
 import plans
 
 HERE = Path(__file__).resolve().parent
-LAUNCHERS = ("megatron-lm", "megatron-bridge", "torchtitan", "deepspeed", "maxtext")
+# Those of 'dtc export --launcher-version', the newest release first.
+VERSIONS = {
+    "megatron-lm": ("0.19.2", "d98e8a64"),
+    "megatron-bridge": ("0.6.2", "067f987d"),
+    "torchtitan": ("0.3.0", "b5bcd76c"),
+    "deepspeed": ("0.19.8", "edaa7221"),
+    "maxtext": ("0.2.5", "e591f30c"),
+}
+LAUNCHERS = tuple(VERSIONS)
 # Plans that a launcher has to take, out of all; the others have to be refused. A plan that no longer exports is a loss.
 TAKEN = {
     "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain tensor-zero-3 pipeline pipeline-zero-0 "
@@ -32,6 +42,8 @@ TAKEN = {
     "experts-zero-3 on-host-selective on-host-full offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
 }
 TAKEN["megatron-bridge"] = TAKEN["megatron-lm"]
+# Plans that the newest release no longer takes.
+DROPPED = {"deepspeed": "hsdp"}
 
 
 def fits(entry, value):
@@ -168,6 +180,7 @@ def check_json(schema, text):
         return dict(pairs)
 
     config = json.loads(text, object_pairs_hook=unique)
+    config.pop("dtc_plan", None)  # dtc's own words, which DeepSpeed passes over
     yield from (f"key '{key}' twice" for key in twice)
 
     def check(values, entries, path):
@@ -229,7 +242,7 @@ PLANTED = [
     ("megatron-bridge", "pipeline", "parallel_layout = None", 'parallel_layout = 3', "'model.pipeline_model_parallel_layout' is 3"),
     ("megatron-bridge", "pipeline", "global_batch_size = 64", 'global_batch_size = "64"', "'train.global_batch_size' is '64'"),
     ("torchtitan", "zero-3", '"always"', '"sometimes"', "'parallelism.fsdp_reshard_after_forward' is 'sometimes'"),
-    ("torchtitan", "zero-3", "training.max_context_length", "training.seq_len", "no field 'training.seq_len'"),
+    ("torchtitan", "zero-3", "training.seq_len", "training.max_context_length", "no field 'training.max_context_length'"),
     ("torchtitan", "zero-3", "FullAC.Config()", "AllAC.Config()", "'activation_checkpoint' is made by 'AllAC.Config'"),
     ("torchtitan", "fp8-experts", "Float8LinearConverter.Config", "Float8Converter.Config", "'model_spec.model' is made by 'Float8Converter.Config'"),
     ("torchtitan", "fp8-experts", "filter_fqns", "filters", "'Float8LinearConverter.Config' has no field 'filters'"),
@@ -247,32 +260,67 @@ PLANTED = [
 ]  # fmt: skip
 
 
-def schema_of(launcher):
-    return json.loads((HERE / "launchers" / f"{launcher}.json").read_text())
+def schema_of(launcher, version=None):
+    return json.loads((HERE / "launchers" / f"{launcher}-{version or VERSIONS[launcher][0]}.json").read_text())
 
 
-def export(plan, launcher, folder):
+def is_taken(plan, launcher, version):
+    is_dropped = version == VERSIONS[launcher][0] and plan in DROPPED.get(launcher, "").split()
+    return plan in TAKEN[launcher].split() and not is_dropped
+
+
+def export(plan, launcher, folder, version=None):
     path = folder / "plan.json"
     path.write_text(json.dumps(plans.make(**plans.PLANS[plan])))
     command = [Path(os.environ.get("DTC_BIN", HERE.parent.parent / "build/bin")) / "dtc", "export", path, "--to", launcher]
+    command += ["--launcher-version", version] if version else []
     return subprocess.run(command, capture_output=True, text=True)
+
+
+def is_refusal(done):
+    """Of one decision a line; of several a line for each between one that mends all and the command that does."""
+    lines = done.stderr.splitlines()
+    listed = [line for line in lines[1:-2] if line.startswith("  ")]
+    command = lines[-2:] if len(lines) > 1 else []
+    is_whole = "; plan again with " in (lines or [""])[0] and len(lines) == 1 + len(listed) + len(command)
+    ends = not command or command[0].startswith("note: this makes a plan") and command[1].startswith("  dtc plan llama.json ")
+    return done.returncode == 1 and not done.stdout and is_whole and ends and (not command or f" {len(listed)} decisions " in lines[0])
 
 
 def all_exports(folder):
     """Mistakes in what is exported, and what is exported though it should not be, or not."""
-    schemas = {launcher: schema_of(launcher) for launcher in LAUNCHERS}
-    count = 0
-    for launcher in LAUNCHERS:
+    for launcher, version in ((launcher, version) for launcher in LAUNCHERS for version in VERSIONS[launcher]):
+        schema, count, loads = schema_of(launcher, version), 0, 0
         for plan in plans.PLANS:
-            done = export(plan, launcher, folder)
-            if (done.returncode == 0) != (plan in TAKEN[launcher].split()):
-                yield f"{plan} to {launcher}: exit code {done.returncode}: {done.stderr.strip()}"
+            done = export(plan, launcher, folder, version)
+            if (done.returncode == 0) != is_taken(plan, launcher, version):
+                yield f"{plan} to {launcher} {version}: exit code {done.returncode}: {done.stderr.strip()}"
             elif done.returncode == 0:
-                count += 1
-                yield from (f"{plan} to {launcher}: {mistake}" for mistake in CHECKS[launcher](schemas[launcher], done.stdout))
-            elif done.returncode != 1 or done.stdout or done.stderr.count("\n") != 1 or "; plan again with " not in done.stderr:
-                yield f"{plan} to {launcher}: no refusal in one line with its mend: {done.stderr.strip()}"
-    print(f"check_exports.py: {count} exports of {len(plans.PLANS)} plans for {len(LAUNCHERS)} launchers")
+                mistakes = [f"{plan} to {launcher} {version}: {mistake}" for mistake in CHECKS[launcher](schema, done.stdout)]
+                if f"written for {schema_name(launcher)} {version}" not in done.stdout:
+                    mistakes.append(f"{plan} to {launcher} {version}: the file does not say its version")
+                count, loads = count + 1, loads + (not mistakes)
+                yield from mistakes
+            elif not is_refusal(done):
+                yield f"{plan} to {launcher} {version}: no refusal with its mend: {done.stderr.strip()}"
+        print(f"check_exports.py: {loads} of {count} exports load in {launcher} {version}")
+
+
+def schema_name(launcher):
+    names = {"megatron-lm": "Megatron-LM", "megatron-bridge": "Megatron-Bridge", "deepspeed": "DeepSpeed", "maxtext": "MaxText"}
+    return names.get(launcher, launcher)
+
+
+def count_loaded(launcher, schema, folder):
+    """Mistakes of the newest exports under another schema."""
+    count = loads = 0
+    for plan in plans.PLANS:
+        done = export(plan, launcher, folder)
+        if done.returncode == 0:
+            mistakes = list(CHECKS[launcher](schema, done.stdout))
+            count, loads = count + 1, loads + (not mistakes)
+            yield from (f"{plan} to {launcher}: {mistake}" for mistake in mistakes)
+    print(f"check_exports.py: {loads} of {count} exports load in {launcher} {schema.get('release') or schema['commit'][:8]}")
 
 
 def planted_mistakes(folder):
@@ -289,7 +337,10 @@ def planted_mistakes(folder):
 
 
 def main():
-    if len(sys.argv) == 3:
+    if sys.argv[1:2] == ["--count"]:
+        with tempfile.TemporaryDirectory() as folder:
+            mistakes = list(count_loaded(sys.argv[2], json.loads(Path(sys.argv[3]).read_text()), Path(folder)))
+    elif len(sys.argv) == 3:
         mistakes = list(CHECKS[sys.argv[1]](schema_of(sys.argv[1]), Path(sys.argv[2]).read_text()))
     else:
         with tempfile.TemporaryDirectory() as folder:

@@ -10,9 +10,12 @@ Flight records of the last trial of each fault are read: PyTorch's keys, and who
 import argparse
 import json
 import os
+import pickle
 import random
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -130,6 +133,9 @@ def check_records(logs, fault):
         for entry in record["entries"]:
             if not ENTRY_KEYS <= set(entry):
                 fail(f"{path.name} lacks {sorted(ENTRY_KEYS - set(entry))}")
+            # PyTorch's analyser blames a group whose ranks do not hold the one that called.
+            if rank not in json.loads(record["pg_config"][str(entry["pg_id"])]["ranks"]):
+                fail(f"{path.name}: rank {rank} is not in {record['pg_config'][str(entry['pg_id'])]}")
             if entry["is_p2p"] or entry["process_group"][1] == "control":
                 continue
             ranks = record["pg_config"][str(entry["pg_id"])]["ranks"]
@@ -139,6 +145,24 @@ def check_records(logs, fault):
                 fail(f"{path.name}: call {key} is {what}, another rank has {seen[key]}")
     if not seen:
         fail("no collective of a program is in the records")
+    check_pickles(logs)
+
+
+def check_pickles(logs):
+    """The lines of docs/running.md make what torchfrtrace reads, whose last line is left out: it wants PyTorch."""
+    text = (Path(__file__).parents[2] / "docs/running.md").read_text()
+    lines = re.search(r"^mkdir -p logs/torch\n(.*\n)torchfrtrace ", text, re.M).group(0).rsplit("torchfrtrace", 1)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "logs").symlink_to(logs.resolve())
+        subprocess.run(["bash", "-euc", lines], cwd=folder, check=True)
+        for rank in range(RANKS):
+            made = pickle.loads((logs / "torch" / f"rank_{rank}").read_bytes())
+            if made != json.loads((logs / f"flight-rank-{rank}.json").read_text()):
+                fail(f"the pickle of rank {rank} is not its record")
+        names = sorted(path.name for path in (logs / "torch").iterdir())
+        if names != [f"rank_{rank}" for rank in range(RANKS)]:
+            fail(f"torchfrtrace would read {names}")
+        shutil.rmtree(logs / "torch")
 
 
 def check_request(folder):

@@ -10,10 +10,15 @@ namespace dtc {
 namespace {
 
 struct ExportFlags {
-  std::string plan, launcher, output;
+  std::string plan, launcher, version, output;
 };
 
 int runExport(const ExportFlags &flags) {
+  Launcher launcher = *launcherFrom(flags.launcher);
+  if (Result<LauncherRelease> release = releaseFrom(launcher, flags.version); !release) {
+    (void)release.error().report(llvm::errs());
+    return 2;
+  }
   if (!flags.output.empty())
     if (Outcome checked = checkWritable(flags.output); !checked)
       return checked.error().report(llvm::errs());
@@ -26,7 +31,7 @@ int runExport(const ExportFlags &flags) {
   Result<SoftwareStack> software = stackOf(plan);
   if (!software)
     return software.error().report(llvm::errs());
-  Result<ExportedPlan> exported = exportPlan(plan, *software, *launcherFrom(flags.launcher));
+  Result<ExportedPlan> exported = exportPlan(plan, *software, launcher, flags.version);
   if (!exported)
     return exported.error().report(llvm::errs());
   if (flags.output.empty())
@@ -55,6 +60,11 @@ void addExport(CLI::App &app, int &exitCode) {
   command->add_option("--to", flags->launcher, "the software that is to run the plan")
       ->required()
       ->check(CLI::IsMember(names));
+  command
+      ->add_option("--launcher-version", flags->version,
+                   "the version of that software; default: the newest release, as the file says")
+      ->type_name("VERSION")
+      ->check(notEmpty());
   command->add_option("-o,--output", flags->output, "write it to this file instead of stdout")
       ->type_name("FILE");
   command->callback([flags, &exitCode] { exitCode = runExport(*flags); });

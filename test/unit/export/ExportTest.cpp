@@ -106,10 +106,107 @@ TEST(Export, TellsDeepSpeedItsGroups) {
   Plan plan = planOf({4});
   plan.decisions.dp = plan.devices = 8;
   plan.decisions.zeroGroup = 2;
-  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::DeepSpeed),
-                  "DeepSpeed has groups of ZeRO-3 alone (MiCS)"));
+  auto textFor = [&](llvm::StringRef version) {
+    Result<ExportedPlan> exported = exportPlan(plan, plainStack(), Launcher::DeepSpeed, version);
+    return exported ? exported->text : exported.error().message;
+  };
+  EXPECT_TRUE(has(textFor("edaa7221"), "DeepSpeed has groups of ZeRO-3 alone (MiCS)"));
   plan.decisions.zero = 3;
-  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::DeepSpeed), "\"mics_shard_size\": 2"));
+  EXPECT_TRUE(has(textFor("edaa7221"), "\"mics_shard_size\": 2"));
+  EXPECT_TRUE(has(textFor(""), "DeepSpeed has ZeRO over all of dp, and the plan has groups of 2"));
+}
+
+TEST(Export, WritesForTheVersionThatIsAskedFor) {
+  Plan plan = planOf({4});
+  plan.decisions.zero = 3;
+  SoftwareStack stack = plainStack();
+  Result<ExportedPlan> newest = exportPlan(plan, stack, Launcher::TorchTitan),
+                       commit = exportPlan(plan, stack, Launcher::TorchTitan, "b5bcd76c");
+  ASSERT_TRUE(newest && commit);
+  EXPECT_TRUE(has(newest->text, "written for torchtitan 0.3.0"));
+  EXPECT_TRUE(has(newest->text, "config.training.local_batch_size = 1\n"));
+  EXPECT_TRUE(has(commit->text, "written for torchtitan b5bcd76c"));
+  EXPECT_TRUE(has(commit->text, "config.training.num_tokens_per_microbatch_per_dp_rank = 1024\n"));
+  EXPECT_FALSE(exportPlan(plan, plainStack(), Launcher::TorchTitan, "0.1"));
+}
+
+// A user mends a plan once.
+TEST(Export, ListsAllMisfitsWithTheCommandThatMendsThem) {
+  Plan plan = planOf({4});
+  plan.decisions.zero = 2;
+  plan.precision = "f16";
+  plan.optimizer = "lars";
+  std::string text = textOf(plan, plainStack(), Launcher::MaxText);
+  EXPECT_TRUE(has(text, "MaxText can't be told 3 decisions of the plan; plan again with "
+                        "'--stack maxtext'\n"));
+  for (const char *line :
+       {"\n  MaxText has ZeRO 0, 1 and 3, and the plan has ZeRO 2",
+        "\n  MaxText trains in bf16, f32 and fp8, and the plan is for f16",
+        "\n  MaxText has the optimizers adamw and sgd, and the plan is for lars"})
+    EXPECT_TRUE(has(text, line)) << line;
+  plan.origin.model = "my model.json";
+  plan.origin.topology = "dgx-h100";
+  plan.origin.nodes = 1;
+  Result<ExportedPlan> exported = exportPlan(plan, plainStack(), Launcher::MaxText);
+  ASSERT_FALSE(exported);
+  EXPECT_TRUE(has(exported.error().note,
+                  "dtc plan 'my model.json' --seq-len 1024 --topology dgx-h100 --nodes 1 "
+                  "--devices 2 --global-batch 4 --precision bf16 --optimizer adamw "
+                  "--stack maxtext -o plan.json"));
+}
+
+// What launchers assert as they build the model.
+TEST(Export, RefusesSizesThatTensorParallelismDoesNotDivide) {
+  Plan plan = planOf({4});
+  Decisions &d = plan.decisions;
+  d.tp = 2;
+  plan.devices = d.devices();
+  plan.architecture.heads = plan.architecture.kvHeads = 25;
+  plan.architecture.inner = 6400;
+  std::string text = textOf(plan, plainStack(), Launcher::MegatronLm);
+  EXPECT_TRUE(
+      has(text, "attention heads in a number that tp divides, and the plan has 25 with tp 2"));
+  plan.architecture.heads = plan.architecture.kvHeads = 12;
+  EXPECT_TRUE(
+      has(textOf(plan, plainStack(), Launcher::MegatronLm), "--tensor-model-parallel-size 2"));
+  plan.architecture.inner = 6401;
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MegatronLm),
+                  "inner widths in a number that tp divides, and the plan has 6401 with tp 2"));
+  plan.architecture.inner = 6400;
+  plan.architecture.vocabulary = 50257; // Megatron pads it
+  EXPECT_TRUE(
+      has(textOf(plan, plainStack(), Launcher::MegatronLm), "--tensor-model-parallel-size 2"));
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MaxText), "50257 with tp 2"));
+  plan.architecture.vocabulary = 0;
+  plan.architecture.kvHeads = 3;
+  plan.architecture.heads = 12;
+  d.tp = 2;
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MegatronLm),
+                  "kv heads in a number that tp divides or is a multiple of"));
+}
+
+TEST(Export, TellsTheCapacityOfExperts) {
+  Plan plan = planOf({4});
+  plan.decisions.ep = 2;
+  plan.decisions.zero = 3;
+  plan.architecture.capacity = 4;
+  std::string text = textOf(plan, plainStack(), Launcher::MegatronLm);
+  EXPECT_TRUE(has(text, "--moe-expert-capacity-factor 4\n"));
+  EXPECT_TRUE(has(text, "--moe-pad-expert-input-to-capacity\n"));
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MaxText), "\ncapacity_factor: 4\n"));
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::TorchTitan), "drops no tokens"));
+  plan.architecture.capacity = 1; // their share: balanced routing
+  EXPECT_FALSE(has(textOf(plan, plainStack(), Launcher::MegatronLm), "capacity"));
+}
+
+// MaxText's stack costs what save_qkv_proj keeps, and others all.
+TEST(Export, NamesTheRematPolicyThatWasCosted) {
+  Plan plan = planOf({4});
+  SoftwareStack stack = plainStack();
+  stack.keptShare = 0.25;
+  EXPECT_TRUE(has(textOf(plan, stack, Launcher::MaxText), "remat_policy: \"save_qkv_proj\"\n"));
+  stack.keptShare = 1;
+  EXPECT_TRUE(has(textOf(plan, stack, Launcher::MaxText), "remat_policy: \"none\"\n"));
 }
 
 // The stack of plans for GPUs is that of GPUs.

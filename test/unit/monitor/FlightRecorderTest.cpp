@@ -148,6 +148,15 @@ TEST_F(Dump, HasTheKeysOfPyTorch) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
 }
 
+// PyTorch's analyser blames a group whose ranks do not hold the rank of an entry.
+TEST_F(Dump, SaysThatAllRanksAreInTheControlGroup) {
+  (void)progress.schedule(kHostTag | static_cast<uint64_t>(HostCall::Barrier),
+                          ProgressPage::kHostGroup, Meets::Collective);
+  std::string json = flightJson(*page, notes, {.rank = 2, .ranks = 4});
+  EXPECT_NE(json.find("\"desc\": \"control\", \"ranks\": \"[0, 1, 2, 3]\""), std::string::npos)
+      << json;
+}
+
 TEST_F(Dump, IsBoundedAndAppearsWhole) {
   for (int i = 0; i < 10000; ++i)
     (void)progress.schedule(tag(1), 0, Meets::Collective);

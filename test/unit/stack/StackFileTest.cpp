@@ -129,6 +129,9 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("offload_beside_pipeline"), &LegalSpace::offloadBesidePipeline);
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
+  EXPECT_EQ(flag("uneven_heads"), &LegalSpace::unevenHeads);
+  EXPECT_EQ(flag("uneven_inner"), &LegalSpace::unevenInner);
+  EXPECT_EQ(flag("uneven_vocabulary"), &LegalSpace::unevenVocabulary);
   EXPECT_EQ(flag("slides_in_rings"), &LegalSpace::slidesInRings);
   EXPECT_EQ(flag("context_beside_pipeline"), &LegalSpace::contextBesidePipeline);
   EXPECT_EQ(flag("uneven_tensor"), &LegalSpace::unevenTensor);

@@ -1,0 +1,37 @@
+// The shape of a transformer, as the flags of launchers name it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dtc {
+
+// What a plan tells of its model, so that an export can tell it to a launcher. A size is 0 and a
+// word is empty where the model has none. Sizes are elements.
+struct ModelArchitecture {
+  int64_t hidden = 0; // of the stream between layers
+  int64_t heads = 0;  // of queries; where layers differ, the greatest common divisor
+  int64_t kvHeads = 0, headDim = 0;
+  int64_t inner = 0;                        // of the feed-forward part, or of one expert; as heads
+  int64_t vocabulary = 0;                   // rows of the embedding
+  int64_t learnedPositions = 0;             // rows of a learned table of positions
+  int64_t window = 0;                       // keys that a query sees
+  double rotaryBase = 0;                    // of rotary embedding
+  double rotaryFactor = 0;                  // that stretches it; 0: by nothing
+  std::string norm;                         // "rms" or "layer"
+  double epsilon = 0;                       // of the norms
+  std::string activation;                   // "swiglu", "gelu", "gelu_tanh" or "relu"
+  double dropout = 0, attentionDropout = 0; // probabilities
+  bool tied = false;                        // the output layer is the embedding
+  bool biases = false;                      // of linear layers, all of them
+  bool qkvBiases = false;                   // of those that make queries, keys and values
+  int64_t experts = 0, expertsOfToken = 0;
+  // Rows that an expert has room for, over its share of the tokens; more are dropped.
+  double capacity = 0;
+  // All of the above was read, and layers are alike in it.
+  bool isWhole = false;
+
+  bool operator==(const ModelArchitecture &) const = default;
+};
+
+} // namespace dtc
