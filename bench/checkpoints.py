@@ -43,9 +43,10 @@ def measure(arguments, folder, size):
     saved = folder / "checkpoints"
     # The first checkpoint is of steps that warm up.
     steps = every * (arguments.checkpoints + 1) + every - 1
-    lines = [json.loads(line) for line in run(programs / "dtrun", program, "-n", arguments.ranks, "--data", data, "--steps", steps,
+    lines = [json.loads(line) for line in run(programs / "dtrun", program, "-n", arguments.ranks, "--data", f"bytes:{data}", "--steps", steps,
                                               "--format", "json", "--checkpoint-dir", saved, "--checkpoint-every", every, "--keep",
                                               1).splitlines()]
+    lines = [line for line in lines if "step" in line]
     after = [line for line in lines if line["step"] % every == 1 and line["step"] > every + 1]
     others = [line["step_time_s"] for line in lines if line["step"] > every and line["step"] % every != 1]
     step = statistics.median(others)

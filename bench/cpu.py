@@ -71,6 +71,8 @@ class Ours:
             process = start(command, self.threads, stderr=errors)
             used = None
             for line in process.stdout:
+                if not line.startswith('{"step"'):
+                    continue
                 before, used = used, cpu_seconds(process.pid)
                 if before is not None:
                     wall = json.loads(line)["step_time_s"]

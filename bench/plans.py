@@ -55,7 +55,7 @@ class Program:
         threads = max(1, len(os.sched_getaffinity(0)) // self.ranks)
         lines = run(ROOT / "build/bin/dtrun", self.file, "-n", self.ranks, "--data", "synthetic", "--format", "json", "--steps",
                     steps + 1, "--threads", threads).splitlines()
-        self.samples += [json.loads(line)["step_time_s"] for line in lines[1:]]
+        self.samples += [json.loads(line)["step_time_s"] for line in [line for line in lines if line.startswith('{"step"')][1:]]
         print(f"{self.name}: {self.samples[-1]:.2f} s", file=sys.stderr, flush=True)
 
     def row(self, one):

@@ -47,6 +47,9 @@ for line in sys.stdin:
     if not line.startswith("{"):
         print(line, end="")
         continue
+    if "data" in (row := json.loads(line)):
+        print("{files}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(**row["data"]), flush=True)
+        continue
     step = json.loads(line)
     if step["step"] == 1 or step["step"] % 10 == 0:
         print("step {step:4d}   loss {loss:7.4f}   {tokens_per_s:8.0f} tokens/s".format(**step), flush=True)
@@ -57,7 +60,7 @@ say "result"
 import json
 import sys
 
-losses = [json.loads(line)["loss"] for line in open(sys.argv[1]) if line.startswith("{")]
+losses = [json.loads(line)["loss"] for line in open(sys.argv[1]) if line.startswith("{\"step\"")]
 if len(losses) != int(sys.argv[2]):
     sys.exit(f"quickstart.sh: dtrun reported {len(losses)} steps, {sys.argv[2]} were asked for")
 print(f"loss {losses[0]:.4f} at the first step, {losses[-1]:.4f} at the last")

@@ -90,7 +90,7 @@ class Ours:
                           self.environment)
         lines, moments = [], []
         while (line := process.line(deadline)) is not None:
-            if line.startswith("{"):
+            if line.startswith('{"step"'):
                 lines.append(json.loads(line))
                 moments.append(time.monotonic())
         code = process.wait(deadline)

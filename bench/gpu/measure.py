@@ -15,6 +15,7 @@ import lzma
 import os
 import random
 import shlex
+import struct
 import sys
 import tempfile
 import time
@@ -112,12 +113,15 @@ class Bench:
         return self.results.value["runs"][-1]
 
     def data_for(self, program):
-        """Tokens for all of a vocabulary, or as much of it as 16 bits reach."""
+        """Tokens for all of a vocabulary, or as much of it as 16 bits reach: ids alone, as the peers read them. Beside them
+        with llm.c's header, which says to dtrun that they have 16 bits, whatever the vocabulary."""
         words = min(program["vocabulary"], 1 << 16)
         path = self.work / f"tokens-{words}.bin"
         if not path.exists():
             generator = random.Random(words)
-            path.write_bytes(array.array("H", generator.choices(range(words), k=TOKENS)).tobytes())
+            ids = array.array("H", generator.choices(range(words), k=TOKENS)).tobytes()
+            path.write_bytes(ids)
+            path.with_suffix(".llmc").write_bytes(struct.pack("<256i", 20240520, 1, TOKENS, *[0] * 253) + ids)
         return path
 
     def measure_ceilings(self):
@@ -176,7 +180,7 @@ class Bench:
         note(f"{key}:")
         file = self.work / program["file"].removesuffix(".xz")
         file.write_bytes(lzma.decompress((self.options.folder / program["file"]).read_bytes()))
-        ours = Ours(file, self.data_for(program), self.environment)
+        ours = Ours(file, self.data_for(program).with_suffix(".llmc"), self.environment)
         contenders = [ours]
         for peer in peers:
             try:

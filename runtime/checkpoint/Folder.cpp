@@ -43,6 +43,15 @@ std::string CheckpointFolder::writingPath(const std::string &path, uint64_t step
   return text(path, "/", kWriting, step);
 }
 
+static Status noParent(const std::string &path) {
+  return Status::notFound(text("making the folder of checkpoints '", path,
+                               "': the folder that it is to be in is not there; make that first"));
+}
+static Status takenByAnother(const std::string &path) {
+  return Status::invalidArgument(
+      text("another run writes its checkpoints to '", path, "'; name another folder"));
+}
+
 CheckpointFolder::~CheckpointFolder() {
   if (lock >= 0)
     ::close(lock);
@@ -52,9 +61,7 @@ Status CheckpointFolder::openForWriting(const std::string &wanted) {
   path = wanted;
   bool isMade = ::mkdir(path.c_str(), 0777) == 0;
   if (!isMade && errno == ENOENT)
-    return Status::notFound(
-        text("making the folder of checkpoints '", path,
-             "': the folder that it is to be in is not there; make that first"));
+    return noParent(path);
   if (!isMade && errno != EEXIST)
     return folderError("making the folder of checkpoints", path);
   lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,8 +69,7 @@ Status CheckpointFolder::openForWriting(const std::string &wanted) {
     return folderError("opening the folder of checkpoints", path);
   // Where a file system knows no locks, there is none.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Status::invalidArgument(
-        text("another run writes its checkpoints to '", path, "'; name another folder"));
+    return takenByAnother(path);
   std::vector<std::string> names;
   DTC_RETURN_IF_ERROR(namesIn(path, names));
   uint64_t step = 0;
@@ -73,6 +79,29 @@ Status CheckpointFolder::openForWriting(const std::string &wanted) {
     else if (name.compare(0, kProbe.size(), kProbe) == 0)
       ::unlink(text(path, "/", name).c_str());
   // That it can be written to is found out now, not after hours.
+  AtomicFile probe;
+  return probe.open(text(path, "/", kProbe));
+}
+
+Status CheckpointFolder::checkWritable(const std::string &path) {
+  int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 && errno == ENOENT) {
+    size_t slash = path.find_last_not_of('/');
+    slash = slash == std::string::npos ? slash : path.rfind('/', slash);
+    std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::access(parent.c_str(), F_OK) != 0)
+      return noParent(path);
+    errno = 0;
+    return ::access(parent.c_str(), W_OK | X_OK) == 0
+               ? Status()
+               : folderError("making the folder of checkpoints", path);
+  }
+  if (folder < 0)
+    return folderError("opening the folder of checkpoints", path);
+  bool isTaken = ::flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(folder);
+  if (isTaken)
+    return takenByAnother(path);
   AtomicFile probe;
   return probe.open(text(path, "/", kProbe));
 }

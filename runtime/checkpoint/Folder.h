@@ -29,6 +29,9 @@ public:
   // folder at a time; what an earlier run left half-made is removed.
   Status openForWriting(const std::string &path);
 
+  // Returns the error that openForWriting() would, and changes nothing.
+  static Status checkWritable(const std::string &path);
+
   // The steps of the checkpoints there, good or not, newest first; none where there is no folder.
   static Status steps(const std::string &path, std::vector<uint64_t> &steps);
   // DIR/step-N

@@ -150,8 +150,8 @@ Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
   Index index;
   DTC_RETURN_IF_ERROR(readHeader(idx, index));
   DTC_RETURN_IF_ERROR(readSequences(idx, bin.size(), index));
-  source =
-      std::make_unique<TokenArray>(std::move(bin), 0, index.tokens, index.type, options.vocabulary);
+  source = std::make_unique<TokenArray>(std::move(bin), text("Megatron, ", idsOf(index.type)), 0,
+                                        index.tokens, index.type, options.vocabulary);
   return Status::okStatus();
 }
 

@@ -12,7 +12,8 @@ constexpr uint32_t kStream = 0x64617461; // "data"
 
 class Synthetic final : public TokenSource {
 public:
-  explicit Synthetic(const TokenSourceOptions &options) : options(options) {}
+  explicit Synthetic(const TokenSourceOptions &options)
+      : TokenSource({"synthetic", {}, {}}), options(options) {}
   const std::string &name() const override { return label; }
   uint64_t size() const override { return kTokens; }
 

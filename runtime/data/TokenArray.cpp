@@ -29,6 +29,8 @@ size_t bytesOf(TokenType type) {
   return 0;
 }
 
+std::string idsOf(TokenType type) { return text(bytesOf(type), "-byte ids"); }
+
 Status checkToken(int64_t token, uint64_t position, const std::string &file, uint64_t vocabulary) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   if (token >= 0 && token <= most && (vocabulary == 0 || uint64_t(token) < vocabulary))
@@ -46,9 +48,10 @@ Status checkRange(uint64_t begin, uint64_t count, uint64_t size, const std::stri
                                       begin, " on, it has ", size));
 }
 
-TokenArray::TokenArray(InputFile file, uint64_t offset, uint64_t count, TokenType type,
-                       uint64_t vocabulary)
-    : file(std::move(file)), offset(offset), count(count), type(type), vocabulary(vocabulary) {}
+TokenArray::TokenArray(InputFile file, std::string format, uint64_t offset, uint64_t count,
+                       TokenType type, uint64_t vocabulary)
+    : TokenSource({std::move(format), {file.path()}, {}}), file(std::move(file)), offset(offset),
+      count(count), type(type), vocabulary(vocabulary) {}
 
 // Widens out.size() tokens from unaligned `from`; returns the first that is no token, or the size.
 template <typename T>

@@ -9,12 +9,16 @@ namespace dtc::rt {
 enum class TokenType { U8, I8, I16, U16, I32, U32, I64 };
 
 size_t bytesOf(TokenType type);
+// "2-byte ids"
+std::string idsOf(TokenType type);
 
 // `count` tokens of `type` from byte `offset` of `file`. The offset need not be aligned. The range
 // must lie inside the file: openers check it.
 class TokenArray final : public TokenSource {
 public:
-  TokenArray(InputFile file, uint64_t offset, uint64_t count, TokenType type, uint64_t vocabulary);
+  // `format` is the origin's, for people.
+  TokenArray(InputFile file, std::string format, uint64_t offset, uint64_t count, TokenType type,
+             uint64_t vocabulary);
 
   const std::string &name() const override { return file.path(); }
   uint64_t size() const override { return count; }

@@ -2,14 +2,12 @@
 #include "runtime/data/TokenSource.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/Content.h"
 #include "runtime/data/Formats.h"
+#include "runtime/data/LlmcHeader.h"
 #include "runtime/data/TokenArray.h"
 
-#include <algorithm>
-#include <cstring>
-#include <dirent.h>
 #include <sys/stat.h>
-#include <vector>
 
 namespace dtc::rt {
 using format::text;
@@ -23,22 +21,35 @@ static bool isFile(const std::string &path) {
 }
 
 namespace {
-constexpr size_t kHeaderWords = 256, kHeaderBytes = kHeaderWords * 4;
+struct Prefix {
+  const char *spelling;
+  StatedFormat format;
+};
+constexpr Prefix kPrefixes[] = {{"bytes:", StatedFormat::Bytes},
+                                {"u16:", StatedFormat::U16},
+                                {"u32:", StatedFormat::U32},
+                                {"u64:", StatedFormat::U64}};
 
-// Files of llm.c that start alike but hold no tokens for training, or another version.
-struct KnownMagic {
-  int32_t magic;
-  const char *what;
-};
-constexpr KnownMagic otherFiles[] = {
-    {20240522, "an llm.c evaluation file"},
-    {20240326, "an llm.c model checkpoint"},
-    {20240527, "an llm.c training state"},
-    {20240328, "an llm.c tokenizer"},
-};
-constexpr int32_t kMagicU16 = 20240520, kVersionU16 = 1; // GPT-2
-constexpr int32_t kMagicU32 = 20240801, kVersionU32 = 7; // Llama 3
+// The vocabularies of models whose tokens may be the bytes of a text: 256 values, and some entries
+// for what is no byte.
+constexpr uint64_t kLeastOfBytes = 256, kMostOfBytes = 512;
 } // namespace
+
+TokenPath parseTokenPath(const std::string &argument) {
+  for (const Prefix &prefix : kPrefixes)
+    if (argument.starts_with(prefix.spelling))
+      return {prefix.format, argument.substr(std::string_view(prefix.spelling).size())};
+  return {StatedFormat::Any, argument};
+}
+
+const char *prefixOf(StatedFormat stated) {
+  for (const Prefix &prefix : kPrefixes)
+    if (prefix.format == stated)
+      return prefix.spelling;
+  return "";
+}
+
+std::string pathOfTokens(const std::string &argument) { return parseTokenPath(argument).path; }
 
 // The number of tokens of an llm.c file is header word 2.
 static Status openLlmc(InputFile file, TokenType type, const TokenSourceOptions &options,
@@ -46,135 +57,152 @@ static Status openLlmc(InputFile file, TokenType type, const TokenSourceOptions 
   int32_t header[3];
   const std::string &path = file.path();
   uint64_t bytes = file.size();
-  if (bytes < kHeaderBytes)
+  if (bytes < llmc::kHeaderBytes)
     return Status::dataLoss(text("opening '", path, "': it has ", bytes,
-                                 " bytes, less than an llm.c header of ", kHeaderBytes));
+                                 " bytes, less than an llm.c header of ", llmc::kHeaderBytes));
   DTC_RETURN_IF_ERROR(file.read(0, {reinterpret_cast<uint8_t *>(header), sizeof(header)}));
-  int32_t version = type == TokenType::U16 ? kVersionU16 : kVersionU32;
+  int32_t version = type == TokenType::U16 ? llmc::kVersionU16 : llmc::kVersionU32;
   if (header[1] != version)
     return Status::invalidArgument(text("opening '", path, "': it is an llm.c file of version ",
                                         header[1], "; wanted ", version));
   if (header[2] < 0)
     return Status::dataLoss(text("opening '", path, "': its header says ", header[2], " tokens"));
   auto count = static_cast<uint64_t>(header[2]);
-  uint64_t wanted = kHeaderBytes + count * bytesOf(type);
+  uint64_t wanted = llmc::kHeaderBytes + count * bytesOf(type);
   if (bytes != wanted)
     return Status::dataLoss(text("opening '", path, "': it has ", bytes,
                                  " bytes, but its header's ", count, " tokens make ", wanted));
-  source =
-      std::make_unique<TokenArray>(std::move(file), kHeaderBytes, count, type, options.vocabulary);
+  source = std::make_unique<TokenArray>(std::move(file), text("llm.c, ", idsOf(type)),
+                                        llmc::kHeaderBytes, count, type, options.vocabulary);
   return Status::okStatus();
 }
 
-static Status openBin(InputFile file, const TokenSourceOptions &options,
+static void openBytes(InputFile file, const char *format, const TokenSourceOptions &options,
                       std::unique_ptr<TokenSource> &source) {
-  const std::string &path = file.path();
   uint64_t bytes = file.size();
-  int32_t magic = 0;
-  if (bytes >= sizeof(magic))
-    DTC_RETURN_IF_ERROR(file.read(0, {reinterpret_cast<uint8_t *>(&magic), sizeof(magic)}));
-  if (magic == kMagicU16 || magic == kMagicU32)
-    return openLlmc(std::move(file), magic == kMagicU16 ? TokenType::U16 : TokenType::U32, options,
-                    source);
-  for (const KnownMagic &other : otherFiles)
-    if (magic == other.magic)
-      return Status::invalidArgument(
-          text("opening '", path, "': it is ", other.what, "; wanted token data"));
-  if (bytes % 2 != 0)
-    return Status::dataLoss(text("opening '", path, "': it has no llm.c header and ", bytes,
-                                 " bytes; uint16 tokens need an even number"));
-  source = std::make_unique<TokenArray>(std::move(file), 0, bytes / 2, TokenType::U16,
+  source = std::make_unique<TokenArray>(std::move(file), format, 0, bytes, TokenType::U8,
                                         options.vocabulary);
-  return Status::okStatus();
 }
 
-Status openTokenFile(const std::string &path, const TokenSourceOptions &options,
-                     std::unique_ptr<TokenSource> &source) {
+// Text is tokens only for a model whose vocabulary is that of bytes.
+static Status openText(InputFile file, const TokenSourceOptions &options,
+                       std::unique_ptr<TokenSource> &source) {
+  uint64_t vocabulary = options.vocabulary;
+  bool isEmpty = file.size() == 0;
+  if (!isEmpty && (vocabulary < kLeastOfBytes || vocabulary > kMostOfBytes))
+    return Status::invalidArgument(text(
+        "opening '", file.path(), "': it is text, and the model's tokens are not bytes: it has ",
+        vocabulary ? text(vocabulary) : std::string("an unknown number of"),
+        " vocabulary entries, not ", kLeastOfBytes, " to ", kMostOfBytes, "; ", kTokenizeAdvice,
+        ", or write bytes:", file.path(), " to train on its bytes as they are"));
+  openBytes(std::move(file), "text, 1 byte a token", options, source);
+  return {};
+}
+
+// Ids of a stated width have no header: a file with one is another format.
+static Status openStated(InputFile file, StatedFormat stated, const TokenSourceOptions &options,
+                         std::unique_ptr<TokenSource> &source) {
+  if (stated == StatedFormat::Bytes) {
+    openBytes(std::move(file), "bytes, 1 a token", options, source);
+    return {};
+  }
+  Content content;
+  DTC_RETURN_IF_ERROR(recognise(file, content));
+  if (content.kind == Content::Kind::LlmcU16 || content.kind == Content::Kind::LlmcU32)
+    return Status::invalidArgument(text("opening '", file.path(), "': it has an llm.c header, and ",
+                                        prefixOf(stated), " is for ids without one; write ",
+                                        file.path()));
+  if (content.kind == Content::Kind::Other && !content.what.starts_with("JSON"))
+    return Status::invalidArgument(text("opening '", file.path(), "': it is ", content.what,
+                                        ", and ", prefixOf(stated), " is for plain ids; ",
+                                        content.advice));
+  return openPlainIds(std::move(file), stated, "", options, source);
+}
+
+// X.bin by its content. Without a header it may be half of a Megatron data set.
+static Status openBin(InputFile file, const Content &content, const TokenSourceOptions &options,
+                      std::unique_ptr<TokenSource> &source) {
+  const std::string path = file.path(), stem = path.substr(0, path.size() - 4);
+  std::string index = stem + ".idx";
+  constexpr uint64_t leastOfText = 64; // bytes: fewer may be text by chance
+  if (content.kind == Content::Kind::Text && file.size() >= leastOfText)
+    return Status::invalidArgument(text("opening '", path, "': it is text, and a .bin holds ids; ",
+                                        kTokenizeAdvice, ", or write bytes:", path,
+                                        " to train on its bytes as they are"));
+  if (endsWith(stem, "_document") || endsWith(stem, "_sentence"))
+    return Status::notFound(text("opening '", path,
+                                 "': a Megatron data set has its index beside it, and '", index,
+                                 "' is missing; bring it here, or write u16:", path,
+                                 " or u32:", path, ", by the bytes of an id"));
+  return openPlainIds(std::move(file), StatedFormat::Any, index, options, source);
+}
+
+// The path of a Megatron data set names its two files, one of them, or what stands before .bin.
+static Status openPair(const std::string &path, const TokenSourceOptions &options,
+                       std::unique_ptr<TokenSource> &source, bool &isPair) {
   bool bin = endsWith(path, ".bin"), idx = endsWith(path, ".idx");
   std::string stem = bin || idx ? path.substr(0, path.size() - 4) : path;
-  bool isPair = isFile(stem + ".idx") && isFile(stem + ".bin");
-  if (idx || (bin && isPair) || (!bin && isPair && !isFile(path)))
+  bool hasBin = isFile(stem + ".bin"), hasIdx = isFile(stem + ".idx");
+  isPair = true;
+  if ((idx || !isFile(path)) && hasBin != hasIdx)
+    return Status::notFound(text("opening '", path, "': '", stem, hasBin ? ".bin" : ".idx",
+                                 "' is there and '", stem, hasBin ? ".idx" : ".bin",
+                                 "' is missing; a Megatron data set needs both"));
+  if (idx || (hasBin && hasIdx && (bin || !isFile(path))))
     return openMegatron(stem, options, source);
+  isPair = false;
+  return {};
+}
+
+Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
+                     std::unique_ptr<TokenSource> &source) {
+  const std::string &path = given.path;
   InputFile file;
+  if (given.stated != StatedFormat::Any) {
+    DTC_RETURN_IF_ERROR(file.open(path));
+    return openStated(std::move(file), given.stated, options, source);
+  }
+  bool isPair = false;
+  DTC_RETURN_IF_ERROR(openPair(path, options, source, isPair));
+  if (isPair)
+    return {};
   DTC_RETURN_IF_ERROR(file.open(path));
-  if (bin)
-    return openBin(std::move(file), options, source);
-  uint64_t bytes = file.size();
-  source =
-      std::make_unique<TokenArray>(std::move(file), 0, bytes, TokenType::U8, options.vocabulary);
-  return Status::okStatus();
+  Content content;
+  DTC_RETURN_IF_ERROR(recognise(file, content));
+  switch (content.kind) {
+  case Content::Kind::LlmcU16:
+    return openLlmc(std::move(file), TokenType::U16, options, source);
+  case Content::Kind::LlmcU32:
+    return openLlmc(std::move(file), TokenType::U32, options, source);
+  case Content::Kind::MegatronIndex:
+    return Status::invalidArgument(text("opening '", path,
+                                        "': it is a Megatron index; name it .idx, "
+                                        "beside the .bin of the same name"));
+  case Content::Kind::Other:
+    return Status::invalidArgument(
+        text("opening '", path, "': it is ", content.what, "; ", content.advice));
+  case Content::Kind::Empty:
+  case Content::Kind::Text:
+  case Content::Kind::Unknown:
+    break;
+  }
+  if (endsWith(path, ".bin"))
+    return openBin(std::move(file), content, options, source);
+  // The name .txt says that it is text, in whatever encoding.
+  if (content.kind != Content::Kind::Unknown || endsWith(path, ".txt"))
+    return openText(std::move(file), options, source);
+  return Status::invalidArgument(
+      text("opening '", path,
+           "': its format is unknown: it has no header of llm.c and is no text; "
+           "write u16:",
+           path, ", u32:", path, " or u64:", path,
+           " where it holds ids, by the bytes of an id, or bytes:", path,
+           " to train on its bytes as they are"));
 }
 
-namespace {
-// Several sources, one after the other.
-class Concatenation final : public TokenSource {
-public:
-  Concatenation(std::string name, std::vector<std::unique_ptr<TokenSource>> parts)
-      : folder(std::move(name)), parts(std::move(parts)) {
-    for (const auto &part : this->parts)
-      ends.push_back((ends.empty() ? 0 : ends.back()) + part->size());
-  }
-  const std::string &name() const override { return folder; }
-  uint64_t size() const override { return ends.back(); }
-
-  Status read(uint64_t begin, std::span<int32_t> out) const override {
-    DTC_RETURN_IF_ERROR(checkRange(begin, out.size(), size(), folder));
-    auto part =
-        static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
-    while (!out.empty()) {
-      uint64_t first = begin - (part ? ends[part - 1] : 0);
-      uint64_t count = std::min<uint64_t>(out.size(), ends[part] - begin);
-      DTC_RETURN_IF_ERROR(parts[part]->read(first, out.first(count)));
-      out = out.subspan(count);
-      begin += count;
-      ++part;
-    }
-    return Status::okStatus();
-  }
-
-private:
-  std::string folder;
-  std::vector<std::unique_ptr<TokenSource>> parts;
-  std::vector<uint64_t> ends; // total tokens up to and with each part
-};
-} // namespace
-
-// The .bin and .txt files of `folder`, sorted by the bytes of their names.
-static Status listFolder(const std::string &folder, std::vector<std::string> &paths) {
-  DIR *opened = ::opendir(folder.c_str());
-  if (!opened)
-    return Status::invalidArgument(text("opening folder '", folder, "': it cannot be read"));
-  while (const dirent *entry = ::readdir(opened)) {
-    std::string name = entry->d_name;
-    std::string path = text(folder, folder.ends_with('/') ? "" : "/", name);
-    if (name.front() != '.' && (endsWith(name, ".bin") || endsWith(name, ".txt")) && isFile(path))
-      paths.push_back(std::move(path));
-  }
-  ::closedir(opened);
-  std::sort(paths.begin(), paths.end());
-  if (paths.empty())
-    return Status::notFound(
-        text("opening folder '", folder, "': it has no .bin and no .txt files"));
-  return Status::okStatus();
-}
-
-Status openTokenFolder(const std::string &path, const TokenSourceOptions &options,
-                       std::unique_ptr<TokenSource> &source) {
-  std::vector<std::string> paths;
-  DTC_RETURN_IF_ERROR(listFolder(path, paths));
-  std::vector<std::unique_ptr<TokenSource>> parts;
-  for (const std::string &file : paths) {
-    std::unique_ptr<TokenSource> part;
-    DTC_RETURN_IF_ERROR(openTokenFile(file, options, part));
-    parts.push_back(std::move(part));
-  }
-  source = std::make_unique<Concatenation>(path, std::move(parts));
-  return Status::okStatus();
-}
-
-Status openTokens(const std::string &path, const TokenSourceOptions &options,
+Status openTokens(const std::string &argument, const TokenSourceOptions &options,
                   std::unique_ptr<TokenSource> &source) {
-  if (path == "synthetic") {
+  if (argument == "synthetic") {
     constexpr uint64_t most = 1u << 31;
     if (options.vocabulary == 0 || options.vocabulary > most)
       return Status::invalidArgument(text("making synthetic tokens: the vocabulary size is ",
@@ -182,8 +210,12 @@ Status openTokens(const std::string &path, const TokenSourceOptions &options,
     source = makeSyntheticTokens(options);
     return Status::okStatus();
   }
+  TokenPath path = parseTokenPath(argument);
+  if (path.path.empty())
+    return Status::invalidArgument(
+        text("'", argument, "' names no file; write ", argument, "FILE"));
   struct stat info;
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+  if (::stat(path.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
     return openTokenFolder(path, options, source);
   return openTokenFile(path, options, source);
 }

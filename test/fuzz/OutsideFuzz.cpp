@@ -88,9 +88,9 @@ void readNpy(Bytes bytes) {
   check(rt::readNpyHeader(file, header));
 }
 
-void readTokens(const std::string &path) {
+void readTokensOf(const std::string &argument, uint64_t vocabulary) {
   std::unique_ptr<rt::TokenSource> source;
-  Status status = rt::openTokens(path, {.vocabulary = 1000, .seed = 1}, source);
+  Status status = rt::openTokens(argument, {.vocabulary = vocabulary, .seed = 1}, source);
   check(status);
   if (!status.ok())
     return;
@@ -98,6 +98,13 @@ void readTokens(const std::string &path) {
   uint64_t count = std::min<uint64_t>(source->size(), tokens.size());
   check(source->read(0, std::span(tokens).first(count)));
   check(source->read(source->size() - count, std::span(tokens).first(count)));
+}
+
+// By every spelling, for vocabularies of bytes, of ids of 2 bytes and of 4.
+void readTokens(const std::string &path) {
+  for (uint64_t vocabulary : {256, 1000, 100000})
+    for (const char *stated : {"", "bytes:", "u16:", "u32:", "u64:"})
+      readTokensOf(stated + path, vocabulary);
 }
 
 // The manifest with sizes and hashes as the shards have them.

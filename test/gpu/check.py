@@ -102,10 +102,11 @@ class Checks:
 
     def plan(self, folder):
         from any_plan import RATES, compare_rounded, compare_runs, run_steps
+        from dtc_tools import as_bytes
         case, wanted, draws = read_case(folder)
         what = f"case {folder.name}: {case}"
         log = self.work / f"log-{folder.name}"
-        found = run_steps(self.work, folder / "program.dte", case.ranks, folder / "text.txt", case.seed, RATES[case.optimizer],
+        found = run_steps(self.work, folder / "program.dte", case.ranks, as_bytes(folder / "text.txt"), case.seed, RATES[case.optimizer],
                           "--log-dir", log)
         logged = [json.loads(file.read_text().splitlines()[-1]) for file in sorted(log.glob("rank-*.jsonl"))]
         self.peaks[folder] = max((line["peak_memory_bytes"] for line in logged), default=None)
@@ -128,12 +129,12 @@ class Checks:
         folder = self.folder / "curve"
         if not folder.exists():
             raise Skip("the folder has no curve")
-        from dtc_tools import train
+        from dtc_tools import as_bytes, train
         wanted = json.loads((folder / "curves.json").read_text())
         about = {"worst": {}, "losses": {}, "failed": {}}
         for precision, losses in wanted["losses"].items():
             try:
-                lines = train(folder / f"{precision}.dte", 1, folder / "text.txt", len(losses), "--seed", wanted["seed"], "--lr",
+                lines = train(folder / f"{precision}.dte", 1, as_bytes(folder / "text.txt"), len(losses), "--seed", wanted["seed"], "--lr",
                               wanted["rate"])
             except SystemExit as failure:
                 about["failed"][precision] = str(failure)
@@ -153,7 +154,7 @@ class Checks:
         program = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
         if not program:
             raise Skip("there is no compute-sanitizer on PATH or in /usr/local/cuda")
-        from dtc_tools import BIN
+        from dtc_tools import BIN, as_bytes
         cases = [folder for folder in self.cases if read_case(folder)[0].ranks == 1][:self.options.sanitizer]
         about = {"ran": 0, "left": 0, "failed": {}}
         for tool in SANITIZERS:
@@ -162,7 +163,7 @@ class Checks:
                     about["left"] += 1
                     continue
                 command = [program, "--tool", tool, "--error-exitcode", str(FOUND), str(BIN / "dtrun"), str(folder / "program.dte"),
-                           "--data", str(folder / "text.txt"), "--steps", "1"]
+                           "--data", as_bytes(folder / "text.txt"), "--steps", "1"]
                 try:
                     done = subprocess.run(command, capture_output=True, text=True, check=False,
                                           timeout=max(1, self.deadline - time.monotonic()))

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[1:1] = [str(ROOT / "test" / "run"), str(ROOT / "tools"), str(ROOT / "bench")]
 from about import commit
 from any_plan import FLAGS, RATES, Case, compile_plan, draw_rounding, random_case, run_one, write_case
-from dtc_tools import BIN, dtc, run, train
+from dtc_tools import BIN, as_bytes, dtc, run, train
 from pack_dtrun import pack
 
 KERNEL_SIZES = [1, 31, 32, 33, 1000]
@@ -120,7 +120,7 @@ def prepare_curve(folder, target, steps):
         for device, program in programs.items():
             dtc("compile", config, "--seq-len", CURVE["sequence"], "--topology", "cpu", "--devices", 1, "--global-batch", CURVE["batch"],
                 "--epsilon", 1e-3, "--precision", precision, "--target", device, "--fix", f"micro_batch={CURVE['batch']}", "-o", program)
-        lines = train(programs["cpu"], 1, folder / "text.txt", steps, "--seed", CURVE["seed"], "--lr", CURVE["rate"], "--threads", 1)
+        lines = train(programs["cpu"], 1, as_bytes(folder / "text.txt"), steps, "--seed", CURVE["seed"], "--lr", CURVE["rate"], "--threads", 1)
         curves[precision] = [line["loss"] for line in lines]
         programs["cpu"].unlink()
     (folder / "curves.json").write_text(json.dumps({"rate": CURVE["rate"], "seed": CURVE["seed"], "losses": curves}))

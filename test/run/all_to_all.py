@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
+from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
 # Ranks of dp and tp, sequence length, width, heads; the parts of the last two do not divide.
@@ -40,7 +40,7 @@ def train_plan(folder, config, sequence, mesh, edited_parameters):
             placement["tp"] = "shard(1)" if placement["tp"] == "shard(0)" else "shard(0)"
     plan.write_text(json.dumps(edited))
     dtc("compile", *flags, "--plan", plan, "--epsilon", 1e-3, "-o", dte, "--save-temps", temps)
-    losses = train(dte, ranks, folder / "text.txt", STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
+    losses = train(dte, ranks, as_bytes(folder / "text.txt"), STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
     return [step["loss"] for step in losses], read_safetensors(dump), (temps / "03-schedule.mlir").read_text()
 
 

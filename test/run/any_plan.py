@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 import rounding
-from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
+from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
 from inputs import ignoring
 
 STEPS, TOLERANCE = 5, 1e-4
@@ -179,20 +179,21 @@ def run_steps(folder, dte, ranks, data, seed, rate, *flags):
 
 
 def write_case(folder, config, rng):
-    """The files of a model and of a text to train it on."""
+    """The file of a model, and --data of a text to train it on."""
     path, data = folder / "config.json", folder / "text.txt"
     path.write_text(json.dumps(config))
     data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
-    return path, data
+    return path, as_bytes(data)
 
 
-def ignore_often(path, data, token, sequence, rng):
+def ignore_often(path, token, sequence, rng):
     """The model with targets that do not count, which many of the text now are, more in one place than in another."""
     model = path.with_suffix(".mlir")
     dtc("import", path, "--seq-len", sequence, "-o", model)
     model.write_text(ignoring(model.read_text(), token))
-    text = data.read_bytes()
-    data.write_bytes(bytes(token if rng.random() < 0.7 * at / len(text) else word for at, word in enumerate(text)))
+    file = path.with_name("text.txt")
+    text = file.read_bytes()
+    file.write_bytes(bytes(token if rng.random() < 0.7 * at / len(text) else word for at, word in enumerate(text)))
     return model
 
 
@@ -256,7 +257,7 @@ def try_case(case, what):
         rng = random.Random(case.seed)
         path, data = write_case(Path(name), case.config, rng)
         if case.ignored is not None:
-            path = ignore_often(path, data, case.ignored, case.sequence, rng)
+            path = ignore_often(path, case.ignored, case.sequence, rng)
         return match_one_device(Path(name), path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix, data,
                                 case.seed, f"{what}: {case}")
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train
+from dtc_tools import BIN, as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, run, train
 
 STEPS, BATCH, SEQUENCE, TOLERANCE = 5, 8, 16, 1e-4
 CONFIG = {"model_type": "gpt2", "vocab_size": 64, "n_positions": SEQUENCE, "n_embd": 32, "n_layer": 2, "n_head": 4,
@@ -35,7 +35,7 @@ def plan_of(folder, model, dp, tp, micro_batch):
 def train_plan(folder, model, plan, ranks, name):
     dte, dump = folder / f"{name}.dte", folder / f"{name}.safetensors"
     dtc("compile", model, "--topology", "cpu", "--devices", ranks, "--plan", plan, "--epsilon", 1e-3, "-o", dte)
-    losses = train(dte, ranks, folder / "text.txt", STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
+    losses = train(dte, ranks, as_bytes(folder / "text.txt"), STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
     return [step["loss"] for step in losses], read_safetensors(dump), dte
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import any_plan
 import skipped
 from cli import processes_with
-from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train, write_npy
+from dtc_tools import BIN, as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, rows_of, run, train, write_npy
 from reference.sampler import samples_of
 
 STEPS, HALF, SEQUENCE, BATCH, TOLERANCE = 6, 3, 8, 8, 1e-4
@@ -64,9 +64,9 @@ class Model:
 
     def __init__(self, folder, config, optimizer="adamw", precision="f32"):
         self.folder, self.config, self.optimizer, self.precision = folder, config, optimizer, precision
-        self.data = folder / "text.txt"
+        self.data = as_bytes(folder / "text.txt")
         rng = random.Random(3)
-        self.data.write_bytes(bytes(rng.randrange(61) for _ in range(2000)))
+        (folder / "text.txt").write_bytes(bytes(rng.randrange(61) for _ in range(2000)))
 
     def train(self, fix, *flags, steps=STEPS, target=None):
         """The lines of the steps that ran, and the parameters after them as a file's bytes."""
@@ -197,7 +197,7 @@ def check_full(folder):
     for at in range(begins, calls // 2, 2):
         shutil.rmtree(saved)
         result, _ = run_with_faults(model, {}, saved, *flags, kind="full", at=at)
-        found = [json.loads(line) for line in result.stdout.splitlines()]
+        found = rows_of(result.stdout)
         if result.returncode == 1 and not found:
             begins = at
             continue
@@ -258,7 +258,7 @@ def check_damaged(folder):
             check(result.returncode == 1 and name in result.stderr, f"verify, {name}, {damage}: {result}")
             result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume", "--keep", 2), capture_output=True, text=True,
                                     stdin=subprocess.DEVNULL)
-            found = [json.loads(line) for line in result.stdout.splitlines()]
+            found = rows_of(result.stdout)
             check(result.returncode == 0 and numbers(found) == numbers(lines[4:]), f"{name}, {damage}: {result}")
             said = [line for line in result.stderr.splitlines() if "is not good" in line]
             check(len(said) == 1 and f"step-{STEPS}" in said[0] and name in said[0], f"{name}, {damage}: {result.stderr}")
@@ -282,7 +282,7 @@ def check_slow(folder):
     # After the folder is made and tried, the first checkpoint's files: the longest that is waited for is two seconds.
     result, _ = run_with_faults(model, {"dp": 2}, saved, "--checkpoint-every", 2, kind="slow", at=7, count=4, seconds=2)
     del os.environ["DTC_CHECKPOINT_TIMEOUT"]
-    found = [json.loads(line) for line in result.stdout.splitlines()]
+    found = rows_of(result.stdout)
     check(result.returncode == 0 and numbers(found) == numbers(lines), f"a slow disk: {result}")
     check("step 4 takes no checkpoint, as that of step 2 is still being written" in result.stderr, f"a slow disk: {result.stderr}")
     check(max(line["checkpoint_stall_s"] for line in found) < 2.5, f"a slow disk: {found}")
@@ -404,7 +404,7 @@ def check_skipped(folder):
         result = subprocess.run([str(word) for word in (BIN / "dtrun", program, "-n", 2, "--data", data, "--steps", 100, "--format", "json",
                                                         "--checkpoint-dir", saved, "--checkpoint-every", 20, *resumes)],
                                 capture_output=True, text=True)
-        found = [json.loads(line)["step"] for line in result.stdout.splitlines()]
+        found = [row["step"] for row in rows_of(result.stdout)]
         check(result.returncode == 4 and found == list(steps), f"33 skipped steps, {resumes}: {result}")
 
 

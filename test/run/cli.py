@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from dtc_tools import BIN, dtc, train
+from dtc_tools import BIN, dtc, rows_of, run, train, write_npy
 
 CONFIG = Path(__file__).resolve().parents[2] / "models" / "configs" / "gpt2-quickstart.json"
 STEP_KEYS = ["step", "loss", "grad_norm", "lr", "step_time_s", "samples_per_s", "tokens_per_s", "mfu", "exposed_comm_fraction",
@@ -83,6 +83,28 @@ def check_dtrun(folder):
     fails(1, "999", dtrun, model, "--data", tokens, "--steps", 8)
 
 
+def check_data(folder):
+    """What is read is said before the first step; --dry-run says it, too, and ends; what is no tokens is refused."""
+    text, program = folder / "text.txt", folder / "a.dte"
+    command = [BIN / "dtrun", program, "-n", 2, "--data", text, "--eval-data", text, "--steps", 3, "--format", "json"]
+    for flags in ([], ["--dry-run"]):
+        out = run([*command, *flags]).splitlines()
+        rows = [json.loads(line) for line in out]
+        size, samples = text.stat().st_size, (text.stat().st_size - 1) // 32
+        wanted = {"files": [str(text)], "left_out": [], "format": "text, 1 byte a token", "tokens": size, "samples": samples}
+        check(rows[1] == {"eval_data": wanted}, f"evaluation data are {rows[1]}")
+        epochs = rows[0]["data"].pop("epochs")
+        check(rows[0] == {"data": wanted} and abs(epochs - 3 * 4 / samples) < 1e-6, f"data are {rows[0]}, {epochs} epochs")
+        check([list(row)[0] for row in rows[2:]] == (["dry_run"] if flags else ["step"] * 4), f"{flags}: {rows}")
+    wide = folder / "wide.bin"
+    wide.write_bytes(b"".join(n.to_bytes(4, "little") for n in range(200)))
+    fails(1, "its ids seem to have 4 bytes each, not 2; write u16:", *command[:5], wide, "--dry-run")
+    check(len(rows_of(run([*command[:5], f"u32:{wide}", "--steps", 2, "--format", "json"]))) == 2, "u32: does not train")
+    array = folder / "ids.npy"
+    write_npy(array, "<u2", "H", (400,), [7] * 400)
+    fails(1, "it is a NumPy array of uint16 .400.; name the input", *command[:5], array)
+
+
 def check_divergence(folder):
     text = folder / "text.txt"
     dtc("compile", CONFIG, "--seq-len", 32, "--topology", "cpu", "--devices", 1, "--global-batch", 2, "--optimizer", "sgd",
@@ -129,6 +151,7 @@ def main():
         folder = Path(name)
         check_plan(folder)
         check_dtrun(folder)
+        check_data(folder)
         check_divergence(folder)
         check_killed_rank(folder)
     print("dtc and dtrun behave as the interface says")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import dtc, train
+from dtc_tools import as_bytes, dtc, train
 
 STEPS, BATCH, SEQUENCE = 2, 8, 16
 CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
@@ -93,7 +93,7 @@ def run_case(folder, pins, roles, *flags, config="config.json"):
     dte, trace = folder / "model.dte", folder / "trace.json"
     dtc("compile", folder / config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
         BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte, *flags)
-    train(dte, ranks, folder / "text.txt", STEPS, "--threads", 1, "--profile", trace)
+    train(dte, ranks, as_bytes(folder / "text.txt"), STEPS, "--threads", 1, "--profile", trace)
     planned, rank_program = inspected(dte)
     traces = sorted(folder.glob("trace*.json"))
     if len(traces) != ranks:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc
+from dtc_tools import BIN, as_bytes, compare_steps, dtc, rows_of
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2, "resid_pdrop": 0,
         "embd_pdrop": 0, "attn_pdrop": 0}
@@ -26,14 +26,14 @@ def train(folder, dte, ranks, version, millis):
     """Lines of steps, and how many graphs of cuDNN each rank ran."""
     for kept in folder.glob("*.tuning*"):
         kept.unlink()
-    command = [BIN / "dtrun", dte, "-n", ranks, "--data", folder / "text.txt", "--steps", STEPS, "--lr", 1e-2, "--threads", 1,
+    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", STEPS, "--lr", 1e-2, "--threads", 1,
                "--format", "json"]
     result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
                             env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1", "DTC_EMULATED_CUDNN": version,
                                  "DTC_TUNING_MS": millis})
     if result.returncode != 0:
         sys.exit(f"FAILED ({result.returncode}): {command}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
-    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    lines = rows_of(result.stdout)
     return lines, [int(count) for count in re.findall(r"cuDNN ran (\d+) graphs", result.stderr)]
 
 

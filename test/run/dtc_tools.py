@@ -24,10 +24,21 @@ def dtc(*arguments):
     return run([BIN / "dtc", *arguments])
 
 
+def as_bytes(path):
+    """The argument of --data that takes the bytes of a file as tokens, for any vocabulary."""
+    return f"bytes:{path}"
+
+
+def rows_of(text):
+    """What `dtrun --format json` printed of steps and evaluations, one dictionary each; not what it said of its data."""
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return [row for row in rows if "step" in row]
+
+
 def train(dte, ranks, data, steps, *arguments):
     """Runs dtrun and returns one dictionary per step."""
     out = run([BIN / "dtrun", dte, "-n", ranks, "--data", data, "--steps", steps, "--format", "json", *arguments])
-    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return rows_of(out)
 
 
 def write_npy(path, descr, code, shape, values):

@@ -50,7 +50,7 @@ class Program:
                              env=self.environment())
         if job.returncode:
             fail(f"{self.name}: {job.stderr}")
-        self.lines = [values_of(line) for line in job.stdout.splitlines()]
+        self.lines = [values_of(line) for line in job.stdout.splitlines() if line.startswith('{"step"')]
         self.parameters = (self.folder / "parameters.safetensors").read_bytes()
         if [line[0] for line in self.lines] != list(range(1, STEPS + 1)):
             fail(f"{self.name}: steps {[line[0] for line in self.lines]}")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import dtc, read_safetensors, train
+from dtc_tools import as_bytes, dtc, read_safetensors, train
 
 SEQUENCE, SEED = 8, 3
 LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": SEQUENCE, "hidden_size": 24, "head_dim": 6,
@@ -56,7 +56,7 @@ def run(folder, model, precision, fix, dtype):
     pins = ",".join(f"{key}={value}" for key, value in {"tp": 1, "pp": 1, "micro_batch": 1, **fix}.items())
     dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", 2 * fix["dp"],
         "--precision", precision, "--grad-dtype", dtype, "--fix", pins, "-o", dte)
-    steps = train(dte, ranks, data, 1, "--seed", SEED, "--dump-grads", dump)
+    steps = train(dte, ranks, as_bytes(data), 1, "--seed", SEED, "--dump-grads", dump)
     check(steps[-1]["skipped_steps"] == 0, f"{precision} {fix}: the step was skipped")
     programs = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
     sent = sum(each["bytes"] for program in programs for each in program["communication"]

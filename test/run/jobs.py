@@ -13,7 +13,7 @@ def fail(message):
 
 class Job:
     """`with Job(command) as job`: a process in a session of its own. Its lines on stdout and stderr are in `lines` and `errors`, each
-    with the time (of time.time) at which it came. What is left of the session at the end is ended."""
+    with the time (of time.time) at which it came; what dtrun says of its data is left out. What is left of the session at the end is ended."""
 
     def __init__(self, command, name="the job", **options):
         self.name = name
@@ -28,6 +28,8 @@ class Job:
 
     def take(self, stream, lines):
         for line in stream:
+            if line.startswith(('{"data":', '{"eval_data":')):  # no step
+                continue
             lines.append((time.time(), line))
 
     def __enter__(self):

@@ -153,9 +153,9 @@ def run_and_look(program, ranks, data):
                             "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, start_new_session=True)
     try:
-        lines = [job.stdout.readline() for _ in range(2)]
+        lines = [job.stdout.readline() for _ in range(3)]  # of the data and of two steps
         check(all(lines), f"{program.name}: dtrun prints no steps: {job.stderr.read() if not all(lines) else ''}")
-        return mapped_arenas(program), json.loads(lines[1])["peak_memory_bytes"]
+        return mapped_arenas(program), json.loads(lines[2])["peak_memory_bytes"]
     finally:
         os.killpg(job.pid, signal.SIGKILL)
         job.communicate()

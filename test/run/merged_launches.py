@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors
+from dtc_tools import BIN, as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, rows_of
 
 CONFIG = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2, "resid_pdrop": 0,
           "embd_pdrop": 0, "attn_pdrop": 0}
@@ -33,13 +33,13 @@ def compile_model(folder, target, optimizer, ranks, *flags):
 def train(folder, dte, ranks, optimizer, steps=STEPS, *flags):
     """Lines of steps, the file of parameters, and how many kernels ran on the emulated GPU of each rank."""
     dump = folder / "parameters.safetensors"
-    command = [BIN / "dtrun", dte, "-n", ranks, "--data", folder / "text.txt", "--steps", steps, "--lr", RATES[optimizer], "--threads", 1,
+    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", steps, "--lr", RATES[optimizer], "--threads", 1,
                "--format", "json", "--dump-params", dump, *flags]
     result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
                             env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1"})
     if result.returncode != 0:
         sys.exit(f"FAILED ({result.returncode}): {command}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
-    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    lines = rows_of(result.stdout)
     launched = [int(count) for count in re.findall(r"emulated GPU: (\d+) kernels ran", result.stderr)]
     return lines, dump.read_bytes(), launched
 

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from any_plan import TOLERANCE, compare_runs, run_one, run_steps
-from dtc_tools import BIN, compare_steps, dtc, read_safetensors, train
+from dtc_tools import BIN, as_bytes, compare_steps, dtc, read_safetensors, train
 
 SEQUENCE, SEED = 16, 5
 GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": 5, "n_head": 4,
@@ -135,9 +135,9 @@ def main():
         folder, one = Path(name), {}
         data = folder / "text.txt"
         data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
-        worst = [run_case(folder, data, *case, one) for case in CASES]
-        cut_by_hand(folder, data, one)
-        evaluate_and_start(folder, data)
+        worst = [run_case(folder, as_bytes(data), *case, one) for case in CASES]
+        cut_by_hand(folder, as_bytes(data), one)
+        evaluate_and_start(folder, as_bytes(data))
     print(f"{len(worst)} pipelines train like one process, largest difference {max(worst):.2e}, at most {TOLERANCE:g}")
 
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, dtc, read_safetensors, train, write_npy, write_safetensors
+from dtc_tools import BIN, as_bytes, dtc, read_safetensors, rows_of, train, write_npy, write_safetensors
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reference"))
@@ -92,7 +92,7 @@ def check_step(folder, devices, fix, precision, optimizer, bad):
 def write_text(path, steps):
     """Of lists of samples of WORDS tokens: the text that step i reads steps[i] of. A sample ends with the next one's first token, 1."""
     path.write_bytes(bytes(token for sample in placed(steps) for token in [1, *sample]) + bytes([1]))
-    return path
+    return as_bytes(path)
 
 
 def check_stages(folder, fix, precision):
@@ -132,7 +132,7 @@ def check_end(folder, precision):
     program = compile_digits(folder, 1, "", precision, "adamw")
     result = subprocess.run([BIN / "dtrun", program, "--data", write_samples(folder, "all", samples), "--steps", "100", "--format",
                              "json"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    rows = rows_of(result.stdout)
     check(result.returncode == 4 and "33 steps" in result.stderr, f"{precision}: ends with {result.returncode}, {result.stderr}")
     check([row["skipped_steps"] for row in rows] == list(range(1, 34)), f"{precision}: {len(rows)} steps")
     if precision == "f16":

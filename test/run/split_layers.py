@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from any_plan import TOLERANCE, compare_runs, run_one
-from dtc_tools import BIN, dtc, run
+from dtc_tools import BIN, as_bytes, dtc, run
 
 CONFIGS = [
     {"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 24, "n_layer": 5, "n_head": 4,
@@ -32,10 +32,10 @@ def main():
             run([BIN / "dtc-opt", whole, "--dtc-instantiate-blocks", "--dtc-split-repeats=at=1,3", "-o", split])
             assert split.read_text().count("graph.repeat") == 3, f"{split} has no 3 repeats"
             one = {"dp": 1, "tp": 1, "micro_batch": 4}
-            wanted = run_one(folder, whole, 16, 4, "adamw", 1, one, data, 3)
+            wanted = run_one(folder, whole, 16, 4, "adamw", 1, one, as_bytes(data), 3)
             several = {"dp": 2, "tp": 2, "sp": 1, "zero": 1, "micro_batch": 1}
             for ranks, fix in (1, one), (4, several):
-                found = run_one(folder, split, 16, 4, "adamw", ranks, fix, data, 3)
+                found = run_one(folder, split, 16, 4, "adamw", ranks, fix, as_bytes(data), 3)
                 worst = compare_runs(found, wanted, f"{config['model_type']} in three parts on {ranks} ranks")
                 print(f"{config['model_type']} in three parts on {ranks} ranks: {worst:.2e}, at most {TOLERANCE:g}")
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from any_plan import compare_runs, run_one, run_steps
-from dtc_tools import dtc
+from dtc_tools import as_bytes, dtc
 
 SEQUENCE, BATCH = 16, 8
 GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd": 36, "n_layer": 3, "n_head": 3,
@@ -102,7 +102,7 @@ def main():
         data = folder / "text.txt"
         data.write_bytes(bytes(rng.randrange(60) for _ in range(4000)))
         for case in CASES:
-            run_case(folder, data, wanted, *case)
+            run_case(folder, as_bytes(data), wanted, *case)
     print(f"{len(CASES)} plans match one device")
 
 

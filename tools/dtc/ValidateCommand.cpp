@@ -175,11 +175,13 @@ private:
                        errors && !errors->empty() ? llvm::StringRef(*errors).trim().str() : "");
     TrainedRun run;
     for (llvm::StringRef line : llvm::split(lines ? llvm::StringRef(*lines) : "", '\n'))
-      if (llvm::Expected<llvm::json::Value> step = llvm::json::parse(line))
-        run.losses.push_back(
-            step->getAsObject() ? step->getAsObject()->getNumber("loss").value_or(NAN) : NAN);
-      else
+      if (llvm::Expected<llvm::json::Value> step = llvm::json::parse(line)) {
+        const llvm::json::Object *fields = step->getAsObject();
+        if (fields && fields->get("step")) // others tell of the data
+          run.losses.push_back(fields->getNumber("loss").value_or(NAN));
+      } else {
         llvm::consumeError(step.takeError());
+      }
     for (auto [path, tensors] :
          {std::pair(gradients, &run.gradients), {parameters, &run.parameters}}) {
       Result<std::map<std::string, std::vector<float>>> read = readTrainedTensors(path);

@@ -60,16 +60,22 @@ Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
   }
   random = path == "synthetic";
   std::unique_ptr<TokenSource> opened;
-  DTC_RETURN_IF_ERROR(openTokens(path, {.vocabulary = vocabulary, .seed = seed}, opened));
-  std::shared_ptr<const TokenSource> tokens = std::move(opened);
+  Split split = use == Use::Training ? Split::Training : Split::Validation;
+  DTC_RETURN_IF_ERROR(
+      openTokens(path, {.vocabulary = vocabulary, .seed = seed, .split = split}, opened));
+  origin = opened->origin();
+  tokens = opened->size();
+  std::shared_ptr<const TokenSource> source = std::move(opened);
   for (Column &column : columns)
     DTC_RETURN_IF_ERROR(
-        makeTokenSamples(tokens, length, column.type.input == "targets" ? 1 : 0, column.source));
+        makeTokenSamples(source, length, column.type.input == "targets" ? 1 : 0, column.source));
   return {};
 }
 
 Status Batches::openFiles(const std::vector<DataFile> &files) {
+  origin.format = "npy";
   for (const DataFile &file : files) {
+    origin.files.push_back(file.path);
     auto isIts = [&](const SampleType &type) { return type.input == file.input; };
     if (std::none_of(inputs.begin(), inputs.end(), isIts))
       return Status::invalidArgument(
@@ -101,6 +107,7 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
                      const Executor &executor) {
   const format::Manifest &manifest = executable.manifest();
   globalBatch = manifest.global_batch();
+  sequenceLength = manifest.sequence_length();
   for (const format::Program *program : *manifest.programs())
     for (const format::Input *input : *program->inputs())
       if (SampleType type = sampleTypeOf(*input);
@@ -136,6 +143,31 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
   uint64_t found = columns.front().source->samples();
   sampler = use == Use::Training ? Sampler(found, seed) : Sampler::inOrder(found);
   return {};
+}
+
+DataSummary Batches::summarise(uint64_t steps) const {
+  DataSummary data;
+  data.files = origin.files;
+  data.leftOut = origin.leftOut;
+  data.format = origin.format;
+  data.sequenceLength = sequenceLength;
+  if (!random)
+    data.samples = samples();
+  if (!random && tokens > 0)
+    data.tokens = tokens;
+  else if (!random && sequenceLength > 0)
+    data.tokens = samples() * sequenceLength;
+  data.steps = steps;
+  data.globalBatch = globalBatch;
+  return data;
+}
+
+int Batches::firstReader(const Executable &executable) {
+  const format::Manifest &manifest = executable.manifest();
+  for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank)
+    if (manifest.programs()->Get(manifest.rank_program()->Get(rank))->inputs()->size() > 0)
+      return static_cast<int>(rank);
+  return -1;
 }
 
 uint64_t Batches::samplesOf(uint64_t steps) const {

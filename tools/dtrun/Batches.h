@@ -7,6 +7,7 @@
 #include "runtime/data/Sampler.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/DataFiles.h"
+#include "tools/dtrun/DataSummary.h"
 
 #include <memory>
 #include <vector>
@@ -34,6 +35,12 @@ public:
   // a hash of those that a run of `steps` steps reads, or of many of them where they are more than
   // some megabytes. An input that only other ranks have is there without a value.
   Status traits(uint64_t steps, std::vector<Trait> &traits) const;
+
+  // The data for people: what each file holds and how often `steps` steps read it. Nothing is known
+  // of it on a rank that reads nothing.
+  DataSummary summarise(uint64_t steps) const;
+  // The first rank whose program reads an input; -1 where none does.
+  static int firstReader(const Executable &executable);
 
   // Different samples that there are; those of random data have no end to speak of.
   uint64_t samples() const { return sampler.samples(); }
@@ -72,6 +79,9 @@ private:
   Sampler sampler;
   uint64_t globalBatch = 1;
   bool random = false; // synthetic: right by construction
+  uint64_t sequenceLength = 0;
+  DataOrigin origin;
+  uint64_t tokens = 0; // of a source of tokens
 };
 
 } // namespace dtc::rt

@@ -94,7 +94,8 @@ Status Checkpoints::refuseOldOnes() const {
 Status Checkpoints::openFolder() {
   if (world->rank() != 0)
     return {};
-  DTC_RETURN_IF_ERROR(folder.openForWriting(options->checkpointDir));
+  DTC_RETURN_IF_ERROR(options->dryRun ? CheckpointFolder::checkWritable(options->checkpointDir)
+                                      : folder.openForWriting(options->checkpointDir));
   return refuseOldOnes();
 }
 

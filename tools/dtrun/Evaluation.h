@@ -24,6 +24,10 @@ public:
   Status open(const Options &options, const Executable &executable, const Executor &executor,
               Control &world);
 
+  // The data for people, on a rank that reads any; only where there is data.
+  DataSummary summarise() const { return batches.summarise(0); }
+  bool hasData() const { return isOn; }
+
   // Whether to evaluate after `step`: every --eval-every steps, and after the last one; after step 0
   // where there are no others.
   bool isDue(uint64_t step) const;

@@ -18,7 +18,8 @@ namespace {
 
 std::string footer() {
   return "Examples:\n"
-         "  dtrun model.dte -n 4 --data input.txt --steps 50\n"
+         "  dtrun model.dte -n 4 --data train.bin --steps 50\n"
+         "  dtrun model.dte --data bytes:input.txt --steps 50 --dry-run\n"
          "  mpirun -n 4 dtrun model.dte --data tokens/ --format json\n"
          "  dtrun digits.dte --data images=images.npy,labels=labels.npy\n"
          "  dtrun model.dte --data train.bin --eval-data val.bin --eval-every 100\n\n"
@@ -122,7 +123,8 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.add_option(
          "--data", options.data,
          "what to train on: a source of tokens (.bin files of llm.c, nanoGPT or Megatron, a "
-         "text file, a directory of them, or 'synthetic'), or NAME=FILE.npy for each input "
+         "directory of them, or 'synthetic'; u16:FILE, u32:FILE or u64:FILE for ids without a "
+         "header, bytes:FILE for the bytes of any file), or NAME=FILE.npy for each input "
          "of the model, separated by commas, with a sample along dim 0")
       ->required()
       ->check(notEmpty())
@@ -182,6 +184,9 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                  "the job there for TensorBoard")
       ->check(notEmpty())
       ->type_name("DIR");
+  app.add_flag("--dry-run", options.dryRun,
+               "check the program, devices, data, weights, outputs and the checkpoint of --resume "
+               "as a run would, say what was checked, and train nothing");
   declareCheckpoints(app, options);
   declareWatching(app, options);
   app.set_version_flag("--version", kVersion);

@@ -53,6 +53,7 @@ struct Options {
   bool hasMetricsPort = false;
   int metricsPort = 0; // 0: any that is free
   std::string metricsHost = "127.0.0.1";
+  bool dryRun = false; // checks all of the run and trains nothing
   ProgressView progress = ProgressView::Auto;
 };
 

@@ -37,4 +37,17 @@ Status bringFromLoss(const format::Manifest &manifest, Control &world, double &v
   return from > 0 ? bring(world, from, value) : Status();
 }
 
+Status bringText(Control &world, int from, std::string &value) {
+  if (from <= 0)
+    return {};
+  uint64_t bytes = value.size();
+  DTC_RETURN_IF_ERROR(bring(world, from, bytes));
+  if (world.rank() == from)
+    return world.send(value.data(), value.size(), DataType::U8, 0);
+  if (world.rank() != 0)
+    return {};
+  value.resize(bytes);
+  return world.receive(value.data(), value.size(), DataType::U8, from);
+}
+
 } // namespace dtc::rt

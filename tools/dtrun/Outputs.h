@@ -5,6 +5,8 @@
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
 
+#include <string>
+
 namespace dtc::rt {
 
 // The first rank whose program has the output; -1 where none has.
@@ -17,5 +19,8 @@ Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult
 
 // The same for a number that all ranks with a loss know.
 Status bringFromLoss(const format::Manifest &manifest, Control &world, double &value);
+
+// The same for text of rank `from`, which all ranks know.
+Status bringText(Control &world, int from, std::string &value);
 
 } // namespace dtc::rt

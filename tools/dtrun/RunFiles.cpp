@@ -2,6 +2,8 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
+#include "runtime/data/TokenSource.h"
+#include "tools/dtrun/DataFiles.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,9 +35,14 @@ static std::string realPath(const std::string &path) {
 
 Status RunFiles::checkApart(const Options &options) const {
   std::vector<std::pair<std::string, std::string>> known = {
-      {"the program", realPath(options.model)},
-      {"--data", realPath(options.data)},
-      {"--eval-data", realPath(options.evalData)}};
+      {"the program", realPath(options.model)}};
+  for (const auto &[flag, argument] :
+       {std::pair("--data", &options.data), std::pair("--eval-data", &options.evalData)}) {
+    std::vector<DataFile> files;
+    if (!argument->empty() && parseDataFiles(flag, *argument, files).ok())
+      for (const DataFile &file : files)
+        known.push_back({flag, realPath(file.input.empty() ? pathOfTokens(file.path) : file.path)});
+  }
   size_t inputs = known.size();
   if (profile.isOpen())
     known.push_back({"--profile", profile.target()});

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/format/Printable.h"
+#include "tools/dtrun/DataSummary.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -55,9 +56,25 @@ Status RunRecord::announce(int threads, uint64_t lastStep) {
            manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
                                       : std::string(" samples"),
            " a step");
-  if (TerminalView::isWanted(options, world.size() == 1))
+  if (!options.dryRun && TerminalView::isWanted(options, world.size() == 1))
     view.open(describeJob(), lastStep, options.steps);
   return say(line);
+}
+
+Status RunRecord::announceData(const std::string &line) {
+  return world.rank() == 0 ? say(line) : Status();
+}
+
+Status RunRecord::announceDryRun(const std::vector<std::string> &checked, uint64_t lastStep) {
+  if (world.rank() != 0)
+    return {};
+  std::string all;
+  for (const std::string &each : checked)
+    all += options.json ? text(all.empty() ? "" : ",", jsonText(each))
+                        : text(all.empty() ? "" : ", ", format::printable(each));
+  if (options.json)
+    return say(text("{\"dry_run\":{\"checked\":[", all, "],\"resumes_after\":", lastStep, "}}"));
+  return say(text("dry run: nothing was trained; good are ", all));
 }
 
 Status RunRecord::say(const std::string &line) {

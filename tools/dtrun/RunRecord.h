@@ -12,6 +12,7 @@
 #include "tools/dtrun/TerminalView.h"
 
 #include <string>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -25,6 +26,11 @@ public:
   Status open();
   // The line of what is about to run, and the view where there is one; `lastStep` ran before.
   Status announce(int threads, uint64_t lastStep);
+  // Prints on rank 0 the line of what the run reads.
+  Status announceData(const std::string &line);
+  // Prints on rank 0 that nothing was trained and what was found good; `lastStep` is that of the
+  // checkpoint that would be gone on from, 0 for none.
+  Status announceDryRun(const std::vector<std::string> &checked, uint64_t lastStep);
   // Logs go on behind the lines of `step`.
   void goOnAfter(uint64_t step) { log.goOnAfter(step); }
 

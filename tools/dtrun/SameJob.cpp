@@ -139,6 +139,7 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--checkpoint-dir", options.checkpointDir.empty() ? "none" : options.checkpointDir, {}},
       {"--checkpoint-every", text(options.checkpointEvery), {}},
       {"--resume", text(options.resume), {}},
+      {"--dry-run", text(options.dryRun), {}},
       {"--spike-factor", options.hasSpikeFactor ? text(options.spikeFactor) : "none", {}},
       {"--check-replicas", text(options.checkReplicas), {}},
       {"--norms-every", options.hasNormsEvery ? text(options.normsEvery) : "none", {}},

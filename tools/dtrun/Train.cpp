@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Executor.h"
+#include "runtime/format/Target.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Checkpoints.h"
 #include "tools/dtrun/Devices.h"
@@ -32,12 +33,15 @@ public:
         progress(progress), record(options, executable, world), divergence(options, world) {}
 
   Status prepare();
+  // Prints what prepare() has checked.
+  Status reportDryRun();
   Status runSteps(TrainEnd &end);
   Status finish(const TrainEnd &end);
 
 private:
   Status startState();
   Status openData(std::vector<Trait> &traits);
+  Status announceData(const DataSummary &data, bool isEvaluation);
   Status setScalars(uint64_t step);
   void enter(Activity activity) {
     if (progress)
@@ -115,7 +119,40 @@ Status Trainer::prepare() {
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
   DTC_RETURN_IF_ERROR(startState());
   DTC_RETURN_IF_ERROR(watch.open(options, executable, world, *executor, *device, progress));
-  return agree(world, record.announce(threads, lastStep));
+  DTC_RETURN_IF_ERROR(agree(world, record.announce(threads, lastStep)));
+  if (Batches::firstReader(executable) < 0)
+    return {};
+  DTC_RETURN_IF_ERROR(announceData(batches.summarise(options.steps), false));
+  return evaluation.hasData() ? announceData(evaluation.summarise(), true) : Status();
+}
+
+// Rank 0 prints, which may read nothing itself.
+Status Trainer::announceData(const DataSummary &data, bool isEvaluation) {
+  std::string line = options.json ? dataAsJson(data, isEvaluation) : dataAsText(data, isEvaluation);
+  DTC_RETURN_IF_ERROR(bringText(world, Batches::firstReader(executable), line));
+  return agree(world, record.announceData(line));
+}
+
+Status Trainer::reportDryRun() {
+  std::vector<std::string> checked = {text("the program for ", world.size(),
+                                           world.size() == 1 ? " rank" : " ranks", " of device '",
+                                           format::deviceOf(executable.manifest()), "'")};
+  if (Batches::firstReader(executable) >= 0)
+    checked.push_back(text("the data of ", options.steps, " steps"));
+  if (evaluation.hasData())
+    checked.push_back("the evaluation data");
+  if (lastStep > 0)
+    checked.push_back(
+        text("the checkpoint of step ", lastStep, " of '", options.checkpointDir, "'"));
+  else if (!options.init.empty())
+    checked.push_back(text("the parameters of '", options.init, "'"));
+  for (const auto &[flag, value] :
+       {std::pair("--profile", &options.profile), std::pair("--dump-params", &options.dumpParams),
+        std::pair("--dump-grads", &options.dumpGrads), std::pair("--log-dir", &options.logDir),
+        std::pair("--checkpoint-dir", &options.checkpointDir)})
+    if (!value->empty())
+      checked.push_back(text("the place of ", flag));
+  return agree(world, record.announceDryRun(checked, lastStep));
 }
 
 // From the last checkpoint, or from the seed or --init.
@@ -415,6 +452,8 @@ Status train(const Options &options, const Executable &executable, Comm &world, 
              StartUp &startUp, Progress *progress, TrainEnd &end) {
   Trainer trainer(options, executable, world, threads, startUp, progress);
   DTC_RETURN_IF_ERROR(trainer.prepare());
+  if (options.dryRun)
+    return trainer.reportDryRun();
   DTC_RETURN_IF_ERROR(trainer.runSteps(end));
   return trainer.finish(end);
 }

@@ -10,7 +10,7 @@ namespace {
 // Token i is i.
 class Counting final : public TokenSource {
 public:
-  explicit Counting(uint64_t count) : count(count) {}
+  explicit Counting(uint64_t count) : TokenSource({"counting", {}, {}}), count(count) {}
   const std::string &name() const override { return label; }
   uint64_t size() const override { return count; }
   Status read(uint64_t begin, std::span<int32_t> out) const override {

@@ -25,6 +25,17 @@ protected:
     header[2] = count;
     return bytesOfValues<int32_t>(header) + data;
   }
+  // The advice in errors about the ids of NAME.bin.
+  std::string stating(const std::string &name) const {
+    std::string bin = path(name + ".bin");
+    return "write u16:" + bin + ", u32:" + bin + " or u64:" + bin +
+           ", by the bytes of an id; a Megatron data set has '" + path(name + ".idx") +
+           "' beside it, which is missing";
+  }
+  std::string messageOf(const std::string &argument, uint64_t vocabulary = 1000,
+                        Split split = Split::Training) {
+    return openTokens(argument, {.vocabulary = vocabulary, .split = split}, source).message();
+  }
   // Writes X.bin and X.idx for sequences of tokens of type T.
   template <typename T>
   void writeMegatron(const std::string &stem, uint8_t code,
@@ -46,6 +57,7 @@ protected:
   std::unique_ptr<TokenSource> source;
 };
 using Tokens = std::vector<int32_t>;
+using Names = std::vector<std::string>;
 
 TEST_F(TokenSourceTest, ReadsTextAsBytes) {
   writeFile("a.txt", "hi \xc3\xa9");
@@ -90,16 +102,17 @@ TEST_F(TokenSourceTest, RefusesDamagedLlmcFiles) {
 
 TEST_F(TokenSourceTest, ReadsNanoGptFiles) {
   writeFile("train.bin", bytesOfValues<uint16_t>({5, 6, 50256}));
-  ASSERT_TRUE(open("train.bin").ok());
+  ASSERT_TRUE(open("train.bin", 50257).ok());
   EXPECT_EQ(all(), (Tokens{5, 6, 50256}));
   writeFile("odd.bin", "abc");
-  Status status = open("odd.bin");
+  Status status = open("odd.bin", 50257);
   EXPECT_EQ(status.statusCode(), StatusCode::DataLoss);
   EXPECT_EQ(status.message(), "opening '" + path("odd.bin") +
-                                  "': it has no llm.c header and 3 bytes; uint16 tokens need an "
-                                  "even number");
+                                  "': it has no header and 3 bytes, which is not a whole number of "
+                                  "2-byte ids; " +
+                                  stating("odd"));
   writeFile("empty.bin", "");
-  ASSERT_TRUE(open("empty.bin").ok());
+  ASSERT_TRUE(open("empty.bin", 50257).ok());
   EXPECT_EQ(source->size(), 0u);
 }
 
@@ -165,26 +178,266 @@ TEST_F(TokenSourceTest, ReadsAFolderInOrderOfName) {
   writeFile("b.txt", "cd");
   writeFile("a.txt", "ab");
   writeFile("c.txt", "");
-  writeFile("d.bin", bytesOfValues<uint16_t>({1000}));
-  writeMegatron<uint16_t>("e", 8, {{7, 8}}, {0, 1});
   writeFile("notes.md", "ignored");
   writeFile(".hidden.txt", "ignored");
   ASSERT_EQ(::mkdir(path("sub.txt").c_str(), 0700), 0);
-  ASSERT_TRUE(openTokens(folder, {}, source).ok());
-  EXPECT_EQ(all(), (Tokens{'a', 'b', 'c', 'd', 1000, 7, 8}));
+  ASSERT_TRUE(openTokens(folder, {.vocabulary = 256}, source).ok());
+  EXPECT_EQ(all(), (Tokens{'a', 'b', 'c', 'd'}));
+  EXPECT_EQ(source->origin().files, (Names{path("a.txt"), path("b.txt"), path("c.txt")}));
+  EXPECT_EQ(source->origin().format, "text, 1 byte a token");
   // Across the border of files.
-  Tokens part(4);
+  Tokens part(3);
   ASSERT_TRUE(source->read(1, part).ok());
-  EXPECT_EQ(part, (Tokens{'b', 'c', 'd', 1000}));
-  EXPECT_EQ(source->read(4, part).message(),
-            "reading '" + folder + "': wanted 4 tokens from token 4 on, it has 7");
-  ASSERT_TRUE(source->read(7, {}).ok());
+  EXPECT_EQ(part, (Tokens{'b', 'c', 'd'}));
+  EXPECT_EQ(source->read(2, part).message(),
+            "reading '" + folder + "': wanted 3 tokens from token 2 on, it has 4");
+  ASSERT_TRUE(source->read(4, {}).ok());
+  // Ids are no bytes of text.
+  writeFile("d.bin", bytesOfValues<uint16_t>({100}));
+  EXPECT_EQ(messageOf(folder, 256),
+            "opening folder '" + folder +
+                "': it has ids ('d.bin') and text ('a.txt', 'b.txt', 'c.txt'), whose tokens are "
+                "not the same; give a folder of one kind");
+}
+
+TEST_F(TokenSourceTest, ReadsFormatsOfIdsOneAfterTheOther) {
+  writeFile("a.bin", bytesOfValues<uint16_t>({1, 2}));
+  writeFile("b.bin", llmc(20240801, 7, 1, bytesOfValues<uint32_t>({3})));
+  ASSERT_TRUE(openTokens(folder, {.vocabulary = 1000}, source).ok());
+  EXPECT_EQ(all(), (Tokens{1, 2, 3}));
+  EXPECT_EQ(source->origin().format, "2-byte ids without a header and llm.c, 4-byte ids");
+  // With one index there, a .bin without a header has lost its own.
+  writeMegatron<uint16_t>("e", 8, {{7, 8}}, {0, 1});
+  EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
+                                   "': 'a.bin' has no header, and 'a.idx' is missing, which the "
+                                   "other files here have");
+  ::unlink(path("a.bin").c_str());
+  ASSERT_TRUE(openTokens(folder, {.vocabulary = 1000}, source).ok());
+  EXPECT_EQ(all(), (Tokens{3, 7, 8}));
+  ::unlink(path("e.bin").c_str());
+  EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
+                                   "': 'e.idx' is there and 'e.bin' is missing; a Megatron data "
+                                   "set needs both");
+}
+
+TEST_F(TokenSourceTest, NeverMixesTrainingWithValidation) {
+  for (const char *name : {"fineweb_train_000001.bin", "fineweb_train_000002.bin"})
+    writeFile(name, bytesOfValues<uint16_t>({1}));
+  writeFile("fineweb_val_000000.bin", bytesOfValues<uint16_t>({2}));
+  ASSERT_EQ(messageOf(folder), "");
+  EXPECT_EQ(all(), (Tokens{1, 1}));
+  EXPECT_EQ(source->origin().leftOut, (Names{path("fineweb_val_000000.bin")}));
+  ASSERT_EQ(messageOf(folder, 1000, Split::Validation), "");
+  EXPECT_EQ(all(), (Tokens{2}));
+  EXPECT_EQ(source->origin().leftOut.size(), 2u);
+  // A third part is left out by both.
+  writeFile("test.bin", bytesOfValues<uint16_t>({3}));
+  ASSERT_EQ(messageOf(folder), "");
+  EXPECT_EQ(all(), (Tokens{1, 1}));
+  ASSERT_EQ(messageOf(folder, 1000, Split::Validation), "");
+  EXPECT_EQ(all(), (Tokens{2}));
+  ::unlink(path("test.bin").c_str());
+  // A name that says nothing is neither.
+  writeFile("more.bin", bytesOfValues<uint16_t>({3}));
+  EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
+                                   "': it has files for training and for validation, and "
+                                   "'more.bin' is named as neither; give --data a file, or a "
+                                   "folder of the wanted ones alone");
+  for (int i = 1; i <= 2; ++i)
+    ::unlink(path("fineweb_train_00000" + std::to_string(i) + ".bin").c_str());
+  EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
+                                   "': it mixes files to evaluate on ('fineweb_val_000000.bin') "
+                                   "with others ('more.bin'), and none is named 'train'; give "
+                                   "--data a file, or a folder of them alone");
+  // Of one part alone all is taken, whatever reads it.
+  ::unlink(path("more.bin").c_str());
+  ASSERT_EQ(messageOf(folder), "");
+  EXPECT_EQ(all(), (Tokens{2}));
+  // Words are whole: neither "valuable" nor "trainer" is one of them.
+  writeFile("valuable.bin", "");
+  writeFile("trainer.bin", "");
+  ::unlink(path("fineweb_val_000000.bin").c_str());
+  ASSERT_EQ(messageOf(folder), "");
+  EXPECT_EQ(source->origin().files.size(), 2u);
+}
+
+TEST_F(TokenSourceTest, TakesBytesOnlyWhereTheyAreMeant) {
+  writeFile("words", "words, not bytes");
+  writeFile("words.md", "words, not bytes");
+  for (const char *name : {"words", "words.md"}) {
+    for (uint64_t vocabulary : {256, 257, 512})
+      EXPECT_EQ(messageOf(path(name), vocabulary), "") << vocabulary;
+    for (uint64_t vocabulary : {0, 61, 255, 513, 1024, 50257, 128256}) {
+      std::string message = messageOf(path(name), vocabulary);
+      EXPECT_NE(message.find("it is text, and the model's tokens are not bytes"), std::string::npos)
+          << vocabulary << message;
+      EXPECT_NE(message.find("or write bytes:" + path(name) + " to train on its bytes"),
+                std::string::npos)
+          << message;
+      EXPECT_EQ(messageOf("bytes:" + path(name), vocabulary), "") << vocabulary;
+    }
+  }
+  ASSERT_EQ(messageOf("bytes:" + path("words")), "");
+  EXPECT_EQ(all().size(), 16u);
+  EXPECT_EQ(source->origin().format, "bytes, 1 a token");
+  // Text in another encoding says by its name that it is text.
+  writeFile("latin1.txt", "caf\xe9");
+  writeFile("latin1", "caf\xe9");
+  EXPECT_EQ(messageOf(path("latin1.txt"), 256), "");
+  EXPECT_NE(messageOf(path("latin1"), 256).find("its format is unknown"), std::string::npos);
+  // A .bin holds ids.
+  writeFile("words.bin", std::string(100, 'w'));
+  EXPECT_NE(messageOf(path("words.bin"), 256).find("it is text, and a .bin holds ids"),
+            std::string::npos);
+  EXPECT_EQ(messageOf("bytes:"), "'bytes:' names no file; write bytes:FILE");
+}
+
+TEST_F(TokenSourceTest, FindsTheWidthOfPlainIdsOrAsks) {
+  const std::vector<int64_t> ids = {5, 70000, 9, 127999, 12, 65536, 3, 99999};
+  const std::vector<int64_t> small = {5, 7, 9, 11, 13, 15, 17, 19};
+  writeFile("u32.bin", bytesOfValues<uint32_t>(ids));
+  ASSERT_EQ(messageOf(path("u32.bin"), 128256), "");
+  EXPECT_EQ(all(), Tokens(ids.begin(), ids.end()));
+  EXPECT_EQ(source->origin().format, "4-byte ids without a header");
+  // Two bytes cannot be meant above 65,536 entries, and the sample shows that these are.
+  writeFile("u16.bin", bytesOfValues<uint16_t>({50000, 40000, 30000, 20000, 10000, 1, 2, 3}));
+  EXPECT_NE(messageOf(path("u16.bin"), 128256)
+                .find("its ids are not of the 4 bytes that 128256 vocabulary entries take"),
+            std::string::npos);
+  EXPECT_NE(messageOf("u16:" + path("u16.bin"), 128256)
+                .find("ids of 2 bytes cannot reach the model's 128256 vocabulary entries"),
+            std::string::npos);
+  EXPECT_EQ(messageOf(path("u16.bin"), 65536), "");
+  EXPECT_EQ(source->size(), 8u);
+  // Wide ids for a small vocabulary are legal as narrow ones, with 0 between them.
+  writeFile("small.bin", bytesOfValues<uint32_t>(small));
+  EXPECT_EQ(messageOf(path("small.bin"), 50257),
+            "opening '" + path("small.bin") +
+                "': it has no header, and its ids seem to have 4 bytes each, not 2; " +
+                stating("small"));
+  writeFile("small.bin", bytesOfValues<int64_t>(small));
+  for (uint64_t vocabulary : {50257, 128256})
+    EXPECT_NE(messageOf(path("small.bin"), vocabulary).find("seem to have 8 bytes each"),
+              std::string::npos)
+        << vocabulary;
+  ASSERT_EQ(messageOf("u64:" + path("small.bin"), 50257), "");
+  EXPECT_EQ(all(), Tokens(small.begin(), small.end()));
+  writeFile("small.bin", bytesOfValues<uint32_t>(small));
+  ASSERT_EQ(messageOf("u32:" + path("small.bin"), 50257), "");
+  EXPECT_EQ(all(), Tokens(small.begin(), small.end()));
+  // The model does not say: then the user has to.
+  EXPECT_NE(messageOf(path("small.bin"), 0).find("the bytes of an id are unknown"),
+            std::string::npos);
+  // Any name will do where the width is stated, and no header is taken for ids.
+  writeFile("ids.dat", bytesOfValues<uint16_t>({1, 2}));
+  EXPECT_NE(messageOf(path("ids.dat")).find("write u16:" + path("ids.dat")), std::string::npos);
+  ASSERT_EQ(messageOf("u16:" + path("ids.dat")), "");
+  EXPECT_EQ(all(), (Tokens{1, 2}));
+  writeFile("l.bin", llmc(20240520, 1, 1, bytesOfValues<uint16_t>({1})));
+  EXPECT_NE(messageOf("u16:" + path("l.bin")).find("it has an llm.c header"), std::string::npos);
+  // An llm.c header says the width under any name.
+  writeFile("tokens.dat", llmc(20240801, 7, 1, bytesOfValues<uint32_t>({70000})));
+  ASSERT_EQ(messageOf(path("tokens.dat"), 128256), "");
+  EXPECT_EQ(all(), (Tokens{70000}));
+}
+
+TEST_F(TokenSourceTest, NamesAMissingIndex) {
+  writeFile("web_text_document.bin", bytesOfValues<uint16_t>({1, 2}));
+  EXPECT_EQ(messageOf(path("web_text_document.bin")),
+            "opening '" + path("web_text_document.bin") +
+                "': a Megatron data set has its index beside it, and '" +
+                path("web_text_document.idx") +
+                "' is missing; bring it here, or write u16:" + path("web_text_document.bin") +
+                " or u32:" + path("web_text_document.bin") + ", by the bytes of an id");
+  for (const char *name : {"web_text_document", "web_text_document.idx"})
+    EXPECT_EQ(messageOf(path(name)), "opening '" + path(name) + "': '" +
+                                         path("web_text_document.bin") + "' is there and '" +
+                                         path("web_text_document.idx") +
+                                         "' is missing; a Megatron data set needs both");
+  writeFile("index", std::string("MMIDIDX\0\0", 9) + std::string(40, '\0'));
+  EXPECT_NE(messageOf(path("index")).find("it is a Megatron index; name it .idx"),
+            std::string::npos);
+}
+
+// Whatever the name and the vocabulary, no other format is taken for tokens.
+TEST_F(TokenSourceTest, RefusesOtherFormatsWithWhatToDo) {
+  const struct {
+    std::string begin;
+    const char *what, *advice;
+  } formats[] = {
+      {std::string("\x1f\x8b\x08\x00", 4), "a gzip archive", "unpack it: gunzip '"},
+      {"\x28\xb5\x2f\xfd", "a zstd archive", "unpack it: unzstd '"},
+      {"BZh91AY&SY", "a bzip2 archive", "bunzip2"},
+      {std::string("\xfd"
+                   "7zXZ\0",
+                   6),
+       "an xz archive", "unxz"},
+      {std::string("PK\x03\x04") + std::string(22, '\1') + std::string("\x05\0\0\0", 4) + "a.npy",
+       "a NumPy archive (.npz)", "NAME=FILE.npy"},
+      {std::string("PK\x03\x04") + std::string(22, '\1') + std::string("\x05\0\0\0", 4) + "a.txt",
+       "a zip archive", "unzip"},
+      {std::string("PK\x03\x04") + std::string(22, '\1') + std::string("\x0d\0\0\0", 4) +
+           "a/b/data.pkl",
+       "a zip archive", "unzip"},
+      {"PAR1", "a Parquet file", "tokenize"},
+      {std::string("ARROW1\0\0", 8), "an Arrow file", "tokenize"},
+      {"\x89PNG\r\n\x1a\n", "a PNG picture", "NAME=FILE.npy"},
+      {"\xff\xd8\xff\xe0", "a JPEG picture", "NAME=FILE.npy"},
+      {"\x89HDF\r\n\x1a\n", "an HDF5 file", "NAME=FILE.npy"},
+      {std::string("\x10\0\0\0\0\0\0\0{\"a\":", 13), "a safetensors file", "--init"},
+      {"GGUF", "a GGUF file", "--init"},
+      {"{\"text\": \"a\"}\n{\"text\": \"b\"}\n", "JSON", "bytes:"},
+      {"[\n  {\"text\": 1}]", "JSON", "bytes:"},
+      {"[1, 2, 3]", "JSON", "tokenize"},
+  };
+  for (const auto &each : formats)
+    for (const char *name : {"x", "x.txt", "x.bin", "x.dat"})
+      for (uint64_t vocabulary : {0, 256, 1024, 128256}) {
+        writeFile(name, each.begin + std::string(100, each.begin[0] == '{' ? ' ' : '\n'));
+        std::string message = messageOf(path(name), vocabulary);
+        std::string wanted = "opening '" + path(name) + "': it is " + each.what;
+        EXPECT_EQ(message.substr(0, wanted.size()), wanted) << message;
+        EXPECT_NE(message.find(each.advice), std::string::npos) << message;
+        EXPECT_EQ(messageOf("bytes:" + path(name), vocabulary), "") << "as they are";
+      }
+  // Text may begin with a bracket.
+  writeFile("x", "[1] is a footnote, and {this} is a brace.");
+  EXPECT_EQ(messageOf(path("x"), 256), "");
+  writeFile("x", "{this} is a brace.");
+  EXPECT_EQ(messageOf(path("x"), 256), "");
+}
+
+TEST_F(TokenSourceTest, SaysHowToGiveAnArray) {
+  auto header = [](const char *descr, const char *shape) {
+    std::string literal =
+        std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': " + shape + "}\n";
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(literal.size()) + '\0' + literal;
+  };
+  writeFile("ids.npy", header("<u2", "(4,)") + std::string(8, '\1'));
+  const std::string name = path("ids.npy");
+  EXPECT_EQ(messageOf(name),
+            "opening '" + name +
+                "': it is a NumPy array of uint16 [4]; name the input that each array fills, with "
+                "a sample a row: tokens=" +
+                name + ",targets=PATH.npy; or write its ids with numpy.load('" + name +
+                "').astype('<u2').tofile('ids.bin') and give u16:ids.bin");
+  writeFile("ids.npy", header("<i8", "(1, 2)") + std::string(16, '\1'));
+  EXPECT_NE(messageOf(name).find("int64 [1, 2]; name the input"), std::string::npos);
+  EXPECT_NE(messageOf("u16:" + name).find("u16: is for plain ids"), std::string::npos);
 }
 
 TEST_F(TokenSourceTest, RefusesAFolderWithoutTokens) {
   writeFile("notes.md", "ignored");
   EXPECT_EQ(openTokens(folder, {}, source).message(),
-            "opening folder '" + folder + "': it has no .bin and no .txt files");
+            "opening folder '" + folder +
+                "': it has no .bin and no .txt files; 'notes.md' is none of them; name a file to "
+                "read it");
+  writeFile("a.jsonl", "{\"text\": \"a\"}\n");
+  EXPECT_NE(messageOf(folder).find("'a.jsonl' is JSON: take its text out"), std::string::npos);
+  ASSERT_EQ(::mkdir(path("train").c_str(), 0700), 0);
+  EXPECT_NE(messageOf(folder).find("it has the folders 'train', of which --data and --eval-data "
+                                   "take one each"),
+            std::string::npos);
   writeFile("a.txt", "");
   ASSERT_TRUE(openTokens(folder, {}, source).ok());
   EXPECT_EQ(source->size(), 0u);
@@ -199,7 +452,7 @@ TEST_F(TokenSourceTest, NamesAMissingFile) {
 
 TEST_F(TokenSourceTest, ReadsNamesThatAreNotAscii) {
   writeFile("\xc3\xa9t\xc3\xa9.txt", "x");
-  ASSERT_TRUE(open("\xc3\xa9t\xc3\xa9.txt").ok());
+  ASSERT_TRUE(open("\xc3\xa9t\xc3\xa9.txt", 256).ok());
   EXPECT_EQ(source->size(), 1u);
 }
 

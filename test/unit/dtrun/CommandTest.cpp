@@ -13,8 +13,13 @@ class Dtrun : public test::DtrunTest {};
 TEST_F(Dtrun, PrintsOneJsonObjectAStep) {
   Result result = run("s1.dte --data synthetic --steps 3 --format json");
   EXPECT_EQ(result.exitCode, 0) << result.output;
-  EXPECT_EQ(linesOf(result.output), 3u) << result.output;
-  EXPECT_EQ(result.output.rfind("{\"step\":1,\"loss\":", 0), 0u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 4u) << result.output;
+  EXPECT_EQ(result.output.rfind("{\"data\":{\"files\":[],\"left_out\":[],\"format\":\"synthetic\","
+                                "\"tokens\":null,\"samples\":null,\"epochs\":null}}\n"
+                                "{\"step\":1,\"loss\":",
+                                0),
+            0u)
+      << result.output;
   EXPECT_NE(result.output.find("{\"step\":3,"), std::string::npos);
 }
 
@@ -32,7 +37,13 @@ TEST_F(Dtrun, ReadsAFileForEachInput) {
   writeSamples("t.npy", 9);
   Result result = run("s1.dte --data tokens=t.npy,targets=t.npy --steps 12 --format json");
   EXPECT_EQ(result.exitCode, 0) << result.output;
-  EXPECT_EQ(linesOf(result.output), 12u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 13u) << result.output;
+  // 12 steps of 2 samples read 9 of them 2.67 times.
+  EXPECT_NE(result.output.find("{\"data\":{\"files\":[\"t.npy\",\"t.npy\"],\"left_out\":[],"
+                               "\"format\":\"npy\",\"tokens\":36,\"samples\":9,"
+                               "\"epochs\":2.66666667}}\n"),
+            std::string::npos)
+      << result.output;
 }
 
 TEST_F(Dtrun, InitGoesOnFromADump) {
@@ -64,7 +75,9 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
       {"none.dte --data synthetic", "none.dte", 1},
       {"broken.dte --data synthetic", "broken.dte: the file has 13 bytes", 1},
       {"s1.dte --data none", "'none'", 1},
-      {"s1.dte --data words", "vocabulary size 16", 1},
+      {"s1.dte --data words", "it is text, and the model's tokens are not bytes: it has 16 ", 1},
+      {"s1.dte --data bytes:words", "vocabulary size 16", 1},
+      {"s1.dte --data t.npy", "it is a NumPy array of uint8 [9, 4]; name the input", 1},
       {"s1.dte --data tokens=t.npy",
        "--data names no file for input 'targets'; the model reads "
        "'tokens' (i32 [4]) and 'targets' (i32 [4]): --data tokens=PATH.npy,targets=PATH.npy",
@@ -103,14 +116,18 @@ TEST_F(Dtrun, EvaluatesAllOfItsOwnData) {
                            "targets=e.npy --format json ";
   Result result = run(data + "--steps 5 --eval-every 2");
   EXPECT_EQ(result.exitCode, 0) << result.output;
-  EXPECT_EQ(linesOf(result.output), 8u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 10u) << result.output;
+  EXPECT_NE(result.output.find("{\"eval_data\":{\"files\":[\"e.npy\",\"e.npy\"],\"left_out\":[],"
+                               "\"format\":\"npy\",\"tokens\":28,\"samples\":7}}\n"),
+            std::string::npos)
+      << result.output;
   for (const char *step : {"2", "4", "5"})
     EXPECT_NE(result.output.find(std::string("{\"step\":") + step + ",\"eval_loss\":"),
               std::string::npos)
         << result.output;
   result = run(data + "--steps 5");
   EXPECT_EQ(result.exitCode, 0) << result.output;
-  EXPECT_EQ(linesOf(result.output), 6u) << "after the last step only: " << result.output;
+  EXPECT_EQ(linesOf(result.output), 8u) << "after the last step only: " << result.output;
   EXPECT_NE(result.output.find("\"eval_tokens\":28}\n"), std::string::npos) << result.output;
   result = run("e1.dte --data synthetic --eval-data synthetic --steps 0");
   EXPECT_EQ(result.exitCode, 0) << result.output;
@@ -150,7 +167,8 @@ TEST_F(Dtrun, SaysInOneLineWhyItCannotEvaluate) {
        "--eval-data: s1.dte can only train: it has no entry 'evaluate'; compile it anew, or leave "
        "out --eval-data",
        1},
-      {"e1.dte --data synthetic --eval-data words", "vocabulary size 16", 1},
+      {"e1.dte --data synthetic --eval-data bytes:words", "vocabulary size 16", 1},
+      {"e1.dte --data synthetic --eval-data words", "it is text, and the model's tokens", 1},
       {"e1.dte --data synthetic --eval-data none", "'none'", 1},
       {"e1.dte --data synthetic --eval-data tokens=one.npy",
        "--eval-data names no file for input 'targets'; the model reads 'tokens' (i32 [4]) and "
@@ -327,7 +345,7 @@ TEST_F(Dtrun, StartsLocalRanks) {
     GTEST_SKIP() << "mpirun is not here";
   Result result = run("s2.dte -n 2 --data synthetic --steps 3 --format json --log-dir logs");
   EXPECT_EQ(result.exitCode, 0) << result.output;
-  EXPECT_EQ(linesOf(result.output), 3u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 4u) << result.output;
   EXPECT_FALSE(test::readBytes(path("logs/rank-1.jsonl")).empty());
   int events = 0; // of rank 0 alone
   for (const auto &entry : std::filesystem::directory_iterator(path("logs")))
@@ -336,6 +354,77 @@ TEST_F(Dtrun, StartsLocalRanks) {
   result = run("s2.dte -n 2 --data none");
   EXPECT_EQ(result.exitCode, 1) << result.output;
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+}
+
+// The line of the data stands between that of the job and the first step.
+TEST_F(Dtrun, SaysWhatItReads) {
+  writeProgramThatEvaluates("e1.dte", 1);
+  std::ofstream(path("ids")) << std::string(80, '\1');
+  std::filesystem::create_directory(path("tokens"));
+  for (const char *name : {"tokens/train-0.bin", "tokens/train-1.bin", "tokens/val.bin"})
+    std::ofstream(path(name)) << std::string(32, name[7] == 't' ? '\0' : '\1');
+  Result result = run("e1.dte --data bytes:ids --steps 3");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_NE(result.output.find("tokens a step\ndata: 'ids' (bytes, 1 a token): 80 tokens, 19 "
+                               "samples of 4 tokens; 3 steps of 2 read 0.316 epochs\nstep "),
+            std::string::npos)
+      << result.output;
+  // A folder with both: each flag takes its own files.
+  result = run("e1.dte --data tokens --eval-data u16:tokens --steps 1");
+  EXPECT_EQ(result.exitCode, 1) << "257 is no token: " << result.output;
+  EXPECT_NE(result.output.find("reading 'tokens/val.bin': token 0 is 257"), std::string::npos)
+      << result.output;
+  result = run("e1.dte --data tokens --steps 1 --format json");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(
+      result.output.rfind("{\"data\":{\"files\":[\"tokens/train-0.bin\",\"tokens/train-1.bin\"],"
+                          "\"left_out\":[\"tokens/val.bin\"],\"format\":\"2-byte ids without "
+                          "a header\",\"tokens\":32,\"samples\":7,\"epochs\":0.285714286}}\n",
+                          0),
+      0u)
+      << result.output;
+}
+
+TEST_F(Dtrun, ChecksARunAndTrainsNothing) {
+  Result result = run("s1.dte --data synthetic --steps 9 --dry-run --log-dir logs --profile x "
+                      "--dump-params y --checkpoint-dir c --resume");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(result.output.find("step  "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("dry run: nothing was trained; good are the program for 1 rank of "
+                               "device 'cpu', the data of 9 steps, the place of --profile, the "
+                               "place of --dump-params, the place of --log-dir, the place of "
+                               "--checkpoint-dir\n"),
+            std::string::npos)
+      << result.output;
+  for (const char *name : {"logs", "x", "y", "c"})
+    EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+  // What a run would find, it finds, and it changes nothing of a run before.
+  ASSERT_EQ(run("s1.dte --data synthetic --steps 4 --checkpoint-dir c").exitCode, 0);
+  std::filesystem::create_directory(path("c/.writing-9"));
+  result = run("s1.dte --data synthetic --steps 9 --dry-run --checkpoint-dir c --resume "
+               "--format json");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_NE(result.output.find("\"the checkpoint of step 4 of 'c'\""), std::string::npos)
+      << result.output;
+  EXPECT_NE(result.output.find("\"resumes_after\":4}}\n"), std::string::npos) << result.output;
+  EXPECT_TRUE(std::filesystem::exists(path("c/.writing-9")));
+  EXPECT_FALSE(std::filesystem::exists(path("c/step-9")));
+  const struct {
+    const char *arguments, *message;
+  } wrong[] = {
+      {"--data none", "'none'"},
+      {"--data synthetic --init none", "none"},
+      {"--data synthetic --checkpoint-dir c", "has checkpoints of a run up to step 4"},
+      {"--data synthetic --checkpoint-dir c/d/e", "is not there; make that first"},
+      {"--data synthetic --checkpoint-dir s1.dte", "Not a directory"},
+      {"--data synthetic --dump-params none/x", "'none/x': No such file"},
+  };
+  for (const auto &each : wrong) {
+    result = run(std::string("s1.dte --dry-run --steps 9 ") + each.arguments);
+    EXPECT_EQ(result.exitCode, 1) << each.arguments << "\n" << result.output;
+    EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
+    EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+  }
 }
 
 } // namespace

@@ -49,24 +49,25 @@ TEST_F(Job, RefusesRanksThatDiffer) {
   const struct {
     const char *second, *message;
   } cases[] = {
-      {"$DTRUN other.dte --data t.txt --steps 900", "has program 'other.dte' (hash "},
-      {"$DTRUN s2.dte --data t.txt --steps 900 --seed 2", "has --seed 2, rank 0 on host '"},
-      {"$DTRUN s2.dte --data t.txt --steps 900 --lr 0.5", "has --lr 0.5, rank 0 on host '"},
-      {"$DTRUN s2.dte --data t.txt --steps 901", "has --steps 901, rank 0 on host '"},
-      {"$DTRUN s2.dte --data t.txt --steps 900 --dump-params x", "has --dump-params x, rank 0"},
-      {"$DTRUN s2.dte --data t.txt --steps 900 --init p", "has --init 'p' (hash "},
-      {"$DTRUN s2.dte --data there/t.txt --steps 900",
+      {"$DTRUN other.dte --data bytes:t.txt --steps 900", "has program 'other.dte' (hash "},
+      {"$DTRUN s2.dte --data bytes:t.txt --steps 900 --seed 2", "has --seed 2, rank 0 on host '"},
+      {"$DTRUN s2.dte --data bytes:t.txt --steps 900 --lr 0.5", "has --lr 0.5, rank 0 on host '"},
+      {"$DTRUN s2.dte --data bytes:t.txt --steps 901", "has --steps 901, rank 0 on host '"},
+      {"$DTRUN s2.dte --data bytes:t.txt --steps 900 --dump-params x",
+       "has --dump-params x, rank 0"},
+      {"$DTRUN s2.dte --data bytes:t.txt --steps 900 --init p", "has --init 'p' (hash "},
+      {"$DTRUN s2.dte --data bytes:there/t.txt --steps 900",
        "has data for input 'tokens': 't.txt' with "},
       {"$DTRUN s2.dte --data synthetic --steps 900",
        "has data for input 'tokens': 'synthetic' with "},
-      {"./dtrun s2.dte --data t.txt --steps 900", "has dtrun dtrun 0.1.0 (build "},
-      {"env OPENBLAS_CORETYPE=Haswell $DTRUN s2.dte --data t.txt --steps 900",
+      {"./dtrun s2.dte --data bytes:t.txt --steps 900", "has dtrun dtrun 0.1.0 (build "},
+      {"env OPENBLAS_CORETYPE=Haswell $DTRUN s2.dte --data bytes:t.txt --steps 900",
        "has OPENBLAS_CORETYPE Haswell, rank 0 on host '"},
-      {"env ONEDNN_MAX_CPU_ISA=SSE41 $DTRUN s2.dte --data t.txt --steps 900",
+      {"env ONEDNN_MAX_CPU_ISA=SSE41 $DTRUN s2.dte --data bytes:t.txt --steps 900",
        "has ONEDNN_MAX_CPU_ISA SSE41, rank 0 on host '"},
   };
   for (const auto &each : cases) {
-    Result result = runBoth("$DTRUN s2.dte --data t.txt --steps 900", each.second);
+    Result result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 900", each.second);
     EXPECT_EQ(result.exitCode, 1) << each.second << "\n" << result.output;
     EXPECT_NE(result.output.find("dtrun: rank 1 on host '"), std::string::npos) << result.output;
     EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
@@ -75,19 +76,20 @@ TEST_F(Job, RefusesRanksThatDiffer) {
     EXPECT_EQ(result.output.find("all ranks of a job", first + 1), std::string::npos)
         << result.output;
   }
-  Result result = runBoth("$DTRUN s2.dte --data t.txt --steps 9 --init p",
-                          "$DTRUN s2.dte --data t.txt --steps 9 --init q");
+  Result result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --init p",
+                          "$DTRUN s2.dte --data bytes:t.txt --steps 9 --init q");
   EXPECT_NE(result.output.find("has --init 'q' (hash "), std::string::npos) << result.output;
   // Buffers of 4 bytes and more would go another way than rank 0's.
   for (const char *bytes : {"0", "1000000000"}) {
-    result = runBoth("$DTRUN s2.dte --data t.txt --steps 9 --format json",
+    result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --format json",
                      std::string("env DTC_PEER_BYTES=") + bytes +
-                         " $DTRUN s2.dte --data t.txt --steps 9 --format json");
+                         " $DTRUN s2.dte --data bytes:t.txt --steps 9 --format json");
     EXPECT_EQ(result.exitCode, 0) << bytes << result.output;
   }
   // What ranks may have of their own.
-  result = runBoth("$DTRUN s2.dte --data t.txt --steps 9 --format json --threads 2",
-                   "$DTRUN $PWD/s2.dte --data $PWD/t.txt --steps 9 --profile x --log-dir logs");
+  result =
+      runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --format json --threads 2",
+              "$DTRUN $PWD/s2.dte --data bytes:$PWD/t.txt --steps 9 --profile x --log-dir logs");
   EXPECT_EQ(result.exitCode, 0) << result.output;
 }
 
@@ -150,15 +152,16 @@ TEST_F(Job, RefusesRanksThatEvaluateOtherwise) {
     const char *second, *message;
   } cases[] = {
       {"", "has --eval-data none, rank 0 on host '"},
-      {"--eval-data e.txt", "has --eval-every none, rank 0 on host '"},
-      {"--eval-data e.txt --eval-every 4", "has --eval-every 4, rank 0 on host '"},
-      {"--eval-data there/e.txt --eval-every 3",
+      {"--eval-data bytes:e.txt", "has --eval-every none, rank 0 on host '"},
+      {"--eval-data bytes:e.txt --eval-every 4", "has --eval-every 4, rank 0 on host '"},
+      {"--eval-data bytes:there/e.txt --eval-every 3",
        "has evaluation data for input 'tokens': 'e.txt' with "},
-      {"--eval-data short.txt --eval-every 3",
+      {"--eval-data bytes:short.txt --eval-every 3",
        "has evaluation data for input 'tokens': 'short.txt' with "},
   };
   for (const auto &each : cases) {
-    Result result = runBoth(common + "--eval-data e.txt --eval-every 3", common + each.second);
+    Result result =
+        runBoth(common + "--eval-data bytes:e.txt --eval-every 3", common + each.second);
     EXPECT_EQ(result.exitCode, 1) << each.second << "\n" << result.output;
     EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
     EXPECT_FALSE(hasStep(result)) << result.output;
@@ -175,7 +178,8 @@ TEST_F(Job, EndsAlikeWhereOneRankCannotEvaluate) {
       "export DTC_MPI_LIBRARY=$(ls $(dirname $DTRUN)/{,../lib/}libdtc_mpi.so 2>/dev/null)\n"
       "mkdir a b; cp e.txt a/; cp e.txt b/\n"
       "COMMAND=\"$DTRUN e2.dte --data synthetic --steps 1000000000 --format json --eval-every 1\"\n"
-      "mpirun -q -n 1 $COMMAND --eval-data a/e.txt : -n 1 $COMMAND --eval-data b/e.txt > out & "
+      "mpirun -q -n 1 $COMMAND --eval-data bytes:a/e.txt : -n 1 $COMMAND --eval-data bytes:b/e.txt "
+      "> out & "
       "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
       "truncate --size=10 b/e.txt; wait $!");
   EXPECT_EQ(result.exitCode, 1) << result.output;
@@ -231,7 +235,7 @@ TEST_F(Job, GoesOnWhereOneRankHasNoSpaceForItsLog) {
                                "the log from step 1 on\n"),
             std::string::npos)
       << result.output;
-  EXPECT_EQ(linesOf(result.output), 21u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 22u) << result.output;
 }
 
 // Data that only rank 1 cannot read any more, in the middle of the run, end all alike.

@@ -1,0 +1,90 @@
+#include "tools/dtrun/DataSummary.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/format/Printable.h"
+
+#include <cstdio>
+
+namespace dtc::rt {
+
+using format::text;
+
+namespace {
+
+std::string shortNumber(double value, const char *form) {
+  char digits[40];
+  std::snprintf(digits, sizeof(digits), form, value);
+  return digits;
+}
+
+std::string jsonList(const std::vector<std::string> &values) {
+  std::string all;
+  for (const std::string &value : values)
+    all += text(all.empty() ? "" : ",", jsonText(value));
+  return text("[", all, "]");
+}
+
+std::string jsonNumber(const std::optional<uint64_t> &value) {
+  return value ? text(*value) : "null";
+}
+
+// "'a.npy' and 'b.npy'"; many are counted.
+std::string namesOf(const std::vector<std::string> &files) {
+  constexpr size_t most = 2;
+  std::string names;
+  for (const std::string &file : files)
+    names += text(names.empty() ? "" : " and ", "'", format::printable(file), "'");
+  if (files.size() > most)
+    names = text(files.size(), " files, '", format::printable(files.front()), "' to '",
+                 format::printable(files.back()), "'");
+  return names;
+}
+
+double epochsOf(const DataSummary &data) {
+  return static_cast<double>(data.steps) * static_cast<double>(data.globalBatch) /
+         static_cast<double>(*data.samples);
+}
+
+} // namespace
+
+std::string jsonText(const std::string &value) {
+  std::string out = "\"";
+  for (char c : format::printable(value)) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string dataAsText(const DataSummary &data, bool isEvaluation) {
+  std::string line = isEvaluation ? "evaluation data: " : "data: ";
+  if (!data.samples)
+    return text(line, "random tokens, without an end");
+  line += text(namesOf(data.files), " (", data.format, "): ");
+  if (data.tokens)
+    line += text(*data.tokens, *data.tokens == 1 ? " token, " : " tokens, ");
+  line += text(*data.samples, *data.samples == 1 ? " sample" : " samples");
+  if (data.sequenceLength > 0)
+    line += text(" of ", data.sequenceLength, " tokens");
+  if (isEvaluation)
+    line += ", all read each time";
+  else
+    line += text("; ", data.steps, data.steps == 1 ? " step of " : " steps of ", data.globalBatch,
+                 " read ", shortNumber(epochsOf(data), "%.3g"), " epochs");
+  if (!data.leftOut.empty())
+    line += text("; left out: ", namesOf(data.leftOut));
+  return line;
+}
+
+std::string dataAsJson(const DataSummary &data, bool isEvaluation) {
+  std::string line =
+      text("{\"", isEvaluation ? "eval_data" : "data", "\":{\"files\":", jsonList(data.files),
+           ",\"left_out\":", jsonList(data.leftOut), ",\"format\":", jsonText(data.format),
+           ",\"tokens\":", jsonNumber(data.tokens), ",\"samples\":", jsonNumber(data.samples));
+  if (!isEvaluation)
+    line += text(",\"epochs\":", data.samples ? shortNumber(epochsOf(data), "%.9g") : "null");
+  return line + "}}";
+}
+
+} // namespace dtc::rt
