@@ -87,16 +87,17 @@ endfunction()
 
 option(DTC_TEST_EACH_CASE "Give each case of a unit test a process and a ctest test of its own" ON)
 
-# dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...] [OPTIMIZED] [SHARDS count])
+# dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...] [OPTIMIZED] [LONG] [SHARDS count])
 # One GoogleTest program in build/test. Its cases become ctest tests named NAME.Suite.Case, or, without DTC_TEST_EACH_CASE, the
 # program is one ctest test NAME, which starts faster and lets its cases share what they compile; with SHARDS it is that many
-# tests NAME.0, NAME.1, ..., which run beside each other. OPTIMIZED: the program is compiled as the libraries are.
+# tests NAME.0, NAME.1, ..., which run beside each other. OPTIMIZED: the program is compiled as the libraries are. LONG: `tools/test.sh --quick`
+# leaves it out.
 # A test of a compiler library shares the precompiled header of such tests, all others that of the runtime's tests.
 function(dtc_add_unit_test name)
   if(NOT DTC_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "OPTIMIZED" "SHARDS" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED;LONG" "SHARDS" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} dtc_flags GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
@@ -113,19 +114,23 @@ function(dtc_add_unit_test name)
   else()
     dtc_use_pch(${name} dtc_runtime_test_pch)
   endif()
+  set(labels "")
+  if(ARG_LONG)
+    set(labels LABELS long)
+  endif()
   if(DTC_TEST_EACH_CASE)
     # Cases are listed when ctest starts: a program that cannot start fails as a test, not as a build.
     gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                         PROPERTIES TIMEOUT 600)
+                         PROPERTIES TIMEOUT 600 ${labels})
   elseif(ARG_SHARDS)
     math(EXPR last "${ARG_SHARDS} - 1")
     foreach(shard RANGE ${last})
       add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
-      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1200 COST 500 # seconds, so that it starts early
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1200 ${labels} COST 500 # seconds, so that it starts early
                            ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
     endforeach()
   else()
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1200)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 ${labels})
   endif()
 endfunction()

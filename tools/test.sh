@@ -1,10 +1,22 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests all of dtc; what continuous integration runs. Exits non-zero where any part failed.
+#   tools/test.sh           everything
+#   tools/test.sh --quick   the build, its unit tests and lit; not the longest unit tests, whole programs, fuzzers and sanitizers
 #
 # Parts: set-up, build with warnings as errors (preset ci), format, generated pages, clang-tidy 14 on the files
 # changed lately, the runtime's unit tests under AddressSanitizer and UBSan (preset asan), all tests (preset ci).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+quick=0
+case "${1-}" in
+"") ;;
+--quick) quick=1 ;;
+*)
+  echo "usage: tools/test.sh [--quick]" >&2
+  exit 2
+  ;;
+esac
 
 failed=()
 part() { # name, command...: runs it, shows its time, remembers a failure
@@ -49,6 +61,11 @@ jobs=$(nproc)
 part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
+if [ "$quick" -eq 1 ]; then
+  part test ctest --preset ci -j 2 -LE long
+  echo "test.sh: ${SECONDS} s in all"
+  summary
+fi
 part format ./tools/lint.sh
 part docs ./tools/gen-docs.sh --check
 part tidy ./tools/tidy.py --build build

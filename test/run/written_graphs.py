@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from any_plan import RATES, compare_gradients, match_one_device
-from dtc_tools import dtc, read_safetensors, train
+from dtc_tools import as_bytes, dtc, read_safetensors, train
 from written import text_of
 
 SEQUENCE, SEED, WORDS = 8, 5, 61
@@ -69,7 +69,7 @@ def write(folder, model):
     path, data = folder / ("model.mlir" if model["model_type"] == "written" else "config.json"), folder / "text.txt"
     path.write_text(text_of(model, SEQUENCE) if path.suffix == ".mlir" else json.dumps(model))
     data.write_bytes(bytes((7 * at * at + at // 5) % WORDS for at in range(4000)))
-    return path, data
+    return path, as_bytes(data)
 
 
 def run_case(folder, model, fix, count, optimizer="adamw"):
