@@ -12,6 +12,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -58,6 +59,15 @@ def for_clang_14(command, has_header):
     return ["clang++-14", *kept[1:], "-Wno-unknown-warning-option", "-Wno-unknown-attributes"]
 
 
+def alone(entry):
+    """The entries of the sources that a unity file includes (cmake/unity.py), each with its command; of any other file its own."""
+    file = Path(entry["directory"], entry["file"])
+    if file.parent.name != "Unity":
+        return [entry]
+    sources = re.findall(r'^#include "(.*)"', file.read_text(), re.M)
+    return [{**entry, "file": source, "command": entry["command"].replace(entry["file"], source)} for source in sources]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder that holds compile_commands.json")
@@ -71,8 +81,8 @@ def main():
         sys.exit(f"tidy.py: '{commands}' does not exist; configure first: cmake --preset default")
     entries = {}
     for entry in json.loads(commands.read_text()):
-        path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
-        entries.setdefault(path, entry)
+        for each in alone(entry):
+            entries.setdefault(os.path.realpath(os.path.join(each["directory"], each["file"])), each)
 
     names = options.files or [name for name in changed_files(options.commits) if name.endswith(".cpp")]
     paths = [os.path.realpath(ROOT / name) for name in names]
