@@ -147,7 +147,7 @@ TEST(Options, RefusesBadValuesInOneLine) {
 TEST(Options, HelpHasAnExample) {
   Parsed help = parse({"--help"});
   EXPECT_EQ(help.exitCode, kExitDone);
-  EXPECT_NE(help.out.find("dtrun model.dte -n 4 --data input.txt"), std::string::npos);
+  EXPECT_NE(help.out.find("dtrun model.dte -n 4 --data train.bin"), std::string::npos);
   EXPECT_NE(help.out.find("DTC_TIMEOUT"), std::string::npos);
   Parsed version = parse({"--version"});
   EXPECT_EQ(version.exitCode, kExitDone);

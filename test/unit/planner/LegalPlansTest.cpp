@@ -258,21 +258,21 @@ TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
 }
 
 TEST(IsLegal, KeepsToGroupsOfZero) {
-  LegalSpace deepspeed = spaceOf("deepspeed");
+  LegalSpace maxtext = spaceOf("maxtext");
   Decisions d = decisions(4, 1, 1);
   d.zeroGroup = 2;
   for (int64_t zero : {1, 2, 3}) {
     d.zero = zero;
-    EXPECT_EQ(isLegal(d, deepspeed, 8), zero == 3); // MiCS
+    EXPECT_FALSE(isLegal(d, spaceOf("deepspeed"), 8)); // has removed MiCS
     EXPECT_EQ(isLegal(d, spaceOf("megatron-core"), 8), zero == 1);
-    EXPECT_EQ(isLegal(d, spaceOf("maxtext"), 8), zero == 3);
+    EXPECT_EQ(isLegal(d, maxtext, 8), zero == 3);
     EXPECT_TRUE(isLegal(d, spaceOf("dtc"), 8));
     EXPECT_TRUE(isLegal(d, spaceOf("dtc-gpu"), 8));
   }
-  deepspeed.zeroGroups = 0;
-  EXPECT_FALSE(isLegal(d, deepspeed, 8));
+  maxtext.zeroGroups = 0;
+  EXPECT_FALSE(isLegal(d, maxtext, 8));
   d.zeroGroup = 0;
-  EXPECT_TRUE(isLegal(d, deepspeed, 8));
+  EXPECT_TRUE(isLegal(d, maxtext, 8));
 }
 
 TEST(IsLegal, CutsEvenlyWhereStagesAre) {
@@ -520,8 +520,12 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
             "--fix offload=1: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"zero", "1"}, {"zero_group", "8"}}, "deepspeed"),
             "--fix zero=1,zero_group=8: software 'deepspeed' can't do that");
-  EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "deepspeed"), "");
-  EXPECT_EQ(errorOf({{"zero_group", "8"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "deepspeed"),
+            "--fix zero=3,zero_group=8: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"zero_group", "8"}}, "deepspeed"),
+            "--fix zero_group=8: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "maxtext"), "");
+  EXPECT_EQ(errorOf({{"zero_group", "8"}}, "maxtext"), "");
   EXPECT_EQ(errorOf({{"vocab_over_pp", "1"}}, "megatron-core"),
             "--fix vocab_over_pp=1: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"vocab_over_pp", "0"}}, "megatron-core"), "");
