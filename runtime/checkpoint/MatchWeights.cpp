@@ -133,7 +133,8 @@ void Matcher::judgeExtra(const Weight &extra) {
       if (equal || !status.ok())
         return;
     }
-    problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
+    problems.add("unknown to the model, and no copy of its embedding as a tied head is",
+                 text("'", entry.name, "'"));
     return;
   }
   problems.add("unknown to the model", text("'", entry.name, "'"));
