@@ -223,7 +223,7 @@ def check_full(folder):
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))  # noqa: E731
     result = subprocess.run(model.command({}, "--checkpoint-dir", saved, "--checkpoint-every", HALF), stdin=subprocess.DEVNULL,
                             capture_output=True, text=True, timeout=120, preexec_fn=limit)
-    check(len(result.stdout.splitlines()) == STEPS and result.returncode == 1, f"no file may grow: {result}")
+    check(len(rows_of(result.stdout)) == STEPS and result.returncode == 1, f"no file may grow: {result}")
     for step in (HALF, STEPS):
         check(f"no checkpoint of step {step}: " in result.stderr, f"no file may grow: {result.stderr}")
     result = subprocess.run(model.command({"dp": 2}, "--checkpoint-dir", saved), stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -335,7 +335,7 @@ def check_terminal(folder):
         check(code == 0 and views, f"{ranks} ranks: exit {code}, no view in\n{shown[-1]}")
         check(columns < 80 or VIEW.search(views[-1]), f"{ranks} ranks: the view is\n{views[-1]}")
         check(all(text.count(" of 400") == 1 for text in views), "a view is not drawn over the one before")
-        check(re.fullmatch(r"gpt2: \d ranks? \(dp.*tokens a stepstep +400  loss .*%", shown[-1].replace("\n", "")),
+        check(re.fullmatch(r"gpt2: \d ranks? \(dp.*tokens a stepdata: random tokens, without an endstep +400  loss .*%", shown[-1].replace("\n", "")),
               f"{ranks} ranks leave\n{shown[-1]}")
     plain = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     check(plain.stdout.count("\n") == 402 and "\x1b" not in plain.stdout and " of 400" not in plain.stdout, "a pipe gets a view")
@@ -348,7 +348,7 @@ def check_terminal(folder):
             shown, code = on_terminal([BIN / "dtrun", program, "-n", ranks, "--data", "synthetic", "--steps", 400000], 100,
                                       lambda text: "of 400000" in text, lambda process, number=number: process.send_signal(number))
             check(code in (-number, 128 + number) and "of 400000" not in shown[-1], f"{ranks} ranks, {number}: exit {code}\n{shown[-1]}")
-            check(len(shown[-1].splitlines()) == ranks, f"{ranks} ranks, {number}:\n{shown[-1]}")
+            check(len(shown[-1].splitlines()) == ranks + 1, f"{ranks} ranks, {number}:\n{shown[-1]}")
     print("a terminal shows how a run fares, and is left tidy", flush=True)
 
 
