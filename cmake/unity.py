@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Bytes of source in a group: at two cores larger groups no longer save headers, and leave one core idle at the end.
+# Bytes of source in a group at most, so that a large folder has several groups to share out over the cores.
 GROUP_BYTES = 100_000
 
 COMMENT_OR_STRING = re.compile(
@@ -77,7 +77,7 @@ def declared_names(text):
 
 @lru_cache(maxsize=None)
 def names_of_header(name):
-    """All names in a header of the project; of any other header none."""
+    """Returns all names in a header of the project, and none for any other header."""
     path = ROOT / name
     return frozenset(IDENTIFIER.findall(COMMENT_OR_STRING.sub(" ", path.read_text(errors="replace")))) if path.is_file() else frozenset()
 
@@ -119,7 +119,7 @@ def source_of(path):
 
 
 def group(paths):
-    """Sets of paths, in the order given: each path joins the first set that has room and no clash."""
+    """Returns lists of paths. Each path joins the first list that has room and no clash."""
     groups = []
     for path in paths:
         source = source_of(path)

@@ -47,10 +47,10 @@ for line in sys.stdin:
     if not line.startswith("{"):
         print(line, end="")
         continue
-    if "data" in (row := json.loads(line)):
-        print("{files}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(**row["data"]), flush=True)
-        continue
     step = json.loads(line)
+    if "data" in step:
+        print("{files}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(**step["data"]), flush=True)
+        continue
     if step["step"] == 1 or step["step"] % 10 == 0:
         print("step {step:4d}   loss {loss:7.4f}   {tokens_per_s:8.0f} tokens/s".format(**step), flush=True)
 '

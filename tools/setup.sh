@@ -59,9 +59,8 @@ apt update
 for package in "${missing[@]}"; do
   candidate=$(apt-cache policy "$package" | sed -n 's/^  Candidate: //p')
   if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then
-    die "no package source of this machine has '$package'; Debian 12 has it with the lines" \
-      "'deb http://deb.debian.org/debian bookworm main' and" \
-      "'deb http://deb.debian.org/debian-security bookworm-security main' in /etc/apt/sources.list"
+    die "no package source of this machine has '$package'; Debian 12 has it in the suites" \
+      "bookworm (main) and bookworm-security (main), which /etc/apt/sources.list has to name"
   fi
 done
 apt install -y --no-install-recommends "${missing[@]}"

@@ -23,7 +23,7 @@ std::string fixOf(ScheduleKind kind) {
   return fix;
 }
 
-// The largest divisor of `value` that is no more than `most`.
+// Returns the largest divisor of `value` that is no more than `most`.
 int64_t divisorUpTo(int64_t value, int64_t most) {
   int64_t divisor = std::min(value, most);
   while (value % divisor != 0)
@@ -61,7 +61,7 @@ void checkZero(const PlanView &view, const Capabilities &launcher, Misfits &out)
             "zero_group=" + numberOf(d.dp));
 }
 
-// What tensor parallelism cuts has to divide: launchers assert it as they build the model.
+// Launchers assert as they build a model that tp divides the sizes that it cuts.
 void checkShape(const PlanView &view, const Capabilities &launcher, Misfits &out) {
   const ModelArchitecture &model = view.plan.architecture;
   int64_t tp = view.d.tp;
@@ -174,7 +174,7 @@ void checkRecompute(const PlanView &view, const Capabilities &launcher, Misfits 
           ("'--stack " + launcher.stack + "', or with '--fix recompute=full'").str());
 }
 
-// As a shell reads one word.
+// Quotes `text` so that a shell reads it as one word.
 std::string shellWord(const std::string &text) {
   bool isPlain = text.find_first_not_of(
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=,:"

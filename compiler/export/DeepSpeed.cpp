@@ -186,7 +186,7 @@ Result<ExportedPlan> exportToDeepSpeed(const PlanView &view) {
   if (!misfits.empty())
     return misfits.error();
   const Decisions &d = view.d;
-  // DeepSpeed passes keys over that it does not know.
+  // runtime/config.py reads the keys that it knows and passes over others.
   Json config{{"dtc_plan", view.summary()},
               {"train_batch_size", view.plan.globalBatch},
               {"train_micro_batch_size_per_gpu", d.microBatch},

@@ -183,8 +183,8 @@ void writeBatches(const PlanView &view, YamlFile &file) {
   file.set("pipeline_parallel_layers", view.layers);
 }
 
-// What the stack keeps of a layer that recomputes nothing: all, or as of MaxText's own stack, whose
-// [kept] kept_share is that of save_qkv_proj.
+// Names the policy of the plan's recomputation. A layer that recomputes nothing keeps all, but for
+// MaxText's own stack, whose [kept] kept_share is that of save_qkv_proj.
 llvm::StringRef rematPolicy(const PlanView &view) {
   switch (view.d.recompute) {
   case Recompute::None:

@@ -68,7 +68,7 @@ void checkMesh(const PlanView &view, Misfits &out) {
     out.add("one way of recomputing for all layers", "layers that differ in it", "recompute=full");
 }
 
-// Whether batches are counted in tokens, as after release 0.3.0.
+// Returns whether batches are counted in tokens, as they are after release 0.3.0.
 bool countsTokens(const PlanView &view) { return view.release.version != kTorchTitanRelease; }
 
 llvm::StringRef scheduleName(ScheduleKind kind) {

@@ -54,7 +54,7 @@ private:
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;
-  // Of functions, by the names of ops: what the plan says of each, and how many were asked for.
+  // The plan says this of the ops of one name in a function, of which so many were asked for.
   struct Told {
     std::vector<llvm::ArrayRef<int>> choices;
     size_t asked = 0;

@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// What a plan tells of its model, so that an export can tell it to a launcher. A size is 0 and a
+// A plan tells this of its model, so that an export can tell it to a launcher. A size is 0 and a
 // word is empty where the model has none. Sizes are elements.
 struct ModelArchitecture {
   int64_t hidden = 0; // of the stream between layers

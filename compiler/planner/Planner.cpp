@@ -47,16 +47,16 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   return bucketSizes().vec();
 }
 
-// Of software with buckets of its own: whether pins leave a plan whose gradients overlap as wanted.
+// Returns whether pins leave software with buckets of its own a plan whose gradients overlap as wanted.
 bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software) {
   const LegalSpace &space = software.space;
   bool mayPipeline = pins.pp != 1 && space.pipelineParallel,
        mayDoWithout = pins.pp.value_or(1) == 1;
-  if (mayPipeline && space.pipelinesReduceLast != overlaps)
+  if (mayPipeline && space.reducesLast(/*isPipelined=*/true, 0) != overlaps)
     return true;
   for (int64_t zero = 0; mayDoWithout && zero <= 3; ++zero)
     if (pins.zero.value_or(zero) == zero && (space.zero >> zero & 1) != 0 &&
-        ((space.zeroThatReducesLast >> zero & 1) != 0) != overlaps)
+        space.reducesLast(/*isPipelined=*/false, zero) != overlaps)
       return true;
   return false;
 }

@@ -69,7 +69,7 @@ std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimi
   // Ranks share a kv head in equal numbers.
   if (!space.unevenHeads && limits.kvHeads > 0 && limits.kvHeads % tp != 0 &&
       tp % limits.kvHeads != 0)
-    return DividedSize{limits.kvHeads, "kv heads", "nor is it a multiple of them"};
+    return DividedSize{limits.kvHeads, "kv heads", "ranks that share them have to be a multiple"};
   if (isUndivided(limits.inner, space.unevenInner || folds))
     return DividedSize{limits.inner, "columns of the feed-forward layers",
                        "the stack cuts weights in equal parts"};
@@ -181,7 +181,7 @@ private:
            pins.sp.value_or(1) == 1;
   }
 
-  // Whether pins and the model leave that.
+  // Returns whether pins and the model leave experts that are whole on ranks of tensor parallelism.
   bool mayFoldAtAll() const { return limits.experts > 1 && pins.foldedExperts.value_or(true); }
 
   void addBatches(Decisions d) {
@@ -603,13 +603,11 @@ static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
   return 0;
 }
 
-// Of software with buckets of its own: whether it sends gradients when a pin wants them sent.
+// Returns whether software with buckets of its own sends gradients when a pin wants them sent.
 static bool overlapsAs(const Pins &pins, const Decisions &d, const SpaceLimits &limits) {
   if (!pins.overlap || !limits.space || limits.choosesBuckets || !d.hasReplicas())
     return true;
-  bool isLast = d.pp > 1 ? limits.space->pipelinesReduceLast
-                         : (limits.space->zeroThatReducesLast >> d.zero & 1) != 0;
-  return isLast == (*pins.overlap == 0);
+  return limits.space->reducesLast(d.pp > 1, d.zero) == (*pins.overlap == 0);
 }
 
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,

@@ -18,6 +18,11 @@ struct LegalSpace {
        evenRecompute = false, splitsKvHeads = false, unevenHeads = false, unevenInner = false,
        unevenVocabulary = false, slidesInRings = false, contextBesidePipeline = false,
        pipelinesReduceLast = false, halfReductions = false;
+  // Returns whether gradients are reduced as a whole after the backward pass, of a pipeline or, without one, of a
+  // stage of ZeRO.
+  bool reducesLast(bool isPipelined, int64_t stage) const {
+    return isPipelined ? pipelinesReduceLast : (zeroThatReducesLast >> stage & 1) != 0;
+  }
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
            zeroOfContextsAndExperts = 0, zeroThatReducesLast = 0, offload = 0, schedules = 0,
            fillsStages = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,

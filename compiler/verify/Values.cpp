@@ -292,7 +292,7 @@ std::optional<Fault> Values::runFunction() {
           value.reduced &= part.reduced;
           any = true;
         }
-      // What no sample enters is the same addend in each rank's sum: there is nothing to be summed.
+      // A value that no sample enters is the same addend in each rank's sum, so nothing is to be summed.
       if (!any && !value.isZero)
         value.reduced = batchAxes & static_cast<AxisSet>(~(made.samples | value.partial));
       value.reduced &= static_cast<AxisSet>(~share);

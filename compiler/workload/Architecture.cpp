@@ -42,7 +42,7 @@ double baseOf(graph::RotaryTableOp table) {
   return base;
 }
 
-// Whether a bias is added, by the op itself or, where its short form was written out, behind it.
+// Returns whether a bias is added, by the op itself or, where its short form was written out, behind it.
 bool addsBias(graph::LinearOp linear) {
   auto isBias = [&](Operation *user) {
     return isa<graph::AddOp>(user) && llvm::any_of(user->getOperands(), [&](Value operand) {
@@ -68,7 +68,7 @@ public:
     out.biases = linears > 0 && biased == linears;
     out.qkvBiases = qkvLinears > 0 && qkvBiased == qkvLinears;
     bool isMixed = (biased > 0 && biased < linears) || (qkvBiased > 0 && qkvBiased < qkvLinears);
-    // Of stretched rotary embedding no flags say all.
+    // No flags say all of stretched rotary embedding.
     out.isWhole = areAlike && out.rotaryBase >= 0 && !isMixed && blocks.size() == 1 &&
                   out.heads > 0 && out.inner > 0 && out.vocabulary > 0 && !out.norm.empty() &&
                   !out.activation.empty();
@@ -76,7 +76,7 @@ public:
   }
 
 private:
-  // Where layers differ ranks have to divide all of them.
+  // Ranks have to divide the sizes of all layers, also where these differ.
   void divide(int64_t &size, int64_t value) {
     areAlike &= size == 0 || size == value;
     size = std::gcd(size, value);

@@ -207,13 +207,14 @@ Status recognise(const InputFile &file, Content &content) {
   else if (isText(head, file.size() > head.size()))
     content.kind = Content::Kind::Text;
   if (content.kind == Content::Kind::Text && isJson(head))
-    content = other("JSON", text(kTokenizeText, ", or write bytes:", file.path(),
-                                 " to train on its bytes as they are"));
+    content = {Content::Kind::Json, "JSON",
+               text(kTokenizeText, ", or write bytes:", file.path(),
+                    " to train on its bytes as they are")};
   for (const OtherLlmc &each : kOtherLlmc)
     if (magic == each.magic)
       content = other(each.what, "wanted token data");
   for (const KnownFormat &each : kFormats)
-    if (content.kind != Content::Kind::Other && head.size() > each.at &&
+    if (!content.isRefused() && head.size() > each.at &&
         head.substr(each.at).starts_with(each.magic))
       content = other(each.what, replaceFile(each.advice, file.path()));
   return {};

@@ -15,13 +15,16 @@ struct Content {
     LlmcU16,       // an llm.c header: ids of 2 bytes follow
     LlmcU32,       // an llm.c header: ids of 4 bytes follow
     MegatronIndex, // the .idx of a Megatron data set
-    Other,         // a format that holds no tokens; `what` and `advice` say which, and what to do
+    Json,          // JSON or JSON lines, as bytes of ids may look by chance
+    Other,         // another format that holds no tokens
     Text,          // UTF-8 without a NUL, and no JSON
     Unknown,
   };
   Kind kind = Kind::Unknown;
+  // Of Json and Other: which format it is, and what to do.
   std::string what;   // "a gzip archive"
   std::string advice; // "unpack it: gunzip 'a.gz'"
+  bool isRefused() const { return kind == Kind::Json || kind == Kind::Other; }
 };
 
 // Reads at most 4 KiB of `file`.

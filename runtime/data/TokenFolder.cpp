@@ -97,7 +97,7 @@ Status nothingIn(const std::string &folder, const Listing &found) {
     std::string name = found.others.front();
     what += text("; '", name, "' is ");
     if (file.open(text(folder, "/", name)).ok() && recognise(file, content).ok() &&
-        content.kind == Content::Kind::Other)
+        content.isRefused())
       what += text(content.what, ": ", content.advice);
     else
       what += "none of them; name a file to read it";

@@ -112,7 +112,7 @@ static Status openStated(InputFile file, StatedFormat stated, const TokenSourceO
     return Status::invalidArgument(text("opening '", file.path(), "': it has an llm.c header, and ",
                                         prefixOf(stated), " is for ids without one; write ",
                                         file.path()));
-  if (content.kind == Content::Kind::Other && !content.what.starts_with("JSON"))
+  if (content.kind == Content::Kind::Other)
     return Status::invalidArgument(text("opening '", file.path(), "': it is ", content.what,
                                         ", and ", prefixOf(stated), " is for plain ids; ",
                                         content.advice));
@@ -178,6 +178,7 @@ Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
     return Status::invalidArgument(text("opening '", path,
                                         "': it is a Megatron index; name it .idx, "
                                         "beside the .bin of the same name"));
+  case Content::Kind::Json:
   case Content::Kind::Other:
     return Status::invalidArgument(
         text("opening '", path, "': it is ", content.what, "; ", content.advice));

@@ -1,6 +1,7 @@
 #include "runtime/exec/Trace.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/JsonString.h"
 
 #include <cstdio>
 #include <string>
@@ -11,17 +12,6 @@ namespace {
 
 using format::text;
 
-// Names in a verified file have no control characters; other bytes may be what they like.
-std::string quoted(std::string_view value) {
-  std::string out = "\"";
-  for (char c : value) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string micros(double seconds) {
   char digits[32];
   std::snprintf(digits, sizeof(digits), "%.3f", seconds * 1e6);
@@ -31,7 +21,7 @@ std::string micros(double seconds) {
 void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
                     const std::string &name) {
   out += text("{\"ph\":\"M\",\"name\":\"", what, "\",\"pid\":", rank, ",\"tid\":", stream,
-              ",\"args\":{\"name\":", quoted(name), "}},\n");
+              ",\"args\":{\"name\":", format::jsonString(name), "}},\n");
 }
 
 // What went over the network, as this rank ran it: "bytes" are those of the larger buffer.
@@ -54,8 +44,8 @@ std::string communicated(const format::Manifest &manifest, const BoundInstructio
     bytes = collective.count() * blocks * format::bytesOf(collective.dtype());
   }
   return text(",\"kind\":\"", kind, "\",\"role\":\"", EnumNameCollectiveRole(meeting->role),
-              "\",\"group\":", quoted(group.name()->string_view()), ",\"ranks\":", ranks,
-              ",\"bytes\":", bytes);
+              "\",\"group\":", format::jsonString(group.name()->string_view()),
+              ",\"ranks\":", ranks, ",\"bytes\":", bytes);
 }
 
 } // namespace
@@ -73,12 +63,12 @@ Status writeChromeTrace(AtomicFile &file, int rank, const format::Manifest &mani
       const BoundInstruction &instruction =
           program.tasks[event.task].instructions[event.instruction];
       out += text("{\"ph\":\"X\",\"name\":",
-                  quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
-                  nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
-                  ",\"ts\":", micros(event.beginSeconds),
+                  format::jsonString(format::describe(manifest, *instruction.command.source)),
+                  ",\"cat\":\"", nameOf(instruction.timeClass), "\",\"pid\":", rank,
+                  ",\"tid\":", stream, ",\"ts\":", micros(event.beginSeconds),
                   ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
                   ",\"args\":{\"step\":", event.step,
-                  ",\"task\":", quoted(tasks.Get(event.task)->name()->string_view()),
+                  ",\"task\":", format::jsonString(tasks.Get(event.task)->name()->string_view()),
                   ",\"micro_batch\":", event.microBatch, ",\"instruction\":", event.instruction,
                   instruction.layers > 1 ? text(",\"layer\":", event.layer) : "",
                   communicated(manifest, instruction), "}},\n");

@@ -2,6 +2,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
+#include "runtime/format/JsonString.h"
 #include "runtime/monitor/Standing.h"
 
 #include <algorithm>
@@ -13,22 +14,6 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-
-std::string quoted(std::string_view words) {
-  std::string out = "\"";
-  for (char c : words) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    if (static_cast<unsigned char>(c) >= ' ') {
-      out += c;
-      continue;
-    }
-    char digits[8];
-    std::snprintf(digits, sizeof(digits), "\\u%04x", static_cast<unsigned>(c));
-    out += digits;
-  }
-  return out + "\"";
-}
 
 // As PyTorch calls it.
 const char *torchType(const std::string &dtype) {
@@ -101,11 +86,13 @@ void FlightWriter::entry(const FlightEvent &event) {
     status.started = std::max(status.started, event.sequence);
   if (event.completed)
     status.completed = std::max(status.completed, event.sequence);
-  std::string pg = quoted(groupName(group)), type = quoted(torchType(note.dtype));
+  std::string pg = format::jsonString(groupName(group)),
+              type = format::jsonString(torchType(note.dtype));
   out += text("{\"record_id\": ", event.id - 1, ", \"pg_id\": ", group, ", \"process_group\": [\"",
               group, "\", ", pg, "], \"collective_seq_id\": ", isTransfer ? 0 : event.sequence,
               ", \"p2p_seq_id\": ", isTransfer ? event.sequence : 0, ", \"op_id\": ", event.id,
-              ", \"is_p2p\": ", isTransfer, ", \"profiling_name\": ", quoted("nccl:" + name));
+              ", \"is_p2p\": ", isTransfer,
+              ", \"profiling_name\": ", format::jsonString("nccl:" + name));
   out += text(", \"input_sizes\": [[", note.inElements, "]], \"input_dtypes\": [", type,
               "], \"output_sizes\": [[", note.outElements, "]], \"output_dtypes\": [", type,
               "], \"time_created_ns\": ", time(event.created),
@@ -118,10 +105,10 @@ void FlightWriter::entry(const FlightEvent &event) {
   out += text(
       ", \"timeout_ms\": ", static_cast<uint64_t>(std::min(header.timeoutSeconds, 1e12) * 1000),
       ", \"state\": \"", state, "\", \"retired\": ", event.completed != 0,
-      ", \"frames\": [{\"name\": ", quoted(note.op), ", \"filename\": ", quoted(note.file),
-      ", \"line\": ", note.line, "}]");
-  out += text(", \"dtc\": {\"name\": ", quoted(note.name), ", \"bytes\": ", note.bytes,
-              ", \"task\": ", quoted(note.task), ", \"instruction\": ", note.index);
+      ", \"frames\": [{\"name\": ", format::jsonString(note.op),
+      ", \"filename\": ", format::jsonString(note.file), ", \"line\": ", note.line, "}]");
+  out += text(", \"dtc\": {\"name\": ", format::jsonString(note.name), ", \"bytes\": ", note.bytes,
+              ", \"task\": ", format::jsonString(note.task), ", \"instruction\": ", note.index);
   if (found) {
     const NotedIssue &issue = notes.issues[kind][static_cast<uint32_t>(event.tag)];
     out += text(", \"step\": ", event.step, ", \"micro_batch\": ", issue.microBatch,
@@ -143,7 +130,8 @@ void FlightWriter::config() {
         add(rank);
     const char *comma = config.empty() ? "" : ", ";
     config += text(comma, "\"", group, "\": {\"name\": \"", group,
-                   "\", \"desc\": ", quoted(groupName(group)), ", \"ranks\": \"[", ranks, "]\"}");
+                   "\", \"desc\": ", format::jsonString(groupName(group)), ", \"ranks\": \"[",
+                   ranks, "]\"}");
     status += text(comma, "\"", group, "\": {\"last_enqueued_collective\": ", each.enqueued,
                    ", \"last_started_collective\": ", each.started,
                    ", \"last_completed_collective\": ", each.completed, "}");
@@ -154,9 +142,9 @@ void FlightWriter::config() {
 
 std::string FlightWriter::write() {
   out = text("{\"version\": \"2.4\", \"dtc\": {\"rank\": ", header.rank,
-             ", \"host\": ", quoted(header.host), ", \"process\": ", header.process,
-             ", \"reason\": ", quoted(header.reason), ", \"place\": ", quoted(header.place),
-             "}, \"entries\": [");
+             ", \"host\": ", format::jsonString(header.host), ", \"process\": ", header.process,
+             ", \"reason\": ", format::jsonString(header.reason),
+             ", \"place\": ", format::jsonString(header.place), "}, \"entries\": [");
   bool first = true;
   for (const FlightEvent &event : page.flights.read()) {
     out += first ? "\n" : ",\n";

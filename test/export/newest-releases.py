@@ -33,7 +33,9 @@ def download(package, folder):
     if package == "deepspeed":
         attempts = [["--no-build-isolation", package]]
     for attempt in attempts:
-        if subprocess.run([*pip, *attempt], capture_output=True, text=True).returncode != 0:
+        done = subprocess.run([*pip, *attempt], capture_output=True, text=True)
+        if done.returncode != 0:
+            print(f"newest-releases.py: {package}: {(done.stderr.strip().splitlines() or ['pip said nothing'])[-1]}")
             return None
     return max(folder.iterdir(), key=lambda path: path.stat().st_mtime, default=None)
 

@@ -1,6 +1,7 @@
 #include "tools/dtrun/DataSummary.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/JsonString.h"
 #include "runtime/format/Printable.h"
 
 #include <cstdio>
@@ -15,6 +16,11 @@ std::string shortNumber(double value, const char *form) {
   char digits[40];
   std::snprintf(digits, sizeof(digits), form, value);
   return digits;
+}
+
+// Returns a string of JSON without bytes that are not UTF-8.
+std::string jsonText(const std::string &value) {
+  return format::jsonString(format::printable(value));
 }
 
 std::string jsonList(const std::vector<std::string> &values) {
@@ -46,16 +52,6 @@ double epochsOf(const DataSummary &data) {
 }
 
 } // namespace
-
-std::string jsonText(const std::string &value) {
-  std::string out = "\"";
-  for (char c : format::printable(value)) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
 
 std::string dataAsText(const DataSummary &data, bool isEvaluation) {
   std::string line = isEvaluation ? "evaluation data: " : "data: ";

@@ -29,7 +29,4 @@ std::string dataAsText(const DataSummary &data, bool isEvaluation);
 // are not known are null.
 std::string dataAsJson(const DataSummary &data, bool isEvaluation);
 
-// A JSON string of `value`.
-std::string jsonText(const std::string &value);
-
 } // namespace dtc::rt

@@ -2,7 +2,7 @@
 //
 // Goodput is the share of a job's time that went to training that it has kept: steps that neither
 // were skipped, nor taken back, nor ran again after a failure. All other time has another cause, and
-// shares add up to 1. (So count ML Goodput Measurement, https://pypi.org/project/ml-goodput-measurement,
+// shares add up to 1. (So count ML Goodput Measurement, the Python package ml-goodput-measurement,
 // whose other causes are called badput, and the goodput of NVIDIA's resiliency extension.)
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "tools/dtrun/Report.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/JsonString.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -34,17 +35,6 @@ double tokensPerSecond(const StepReport &report) {
 
 double exposedFraction(const StepReport &report) {
   return report.seconds > 0 ? report.result.exposedCommSeconds / report.seconds : 0;
-}
-
-// Names come from files, which have no control characters in them; other bytes stay.
-std::string quoted(std::string_view value) {
-  std::string out = "\"";
-  for (char c : value) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
 }
 
 std::string withSuffix(double value) {
@@ -95,15 +85,15 @@ std::string loadFields(const RankLoads &loads) {
 std::string goodputField(const StepReport &report) {
   std::string shares;
   for (size_t i = 0; i < numSpent; ++i)
-    shares += text(shares.empty() ? "{" : ",", quoted(nameOf(static_cast<Spent>(i))), ":",
-                   number(report.goodput[i], true, "%.6g"));
+    shares += text(shares.empty() ? "{" : ",", format::jsonString(nameOf(static_cast<Spent>(i))),
+                   ":", number(report.goodput[i], true, "%.6g"));
   return text(",\"elapsed_s\":", number(report.elapsed), ",\"goodput\":", shares, "}");
 }
 
 std::string normsField(const StepReport &report) {
   std::string norms;
   for (const BlockNorm &norm : report.norms)
-    norms += text(norms.empty() ? ",\"param_norms\":{" : ",", quoted(norm.block), ":",
+    norms += text(norms.empty() ? ",\"param_norms\":{" : ",", format::jsonString(norm.block), ":",
                   number(norm.norm));
   return norms.empty() ? norms : norms + "}";
 }

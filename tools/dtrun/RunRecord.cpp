@@ -1,8 +1,8 @@
 #include "tools/dtrun/RunRecord.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/JsonString.h"
 #include "runtime/format/Printable.h"
-#include "tools/dtrun/DataSummary.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -70,11 +70,11 @@ Status RunRecord::announceDryRun(const std::vector<std::string> &checked, uint64
     return {};
   std::string all;
   for (const std::string &each : checked)
-    all += options.json ? text(all.empty() ? "" : ",", jsonText(each))
+    all += options.json ? text(all.empty() ? "" : ",", format::jsonString(format::printable(each)))
                         : text(all.empty() ? "" : ", ", format::printable(each));
   if (options.json)
     return say(text("{\"dry_run\":{\"checked\":[", all, "],\"resumes_after\":", lastStep, "}}"));
-  return say(text("dry run: nothing was trained; good are ", all));
+  return say(text("dry run: nothing was trained; checked: ", all));
 }
 
 Status RunRecord::say(const std::string &line) {

@@ -390,7 +390,7 @@ TEST_F(Dtrun, ChecksARunAndTrainsNothing) {
                       "--dump-params y --checkpoint-dir c --resume");
   EXPECT_EQ(result.exitCode, 0) << result.output;
   EXPECT_EQ(result.output.find("step  "), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("dry run: nothing was trained; good are the program for 1 rank of "
+  EXPECT_NE(result.output.find("dry run: nothing was trained; checked: the program for 1 rank of "
                                "device 'cpu', the data of 9 steps, the place of --profile, the "
                                "place of --dump-params, the place of --log-dir, the place of "
                                "--checkpoint-dir\n"),

@@ -216,8 +216,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
             "do not divide the 12 kv heads of the model, over tp=2 of them");
   pins.cp = std::nullopt;
   pins.tp = 8;
-  EXPECT_EQ(errorOf(), "--fix tp=8 does not divide the 12 kv heads of the model, and nor is it a "
-                       "multiple of them");
+  EXPECT_EQ(errorOf(), "--fix tp=8 does not divide the 12 kv heads of the model, and ranks that "
+                       "share them have to be a multiple");
   limits.space->unevenHeads = true;
   EXPECT_EQ(errorOf(), "--fix cp=1,cp_kind=all-to-all: one rank has all keys");
   pins = Pins();

@@ -1,0 +1,188 @@
+// Writes the JSON form of plans.
+#include "compiler/plan/ArchitectureJson.h"
+#include "compiler/plan/DecisionNames.h"
+#include "compiler/plan/OpSplitsJson.h"
+#include "compiler/plan/Plan.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memoryToJson(const PlanMemory &memory) {
+  return {{"parameters", memory.parameters},   {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},     {"activations", memory.activations},
+          {"temporaries", memory.temporaries}, {"communication", memory.communication},
+          {"reserved", memory.reserved}};
+}
+
+Json chunksToJson(const std::vector<PlanChunk> &chunks) {
+  Json json = Json::array();
+  for (const PlanChunk &chunk : chunks)
+    json.push_back({{"forward_s", chunk.forwardSeconds},
+                    {"backward_input_s", chunk.backwardInputSeconds},
+                    {"backward_weight_s", chunk.backwardWeightSeconds},
+                    {"kept_bytes", chunk.keptBytes}});
+  return json;
+}
+
+Json pinsToJson(const Plan &plan) {
+  Json json = Json::array();
+  for (const PinCost &pin : plan.search.pins)
+    json.push_back({{"key", pin.key},
+                    {"value", pin.value},
+                    {"step_time_without_s", pin.stepWithoutSeconds},
+                    {"costs_s", plan.predicted.stepSeconds - pin.stepWithoutSeconds},
+                    {"exhaustive", pin.exhaustive}});
+  return json;
+}
+
+Json stageToJson(const PlanStage &stage) {
+  Json json{{"layers", {stage.firstLayer, stage.lastLayer}},
+            {"ranks", stage.ranks},
+            {"peak_memory_bytes", stage.peakMemoryBytes},
+            {"compute_s", stage.computeSeconds},
+            {"exposed_comm_s", stage.exposedCommSeconds},
+            {"recompute", stage.recompute},
+            {"chunks", stage.chunks},
+            {"forward_s", stage.forwardSeconds},
+            {"backward_input_s", stage.backwardInputSeconds},
+            {"backward_weight_s", stage.backwardWeightSeconds},
+            {"in_flight", stage.inFlight},
+            {"kept_bytes", stage.keptBytes},
+            {"memory", memoryToJson(stage.memory)}};
+  if (!stage.chunkTimes.empty()) // empty in a plan that was read without them
+    json["chunk_times"] = chunksToJson(stage.chunkTimes);
+  if (stage.layersOnHost > 0)
+    json["layers_on_host"] = stage.layersOnHost;
+  json["gradients_s"] = stage.gradientSeconds;
+  json["optimizer_s"] = stage.optimizerSeconds;
+  if (stage.hostBytes > 0)
+    json["host_bytes"] = stage.hostBytes;
+  return json;
+}
+
+Json timesToJson(const PlanTimes &times) {
+  Json json{{"compute_s", times.compute},
+            {"recompute_s", times.recompute},
+            {"exposed_tensor_s", times.exposedTensor},
+            {"exposed_context_s", times.exposedContext},
+            {"exposed_expert_s", times.exposedExpert},
+            {"exposed_gathers_s", times.exposedGathers},
+            {"exposed_gradients_s", times.exposedGradients},
+            {"stage_transfers_s", times.stageTransfers},
+            {"bubble_s", times.bubble},
+            {"optimizer_s", times.optimizer}};
+  if (times.exposedHost > 0)
+    json["exposed_host_s"] = times.exposedHost;
+  return json;
+}
+
+Json predictedToJson(const PlanPrediction &p) {
+  Json json{{"step_time_s", p.stepSeconds},           {"tokens_per_s", p.tokensPerSecond},
+            {"tflops_per_device", p.tflopsPerDevice}, {"mfu", p.mfu},
+            {"bubble_fraction", p.bubbleFraction},    {"exposed_comm_s", p.exposedCommSeconds},
+            {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
+            {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
+            {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (p.vocabularySeconds > 0)
+    json["vocabulary_s"] = p.vocabularySeconds;
+  if (p.mfuCausal > 0)
+    json["mfu_causal"] = p.mfuCausal;
+  if (p.stepHighSeconds > 0) {
+    json["step_time_low_s"] = p.stepLowSeconds;
+    json["step_time_high_s"] = p.stepHighSeconds;
+    json["fit_probability"] = p.fitProbability;
+    json["usable_memory_bytes"] = p.usableMemoryBytes;
+    json["noise"] = p.noise;
+    json["errors_of"] = p.basis;
+  }
+  if (!p.transfers.empty())
+    json["transfers_s"] = p.transfers;
+  if (p.hostMemoryBytes > 0)
+    json["host_memory_bytes"] = p.hostMemoryBytes;
+  return json;
+}
+
+} // namespace
+
+std::string planToJson(const Plan &plan) {
+  Json json;
+  json["schema"] = "dtc.plan/1";
+  json["model"] = {{"name", plan.modelName},
+                   {"parameters", plan.parameters},
+                   {"flops_per_step", plan.flopsPerStep},
+                   {"sequence_length", plan.sequenceLength}};
+  if (!plan.modelShape.empty())
+    json["model"]["shape"] = plan.modelShape;
+  json["topology"] = {
+      {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
+  if (plan.idleNodes > 0)
+    json["topology"]["idle_nodes"] = plan.idleNodes;
+  if (plan.modelSlides)
+    json["model"]["slides"] = true;
+  if (plan.architecture != ModelArchitecture())
+    json["model"]["architecture"] = architectureToJson(plan.architecture);
+  const Decisions &d = plan.decisions;
+  json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
+  if (d.foldedExperts)
+    json["mesh"]["etp"] = 1;
+  for (int64_t ranks : d.tensorOfParts)
+    if (ranks > 0)
+      json["mesh"]["tp_of_parts"].push_back(ranks);
+  if (d.contextKind != ContextKind::Ring)
+    json["cp_kind"] = toString(d.contextKind);
+  if (d.contextKind == ContextKind::Both)
+    json["cp_inner"] = d.contextInner;
+  json["sp"] = d.sequenceParallel ? 1 : 0;
+  json["zero"] = d.zero;
+  if (d.zeroGroup > 0)
+    json["zero_group"] = d.zeroGroup;
+  json["micro_batch"] = d.microBatch;
+  json["num_micro_batches"] = d.numMicroBatches;
+  json["global_batch"] = plan.globalBatch;
+  json["schedule"] = planNameOf(d.schedule);
+  json["virtual_stages"] = d.virtualStages;
+  if (d.vocabOverPp > 0)
+    json["vocab_over_pp"] = d.vocabOverPp;
+  json["axis_order"] = orderText(d.order);
+  json["placement"] = placementText(d);
+  json["offload_optimizer"] = d.offloadOptimizer;
+  if (d.layersOnHost != LayersOnHost::None)
+    json["offload_activations"] = toString(d.layersOnHost);
+  json["overlap_gradients"] = d.overlapGradients;
+  json["bucket_bytes"] = d.bucketBytes;
+  json["recompute"] = recomputeText(d);
+  json["precision"] = plan.precision;
+  json["optimizer"] = plan.optimizer;
+  if (!plan.reducedIn.empty())
+    json["gradients"] = {{"reduced_in", plan.reducedIn}, {"accumulated_in", plan.accumulatedIn}};
+  json["stages"] = Json::array();
+  for (const PlanStage &stage : plan.stages)
+    json["stages"].push_back(stageToJson(stage));
+  json["tensors"] = Json::object();
+  for (const auto &[name, axes] : plan.tensors)
+    for (const auto &[axis, placement] : axes)
+      json["tensors"][name][axis] = placement;
+  if (!plan.opSplits.empty())
+    json["op_splits"] = splitsToJson(plan.opSplits);
+  json["predicted"] = predictedToJson(plan.predicted);
+  json["search"] = {{"seconds", plan.search.seconds},
+                    {"candidates", plan.search.candidates},
+                    {"lower_bound_s", plan.search.lowerBoundSeconds},
+                    {"optimality_gap", plan.search.optimalityGap},
+                    {"search_bound_s", plan.search.searchBoundSeconds},
+                    {"search_gap", plan.search.searchGap},
+                    {"exhaustive", plan.search.exhaustive},
+                    {"pins", pinsToJson(plan)}};
+  if (!plan.origin.model.empty())
+    json["request"] = {
+        {"model", plan.origin.model},       {"topology", plan.origin.topology},
+        {"nodes", plan.origin.nodes},       {"grad_dtype", plan.origin.gradDtype},
+        {"software", plan.origin.software}, {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace dtc
