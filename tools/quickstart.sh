@@ -49,7 +49,8 @@ for line in sys.stdin:
         continue
     step = json.loads(line)
     if "data" in step:
-        print("{files}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(**step["data"]), flush=True)
+        data = step["data"]
+        print("{}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(", ".join(data["files"]), **data), flush=True)
         continue
     if step["step"] == 1 or step["step"] % 10 == 0:
         print("step {step:4d}   loss {loss:7.4f}   {tokens_per_s:8.0f} tokens/s".format(**step), flush=True)
