@@ -23,20 +23,18 @@ PACKAGES = {
     "deepspeed": {"deepspeed": "deepspeed"},
     "maxtext": {"maxtext": "maxtext"},
 }
+SOURCES_ALONE = {"deepspeed"}  # packages without wheels
 PYTHON = "3.12"  # that wheels are asked for: the newest releases want it
 
 
 def download(package, folder):
-    """The file that pip gets of a package: a wheel, or where the newest release has none, as DeepSpeed's, its sources."""
+    """Returns the file that pip downloads of a package, a wheel or an archive of sources; None, and says why, where it can't."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "-d", folder]
-    attempts = [["--only-binary=:all:", "--python-version", PYTHON, package]]
-    if package == "deepspeed":
-        attempts = [["--no-build-isolation", package]]
-    for attempt in attempts:
-        done = subprocess.run([*pip, *attempt], capture_output=True, text=True)
-        if done.returncode != 0:
-            print(f"newest-releases.py: {package}: {(done.stderr.strip().splitlines() or ['pip said nothing'])[-1]}")
-            return None
+    of_wheels = ["--only-binary=:all:", "--python-version", PYTHON]
+    done = subprocess.run([*pip, *([] if package in SOURCES_ALONE else of_wheels), package], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"newest-releases.py: {package}: {(done.stderr.strip().splitlines() or ['pip said nothing'])[-1]}")
+        return None
     return max(folder.iterdir(), key=lambda path: path.stat().st_mtime, default=None)
 
 
