@@ -189,7 +189,8 @@ private:
     ParameterSpec words =
         weight("embed_tokens", "model.embed_tokens.weight", {config.vocabulary, config.width});
     Value table = model.parameter(words);
-    SmallVector<Value> operands{model.as("x").embedding(table, func.getArgument(0))};
+    SmallVector<Value> operands{
+        model.as("x").embedding(table, func.getArgument(0), config.padding)};
     if (hasBalance())
       operands.push_back(model.as("even").zeroForEachSample());
     auto carrying = static_cast<int64_t>(operands.size());

@@ -18,6 +18,8 @@ struct LlamaConfig {
   bool projectionBias = false; // of q, k and v
   bool outputBias = false;     // of attention's output
   int64_t sliding = 0;         // keys that a query sees; 0: all up to it
+  // The row of the embedding that look-ups give no gradient (pad_token_id).
+  std::optional<int64_t> padding;
   // With experts each layer has that many of width `innerWidth`, of which a token uses `top`.
   int64_t experts = 0, top = 2;
   double capacity = 1;           // rows of an expert per token it would get if all were used alike

@@ -144,10 +144,12 @@ Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
       .getResult();
 }
 
-Value ModelBuilder::embedding(Value table, Value ids) {
+Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> padding) {
   SmallVector<int64_t> shape(typeOf(ids).getShape());
   shape.push_back(typeOf(table).getShape().back());
-  return graph::EmbeddingOp::create(builder, next(), tensor(shape), table, ids, ArrayAttr());
+  return graph::EmbeddingOp::create(builder, next(), tensor(shape), table, ids,
+                                    padding ? builder.getI64IntegerAttr(*padding) : IntegerAttr(),
+                                    ArrayAttr());
 }
 
 Value ModelBuilder::first(Value x, int64_t size) {

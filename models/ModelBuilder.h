@@ -99,7 +99,9 @@ public:
   mlir::Value silu(mlir::Value x);
   mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double epsilon);
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double epsilon);
-  mlir::Value embedding(mlir::Value table, mlir::Value ids);
+  // Look-ups of the row `padding` give it no gradient.
+  mlir::Value embedding(mlir::Value table, mlir::Value ids,
+                        std::optional<int64_t> padding = std::nullopt);
   // The first `size` of dim 0.
   mlir::Value first(mlir::Value x, int64_t size);
   // The elements of a dim.

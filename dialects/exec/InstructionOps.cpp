@@ -1,6 +1,8 @@
 // The instructions: what they read and write, and their verifiers.
 #include "dialects/exec/Exec.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace dtc::exec;
 
@@ -302,6 +304,9 @@ LogicalResult EmbeddingOp::verify() {
 LogicalResult EmbeddingGradOp::verify() {
   if (failed(verifyStartsSum(*this)))
     return failure();
+  auto padding = static_cast<int64_t>(getPadding());
+  if (padding < -1 || padding > std::numeric_limits<int32_t>::max()) // embedding_grad_c3
+    return emitOpError("has padding ") << padding << ", wanted -1 or an id";
   return verifyRows(*this, "grad", getGrad(), Float32Type::get(getContext()), "dout", getDout());
 }
 

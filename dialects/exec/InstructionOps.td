@@ -169,14 +169,16 @@ def Exec_EmbeddingOp : Exec_Instruction<"embedding", (ins Exec_Buffer:$table, Ex
 }
 
 def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", (ins Exec_Buffer:$ids, Exec_Buffer:$dout), (ins Exec_Buffer:$grad),
-    !con(rowFields, (ins UnitAttr:$accumulate))> {
+    !con(rowFields, (ins DefaultValuedAttr<I64Attr, "-1">:$padding, UnitAttr:$accumulate))> {
   let summary = "Adds rows: grad[ids[t] - first_row, :] += dout[t, :]";
   let description = [{
-    grad is zeroed first unless `accumulate`; with `starts_sum` in the first run of the task in a step all the same.
+    grad is zeroed first unless `accumulate`; with `starts_sum` in the first run of the task in a step all the same. Tokens
+    whose id is `padding` are skipped; -1 is no id.
 
     Constraints:
     - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns of f32, bf16 or f16.
     - (C2) only what adds starts a sum.
+    - (C3) padding is -1 or an id.
 
     Example:
     ```mlir
@@ -189,7 +191,7 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", (ins Exec_Buffer:$
   let addsUp = 1;
   let startsSums = 1;
   let assemblyFormat = [{$ids `,` $dout `to` $grad `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
-    (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
+    (`padding` $padding^)? (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
 // The image, the kernel and how it moves, as in Conv2dShape of dte.fbs, where they are checked against the buffers.

@@ -39,7 +39,9 @@ LogicalResult EmbeddingGradOp::verify() {
                  .check(*this, "dy", dy)) ||
       failed(checkProductElement(*this, result, "dy", dy))) // embedding_grad_c3
     return failure();
-  return checkWindows(*this, getWindows()); // embedding_grad_c4
+  if (failed(checkWindows(*this, getWindows()))) // embedding_grad_c4
+    return failure();
+  return checkPadding(*this, getPadding(), getWindows(), result.getDimSize(0)); // embedding_grad_c5
 }
 
 using Named = std::pair<StringRef, Value>;

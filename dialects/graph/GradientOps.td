@@ -29,22 +29,26 @@ def Graph_EmbeddingGradOp : Graph_Op<"embedding_grad", [Pure, Graph_Rule]> {
   let summary = "Gradient of embedding with respect to its table";
   let description = [{
     grad[ids[...], :] += dy[..., :] from zero, in order of the ids; the result has the table's shape. On the mesh ids are
-    global: those outside this rank's rows (`windows`) are skipped, and split ids leave a partial sum.
+    global: those outside this rank's rows (`windows`) are skipped, and split ids leave a partial sum. The row `padding` of the
+    whole table stays zero: ids that equal it are skipped, too.
 
     Constraints:
     - (C1) the result is [rows, columns].
     - (C2) `dy` is [ids..., columns].
     - (C3) the result has the element type of `dy`, or f32.
     - (C4) `windows` are about the rows.
+    - (C5) `padding` is a row of the whole table.
 
     Example:
     ```mlir
     %dt = graph.embedding_grad %tokens, %dy : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
+    %dp = graph.embedding_grad %tokens, %dy padding 0 : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
     ```
   }];
-  let arguments = (ins Graph_IntTensor:$ids, Graph_FloatTensor:$dy, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins Graph_IntTensor:$ids, Graph_FloatTensor:$dy, OptionalAttr<I64Attr>:$padding,
+    OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$ids `,` $dy attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$ids `,` $dy (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

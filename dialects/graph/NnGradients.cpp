@@ -44,13 +44,14 @@ LogicalResult MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// y[t] = table[ids[t]]: dtable[w] = sum of dy[t] over the t that looked w up.
+// y[t] = table[ids[t]]: dtable[w] = sum of dy[t] over the t that looked w up, or 0 for the padding
+// row.
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
   if (needed[0])
     grads[0] = EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getIds(),
-                                       resultGrads[0], getWindowsAttr());
+                                       resultGrads[0], getPaddingAttr(), getWindowsAttr());
   return success();
 }
 

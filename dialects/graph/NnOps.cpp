@@ -90,7 +90,9 @@ LogicalResult EmbeddingOp::verify() {
                  .check(*this, "result", getType())) ||
       failed(checkSameElement(*this, "result", getType(), "table", table))) // embedding_c3
     return failure();
-  return checkWindows(*this, getWindows()); // embedding_c4
+  if (failed(checkWindows(*this, getWindows()))) // embedding_c4
+    return failure();
+  return checkPadding(*this, getPadding(), getWindows(), table.getDimSize(0)); // embedding_c5
 }
 
 // Checks what both norms share; `params` are weight and bias, `statistics` mean and rstd.

@@ -68,22 +68,26 @@ def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient,
   let summary = "Looks up rows of a table";
   let description = [{
     out[..., c] = table[ids[...], c]. On the mesh a table split over rows gives partial sums: ids are global, and those
-    outside this rank's rows (`windows`) give 0.
+    outside this rank's rows (`windows`) give 0. Looking up the row `padding` gives that row no gradient, as `padding_idx` of
+    torch.nn.Embedding; other uses of the table, such as a tied output layer, still do.
 
     Constraints:
     - (C1) the table is [rows, columns].
     - (C2) the result is [ids..., columns].
     - (C3) the result has the table's element type.
     - (C4) `windows` are about the rows.
+    - (C5) `padding` is a row of the whole table.
 
     Example:
     ```mlir
     %x = graph.embedding %wte, %tokens : (tensor<256x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
+    %p = graph.embedding %wte, %tokens padding 0 : (tensor<256x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$table, Graph_IntTensor:$ids, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins Graph_FloatTensor:$table, Graph_IntTensor:$ids, OptionalAttr<I64Attr>:$padding,
+    OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$table `,` $ids (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

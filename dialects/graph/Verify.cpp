@@ -98,6 +98,17 @@ LogicalResult dtc::graph::checkWindows(Operation *op, std::optional<ArrayAttr> w
   return success();
 }
 
+LogicalResult dtc::graph::checkPadding(Operation *op, std::optional<int64_t> padding,
+                                       std::optional<ArrayAttr> windows, int64_t rows) {
+  if (windows) // the loop of the rows is the only one that they may be about
+    for (WindowAttr window : windows->getAsRange<WindowAttr>())
+      rows = window.getGlobal();
+  if (padding && (*padding < 0 || *padding >= rows))
+    return op->emitOpError() << "'padding' is " << *padding << ", but the table has " << rows
+                             << " rows";
+  return success();
+}
+
 LogicalResult dtc::graph::checkDimSet(Operation *op, StringRef name, ArrayRef<int64_t> dims,
                                       int64_t numDims) {
   for (const auto &[i, dim] : llvm::enumerate(dims)) {

@@ -57,6 +57,11 @@ llvm::LogicalResult checkProductElement(mlir::Operation *op, mlir::Type result,
 // Call it after the shapes were checked: it asks the op for its rule.
 llvm::LogicalResult checkWindows(mlir::Operation *op, std::optional<mlir::ArrayAttr> windows);
 
+// Checks that `padding`, if it is there, is a row of a table. The whole table has as many rows as
+// `windows` say, or `rows` without them.
+llvm::LogicalResult checkPadding(mlir::Operation *op, std::optional<int64_t> padding,
+                                 std::optional<mlir::ArrayAttr> windows, int64_t rows);
+
 // Fails unless the dims are sorted, different and inside [0, numDims).
 llvm::LogicalResult checkDimSet(mlir::Operation *op, llvm::StringRef name,
                                 llvm::ArrayRef<int64_t> dims, int64_t numDims);

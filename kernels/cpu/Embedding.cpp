@@ -43,7 +43,8 @@ void embedding(const void *table, const int32_t *ids, void *out, int64_t rows, i
 
 void embeddingGrad(float *grad, const int32_t *ids, const void *dout, int64_t rows, int64_t columns,
                    int64_t tokens, int64_t firstRow, bool accumulate, ThreadPool &pool,
-                   ElementType type) {
+                   ElementType type, int64_t padding) {
+  int64_t skipped = padding < 0 ? -1 : padding - firstRow; // negative: not a row of grad
   if (!accumulate)
     pool.parallelFor(rows, rowsPerPiece(columns), [&](int64_t begin, int64_t end) {
       std::memset(grad + begin * columns, 0,
@@ -55,7 +56,7 @@ void embeddingGrad(float *grad, const int32_t *ids, const void *dout, int64_t ro
     float *wide = wideScratch.reserve(end - begin);
     for (int64_t token = 0; token < tokens; ++token) {
       int64_t row = ids[token] - firstRow;
-      if (row < 0 || row >= rows)
+      if (row < 0 || row >= rows || row == skipped)
         continue;
       float *to = grad + row * columns;
       isaKernels().widen(

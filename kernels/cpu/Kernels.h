@@ -100,10 +100,10 @@ void embedding(const void *table, const int32_t *ids, void *out, int64_t rows, i
                ElementType type = ElementType::F32);
 
 // grad[ids[t] - firstRow, :] += dout[t, :] in order of t; grad is zeroed first unless `accumulate`.
-// dout is of `type`.
+// Tokens whose id is `padding` are skipped; a negative `padding` is no id. dout is of `type`.
 void embeddingGrad(float *grad, const int32_t *ids, const void *dout, int64_t rows, int64_t columns,
                    int64_t tokens, int64_t firstRow, bool accumulate, ThreadPool &pool,
-                   ElementType type = ElementType::F32);
+                   ElementType type = ElementType::F32, int64_t padding = -1);
 
 // y[b,f,i,j] = sum over c,p,q of x[b,c, i*stride - padding + p*dilation, j*...] w[f,c,p,q], in
 // `groups` of channels and filters; pixels outside of the image are 0.

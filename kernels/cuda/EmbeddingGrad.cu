@@ -1,5 +1,5 @@
-// Gradient of an embedding: grad[ids[t] - firstRow, :] += dout[t, :] in order of t, the same bits as
-// on CPUs, without atomics on f32.
+// Gradient of an embedding: grad[ids[t] - firstRow, :] += dout[t, :] in order of t, but for the row
+// that is skipped; the same bits as on CPUs, without atomics on f32.
 //
 // Shapes  dout [tokens, columns] of any type, ids int32 [tokens], grad f32 [rows, columns].
 // Launch  a block of 8 warps owns rowsPerBlock rows. It reads all ids, which stay in the L2 cache,
@@ -105,7 +105,8 @@ template <typename T, int kColumns> struct EmbeddingGrad {
 #pragma unroll
     for (int i = 0; i < kEmbeddingIdsPerThread; ++i) {
       int64_t row = token + i < p.tokens ? p.ids[token + i] - p.firstRow - firstRow : -1;
-      rows[i] = row >= 0 && row < numRows ? static_cast<int>(row) : -1;
+      bool isListed = row >= 0 && row < numRows && row + firstRow != p.skippedRow;
+      rows[i] = isListed ? static_cast<int>(row) : -1;
       count += rows[i] >= 0;
     }
     int total, at = listed + sumBefore(w, count, total);

@@ -20,6 +20,8 @@ struct EmbeddingGradParams {
   int64_t rows, columns, tokens, firstRow;
   int32_t accumulate;   // 0: grad is written, not added to
   int32_t rowsPerBlock; // planEmbeddingGrad sets it
+  // The row of grad to which nothing is added; a negative one is none of its rows.
+  int64_t skippedRow = -1;
 };
 
 } // namespace dtc::cuda

@@ -249,11 +249,12 @@ struct LowerEmbeddingGrad
       return failure();
     Value result = emitter.define(grad.getResult());
     for (auto [piece, first] : llvm::enumerate(pieces->firstRows))
-      exec::EmbeddingGradOp::create(emitter.instructions(), emitter.lookup(grad.getIds()),
-                                    emitter.lookup(grad.getDy()),
-                                    pieces->of(result, piece, emitter), pieces->rows,
-                                    pieces->columns, numElements(shapeOf(grad.getIds())), first,
-                                    /*accumulate=*/false, /*stream=*/0);
+      exec::EmbeddingGradOp::create(
+          emitter.instructions(), emitter.lookup(grad.getIds()), emitter.lookup(grad.getDy()),
+          pieces->of(result, piece, emitter), pieces->rows, pieces->columns,
+          numElements(shapeOf(grad.getIds())), first,
+          static_cast<int64_t>(grad.getPadding().value_or(-1)), /*accumulate=*/false,
+          /*stream=*/0);
     return success();
   }
 };

@@ -139,7 +139,7 @@ void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPoo
   cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]), command.buffers[2],
                      asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
                      command.scalars[0], op.accumulate() && !command.startsSum, pool,
-                     elementType(op.dtype()));
+                     elementType(op.dtype()), op.padding());
 }
 
 cpu::Conv2dShape shapeOf(const format::Conv2dShape &shape) {

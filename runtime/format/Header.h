@@ -13,7 +13,7 @@ namespace dtc::format {
 inline constexpr size_t headerBytes = 64;
 inline constexpr size_t segmentAlignment = 4096;
 // In 5 products had no epilogues, and tokens of attention no gaps.
-inline constexpr uint32_t formatVersion = 6;
+inline constexpr uint32_t formatVersion = 7;
 
 // The two halves of an XXH3-128 hash.
 struct Hash128 {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 
 namespace dtc::format {
@@ -205,6 +206,10 @@ void describe(const Embedding &op, Description &d) {
 
 void describe(const EmbeddingGrad &op, Description &d) {
   describeRows(op, d);
+  if (op.padding() != -1)
+    d.number("padding", static_cast<double>(op.padding()));
+  d.require(op.padding() >= -1 && op.padding() <= std::numeric_limits<int32_t>::max(),
+            "'padding' is ", op.padding(), ", wanted -1 or an id");
   d.flag("accumulate", op.accumulate());
   d.writes("grad", op.grad(), DType::f32, Checked(op.rows()) * op.columns());
   d.reads("ids", op.ids(), DType::i32, op.tokens());

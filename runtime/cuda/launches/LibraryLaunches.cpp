@@ -120,6 +120,7 @@ Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
   params.tokens = asSigned(op.tokens());
   params.firstRow = operands.scalars[0];
   params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
+  params.skippedRow = op.padding() < 0 ? -1 : op.padding() - params.firstRow;
   std::string wrong = cuda::planEmbeddingGrad(elementType(op.dtype()), params, planned.launches);
   return finish(wrong, params, planned);
 }

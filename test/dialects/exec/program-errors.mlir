@@ -608,3 +608,14 @@ exec.program @copy_c3_in_a_layer mesh ["dp"] sizes [2] {
     }
   }
 }
+
+// -----
+exec.program @embedding_grad_c3 mesh ["dp"] sizes [1] {
+  %ids = exec.buffer "ids" input i32 32 bytes
+  %dout = exec.buffer "dout" temporary f32 512 bytes
+  %grad = exec.buffer "grad" temporary f32 4096 bytes
+  exec.task @step {
+    // expected-error @+1 {{has padding -2, wanted -1 or an id}}
+    exec.embedding_grad %ids, %dout to %grad rows 64 columns 16 tokens 8 first_row <0> padding -2
+  }
+}

@@ -91,6 +91,15 @@ graph.func @embedding_grad_c4(%i: tensor<?x8xi32>, %d: tensor<?x8x16xf32>) {
 
 // -----
 
+// embedding_grad_c5: a rank's 256 rows of a table of 300.
+graph.func @embedding_grad_c5(%i: tensor<?x8xi32>, %d: tensor<?x8x16xf32>) {
+  // expected-error @+1 {{'graph.embedding_grad' op 'padding' is 300, but the table has 300 rows}}
+  %0 = graph.embedding_grad %i, %d padding 300 {windows = [#graph.window<loop = 3, local = 256, global = 300, axes = [1]>]} : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
+  graph.return
+}
+
+// -----
+
 // norm_grad_c1
 graph.func @norm_grad_c1(%x: tensor<f32>, %w: tensor<f32>, %s: tensor<f32>, %d: tensor<f32>) {
   // expected-error @+1 {{'graph.rms_norm_grad' op 'x' has 0 dims, but at least 1 are wanted}}

@@ -13,6 +13,9 @@ graph.func @weights(%x: tensor<?x8x16xf32>, %dy: tensor<?x8x3x4xf32>, %ids: tens
   // CHECK: graph.embedding_grad %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:16 parallel, 3:256 parallel; [0, 1], [0, 1, 2] -> [3, 2]; 1 flops per point, gradient, zero-preserving; indexed 3; sequence 1; channels 2}}
   %2 = graph.embedding_grad %ids, %x : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
+  // CHECK: graph.embedding_grad %{{.*}}, %{{[^ ]*}} padding 255 :
+  // expected-remark @+1 {{indexed 3; sequence 1; channels 2}}
+  %3 = graph.embedding_grad %ids, %x padding 255 : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
   graph.return
 }
 

@@ -217,6 +217,24 @@ graph.func @embedding_c4_sizes(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
 
 // -----
 
+// embedding_c5
+graph.func @embedding_c5(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
+  // expected-error @+1 {{'graph.embedding' op 'padding' is 256, but the table has 256 rows}}
+  %0 = graph.embedding %t, %i padding 256 : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
+  graph.return
+}
+
+// -----
+
+// embedding_c5_negative
+graph.func @embedding_c5_negative(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
+  // expected-error @+1 {{'graph.embedding' op 'padding' is -1, but the table has 256 rows}}
+  %0 = graph.embedding %t, %i padding -1 : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
+  graph.return
+}
+
+// -----
+
 // norm_c1
 graph.func @norm_c1(%x: tensor<f32>, %w: tensor<f32>) {
   // expected-error @+1 {{'graph.rms_norm' op 'x' has 0 dims, but at least 1 are wanted}}

@@ -25,12 +25,12 @@ module @tiny {
   // CHECK:       graph.call @block_forward({{.*}}) instance 1
   // CHECK:       graph.call @block_backward({{.*}}) instance 1
   // CHECK:       graph.call @block_backward({{.*}}) :
-  // CHECK:       graph.embedding_grad
+  // CHECK:       graph.embedding_grad {{.*}} padding 3 :
   // CHECK:       graph.scale {{.*}} by 5.000000e-01
   graph.func @loss(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
     %e = graph.get @emb : tensor<8x6xf32>
     %w = graph.get @w : tensor<6x6xf32>
-    %0 = graph.embedding %e, %tokens : (tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
+    %0 = graph.embedding %e, %tokens padding 3 : (tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
     %1 = graph.call @block(%0, %w) : (tensor<2x4x6xf32>, tensor<6x6xf32>) -> tensor<2x4x6xf32>
     %2 = graph.call @block(%1, %w) instance 1 : (tensor<2x4x6xf32>, tensor<6x6xf32>) -> tensor<2x4x6xf32>
     %3 = graph.linear %2, %e transposed : (tensor<2x4x6xf32>, tensor<8x6xf32>) -> tensor<2x4x8xf32>

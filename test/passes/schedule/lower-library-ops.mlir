@@ -255,8 +255,12 @@ module @embedding {
     // CHECK-NEXT: exec.copy %piece to %embedding.3 {{.*}} accumulate
     %4 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, local = 16, global = 64, axes = [1] zigzag 1>]}
       : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
-    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.1.0 rows 8 columns 5 tokens 16 first_row <0 + 8 * axis 1>
-    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.1.1 rows 8 columns 5 tokens 16 first_row <56 - 8 * axis 1>
+    // Padding is a global id, too.
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.1 to %embedding_grad.1 rows 16 columns 5 tokens 16 first_row <0 + 16 * axis 1> padding 17{{$}}
+    %6 = graph.embedding_grad %t, %1 padding 17 {windows = [#graph.window<loop = 3, local = 16, global = 61, axes = [1]>]}
+      : (tensor<2x8xi32>, tensor<2x8x5xf32>) -> tensor<16x5xf32>
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.2.0 rows 8 columns 5 tokens 16 first_row <0 + 8 * axis 1>
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.2.1 rows 8 columns 5 tokens 16 first_row <56 - 8 * axis 1>
     %5 = graph.embedding_grad %t, %4 {windows = [#graph.window<loop = 3, local = 16, global = 64, axes = [1] zigzag 1>]}
       : (tensor<2x8xi32>, tensor<2x8x5xf32>) -> tensor<16x5xf32>
     graph.return

@@ -54,21 +54,25 @@ TEST_P(EmbeddingKernel, SumsWhatTheCpuDoes) {
   std::vector<uint8_t> dout = numbers.normalBytes(c.type, c.tokens * c.columns);
   std::vector<float> before = numbers.normal(c.rows * c.columns);
   std::vector<int32_t> ids = someIds(c);
-  for (bool accumulate : {false, true}) {
-    std::vector<float> expected = before;
-    cpu::ThreadPool pool(1);
-    cpu::embeddingGrad(expected.data(), ids.data(), dout.data(), c.rows, c.columns, c.tokens,
-                       c.firstRow, accumulate, pool, onCpu(c.type));
+  // Without padding, with the row that is used most, and with one of another rank.
+  for (int64_t padding : {int64_t(-1), c.firstRow + 1, c.firstRow + c.rows})
+    for (bool accumulate : {false, true}) {
+      std::vector<float> expected = before;
+      cpu::ThreadPool pool(1);
+      cpu::embeddingGrad(expected.data(), ids.data(), dout.data(), c.rows, c.columns, c.tokens,
+                         c.firstRow, accumulate, pool, onCpu(c.type), padding);
 
-    EmulatedGpu gpu;
-    float *grad = accumulate ? gpu.upload(before) : gpu.allocate<float>(before.size());
-    EmbeddingGradParams params{grad,     gpu.upload(ids), gpu.upload(dout), c.rows,    c.columns,
-                               c.tokens, c.firstRow,      accumulate,       /*rows*/ 0};
-    std::vector<Launch> launches;
-    ASSERT_EQ(planEmbeddingGrad(c.type, params, launches), "");
-    gpu.launch(launches, &params, /*seed=*/accumulate);
-    EXPECT_EQ(std::vector<float>(grad, grad + before.size()), expected) << accumulate;
-  }
+      EmulatedGpu gpu;
+      float *grad = accumulate ? gpu.upload(before) : gpu.allocate<float>(before.size());
+      EmbeddingGradParams params{grad,     gpu.upload(ids), gpu.upload(dout), c.rows,    c.columns,
+                                 c.tokens, c.firstRow,      accumulate,       /*rows*/ 0};
+      params.skippedRow = padding < 0 ? -1 : padding - c.firstRow;
+      std::vector<Launch> launches;
+      ASSERT_EQ(planEmbeddingGrad(c.type, params, launches), "");
+      gpu.launch(launches, &params, /*seed=*/accumulate);
+      EXPECT_EQ(std::vector<float>(grad, grad + before.size()), expected)
+          << accumulate << " padding " << padding;
+    }
 }
 
 constexpr ElementType F32 = ElementType::F32, BF16 = ElementType::BF16, F16 = ElementType::F16;

@@ -94,7 +94,7 @@ TEST(InstructionWriter, WritesNumbersFlagsAndScalars) {
     %table = exec.buffer "wte" parameter f32 4096 bytes persistent
     %ids = exec.buffer "tokens" input i32 32 bytes
     %dout = exec.buffer "dx" temporary f32 512 bytes
-    exec.embedding_grad %ids, %dout to %table rows 64 columns 16 tokens 8 first_row <7> accumulate)");
+    exec.embedding_grad %ids, %dout to %table rows 64 columns 16 tokens 8 first_row <7> padding 3 accumulate)");
   const format::EmbeddingGradT *op = written.table.AsEmbeddingGrad();
   ASSERT_TRUE(op);
   EXPECT_EQ(op->grad, 0u);
@@ -105,6 +105,7 @@ TEST(InstructionWriter, WritesNumbersFlagsAndScalars) {
   EXPECT_EQ(op->tokens, 8u);
   ASSERT_TRUE(op->first_row);
   EXPECT_EQ(op->first_row->base, 7);
+  EXPECT_EQ(op->padding, 3);
   EXPECT_TRUE(op->accumulate);
 }
 

@@ -76,6 +76,7 @@ EmbeddingGradT scatter(uint32_t grad, uint32_t ids, uint32_t dout) {
   op.columns = width;
   op.tokens = tokensPerRank;
   op.accumulate = true;
+  op.padding = 3;
   return op;
 }
 

@@ -68,7 +68,7 @@ ManifestT &forCuda(ManifestT &m) {
 }
 
 const Corruption manifestCorruptions[] = {
-    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 6"},
+    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 7"},
     {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
     {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
      "model_flops_per_step is -1"},

@@ -97,7 +97,7 @@ public:
     Tensor &grad = out(op.getResult());
     int64_t width = grad.dim(1);
     for (size_t i = 0; i < ids.data.size(); ++i)
-      for (int64_t c = 0; c < width; ++c)
+      for (int64_t c = 0; c < width && static_cast<uint64_t>(ids.data[i]) != op.getPadding(); ++c)
         grad.data[static_cast<int64_t>(ids.data[i]) * width + c] += dy.data[i * width + c];
   }
 

@@ -61,6 +61,24 @@ TEST(EmbeddingGrad, AddsInOrderOfTokensOnAnyNumberOfThreads) {
     }
 }
 
+// Rows 10 and 11 of a table are this rank's: ids are global, and so is the one that is skipped.
+TEST(EmbeddingGrad, GivesThePaddingRowNothing) {
+  std::vector<int32_t> ids = {11, 9, 10, 11, 10};
+  std::vector<float> dout = {1, 2, 3, 4, 5};
+  ThreadPool pool(2);
+  auto gradOf = [&](int64_t padding) {
+    std::vector<float> grad = {100, 200};
+    embeddingGrad(grad.data(), ids.data(), dout.data(), 2, 1, 5, 10, /*accumulate=*/true, pool,
+                  ElementType::F32, padding);
+    return grad;
+  };
+  EXPECT_EQ(gradOf(-1), (std::vector<float>{108, 205}));
+  EXPECT_EQ(gradOf(10), (std::vector<float>{100, 205}));
+  EXPECT_EQ(gradOf(11), (std::vector<float>{108, 200}));
+  EXPECT_EQ(gradOf(9), (std::vector<float>{108, 205})); // another rank's
+  EXPECT_EQ(gradOf(1), (std::vector<float>{108, 205})); // not the row of that number here
+}
+
 TEST(Embedding, TakesZeroSizes) {
   ThreadPool pool(2);
   std::vector<float> grad(6, 1);
