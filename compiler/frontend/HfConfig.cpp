@@ -34,6 +34,11 @@ bool HfConfig::has(const char *key) const { return find(key) != nullptr; }
 
 bool HfConfig::mentions(const char *key) const { return root.is_object() && root.contains(key); }
 
+bool HfConfig::sameValue(const char *a, const char *b) const {
+  const nlohmann::json *left = find(a), *right = find(b);
+  return left && right && *left == *right;
+}
+
 size_t HfConfig::placeOf(const std::string &key) const {
   std::vector<std::string> keys = within;
   keys.push_back(key);

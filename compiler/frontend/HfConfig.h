@@ -25,6 +25,8 @@ public:
 
   bool has(const char *key) const;      // present and not null
   bool mentions(const char *key) const; // present, perhaps null
+  // Returns true if both keys are present with equal values.
+  bool sameValue(const char *a, const char *b) const;
   // A whole number from `low` to `high`; `fallback` where the key is absent or null. The default
   // `high` is above every width and count of a layer and keeps products of three in 64 bits.
   int64_t integer(const char *key, int64_t fallback, int64_t low = 1, int64_t high = 1 << 20);

@@ -1,6 +1,8 @@
 // Keys of a config.json that change nothing, and architectures that dtc knows by name only.
 #include "compiler/frontend/HfKeys.h"
 
+#include "compiler/frontend/HfTable.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -10,27 +12,21 @@ const char *const kWriteItYourself = "write the model as graph IR, see docs/writ
 
 namespace {
 
-// Of transformers' PretrainedConfig and of the classes of the imported models. Numbers are what
-// --precision says, not dtype; pretraining_tp and chunk_size_feed_forward cut a product into
-// several with the same sum; the balance loss is added wherever its coefficient is not 0, whatever
-// output_router_logits says.
+// Returns the keys that the classes of transformers do not have (the table knows those), and which
+// files have all the same: those of older classes, and those that transformers keeps out of the
+// model. Numbers are in what --precision says, not in dtype.
 const llvm::StringSet<> &harmless() {
   static const llvm::StringSet<> keys{
       // what the file is, and how transformers loads, runs and saves the model
-      "architectures", "attn_implementation", "chunk_size_feed_forward", "dtype",
-      "gradient_checkpointing", "is_decoder", "is_llama_config", "max_sequence_length",
-      "model_type", "n_ctx", "name_or_path", "output_attentions", "output_hidden_states",
+      "attn_implementation", "dtype", "gradient_checkpointing", "is_decoder", "is_llama_config",
+      "max_sequence_length", "model_type", "n_ctx", "name_or_path", "output_attentions",
       "output_past", "output_router_logits", "predict_special_tokens", "pretraining_tp",
-      "reorder_and_upcast_attn", "return_dict", "tf_legacy_loss", "torch_dtype", "torchscript",
-      "transformers.js_config", "transformers_version", "unsloth_fixed", "unsloth_version",
-      "use_bfloat16", "use_cache", "use_return_dict",
+      "return_dict", "tf_legacy_loss", "torch_dtype", "torchscript", "transformers.js_config",
+      "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_return_dict",
       // heads that are not built
-      "classifier_dropout", "finetuning_task", "id2label", "label2id", "num_labels", "problem_type",
-      "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-      "summary_use_proj", "task_specific_params",
+      "classifier_dropout", "finetuning_task", "num_labels", "task_specific_params",
       // tokenizers
-      "bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id", "prefix",
-      "sep_token_id", "tokenizer_class", "unk_token_id",
+      "decoder_start_token_id", "prefix", "sep_token_id", "tokenizer_class", "unk_token_id",
       // generation
       "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
       "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id",
@@ -54,7 +50,6 @@ constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"attention_bias", "false", "mistral mixtral"},
                                  {"embd_pdrop", "0", kLlamas},
                                  {"hidden_dropout", "0", kLlamas},
-                                 {"is_encoder_decoder", "false", kAll},
                                  {"mlp_bias", "false", "mistral mixtral qwen2"},
                                  {"n_special", "0", "gpt2"},
                                  {"num_experts", "0", "gpt2 llama mistral qwen2"},
@@ -122,10 +117,21 @@ std::string unknownPartOf(llvm::StringRef modelType) {
   return "";
 }
 
+// Returns true if a key that the importer does not read may be there. One of the type's class may if
+// no value of it changes a model, or if it has its default. In `dtype` and `return_dict` the class
+// is not asked: they are about numbers and about how transformers hands out results.
+static bool changesNothing(llvm::StringRef key, const nlohmann::json &value,
+                           llvm::StringRef modelType) {
+  const HfKey *row = findHfKey(modelType, key);
+  if (!row || key == "dtype" || key == "return_dict")
+    return key.starts_with("_") || harmless().contains(key);
+  return row->effect == HfEffect::Nothing ||
+         value == nlohmann::json::parse(row->fallback.begin(), row->fallback.end());
+}
+
 void refuseUnreadKeys(HfConfig &config, const std::string &modelType) {
   for (const auto &[key, value] : config.unread()) {
-    bool isPrivate = llvm::StringRef(key).starts_with("_");
-    if (value->is_null() || isPrivate || harmless().contains(key) || isOff(key, *value, modelType))
+    if (value->is_null() || changesNothing(key, *value, modelType) || isOff(key, *value, modelType))
       continue;
     config.fail(key.c_str(),
                 "is " + shownValue(*value) + ", and dtc knows no such key of " + modelType,

@@ -27,6 +27,18 @@ constexpr Keys kGpt2 = {"n_layer", "n_embd", "n_head", "n_inner", "n_positions"}
 constexpr Keys kOthers = {"num_hidden_layers", "hidden_size", "num_attention_heads",
                           "intermediate_size", "max_position_embeddings"};
 
+// Other names that transformers' GPT2Config knows for the keys of GPT-2.
+constexpr std::pair<const char *, const char *> kGpt2Aliases[] = {
+    {"num_hidden_layers", kGpt2.layers},
+    {"hidden_size", kGpt2.hidden},
+    {"num_attention_heads", kGpt2.heads},
+    {"max_position_embeddings", kGpt2.positions}};
+
+bool isGpt2(const Json &config) {
+  auto type = config.find("model_type");
+  return config.contains(kGpt2.layers) || (type != config.end() && *type == "gpt2");
+}
+
 // Divides by `small` ranks just where `value` divides by `whole` ones; near `near`.
 int64_t dividesLike(int64_t value, int64_t whole, int64_t near, int64_t small) {
   int64_t divided = (near + small - 1) / small * small;
@@ -42,7 +54,13 @@ Result<SmallModel> shrinkModel(const std::string &path, const std::string &text,
   Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object())
     return UserError("a config.json holds one object", "", {path, 1, 1});
-  const Keys &keys = config.contains(kGpt2.layers) ? kGpt2 : kOthers;
+  const Keys &keys = isGpt2(config) ? kGpt2 : kOthers;
+  if (isGpt2(config))
+    for (auto [alias, key] : kGpt2Aliases)
+      if (auto value = config.find(alias); value != config.end()) {
+        config[key] = Json(*value);
+        config.erase(alias);
+      }
   int64_t hidden = integerOf(config, keys.hidden, 768), heads = integerOf(config, keys.heads, 12);
   int64_t kvHeads = integerOf(config, "num_key_value_heads", heads);
   int64_t group = std::max<int64_t>(1, heads / std::max<int64_t>(1, kvHeads));
@@ -63,7 +81,12 @@ Result<SmallModel> shrinkModel(const std::string &path, const std::string &text,
   config[keys.inner] = dividesLike(
       inner, whole.tp, std::max<int64_t>(small.tp, inner * smallHidden / hidden), small.tp);
   config["vocab_size"] = dividesLike(words, whole.tp, 64, small.tp);
-  if (config.contains("num_key_value_heads"))
+  // A row of the table, or one from its end.
+  int64_t smallWords = config["vocab_size"].get<int64_t>();
+  if (config.contains("pad_token_id") && config["pad_token_id"].is_number_integer())
+    config["pad_token_id"] =
+        std::clamp<int64_t>(config["pad_token_id"].get<int64_t>(), -smallWords, smallWords - 1);
+  if (!isGpt2(config)) // also where it is absent: classes have defaults for larger models
     config["num_key_value_heads"] = smallKv;
   if (config.contains("head_dim"))
     config["head_dim"] = kHeadDim;

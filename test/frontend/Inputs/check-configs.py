@@ -62,8 +62,18 @@ IMPORTED = {
     "all-sliding": {**QWEN2, "use_sliding_window": True, "sliding_window": 16, "layer_types": [SLIDING] * 4},
     "long-window": {**QWEN2, "use_sliding_window": True, "sliding_window": 64, "layer_types": [FULL, SLIDING] * 2},
     "both-thetas": {**LLAMA, "rope_theta": 5e5, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}},
+    "theta-within": {**LLAMA, "rope_scaling": {"rope_type": "default", "rope_theta": 5e5}},
+    "dynamic": {**LLAMA, "rope_scaling": {"type": "dynamic", "factor": 4.0}},
+    "other-names": {"model_type": "gpt2", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2,
+                    "max_position_embeddings": 64, "vocab_size": 61, "n_embd": 32},
+    "nulls": {**QWEN2, "num_key_value_heads": None, "sliding_window": None, "pad_token_id": None, "head_dim": None,
+              "bos_token_id": None},
     "theta-beside": {**LLAMA, "rope_theta": 5e5, "rope_parameters": {"rope_type": "default"}},
 }
+
+
+def without(config, *keys, **more):
+    return {**{key: value for key, value in config.items() if key not in keys}, **more}
 
 
 def typed(kind, **more):
@@ -89,14 +99,30 @@ REFUSED = [
     ({**LLAMA, "hidden_act": "quick_gelu"}, ["hidden_act"], "is 'quick_gelu'; dtc builds llama with silu", ""),
     ({**GPT2, "activation_function": "quick_gelu"}, ["activation_function"], "is 'quick_gelu'; dtc knows gelu", ""),
     ({**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, ["rope_scaling", "rope_type"],
-     "is 'yarn'; dtc knows default, linear and llama3", "set 'rope_scaling' to null where"),
-    ({**LLAMA, "rope_scaling": {"factor": 2.0, "type": "dynamic"}}, ["rope_scaling", "type"], "is 'dynamic'; dtc knows", "rope_scaling"),
+     "is 'yarn'; dtc knows default, dynamic, linear and llama3",
+     "note: taking 'rope_scaling' out would train another model; write the model as graph IR, see docs/writing-a-model.md"),
+    ({**LLAMA, "rope_scaling": {"factor": 2.0, "type": "su"}}, ["rope_scaling", "type"], "is 'su'; dtc knows", "rope_scaling"),
+    ({**LLAMA, "rope_scaling": {"rope_type": "linear"}}, ["rope_scaling", "factor"],
+     "is missing, which linear rotary embedding needs", ""),
+    ({**LLAMA, "rope_scaling": {"type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}}, ["rope_scaling", "high_freq_factor"],
+     "is missing, which llama3 rotary embedding needs", ""),
     ({**LLAMA, "rope_parameters": {"rope_type": "longrope", "short_factor": [1]}}, ["rope_parameters", "rope_type"],
-     "is 'longrope'; dtc knows", "set 'rope_parameters' to null where"),
+     "is 'longrope'; dtc knows", "taking 'rope_parameters' out would train another model"),
     ({**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 2.0, "mscale": 0.7}}, ["rope_scaling", "mscale"],
      "is 0.7, and dtc knows no such key of linear rotary embedding", "take it out"),
     ({**LLAMA, "rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}, ["rope_theta"],
      "is 10000.0, wanted what 'rope_parameters' have", ""),
+    # What a class does not take, and what it has where the file is silent.
+    ({**LLAMA, "vocab_size": None}, ["vocab_size"], "is null, which llama of transformers 5.24.0 does not take",
+     "leave it out for its default, 32000, or give a value"),
+    ({**MISTRAL, "num_key_value_heads": None}, ["num_key_value_heads"], "is null, which mistral of transformers", "default, 8, or"),
+    (without(QWEN2, "num_key_value_heads"), [], "'num_key_value_heads' is 32 by default, which does not divide 'num_attention_heads' = 4",
+     ""),
+    (without(GPT2, "n_embd", "n_head", num_attention_heads=5), ["num_attention_heads"],
+     "is 5, which does not divide 'n_embd' = 768", ""),
+    ({**GPT2, "hidden_size": 64}, ["hidden_size"], "is another number than 'n_embd', of which it is another name", ""),
+    ({**LLAMA, "pad_token_id": 61}, ["pad_token_id"], "is 61, wanted a whole number from -61 to 60", ""),
+    ({**LLAMA, "pad_token_id": -62}, ["pad_token_id"], "is -62, wanted a whole number from -61 to 60", ""),
     ({**LLAMA, "rope_scaling": {"rope_type": "default"}, "rope_parameters": {"rope_type": "default"}}, ["rope_scaling"],
      "is an object, and dtc knows no such key of llama", "take it out"),
     ({**LLAMA, "sliding_window": 16}, ["sliding_window"], "is 16, and dtc knows no such key of llama", "take it out"),
@@ -109,7 +135,8 @@ REFUSED = [
     ({**MISTRAL, "attention_bias": True}, ["attention_bias"], "is true, and dtc knows no such key of mistral", "take it out"),
     ({**QWEN2, "attention_bias": False}, ["attention_bias"], "is false, and dtc knows no such key of qwen2", "take it out"),
     ({**QWEN2, "num_experts": 60, "moe_intermediate_size": 1408}, ["num_experts"], "is 60, and dtc knows", "take it out"),
-    ({**GPT2, "hidden_size": 1024}, ["hidden_size"], "is 1024, and dtc knows no such key of gpt2", "take it out"),
+    ({**GPT2, "head_dim": 8}, ["head_dim"], "is 8, and dtc knows no such key of gpt2", "take it out"),
+    ({**GPT2, "add_cross_attention": True}, ["add_cross_attention"], "is true, and dtc builds gpt2 without it", "graph IR"),
     ({**LLAMA, "layer_types": [FULL, "chunked_attention", FULL, FULL]}, ["layer_types"],
      "has 'chunked_attention'; dtc knows full_attention and sliding_attention", "graph IR"),
     ({**LLAMA, "layer_types": [FULL]}, ["layer_types"], "has the kinds of 1 layers, wanted 4", ""),
@@ -129,8 +156,13 @@ def run(folder, name, config, *command):
 
 
 def line_of(text, keys):
-    """Of the last key, each on a line of its own, two blanks a level."""
+    """Of the last key, each on a line of its own, two blanks a level; of an absent one the object that would have it."""
     lines, at = text.split("\n"), 0
+    if not keys:
+        return 1, 1
+    if not any(line.startswith(" " * 2 * len(keys) + json.dumps(keys[-1]) + ":") for line in lines):
+        line, _ = line_of(text, keys[:-1])
+        return line, lines[line - 1].index("{") + 1 if keys[:-1] else 1
     for level, key in enumerate(keys, 1):
         start = " " * 2 * level + json.dumps(key) + ":"
         at = next(i for i in range(at, len(lines)) if lines[i].startswith(start))
@@ -149,7 +181,8 @@ def main():
     for i, (config, keys, message, note) in enumerate(REFUSED):
         text, result = run(folder, f"refused-{i}", config)
         line, column = line_of(text, keys)
-        start = f"{folder / f'refused-{i}.json'}:{line}:{column}: error: '{keys[-1]}' {message}"
+        what = f"'{keys[-1]}' {message}" if keys else message
+        start = f"{folder / f'refused-{i}.json'}:{line}:{column}: error: {what}"
         if result.returncode != 1 or not result.stderr.startswith(start) or note not in result.stderr or \
                 len(re.findall("error:", result.stderr)) != 1 or (folder / "x.mlir").exists():
             wrong.append(f"wanted {start}\n  {note}\nfound {result.stderr}")

@@ -116,6 +116,32 @@ TEST(SmallModel, ReadsGpt2sNames) {
   EXPECT_EQ(config["attn_pdrop"], 0.1);
 }
 
+TEST(SmallModel, ReadsGpt2sOtherNames) {
+  nlohmann::json config = shrink(R"({"model_type": "gpt2", "hidden_size": 768, "n_layer": 12,
+                                     "num_attention_heads": 12, "max_position_embeddings": 1024})",
+                                 planOf(2, 2, 1));
+  EXPECT_EQ(config["n_embd"].get<int>(), 8 * config["n_head"].get<int>());
+  EXPECT_EQ(config["n_positions"], 64);
+  for (const char *name : {"hidden_size", "num_attention_heads", "max_position_embeddings",
+                           "num_key_value_heads", "intermediate_size"})
+    EXPECT_FALSE(config.contains(name)) << name;
+}
+
+TEST(SmallModel, KeepsThePaddingRowInTheTable) {
+  const std::pair<const char *, int> cases[] = {
+      {"0", 0}, {"128000", 63}, {"-1", -1}, {"-5000", -64}};
+  for (auto [padding, small] : cases) {
+    nlohmann::json config = shrink(std::string(R"({"model_type": "llama", "hidden_size": 4096,
+                 "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 14336,
+                 "vocab_size": 128256, "pad_token_id": )") +
+                                       padding + "}",
+                                   planOf(8, 8, 4));
+    ASSERT_EQ(config["vocab_size"], 64);
+    EXPECT_EQ(config["pad_token_id"], small);
+    EXPECT_EQ(config["num_key_value_heads"], config["num_attention_heads"]);
+  }
+}
+
 TEST(SmallModel, RefusesWhatIsNoConfig) {
   Plan plan = planOf(2, 1, 1);
   EXPECT_FALSE(shrinkModel("c.json", "[1]", plan.decisions, plan.decisions).ok());
