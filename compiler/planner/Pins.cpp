@@ -3,10 +3,12 @@
 
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
+#include "compiler/support/Hints.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace dtc {
 namespace {
@@ -68,6 +70,20 @@ std::string allNames() {
   for (const PinKey &key : kKeys)
     list += (list.empty() ? "" : ", ") + key.name.str();
   return list;
+}
+
+// The key's words that stand alone: "gpipe", "1f1b". None for values of another form.
+llvm::SmallVector<llvm::StringRef> choicesOf(const PinKey &key) {
+  llvm::SmallVector<llvm::StringRef> parts, choices;
+  if (key.words.contains(':')) // a form and an example of it
+    return choices;
+  key.words.split(parts, ", ");
+  for (llvm::StringRef part : parts)
+    for (auto [word, rest] = part.split(" or "); !word.empty();
+         std::tie(word, rest) = rest.split(" or "))
+      if (!word.contains(' '))
+        choices.push_back(word);
+  return choices;
 }
 
 std::string given(const std::string &name, const std::string &text) {
@@ -294,13 +310,19 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
   for (const auto &pin : fixed) {
     const std::string &name = pin.first, &text = pin.second;
     const PinKey *key = llvm::find_if(kKeys, [&](const PinKey &k) { return name == k.name; });
-    if (key == std::end(kKeys))
+    if (key == std::end(kKeys)) {
+      llvm::SmallVector<llvm::StringRef> names(
+          llvm::map_range(kKeys, [](const PinKey &k) { return k.name; }));
       return UserError(given(name, text) + ": there is no key '" + name + "'",
-                       "keys are " + allNames());
+                       didYouMean(name, names) + "keys are " + allNames());
+    }
     if (!key->number) {
-      if (std::optional<UserError> error = readWord(name, text, pins))
-        return *error;
-      continue;
+      std::optional<UserError> error = readWord(name, text, pins);
+      if (!error)
+        continue;
+      if (error->note.find("did you mean") == std::string::npos)
+        error->note = didYouMean(text, choicesOf(*key)) + error->note;
+      return *error;
     }
     int64_t value = 0;
     if (llvm::StringRef(text).getAsInteger(10, value))

@@ -1,7 +1,11 @@
 // Text of user errors, and the nearest of several names.
 #include "compiler/support/Error.h"
 
+#include "runtime/format/NearestName.h"
 #include "runtime/format/Printable.h"
+
+#include <string_view>
+#include <vector>
 
 namespace dtc {
 
@@ -27,21 +31,8 @@ int UserError::report(llvm::raw_ostream &errors) const {
 }
 
 std::string nearestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> known) {
-  // What somebody began to write: "dgx-a100" is "dgx-a100-80g" rather than "dgx-h100".
-  for (llvm::StringRef candidate : known)
-    if (name.size() >= 3 && candidate.starts_with_insensitive(name))
-      return candidate.str();
-  // A third of the letters may be wrong: "dgx-h10" is near "dgx-h100", "x" is near nothing.
-  unsigned best = std::max<size_t>(1, name.size() / 3) + 1;
-  llvm::StringRef nearest;
-  for (llvm::StringRef candidate : known) {
-    unsigned distance = name.edit_distance_insensitive(candidate);
-    if (distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest.str();
+  std::vector<std::string_view> names(known.begin(), known.end());
+  return format::nearestName(name, names);
 }
 
 } // namespace dtc

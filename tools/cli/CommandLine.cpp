@@ -1,5 +1,6 @@
 #include "tools/cli/CommandLine.h"
 
+#include "runtime/format/NearestName.h"
 #include "runtime/format/Printable.h"
 
 #include <charconv>
@@ -36,11 +37,38 @@ std::string fullName(const CLI::App *app) {
   return outer + app->get_name();
 }
 
-std::string subcommandsOf(const CLI::App *app) {
-  std::string names;
+using Names = std::vector<std::string>;
+
+Names subcommandsOf(const CLI::App *app) {
+  Names names;
   for (const CLI::App *command : app->get_subcommands([](const CLI::App *) { return true; }))
-    names += (names.empty() ? "" : ", ") + command->get_name();
+    names.push_back(command->get_name());
   return names;
+}
+
+// "a, b or c" with " or " for `last`.
+std::string listOf(const Names &names, const char *last = ", ") {
+  std::string list;
+  for (size_t i = 0; i < names.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == names.size() ? last : ", ") + names[i];
+  return list;
+}
+
+// " (did you mean 'NEAREST'?)", the name with `prefix`, or "" if none is near.
+std::string suggestion(const std::string &found, const Names &names, const char *prefix = "") {
+  std::vector<std::string_view> known(names.begin(), names.end());
+  std::string nearest = format::nearestName(found, known);
+  return nearest.empty() ? "" : std::string(" (did you mean '") + prefix + nearest + "'?)";
+}
+
+// The suggestion for a flag that does not exist; "" for any other argument.
+std::string flagSuggestion(const CLI::App *command, const std::string &argument) {
+  if (argument.rfind("--", 0) != 0)
+    return "";
+  Names flags;
+  for (const CLI::Option *option : command->get_options())
+    flags.insert(flags.end(), option->get_lnames().begin(), option->get_lnames().end());
+  return suggestion(argument.substr(2, argument.find('=') - 2), flags, "--");
 }
 
 } // namespace
@@ -77,6 +105,16 @@ CLI::Validator notEmpty() {
       [](std::string &text) { return text.empty() ? "wanted a value, found ''" : ""; }, "");
 }
 
+CLI::Validator oneOf(const std::vector<std::string> &names) {
+  return CLI::Validator(
+      [=](std::string &text) {
+        if (std::find(names.begin(), names.end(), text) != names.end())
+          return std::string();
+        return wanted(listOf(names, " or "), text) + suggestion(text, names);
+      },
+      "{" + CLI::detail::join(names, ",") + "}");
+}
+
 std::string usageMistake(const CLI::App *app, const CLI::Error &error) {
   const CLI::App *command = innermost(app);
   std::string message = error.what();
@@ -90,12 +128,19 @@ std::string usageMistake(const CLI::App *app, const CLI::Error &error) {
       message = option + ": wanted a value";
   }
   if (extras.empty() && dynamic_cast<const CLI::RequiredError *>(&error))
-    if (std::string names = subcommandsOf(command); !names.empty())
-      message = "wanted a command, one of " + names;
+    if (Names names = subcommandsOf(command); !names.empty())
+      message = "wanted a command, one of " + listOf(names);
   if (!extras.empty()) {
-    std::string names = subcommandsOf(command);
-    message = names.empty() ? "'" + extras.front() + "' is not an argument of this command"
-                            : "there is no command '" + extras.front() + "', only " + names;
+    // A value that follows an unknown flag may be an extra argument, too: the flag is the mistake.
+    auto flag = std::find_if(extras.begin(), extras.end(), [&](const std::string &extra) {
+      return !flagSuggestion(command, extra).empty();
+    });
+    const std::string &extra = flag == extras.end() ? extras.front() : *flag;
+    Names names = subcommandsOf(command);
+    message = names.empty() ? "'" + extra + "' is not an argument of this command" +
+                                  flagSuggestion(command, extra)
+                            : "there is no command '" + extra + "', only " + listOf(names) +
+                                  suggestion(extra, names);
   }
   return format::printable(message);
 }

@@ -36,6 +36,10 @@ CLI::Validator wholeNumber(int64_t low, int64_t high = std::numeric_limits<int64
 CLI::Validator numberBetween(double low, double high = std::numeric_limits<double>::max());
 CLI::Validator notEmpty();
 
+// Accepts one of `names` only; for any other word the error has the nearest of them:
+// "--precision: wanted f32, bf16 or f16, found 'fp16' (did you mean 'f16'?)".
+CLI::Validator oneOf(const std::vector<std::string> &names);
+
 // What is wrong with a command line, in a few words, without a newline.
 std::string usageMistake(const CLI::App *app, const CLI::Error &error);
 

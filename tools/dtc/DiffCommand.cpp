@@ -36,7 +36,7 @@ void addDiff(CLI::App &app, int &exitCode) {
   command->add_option("A", flags->a, "plan JSON of 'dtc plan -o', or a .dte file")->required();
   command->add_option("B", flags->b, "the plan to compare with it")->required();
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runDiff(*flags); });
 }
 

@@ -92,7 +92,7 @@ void addExplain(CLI::App &app, int &exitCode) {
   command->add_option("--model", flags->model, "the model (default: where the plan found it)");
   command->add_option("--topology", flags->topology, "the topology (default: the plan's)");
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runExplain(*flags); });
 }
 

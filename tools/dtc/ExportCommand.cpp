@@ -59,7 +59,7 @@ void addExport(CLI::App &app, int &exitCode) {
     names.push_back(name.str());
   command->add_option("--to", flags->launcher, "the software that is to run the plan")
       ->required()
-      ->check(CLI::IsMember(names));
+      ->check(oneOf(names));
   command
       ->add_option("--launcher-version", flags->version,
                    "the version of that software; default: the newest release, as the file says")

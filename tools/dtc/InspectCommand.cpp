@@ -62,8 +62,7 @@ void addInspect(CLI::App &app, int &exitCode) {
   command->add_option("FILE", flags->file, "a .dte file or a plan.json")->required();
   command->add_option("--rank", flags->rank, "list this rank's instructions")
       ->check(wholeNumber(0, std::numeric_limits<uint32_t>::max()));
-  command->add_option("--format", flags->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--format", flags->format, "text or json")->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runInspect(*flags); });
 }
 

@@ -8,9 +8,10 @@
 
 namespace dtc {
 
-// Loads the model; null after a message on stderr.
+// Loads the model; null after a message on `errors`.
 mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
-                                              const PlanningFlags &flags);
+                                              const PlanningFlags &flags,
+                                              llvm::raw_ostream &errors = llvm::errs());
 
 // What the flags ask of the planner.
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);

@@ -16,7 +16,8 @@ namespace dtc {
 void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command
       .add_option("MODEL", model,
-                  "a .mlir file in the graph dialect, or a Hugging Face config.json")
+                  "a .mlir file in the graph dialect, a Hugging Face config.json or a folder that "
+                  "holds one, or a name of the catalogue, such as llama-3-8b")
       ->required();
   command
       .add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
@@ -35,15 +36,18 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command
       .add_option("--precision", precision,
                   "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16")
-      ->check(CLI::IsMember({"f32", "bf16", "f16", "fp8"}));
+      ->check(oneOf({"f32", "bf16", "f16", "fp8"}));
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
-      ->check(CLI::IsMember({"adamw", "sgd", "lamb", "lars"}));
+      ->check(oneOf({"adamw", "sgd", "lamb", "lars"}));
   command
       .add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  command.add_option("--fix", fix,
-                     "pin choices, key=value[,key=value...], and say what each costs; keys are\n" +
-                         pinKeysText());
+      ->check(oneOf({"f32", "bf16"}));
+  command
+      .add_option("--fix", fix,
+                  "pin choices, key=value[,key=value...], and say what each costs; may be given "
+                  "several times; keys are\n" +
+                      pinKeysText())
+      ->join(',');
   command
       .add_option("--max-memory", maxMemory,
                   "bytes a device may use ('64 GiB' or a number), or none")
@@ -72,10 +76,33 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       "CPUs, unless --fix asks for more)");
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
-                                              const PlanningFlags &flags) {
+mlir::OwningOpRef<mlir::ModuleOp>
+loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags, llvm::raw_ostream &errors) {
   loadDialects(context);
-  return loadModel(&context, flags.model, flags.sequence, llvm::errs());
+  return loadModel(&context, flags.model, flags.sequence, errors);
+}
+
+// Reads the pairs of --fix. Errors: no pair, several pairs without a comma, a key given twice.
+static Outcome readFixed(const std::string &text, std::map<std::string, std::string> &fixed) {
+  llvm::SmallVector<llvm::StringRef> pins;
+  llvm::StringRef(text).split(pins, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef pin : pins) {
+    auto [key, value] = pin.split('=');
+    if (value.contains('=')) {
+      llvm::SmallVector<llvm::StringRef> words;
+      llvm::SplitString(pin, words, " \t;");
+      bool arePairs =
+          llvm::all_of(words, [](llvm::StringRef word) { return word.count('=') == 1; });
+      return UserError("--fix '" + pin.str() + "' has several '=', wanted a comma between pairs",
+                       arePairs ? "use --fix " + llvm::join(words, ",")
+                                : "example: --fix dp=4,tp=2");
+    }
+    if (value.empty())
+      return UserError("--fix '" + pin.str() + "' is not key=value", "example: --fix dp=4,tp=2");
+    if (!fixed.emplace(key.trim().str(), value.trim().str()).second)
+      return UserError("--fix names '" + key.trim().str() + "' twice");
+  }
+  return {};
 }
 
 // "0.1" is a share; anything else bytes.
@@ -120,15 +147,8 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   request.gradDtype = flags.gradDtype;
   request.executable = flags.executable;
   request.onGpu = topology->device.deviceClass == DeviceClass::Gpu;
-  llvm::SmallVector<llvm::StringRef> pins;
-  llvm::StringRef(flags.fix).split(pins, ',', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef pin : pins) {
-    auto [key, value] = pin.split('=');
-    if (value.empty())
-      return UserError("--fix '" + pin.str() + "' is not key=value", "example: --fix dp=4,tp=2");
-    if (!request.fixed.emplace(key.trim().str(), value.trim().str()).second)
-      return UserError("--fix names '" + key.trim().str() + "' twice");
-  }
+  if (Outcome read = readFixed(flags.fix, request.fixed); !read)
+    return read.error();
   if (flags.maxMemory == "none") {
     request.ignoreMemory = true;
   } else if (!flags.maxMemory.empty()) {

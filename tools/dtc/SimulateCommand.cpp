@@ -128,7 +128,7 @@ void addSimulate(CLI::App &app, int &exitCode) {
   command->add_option("--against", flags->against,
                       "what 'dtrun --profile' measured of this executable, to be put beside it");
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runSimulate(*flags); });
 }
 

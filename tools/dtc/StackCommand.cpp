@@ -23,8 +23,7 @@ void addStack(CLI::App &app, int &exitCode) {
   });
   CLI::App *show = group->add_subcommand("show", "Shows one stack, and where its figures are from");
   show->add_option("NAME", flags->name, "a name of the catalogue, or a TOML file")->required();
-  show->add_option("--format", flags->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  show->add_option("--format", flags->format, "text or json")->check(oneOf({"text", "json"}));
   show->callback([flags, &exitCode] {
     OutputFormat format = flags->format == "json" ? OutputFormat::Json : OutputFormat::Text;
     exitCode = runStackShow(flags->name, format, llvm::outs(), llvm::errs());

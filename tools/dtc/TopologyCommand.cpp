@@ -26,8 +26,7 @@ void addTopology(CLI::App &app, int &exitCode) {
   show->add_option("NAME", flags->name, "a name of the catalogue, or a TOML file")->required();
   show->add_option("--nodes", flags->nodes, "number of nodes")->check(wholeNumber(1));
   show->add_option("--devices", flags->devices, "devices used")->check(wholeNumber(1));
-  show->add_option("--format", flags->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  show->add_option("--format", flags->format, "text or json")->check(oneOf({"text", "json"}));
   show->callback([flags, &exitCode] {
     OutputFormat format = flags->format == "json" ? OutputFormat::Json : OutputFormat::Text;
     exitCode = runTopologyShow(flags->name, flags->nodes, flags->devices, format, llvm::outs(),

@@ -269,7 +269,7 @@ void addValidate(CLI::App &app, int &exitCode) {
       ->check(wholeNumber(1))
       ->capture_default_str();
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = Validation(*flags).run(); });
 }
 

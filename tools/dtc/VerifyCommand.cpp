@@ -41,7 +41,7 @@ void addVerify(CLI::App &app, int &exitCode) {
   auto flags = std::make_shared<VerifyFlags>();
   command->add_option("FILE", flags->file, "a .dte file")->required();
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runVerify(*flags); });
 }
 

@@ -25,6 +25,29 @@ void onCrash(void *) {
   std::_Exit(dtc::kInternalError);
 }
 
+using Words = std::vector<std::string>;
+
+// The words after the program's name. "dtc help plan" stands for "dtc plan --help", "dtc help" for
+// "dtc --help" and "dtc version" for "dtc --version".
+Words wordsOf(const CLI::App &app, int argc, char **argv) {
+  Words words(argv + 1, argv + argc);
+  if (words == Words{"version"})
+    return {"--version"};
+  if (words.empty() || words.front() != "help")
+    return words;
+  words.erase(words.begin());
+  const CLI::App *command = &app;
+  for (const std::string &word : words) {
+    auto named =
+        command->get_subcommands([&](const CLI::App *each) { return each->get_name() == word; });
+    if (named.empty())
+      return words; // no such command, which is the mistake to report
+    command = named.front();
+  }
+  words.push_back("--help");
+  return words;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -61,7 +84,9 @@ int main(int argc, char **argv) {
   dtc::addCheckpoint(app, exitCode);
   dtc::addCalibrate(app, exitCode);
   try {
-    app.parse(argc, argv);
+    Words words = wordsOf(app, argc, argv);
+    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError &error) {
     return dtc::finishOutput(app.exit(error) == 0 ? 0 : kBadUsage);
   }

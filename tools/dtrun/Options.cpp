@@ -152,7 +152,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->type_name("X");
   app.add_option("--format", format, "what to print per step")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   app.add_option("--threads", options.threads,
                  "compute threads of each rank; default: a share of the machine's cores")
       ->check(dtc::wholeNumber(1, 1024))

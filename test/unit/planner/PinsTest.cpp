@@ -80,6 +80,18 @@ TEST(PinKeys, AreListedWhereOneIsUnknown) {
   }
 }
 
+TEST(ReadPins, SuggestsTheNearestKeyAndWord) {
+  Result<Pins> pins = readPins({{"tpp", "2"}});
+  ASSERT_FALSE(pins);
+  EXPECT_EQ(pins.error().note.find("did you mean 'tp'? keys are "), 0u) << pins.error().note;
+  pins = readPins({{"cp_kind", "rng"}});
+  ASSERT_FALSE(pins);
+  EXPECT_EQ(pins.error().note.find("did you mean 'ring'? "), 0u) << pins.error().note;
+  pins = readPins({{"axis_order", "tpp"}}); // whose values are no list
+  ASSERT_FALSE(pins);
+  EXPECT_EQ(pins.error().note.find("did you mean"), std::string::npos) << pins.error().note;
+}
+
 // Each word and number arrives where the planner looks for it.
 TEST(ReadPins, FillsEveryPin) {
   Result<Pins> pins = readPins({{"dp", "2"},
