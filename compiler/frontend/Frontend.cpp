@@ -2,8 +2,9 @@
 #include "compiler/frontend/Frontend.h"
 
 #include "compiler/frontend/HfConfig.h"
+#include "compiler/frontend/ModelFile.h"
 #include "compiler/support/Diagnostics.h"
-#include "compiler/support/File.h"
+#include "compiler/support/Hints.h"
 #include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
@@ -105,35 +106,41 @@ OwningOpRef<ModuleOp> completed(OwningOpRef<ModuleOp> module) {
 namespace {
 
 struct WrittenModel {
-  std::string text; // of the file
+  std::string text, path; // of the file
   OwningOpRef<ModuleOp> module;
 };
 
-Result<WrittenModel> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                               SourceNotes *notes) {
+// Reads into `model`, of which the text is there after an error, too, where the file could be read.
+Outcome readModel(MLIRContext *context, const std::string &name, int64_t sequence,
+                  SourceNotes *notes, WrittenModel &model) {
   context->loadDialect<graph::GraphDialect>();
-  Result<std::string> contents = readFile(path);
-  if (!contents)
-    return contents.error();
-  WrittenModel model{std::move(*contents), {}};
+  Result<NamedText> opened = openModel(name);
+  if (!opened)
+    return opened.error();
+  model.text = std::move(opened->text);
+  model.path = std::move(opened->path);
   StringRef text = model.text;
   if (text.trim().empty())
-    return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});
+    return UserError("the file is empty", kWhatModelsAre, {model.path, 1, 1});
   if (!text.ltrim().starts_with("{")) {
-    Result<OwningOpRef<ModuleOp>> module = parseModel(context, path, text, notes);
+    Result<OwningOpRef<ModuleOp>> module = parseModel(context, model.path, text, notes);
     if (!module)
       return module.error();
     model.module = std::move(*module);
-    if (Outcome agreed = checkAsked(*model.module, path, sequence); !agreed)
-      return agreed.error();
-    return model;
+    return checkAsked(*model.module, model.path, sequence);
   }
-  HfConfig config(path, model.text);
+  HfConfig config(model.path, model.text);
   if (config.ok())
     model.module = importHfConfig(context, config, sequence);
   if (!config.ok())
     return config.error();
-  return model;
+  return {};
+}
+
+// Reports an error about a model; one about graph IR with the line it points at.
+void report(const UserError &error, const WrittenModel &model, llvm::raw_ostream &errors) {
+  bool isInText = error.place.file == model.path && !StringRef(model.text).ltrim().starts_with("{");
+  reportWithSource(error, isInText ? StringRef(model.text) : StringRef(), errors);
 }
 
 // Makes `module`, which was written as `text`, complete, and checks it.
@@ -155,35 +162,34 @@ Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
 OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
                                        int64_t sequence, llvm::raw_ostream &errors,
                                        SourceNotes &notes) {
-  Result<WrittenModel> model = readModel(context, path, sequence, &notes);
-  if (!model) {
-    model.error().report(errors);
+  WrittenModel model;
+  if (Outcome read = readModel(context, path, sequence, &notes, model); !read) {
+    report(read.error(), model, errors);
     return nullptr;
   }
-  OwningOpRef<ModuleOp> checked = model->module->clone();
-  if (Outcome done = complete(*checked, path, model->text); !done) {
-    done.error().report(errors);
+  OwningOpRef<ModuleOp> checked = model.module->clone();
+  if (Outcome done = complete(*checked, model.path, model.text); !done) {
+    report(done.error(), model, errors);
     return nullptr;
   }
-  return std::move(model->module);
+  return std::move(model.module);
 }
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
                                 llvm::raw_ostream &errors) {
-  Result<WrittenModel> model = readModel(context, path, sequence, nullptr);
-  if (!model) {
-    model.error().report(errors);
+  WrittenModel model;
+  Outcome done = readModel(context, path, sequence, nullptr, model);
+  if (done)
+    done = complete(*model.module, model.path, model.text);
+  if (!done) {
+    report(done.error(), model, errors);
     return nullptr;
   }
-  if (Outcome done = complete(*model->module, path, model->text); !done) {
-    done.error().report(errors);
-    return nullptr;
-  }
-  ModuleOp module = *model->module;
-  if (StringRef(model->text).ltrim().starts_with("{"))
+  ModuleOp module = *model.module;
+  if (StringRef(model.text).ltrim().starts_with("{"))
     module->setAttr(graph::kConfigAttr,
-                    StringAttr::get(context, nlohmann::ordered_json::parse(model->text).dump()));
-  return std::move(model->module);
+                    StringAttr::get(context, nlohmann::ordered_json::parse(model.text).dump()));
+  return std::move(model.module);
 }
 
 } // namespace dtc

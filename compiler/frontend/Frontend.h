@@ -11,7 +11,8 @@
 
 namespace dtc {
 
-// Loads `path`, a .mlir file in the graph dialect or a config.json (by its first character, '{').
+// Loads `path`, which openModel() finds: a .mlir file in the graph dialect or a config.json (by its
+// first character, '{'), a folder with a config.json, or a name of the catalogue.
 // `sequence` is the sequence length for a config.json; 0: the config's own. On error writes one
 // message with file, line and column and a mend to `errors` and returns null. Example:
 // loadModel(context, "gpt2/config.json", 1024, llvm::errs())

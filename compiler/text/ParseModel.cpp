@@ -1,9 +1,11 @@
 // Reads graph IR from text.
 #include "compiler/text/ParseModel.h"
 
+#include "compiler/support/Hints.h"
 #include "compiler/support/JsonText.h"
 #include "compiler/text/ReadNotes.h"
 #include "compiler/text/Tokens.h"
+#include "dialects/graph/Graph.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
@@ -104,16 +106,69 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
   else if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
     error.note = nameTypes("the types are " + types.str(), source);
   else
-    error.note = kWhatModelsAre;
+    error.note = source.contains("graph.") ? "" : kWhatModelsAre;
   return error;
 }
+
+namespace {
+
+// Where in `text` the error points; npos if nowhere.
+size_t offsetOf(const SourcePlace &place, StringRef text) {
+  size_t at = 0;
+  for (int64_t line = 1; line < place.line && at != StringRef::npos; ++line)
+    at = text.find('\n', at) == StringRef::npos ? StringRef::npos : text.find('\n', at) + 1;
+  if (place.line < 1 || place.column < 1 || at == StringRef::npos ||
+      at + place.column - 1 > text.size())
+    return StringRef::npos;
+  return at + place.column - 1;
+}
+
+// Parses `text` for its first error only.
+std::optional<UserError> firstError(MLIRContext *context, const std::string &path, StringRef text) {
+  DiagnosticCapture capture(context);
+  Block ops;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, path), llvm::SMLoc());
+  (void)parseAsmSourceFile(sources, &ops, ParserConfig(context));
+  return capture.error();
+}
+
+// The parser says which words an enumeration has for a wrong one only: asks again with such a word
+// at the place where `error` found none. Example: "expected one of: erf, tanh".
+std::string wordsWantedAt(MLIRContext *context, const UserError &error, StringRef text) {
+  size_t at = offsetOf(error.place, text);
+  if (at == StringRef::npos)
+    return "";
+  constexpr const char *kNoWord = "no_such_word ";
+  std::string changed = (text.take_front(at) + kNoWord + text.drop_front(at)).str();
+  std::optional<UserError> second = firstError(context, error.place.file, changed);
+  bool isThere = second && second->place.line == error.place.line &&
+                 second->place.column == error.place.column;
+  std::string said = isThere ? sayPlainly(*second, changed) : "";
+  return StringRef(said).contains("one of: ") ? said : "";
+}
+
+// The nearest name of an op for "custom op 'graph.gelo' is unknown"; "" for any other message.
+std::string opMeant(MLIRContext *context, StringRef message) {
+  auto [before, rest] = message.split('\'');
+  auto [name, after] = rest.split('\'');
+  if (before != "custom op " || !after.starts_with(" is unknown"))
+    return "";
+  std::vector<StringRef> known;
+  for (RegisteredOperationName op :
+       context->getRegisteredOperationsByDialect(graph::GraphDialect::getDialectNamespace()))
+    known.push_back(op.getStringRef());
+  return didYouMean(name, known);
+}
+
+} // namespace
 
 Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string &path,
                                          StringRef text, SourceNotes *notes) {
   constexpr size_t kMostLevels = 256;
   if (size_t at = findDeepBracket(text, kMostLevels); at != StringRef::npos)
-    return UserError("brackets nest deeper than " + std::to_string(kMostLevels) + " levels",
-                     kWhatModelsAre, placeAt(path, text, at));
+    return UserError("brackets nest deeper than " + std::to_string(kMostLevels) + " levels", "",
+                     placeAt(path, text, at));
   // The types of an op that is wrong are read off its print, which belongs to no message of ours.
   bool prints = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(true);
@@ -129,9 +184,15 @@ Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string
   if (succeeded(parseAsmSourceFile(sources, &ops, ParserConfig(context), &state)))
     module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&ops, context, start);
   if (!module) {
-    return sayByName(capture,
-                     UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
-                     buffer);
+    UserError error = sayByName(
+        capture, UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
+        buffer);
+    if (error.message.ends_with("expected valid keyword or string"))
+      if (std::string wanted = wordsWantedAt(context, error, buffer); !wanted.empty())
+        error.message = wanted;
+    if (std::string hint = opMeant(context, error.message); !hint.empty())
+      error.note = StringRef(hint).rtrim();
+    return error;
   }
   if (notes)
     *notes = readNotes(*module, state, buffer);

@@ -23,8 +23,9 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> parseModel(mlir::MLIRContext *context,
 // "!hidden (tensor<?x8xf32>)".
 std::string nameTypes(llvm::StringRef message, llvm::StringRef source);
 
-// The first error about a model that was written as `source`, types by their names; its note has the
-// types of the op that it is about. `other` where nothing was captured.
+// Returns the first error about a model that was written as `source`, with types by their names;
+// `other` where nothing was captured. The note has the types of the op that
+// the error is about, or says what a model is where `source` has no op of the dialect.
 UserError sayByName(const DiagnosticCapture &capture, UserError other, llvm::StringRef source);
 
 } // namespace dtc

@@ -2,6 +2,7 @@
 #include "tools/dtc/Commands.h"
 
 #include "compiler/support/File.h"
+#include "compiler/support/Hints.h"
 #include "compiler/text/ModelPrinter.h"
 #include "compiler/text/ParseModel.h"
 #include "dialects/graph/Graph.h"
@@ -26,7 +27,7 @@ int runFmt(const FmtFlags &flags) {
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module =
       parseModel(&context, flags.model, *text, &notes);
   if (!module)
-    return module.error().report(llvm::errs());
+    return reportWithSource(module.error(), *text, llvm::errs());
   std::string formatted = printModel(**module, notes);
   if (!flags.inPlace) {
     llvm::outs() << formatted;

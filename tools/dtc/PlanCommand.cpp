@@ -7,6 +7,7 @@
 #include "compiler/planner/PlanCache.h"
 #include "compiler/report/Report.h"
 #include "compiler/support/File.h"
+#include "compiler/support/Hints.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -115,10 +116,10 @@ int runPlan(const PlanFlags &flags) {
   Result<PlanOutcome> outcome =
       cache ? planModel(*request, *cache, wasFound, &leanest) : planModel(*request, &leanest);
   if (!outcome)
-    return (leanest ? withRelaxations(*request, outcome.error(), *leanest,
-                                      largerSystems(flags, *request))
-                    : outcome.error())
-        .report(llvm::errs());
+    return reportWithFile(leanest ? withRelaxations(*request, outcome.error(), *leanest,
+                                                    largerSystems(flags, *request))
+                                  : outcome.error(),
+                          llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
   outcome->best.origin = originOf(flags, *request, outcome->best);
@@ -165,7 +166,7 @@ void addPlan(CLI::App &app, int &exitCode) {
       ->check(wholeNumber(1))
       ->needs(cache);
   command->add_option("--format", flags->format, "text or json, on stdout")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runPlan(*flags); });
 }
 
