@@ -77,19 +77,23 @@ public:
     module->removeAttr(graph::kConfigAttr); // no pass reads it
     if (Outcome known = checkPrintAfter(); !known)
       return known.error();
+    enter("differentiating and optimizing the graph");
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
         !done)
       return done.error();
+    enter("splitting the step over ranks");
     if (failed(placeStep(module, plan.opSplits)))
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();
+    enter("ordering instructions and placing buffers");
     if (Outcome done = schedule(); !done)
       return done.error();
     auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
     assert(!programs.empty() && "the schedule phase makes exec.programs");
+    enter("generating code");
     FailureOr<ProgramCode> code = generateCode(module, programs, *target);
     if (failed(code))
       return failedPhase("generating code");
@@ -97,6 +101,11 @@ public:
   }
 
 private:
+  void enter(StringRef phase) const {
+    if (options.onPhase)
+      options.onPhase(phase);
+  }
+
   UserError failedPhase(StringRef phase) {
     return capture.errorOr(
         UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));

@@ -7,6 +7,7 @@
 #include "passes/Pipelines.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace dtc {
@@ -19,6 +20,8 @@ struct CompileOptions {
   bool timing = false;        // pass times to stderr
   double defaultLearningRate = 1e-3;
   double peakFlopsPerDevice = 0; // for MFU
+  // Is told each phase before it begins, as users call it: "splitting over ranks". May be empty.
+  std::function<void(llvm::StringRef phase)> onPhase;
 };
 
 // Changes `module` (checkModel holds). The error is the first diagnostic where there is one, with

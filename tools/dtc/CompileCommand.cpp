@@ -1,15 +1,21 @@
 // dtc compile: writes the executable that dtrun runs.
+#include "tools/dtc/PhaseLine.h"
 #include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 
 #include "compiler/driver/Compile.h"
 #include "compiler/driver/CompileTarget.h"
 #include "compiler/support/File.h"
+#include "compiler/support/Hints.h"
+#include "compiler/support/Units.h"
 #include "compiler/verify/VerifyFile.h"
 #include "compiler/workload/ModelFacts.h"
+#include "runtime/format/Header.h"
 #include "runtime/format/Target.h"
+#include "runtime/format/dte_generated.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -152,25 +158,70 @@ int prove(const std::vector<uint8_t> &bytes, const std::string &output) {
   return kInternalError;
 }
 
+// "model.dte: 1.2 MiB, target cpu:x86-64-v3, 8 ranks with 345.6 MiB of memory each".
+std::string describeWritten(const CompileFlags &flags, const std::vector<uint8_t> &bytes) {
+  format::Header header;
+  rt::Status status = format::readHeader(bytes, flags.output, header);
+  assert(status.ok() && "the file has been proved");
+  (void)status;
+  const format::Manifest *manifest = format::GetManifest(bytes.data() + header.manifestOffset);
+  auto sized = [](uint64_t size) {
+    return printRounded(static_cast<double>(size), Quantity::Bytes);
+  };
+  size_t ranks = manifest->rank_program()->size();
+  std::string text =
+      flags.output + ": " + sized(bytes.size()) + ", target " + flags.options.target + ", " +
+      std::to_string(ranks) + (ranks == 1 ? " rank with " : " ranks with ") +
+      sized(manifest->peak_memory_bytes()) + " of memory" + (ranks == 1 ? "" : " each");
+  if (manifest->peak_host_bytes() > 0)
+    text += " and " + sized(manifest->peak_host_bytes()) + " of the host's";
+  return text;
+}
+
 int runCompile(CompileFlags &flags) {
+  if (Outcome checked = checkWritable(flags.output); !checked)
+    return checked.error().report(llvm::errs());
+  PhaseLine phases;
+  if (flags.options.timing || !flags.options.printAfter.empty())
+    phases.disable();
+  flags.options.onPhase = [&](llvm::StringRef phase) { phases.enter(phase); };
+  auto fail = [&](const UserError &error) {
+    phases.clear();
+    return reportWithFile(error, llvm::errs());
+  };
+  phases.enter("reading the model");
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
-  if (!module)
+  std::string problem;
+  llvm::raw_string_ostream errors(problem);
+  mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags, errors);
+  if (!module) {
+    phases.clear();
+    llvm::errs() << problem;
     return 1;
+  }
+  phases.enter("planning");
   Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice);
   if (!plan)
-    return plan.error().report(llvm::errs());
+    return fail(plan.error());
   if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
-    return fits.error().report(llvm::errs());
+    return fail(fits.error());
   flags.options.step.cosine = flags.schedule == "cosine";
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
   if (!bytes)
-    return bytes.error().report(llvm::errs());
-  if (int code = prove(*bytes, flags.output))
+    return fail(bytes.error());
+  phases.enter("proving the program");
+  int code = prove(*bytes, flags.output);
+  phases.clear();
+  if (code)
     return code;
   llvm::StringRef contents(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   if (Outcome wrote = writeFileAtomically(flags.output, contents); !wrote)
-    return wrote.error().report(llvm::errs());
+    return fail(wrote.error());
+  // A device or a pipe, such as /dev/stdout, may be what the file's bytes went to.
+  if (llvm::sys::fs::is_regular_file(flags.output) &&
+      !llvm::StringRef(flags.output).starts_with("/dev/") &&
+      !llvm::StringRef(flags.output).starts_with("/proc/"))
+    llvm::outs() << describeWritten(flags, *bytes) << "\n";
   return 0;
 }
 
@@ -181,7 +232,7 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
                   "learning rate when dtrun gets no --lr")
       ->check(numberBetween(0));
   command.add_option("--lr-schedule", flags.schedule, "cosine or constant")
-      ->check(CLI::IsMember({"cosine", "constant"}));
+      ->check(oneOf({"cosine", "constant"}));
   command.add_option("--warmup-steps", step.warmupSteps, "steps of linear warm-up")
       ->check(wholeNumber(0));
   command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")
