@@ -28,6 +28,15 @@ constexpr Architecture architectures[] = {{"gpt2", "GPT2LMHeadModel"},
                                           {"mistral", "MistralForCausalLM"},
                                           {"mixtral", "MixtralForCausalLM"},
                                           {"qwen2", "Qwen2ForCausalLM"}};
+constexpr const char *kModelFiles[] = {"tokenizer.json",
+                                       "tokenizer_config.json",
+                                       "special_tokens_map.json",
+                                       "added_tokens.json",
+                                       "vocab.json",
+                                       "merges.txt",
+                                       "tokenizer.model",
+                                       "chat_template.jinja",
+                                       "generation_config.json"};
 constexpr const char *kTiedHead = "lm_head.weight", *kTied = "tie_word_embeddings";
 
 // A tensor of a file, which is a part of a parameter where that stands for several.
@@ -43,14 +52,15 @@ public:
   Exporter(CheckpointReader &reader, const std::string &folder, uint64_t mostBytes)
       : reader(reader), folder(folder), mostBytes(mostBytes) {}
 
-  Status run(const std::string &config, WrittenWeights &written);
+  Status run(const ModelFiles &files, WrittenWeights &written);
 
 private:
   void list();
   void divide();
-  Status completeConfig(const std::string &config, std::string &words) const;
+  Status completeConfig(const ModelFiles &files, std::string &words) const;
   Status makeFolder();
-  Status writeAll(const std::string &config);
+  Status writeAll(const std::string &config, const std::string &from);
+  Status copyFiles(const std::string &from);
   Status writeFiles();
   Status writeTensor(const Exported &tensor, SafetensorsWriter &file);
   std::string fileName(size_t number) const;
@@ -63,6 +73,7 @@ private:
   std::vector<Exported> tensors;
   std::vector<size_t> fileBegins; // indices of tensors
   uint64_t allBytes = 0;
+  std::vector<std::string> copied;
   const CheckpointTensor *loaded = nullptr; // whose bytes are `whole`
   std::vector<std::byte> whole;
 };
@@ -115,7 +126,8 @@ const char *dtypeName(const std::vector<Exported> &tensors) {
   return allAre("BF16") ? "bfloat16" : allAre("F16") ? "float16" : "float32";
 }
 
-Status Exporter::completeConfig(const std::string &config, std::string &words) const {
+Status Exporter::completeConfig(const ModelFiles &files, std::string &words) const {
+  const std::string &config = files.config;
   constexpr size_t kMostConfigBytes = size_t(1) << 20;
   constexpr int kMostLevels = 16;
   if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostLevels))
@@ -125,7 +137,7 @@ Status Exporter::completeConfig(const std::string &config, std::string &words) c
   if (!root.is_object())
     return Status::dataLoss(text("the config of '", reader.folder(), "' is no JSON object"));
   auto type = root.find("model_type");
-  if (!root.contains("architectures") && type != root.end() && type->is_string())
+  if (files.isKnown && !root.contains("architectures") && type != root.end() && type->is_string())
     for (const Architecture &known : architectures)
       if (*type == known.type)
         root["architectures"] = {known.name};
@@ -133,7 +145,8 @@ Status Exporter::completeConfig(const std::string &config, std::string &words) c
   root[root.contains("dtype") ? "dtype" : "torch_dtype"] = dtypeName(tensors);
   bool hasHead = std::any_of(tensors.begin(), tensors.end(),
                              [](const Exported &tensor) { return tensor.name == kTiedHead; });
-  root[kTied] = !hasHead;
+  if (files.isKnown)
+    root[kTied] = !hasHead;
   words = root.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
   return {};
 }
@@ -195,11 +208,26 @@ std::string Exporter::indexJson() const {
   return root.dump(2) + "\n";
 }
 
-Status Exporter::writeAll(const std::string &config) {
+Status Exporter::copyFiles(const std::string &from) {
+  constexpr uint64_t kMostBytes = uint64_t(1) << 30;
+  for (const char *name : kModelFiles) {
+    std::string path = text(from, "/", name), words;
+    struct stat info;
+    if (from.empty() || ::stat(path.c_str(), &info) != 0)
+      continue;
+    DTC_RETURN_IF_ERROR(readWhole(path, kMostBytes, words));
+    DTC_RETURN_IF_ERROR(writeFile(text(writing, "/", name), words));
+    copied.emplace_back(name);
+  }
+  return {};
+}
+
+Status Exporter::writeAll(const std::string &config, const std::string &from) {
   DTC_RETURN_IF_ERROR(writeFiles());
   if (fileBegins.size() > 1)
     DTC_RETURN_IF_ERROR(writeFile(text(writing, "/", kWeightsIndex), indexJson()));
   DTC_RETURN_IF_ERROR(writeFile(text(writing, "/config.json"), config));
+  DTC_RETURN_IF_ERROR(copyFiles(from));
   DTC_RETURN_IF_ERROR(syncFolder(writing));
   // An empty folder of that name gives way.
   if (std::rename(writing.c_str(), folder.c_str()) != 0)
@@ -208,28 +236,55 @@ Status Exporter::writeAll(const std::string &config) {
   return syncFolder(slash == std::string::npos ? "." : folder.substr(0, slash + 1));
 }
 
-Status Exporter::run(const std::string &config, WrittenWeights &written) {
+Status Exporter::run(const ModelFiles &files, WrittenWeights &written) {
   list();
   if (tensors.empty())
     return Status::dataLoss(text("'", reader.folder(), "' has no parameters"));
   divide();
   std::string words;
-  DTC_RETURN_IF_ERROR(completeConfig(config, words));
+  DTC_RETURN_IF_ERROR(completeConfig(files, words));
   DTC_RETURN_IF_ERROR(makeFolder());
-  Status status = writeAll(words);
+  Status status = writeAll(words, files.folder);
   if (!status.ok()) {
     removeFolder(writing);
     return status;
   }
-  written = {tensors.size(), fileBegins.size(), allBytes};
+  written = {tensors.size(), fileBegins.size(), allBytes, std::move(copied)};
   return {};
 }
 
 } // namespace
 
-Status exportHuggingFace(CheckpointReader &reader, const std::string &config,
+Status exportHuggingFace(CheckpointReader &reader, const ModelFiles &files,
                          const std::string &folder, uint64_t mostBytes, WrittenWeights &written) {
-  return Exporter(reader, folder, mostBytes).run(config, written);
+  return Exporter(reader, folder, mostBytes).run(files, written);
+}
+
+Status checkSameTensors(const CheckpointReader &reader, const std::string &folder) {
+  struct stat info;
+  bool hasWeights = false;
+  for (const char *name : {kWeightsFile, kWeightsIndex})
+    hasWeights |= ::stat(text(folder, "/", name).c_str(), &info) == 0;
+  if (!hasWeights)
+    return {};
+  std::vector<TensorSpec> specs;
+  for (const CheckpointTensor &tensor : reader.manifest().tensors) {
+    if (!tensor.isParameter)
+      continue;
+    TensorSpec &spec = specs.emplace_back();
+    spec.name = tensor.name;
+    spec.globalShape = spec.localShape = tensor.shape;
+    spec.storedShape = tensor.storedShape;
+  }
+  WeightFiles weights;
+  DTC_RETURN_IF_ERROR(weights.open(folder));
+  std::vector<StoredTensor> stored;
+  Status status = weights.match(specs, stored);
+  return status.ok() ? status
+                     : Status::invalidArgument(text("the parameters of '", reader.folder(),
+                                                    "' are not those of the weights beside the "
+                                                    "config: ",
+                                                    status.message()));
 }
 
 } // namespace dtc::rt

@@ -73,12 +73,16 @@ private:
   void matchOne(const TensorSpec &spec, const std::string &name, std::span<const uint64_t> shape,
                 StoredTensor &stored);
   void judgeExtra(const Weight &extra);
+  bool tiesHead(const SafetensorsEntry &head) const;
+  bool equalsEmbedding(const Weight &head);
+  std::string missingAlike(const SafetensorsEntry &extra) const;
   Status compare(const Weight &a, const Weight &b, bool &equal) const;
 
   const WeightFiles &files;
   std::span<const TensorSpec> tensors;
   std::map<const SafetensorsEntry *, std::pair<const SafetensorsFile *, const TensorSpec *>>
-      wantedBy; // the first
+      wantedBy;                                                       // the first
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> missing; // names and shapes
   Problems problems;
   Status status; // of reading
 };
@@ -114,36 +118,67 @@ Status Matcher::compare(const Weight &a, const Weight &b, bool &equal) const {
   return {};
 }
 
+bool isEmbedding(const std::string &name) {
+  return std::any_of(std::begin(embeddingEndings), std::end(embeddingEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+// Whether the model has an embedding and nothing else that the file's head could be, by its shape.
+bool Matcher::tiesHead(const SafetensorsEntry &head) const {
+  bool hasEmbedding = false, hasOther = false;
+  for (const auto &[entry, from] : wantedBy) {
+    hasEmbedding |= isEmbedding(entry->name);
+    hasOther |= !isEmbedding(entry->name) && entry->shape == head.shape;
+  }
+  for (const auto &[name, shape] : missing)
+    hasOther |= shape == head.shape;
+  return hasEmbedding && !hasOther;
+}
+
+// Whether the file's head holds what an embedding of the model holds.
+bool Matcher::equalsEmbedding(const Weight &head) {
+  bool equal = false;
+  for (const auto &[entry, from] : wantedBy)
+    if (!equal && status.ok() && isEmbedding(entry->name) && entry->shape == head.entry->shape &&
+        entry->dtype == head.entry->dtype)
+      status = compare(head, {from.first, entry}, equal);
+  return equal;
+}
+
+// " (is it the missing 'NAME'?)" if exactly one missing parameter has the shape of `extra`, else "".
+std::string Matcher::missingAlike(const SafetensorsEntry &extra) const {
+  std::string alike;
+  for (const auto &[name, shape] : missing) {
+    if (shape != extra.shape)
+      continue;
+    if (!alike.empty())
+      return "";
+    alike = text(" (is it the missing '", name, "'?)");
+  }
+  return alike;
+}
+
 void Matcher::judgeExtra(const Weight &extra) {
   const SafetensorsEntry &entry = *extra.entry;
   for (std::string_view ending : ignoredEndings)
     if (entry.name.ends_with(ending))
       return;
-  if (entry.name == kTiedHead) {
-    for (const auto &[embedding, from] : wantedBy) {
-      const std::string &name = embedding->name;
-      bool isEmbedding =
-          std::any_of(std::begin(embeddingEndings), std::end(embeddingEndings),
-                      [&](std::string_view ending) { return name.ends_with(ending); });
-      if (!isEmbedding || embedding->shape != entry.shape || embedding->dtype != entry.dtype)
-        continue;
-      bool equal = false;
-      if (status.ok())
-        status = compare(extra, {from.first, embedding}, equal);
-      if (equal || !status.ok())
-        return;
-    }
-    problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
+  bool isHead = entry.name == kTiedHead;
+  if ((isHead && equalsEmbedding(extra)) || !status.ok())
     return;
-  }
-  problems.add("unknown to the model", text("'", entry.name, "'"));
+  if (isHead && tiesHead(entry))
+    problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
+  else
+    problems.add("unknown to the model", text("'", entry.name, "'", missingAlike(entry)));
 }
 
 void Matcher::matchOne(const TensorSpec &spec, const std::string &name,
                        std::span<const uint64_t> shape, StoredTensor &stored) {
   Weight weight = find(name);
-  if (!weight.entry)
+  if (!weight.entry) {
+    missing.emplace_back(name, std::vector<uint64_t>(shape.begin(), shape.end()));
     return problems.add("missing", text("'", name, "' ", shapeText(shape)));
+  }
   const SafetensorsEntry &entry = *weight.entry;
   stored.parts.push_back(weight);
   auto [known, isNew] = wantedBy.try_emplace(&entry, weight.file, &spec);

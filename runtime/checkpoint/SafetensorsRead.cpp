@@ -57,7 +57,8 @@ private:
 Status HeaderReader::read(std::string_view header) {
   if (header.empty() || header.front() != '{')
     return damaged("its header does not begin with '{'");
-  if (nestsDeeperThan(header, 3)) // a list in an entry in the whole
+  constexpr int kMostLevels = 64; // 3 of the format, and those of keys that nobody reads
+  if (nestsDeeperThan(header, kMostLevels))
     return damaged("its header nests deeper than a safetensors header does");
   // The parser keeps the last of equal keys; the format forbids them.
   std::vector<std::set<std::string>> keys;
@@ -84,6 +85,8 @@ Status HeaderReader::read(std::string_view header) {
 }
 
 Status HeaderReader::readMetadata(const Json &value) {
+  if (value.is_null()) // the safetensors library takes it for none
+    return Status::okStatus();
   if (!value.is_object())
     return damaged("its __metadata__ is no object");
   for (const auto &[key, word] : value.items()) {
@@ -100,8 +103,9 @@ Status HeaderReader::readEntry(const std::string &name, const Json &value) {
     return bad("is no object");
   auto dtype = value.find("dtype"), shape = value.find("shape"),
        offsets = value.find("data_offsets");
-  if (dtype == value.end() || shape == value.end() || offsets == value.end() || value.size() != 3)
-    return bad("has other fields than dtype, shape and data_offsets");
+  for (const char *field : {"dtype", "shape", "data_offsets"})
+    if (!value.contains(field))
+      return bad(text("has no ", field).c_str());
   SafetensorsEntry entry;
   entry.name = name;
   if (!dtype->is_string())

@@ -8,6 +8,8 @@
    they give the same loss. Names and shapes of what is exported are those that transformers saves, also of a model that began from a seed;
    where transformers is installed it loads what was exported, and gives that loss, too.
 4. What is no model, not of it, or damaged is refused with one line; nothing is left.
+5. A model that was written as graph IR (reference/qwen3.mlir), as dtc does not build its config, goes there and back with the config and
+   the tokenizer's files as they are.
 """
 import argparse
 import json
@@ -215,6 +217,42 @@ def check_refusals(folder):
     refused("has no tensor", BIN / "dtrun", program, "--data", TOKENS, "--steps", 1, "--checkpoint-dir", other, "--resume")
 
 
+def check_written_by_hand(folder):
+    """Qwen3, whose config dtc does not build."""
+    model, hub, out, saved = Path(__file__).resolve().parent / "reference" / "qwen3.mlir", folder / "hub", folder / "out", folder / "saved"
+    config = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40,
+              "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+              "max_position_embeddings": 32, "tie_word_embeddings": True, "rms_norm_eps": 1e-06, "dtype": "bfloat16"}
+    hub.mkdir()
+    (hub / "config.json").write_text(json.dumps(config))
+    files = {"tokenizer.json": b'{"model": {}}', "tokenizer_config.json": b"{}", "merges.txt": b"\xff\x00", "generation_config.json": b"{}\n"}
+    for name, words in {**files, "README.md": b"no file of a tokenizer"}.items():
+        (hub / name).write_bytes(words)
+    program, dump = folder / "model.dte", folder / "dump.safetensors"
+    dtc("compile", model, "--topology", "cpu", "--devices", 2, "--global-batch", 4, "--fix", "tp=2", "-o", program)
+    train(program, 2, TOKENS, 2, "--checkpoint-dir", saved, "--dump-params", dump, "--threads", 1)
+    said = subprocess.run([str(BIN / "dtc"), "checkpoint", "export", str(saved), "--config", str(hub / "config.json"), "-o", str(out)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(said.returncode == 0 and "is copied as it is" in said.stderr and "qwen3" in said.stderr, f"qwen3: {said}")
+    check({path.name: path.read_bytes() for path in out.iterdir() if path.name in files} == files, f"qwen3: files are {list(out.iterdir())}")
+    check(sorted(path.name for path in out.iterdir()) == sorted([*files, "config.json", "model.safetensors"]), f"{list(out.iterdir())}")
+    # Only the dtype is that of the weights: tie_word_embeddings means what the model's own code makes of it.
+    check(json.loads((out / "config.json").read_text()) == {**config, "dtype": "float32"}, (out / "config.json").read_text())
+    check({name: entry[2] for name, entry in weights_of(out).items()} ==
+          {name: values.tobytes() for name, (_, values) in read_safetensors(dump).items()}, "qwen3: weights are not those of --dump-params")
+    refused("--model model.mlir", BIN / "dtc", "checkpoint", "import", out, "-o", folder / "back")
+    dtc("checkpoint", "import", out, "--model", model, "-o", folder / "back")
+    dtc("checkpoint", "export", folder / "back", "--config", out / "config.json", "-o", folder / "again")
+    check(weights_of(folder / "again") == weights_of(out), "qwen3: import and export change weights")
+    train(program, 2, TOKENS, 1, "--checkpoint-dir", folder / "back", "--resume", "--threads", 1)
+    # Weights beside the config that are not the program's.
+    shutil.copy(STORED / "gpt2" / "model.safetensors", hub)
+    refused("are not those of the weights beside the config", BIN / "dtc", "checkpoint", "export", saved, "--config", hub / "config.json",
+            "-o", folder / "none")
+    (hub / "config.json").write_text("[]")
+    refused("is no Hugging Face config", BIN / "dtc", "checkpoint", "export", saved, "--config", hub / "config.json", "-o", folder / "none")
+
+
 def in_folder(test, *arguments):
     with tempfile.TemporaryDirectory() as name:
         return test(Path(name).resolve(), *arguments)
@@ -233,6 +271,7 @@ def main():
     loaded = [in_folder(check_trained, model, *flags) for model, *flags in
               (("gpt2",), ("gpt2", "--precision", "f16"), ("qwen2",), ("llama-bf16", "--precision", "bf16"))]
     in_folder(check_refusals)
+    in_folder(check_written_by_hand)
     print(f"{len(MODELS)} models of transformers come and go to the bit; " +
           ("transformers loads what was trained" if all(loaded) else "transformers is not installed: it loaded nothing here"))
 

@@ -2,14 +2,20 @@
 #include "tools/dtc/Commands.h"
 
 #include "compiler/frontend/Frontend.h"
+#include "compiler/frontend/ModelFile.h"
 #include "compiler/support/Error.h"
-#include "compiler/support/File.h"
+#include "compiler/support/JsonText.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/HuggingFace.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -43,20 +49,37 @@ struct ConfiguredModel {
   std::vector<rt::TensorSpec> parameters;
 };
 
-// False where it is none; what is wrong has been said.
-bool readConfig(const std::string &path, ConfiguredModel &model) {
+// Reads the config of `path`, a file or the folder that holds it, which has to be a JSON object.
+Result<NamedText> readConfigText(const std::string &path) {
+  Result<NamedText> config = openModel(path);
+  if (!config)
+    return config.error();
+  if (std::optional<UserError> wrong = findJsonError(config->path, config->text))
+    return UserError("'" + config->path + "' is no Hugging Face config: " + wrong->message,
+                     "give the model's config.json");
+  if (!nlohmann::json::parse(config->text).is_object())
+    return UserError("'" + config->path + "' is no Hugging Face config, which is a JSON object",
+                     "give the model's config.json");
+  return config;
+}
+
+// Builds the model of `path`, a config.json, or a model in graph IR if `mayBeWritten`. False, with
+// the reason in `problem`, if dtc cannot.
+bool buildModel(const std::string &path, bool mayBeWritten, ConfiguredModel &model,
+                std::string &problem) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  mlir::OwningOpRef<mlir::ModuleOp> module = loadModel(&context, path, 0, llvm::errs());
+  llvm::raw_string_ostream errors(problem);
+  mlir::OwningOpRef<mlir::ModuleOp> module = loadModel(&context, path, 0, errors);
   if (!module)
     return false;
   auto config = (*module)->getAttrOfType<mlir::StringAttr>(graph::kConfigAttr);
-  if (!config) {
+  if (!config && !mayBeWritten) {
     UserError("'" + path + "' is no Hugging Face config", "give the model's config.json")
-        .report(llvm::errs());
+        .report(errors);
     return false;
   }
   model.name = module->getName().value_or("model").str();
-  model.config = config.str();
+  model.config = config ? config.str() : "";
   model.parameters = parametersOf(*module);
   return true;
 }
@@ -114,18 +137,42 @@ struct ExportFlags {
   uint64_t mostBytes = 5'000'000'000;
 };
 
+// Reads --config, with the folder that it lies in. A config that dtc cannot build a model from is
+// copied as it is; then the names of the checkpoint have to be those of the folder's weights, if it
+// has any. False after a message.
+bool readModelFiles(const std::string &path, const rt::CheckpointReader &reader,
+                    rt::ModelFiles &files) {
+  Result<NamedText> config = readConfigText(path);
+  if (!config)
+    return config.error().report(llvm::errs()), false;
+  if (llvm::sys::fs::exists(config->path)) { // not of the catalogue
+    llvm::StringRef parent = llvm::sys::path::parent_path(config->path);
+    files.folder = parent.empty() ? "." : parent.str();
+  }
+  ConfiguredModel model;
+  std::string problem;
+  if (buildModel(path, /*mayBeWritten=*/false, model, problem)) {
+    files.config = model.config;
+    return isOf(model, path, reader);
+  }
+  files.config = config->text;
+  files.isKnown = false;
+  if (rt::Status same = rt::checkSameTensors(reader, files.folder); !same.ok())
+    return report(same, "give the config.json of the model that was compiled"), false;
+  llvm::errs() << "note: '" << config->path << "' is copied as it is, as dtc cannot build it: "
+               << llvm::StringRef(problem).split('\n').first << "\n";
+  return true;
+}
+
 int runExport(const ExportFlags &flags) {
   rt::CheckpointReader reader;
   if (!openLast(flags.checkpoint, reader))
     return 1;
-  std::string config = reader.manifest().config;
-  if (!flags.config.empty()) {
-    ConfiguredModel model;
-    if (!readConfig(flags.config, model) || !isOf(model, flags.config, reader))
-      return 1;
-    config = model.config;
-  }
-  if (config.empty())
+  rt::ModelFiles files;
+  files.config = reader.manifest().config;
+  if (!flags.config.empty() && !readModelFiles(flags.config, reader, files))
+    return 1;
+  if (files.config.empty())
     return UserError("'" + reader.folder() +
                          "' does not say what its model's config.json is, as the model was "
                          "compiled from a .mlir file",
@@ -133,24 +180,34 @@ int runExport(const ExportFlags &flags) {
         .report(llvm::errs());
   rt::WrittenWeights written;
   if (rt::Status status =
-          rt::exportHuggingFace(reader, config, flags.output, flags.mostBytes, written);
+          rt::exportHuggingFace(reader, files, flags.output, flags.mostBytes, written);
       !status.ok())
     return report(status);
   llvm::outs() << flags.output << ": step " << reader.manifest().run.step << " of '"
                << reader.manifest().model << "', " << written.tensors << " tensors, "
                << written.bytes << " bytes in " << written.files
-               << (written.files == 1 ? " file\n" : " files\n");
+               << (written.files == 1 ? " file" : " files");
+  if (!written.copied.empty())
+    llvm::outs() << ", with " << llvm::join(written.copied, ", ");
+  llvm::outs() << "\n";
   return 0;
 }
 
 struct ImportFlags {
-  std::string from, output;
+  std::string from, model, output;
 };
 
 int runImport(const ImportFlags &flags) {
   ConfiguredModel model;
-  if (!readConfig(flags.from + "/config.json", model))
+  std::string problem, config = flags.from + "/config.json";
+  if (!buildModel(flags.model.empty() ? config : flags.model, !flags.model.empty(), model,
+                  problem)) {
+    llvm::errs() << problem;
+    if (flags.model.empty() && llvm::sys::fs::exists(config))
+      llvm::errs() << "note: for a model that was written as graph IR, give that file with --model "
+                      "model.mlir\n";
     return 1;
+  }
   rt::WrittenWeights written;
   if (rt::Status status = rt::importHuggingFace(flags.from, model.name, model.config,
                                                 model.parameters, flags.output, written);
@@ -180,7 +237,8 @@ void addCheckpointExport(CLI::App &group, int &exitCode) {
       ->type_name("FOLDER");
   command
       ->add_option("--config", flags->config,
-                   "the model's config.json, where it was compiled from a .mlir file")
+                   "the model's config.json, where it was compiled from a .mlir file; the "
+                   "tokenizer's files that lie beside it are copied, too")
       ->type_name("FILE");
   command
       ->add_option("--max-file-bytes", flags->mostBytes,
@@ -202,6 +260,12 @@ void addCheckpointImport(CLI::App &group, int &exitCode) {
           "a folder with config.json and model.safetensors, or its sharded files and index")
       ->required()
       ->check(notEmpty());
+  command
+      ->add_option("--model", flags->model,
+                   "the .mlir file that the program is compiled from, where dtc cannot build the "
+                   "model of config.json")
+      ->check(notEmpty())
+      ->type_name("MODEL");
   command->add_option("-o,--output", flags->output, "the folder of checkpoints to make")
       ->required()
       ->check(notEmpty())

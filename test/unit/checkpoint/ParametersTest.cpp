@@ -311,6 +311,21 @@ TEST_F(ParametersTest, SkipsTheBuffersOfHuggingFaceFiles) {
   EXPECT_EQ(load({embedding}).message(), unequal);
 }
 
+// A model that ties nothing may have its head under another name than the file.
+TEST_F(ParametersTest, NamesTheMissingParameterThatAHeadMayBe) {
+  TensorSpec embedding = tensor("wte.weight", {4, 2}, {4, 2}, {}, {}),
+             head = tensor("head.weight", {4, 2}, {4, 2}, {}, {});
+  SafetensorsWriter writer;
+  ASSERT_TRUE(writer.open(path("x"), {{"wte.weight", {4, 2}}, {"lm_head.weight", {4, 2}}}).ok());
+  ASSERT_TRUE(
+      writer.write(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1}).ok());
+  ASSERT_TRUE(writer.finish().ok());
+  EXPECT_EQ(load({embedding, head}).message(),
+            "loading '" + path("x") +
+                "': of its tensors 1 missing: 'head.weight' [4, 2]; 1 unknown to the model: "
+                "'lm_head.weight' (is it the missing 'head.weight'?)");
+}
+
 TEST_F(ParametersTest, ConvertsHalfPrecisionAndRefusesIntegers) {
   std::string header =
       R"({"a":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},"b":{"dtype":"F16","shape":[2],"data_offsets":[6,10]}})";
