@@ -82,6 +82,36 @@ template <typename Create> static Status openPlugin(const Plugin &plugin, Create
                                   envInfo(plugin.variable).name));
 }
 
+// The name and version of the MPI that the plugin is linked with, as it says itself; "MPI" if it does
+// not. Example: "Open MPI v4.1.4".
+static std::string mpiName() {
+  using GetVersion = int(char *, int *);
+  auto *getVersion =
+      reinterpret_cast<GetVersion *>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
+  char version[8192] = {}; // MPI_MAX_LIBRARY_VERSION_STRING is 256 or 8192
+  int length = 0;
+  if (!getVersion || getVersion(version, &length) != 0)
+    return "MPI";
+  std::string name(version, ::strnlen(version, sizeof(version)));
+  name.resize(std::min({name.find(','), name.find('\n'), name.size()}));
+  return name;
+}
+
+// Another job than the launcher's variables tell: a launcher that this MPI does not understand
+// leaves each rank alone.
+static Status otherJob(const LaunchEnvironment &launch, const Comm &world) {
+  std::string name = mpiName();
+  std::string said = text("joining the job: ", launch.source, ", but MPI says rank ", world.rank(),
+                          " of ", world.size());
+  if (world.size() > 1)
+    return Status::unavailable(text(said, "; start the ranks by mpirun, or by srun --mpi=pmix"));
+  return Status::unavailable(
+      text(said, ": dtrun is linked with ", name, ", which does not understand what started it",
+           launch.launcher == Launcher::Pmi ? ", perhaps the mpiexec of another MPI" : "",
+           "; start the ranks by the mpirun of ", name, " or by srun --mpi=pmix, or set ",
+           envInfo(EnvVar::Comm).name, "=gloo and MASTER_ADDR to rank 0's host"));
+}
+
 static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   // Global: Open MPI's own plugins look up libmpi's symbols among those of the program.
   const Plugin plugin = {.name = "MPI",
@@ -106,9 +136,7 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
   DTC_RETURN_IF_ERROR(status);
   const LaunchEnvironment &launch = options.launch;
   if (world->size() != launch.size || world->rank() != launch.rank) {
-    status = Status::unavailable(text("joining the job: ", launch.source, ", but MPI says rank ",
-                                      world->rank(), " of ", world->size(),
-                                      "; start the ranks by mpirun, or by srun --mpi=pmix"));
+    status = otherJob(launch, *world);
     world->abandon("MPI sees another job than the environment");
     world.reset();
     return status;
@@ -132,6 +160,21 @@ static Status allowConnections(int ranks) {
                                   "; raise it by ulimit -n"));
 }
 
+static EnvironmentReader environmentOf(const WorldOptions &options) {
+  if (options.environment)
+    return options.environment;
+  return [](const char *name) -> const char * { return std::getenv(name); };
+}
+
+// Whether the launcher offers a process management interface, which MPI needs to find its job. Slurm
+// offers none by default (MpiDefault=none).
+static bool offersPmi(const EnvironmentReader &read) {
+  for (const char *name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"})
+    if (const char *value = read(name); value && *value)
+      return true;
+  return false;
+}
+
 static Status createGlooWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   const Plugin plugin = {.name = "Gloo",
                          .file = "libdtc_gloo.so",
@@ -145,11 +188,9 @@ static Status createGlooWorld(const WorldOptions &options, std::unique_ptr<Comm>
   // First: a rank that can't talk is not to be met.
   GlooCreateWorld *create = nullptr;
   DTC_RETURN_IF_ERROR(openPlugin(plugin, create));
-  EnvironmentReader read = options.environment
-                               ? options.environment
-                               : [](const char *name) -> const char * { return std::getenv(name); };
   MeetingOptions plan;
-  DTC_RETURN_IF_ERROR(planMeeting(options.launch, read, options.startSeconds, plan));
+  DTC_RETURN_IF_ERROR(
+      planMeeting(options.launch, environmentOf(options), options.startSeconds, plan));
   DTC_RETURN_IF_ERROR(allowConnections(plan.size));
   auto enter = [&] {
     if (options.phases)
@@ -183,7 +224,9 @@ Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   if (!wanted.empty() && wanted != "mpi" && wanted != "gloo")
     return Status::invalidArgument(text("environment variable ", envInfo(EnvVar::Comm).name,
                                         " is '", wanted, "'; wanted mpi or gloo"));
-  if (wanted == "gloo" || (wanted.empty() && launch.launcher == Launcher::Torchrun))
+  bool hasNoMpi = launch.launcher == Launcher::Torchrun ||
+                  (launch.launcher == Launcher::Slurm && !offersPmi(environmentOf(options)));
+  if (wanted == "gloo" || (wanted.empty() && hasNoMpi))
     return createGlooWorld(options, world);
   if (launch.launcher == Launcher::Torchrun)
     return Status::unavailable(text("joining the job of ", launch.source,

@@ -60,6 +60,8 @@ bool LauncherOutput::understand(const std::string &text) {
 }
 
 void LauncherOutput::line(std::string_view text, std::string &out) {
+  if (!inBlock && text.starts_with("mpirun: Forwarding signal "))
+    return; // what dtrun asked it to do
   if (!inBlock && !isRule(text)) {
     out += text;
     return;

@@ -34,8 +34,9 @@ def check_mpirun(hosts, folder):
 
 
 def check_srun(hosts, folder, wanted):
-    """The ranks of a step, two on each node; they give the same numbers."""
-    step = {"DTC_COMM": "gloo", "SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(RANKS),
+    """The ranks of a step of a plain srun, two on each node: Slurm offers no PMI, so that they take Gloo unasked; they
+    give the same numbers."""
+    step = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(RANKS),
             "SLURM_STEP_TASKS_PER_NODE": f"{EACH}(x{HOSTS})", "SLURM_STEP_NODELIST": f"{NETWORK}.[1-{HOSTS}]",
             "SLURM_DISTRIBUTION": "block"}
     with ExitStack() as stack:

@@ -186,6 +186,34 @@ TEST(CreateWorld, NamesAPluginThatIsNotThere) {
                               "such file); build target dtc_mpi or set DTC_MPI_LIBRARY");
 }
 
+// srun offers MPI nothing unless it is told to (MpiDefault=none, the default of Slurm).
+TEST(CreateWorld, TakesGlooWhereSrunOffersNoPmi) {
+  ::setenv("DTC_MPI_LIBRARY", "/nowhere/libdtc_mpi.so", 1);
+  ::setenv("DTC_GLOO_LIBRARY", "/nowhere/libdtc_gloo.so", 1);
+  Variables variables = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  auto tried = [&] {
+    WorldOptions options;
+    EXPECT_TRUE(detect(variables, options.launch).ok());
+    options.environment = [&](const char *name) {
+      auto at = variables.find(name);
+      return at == variables.end() ? nullptr : at->second.c_str();
+    };
+    std::unique_ptr<Comm> world;
+    return createWorld(options, world).message();
+  };
+  EXPECT_TRUE(tried().starts_with("loading the Gloo plugin ")) << tried();
+  variables["PMIX_RANK"] = "";
+  EXPECT_TRUE(tried().starts_with("loading the Gloo plugin ")) << tried();
+  variables["PMIX_RANK"] = "1"; // srun --mpi=pmix
+  EXPECT_TRUE(tried().starts_with("loading the MPI plugin ")) << tried();
+  variables.erase("PMIX_RANK");
+  ::setenv("DTC_COMM", "mpi", 1);
+  EXPECT_TRUE(tried().starts_with("loading the MPI plugin ")) << tried();
+  for (const char *name : {"DTC_COMM", "DTC_MPI_LIBRARY", "DTC_GLOO_LIBRARY"})
+    ::unsetenv(name);
+}
+
 TEST(ThreadsPerRank, SharesTheCoresAmongTheRanksOfAMachine) {
   auto alone = makeLoopbackWorld(1);
   int all = 0;

@@ -62,6 +62,11 @@ TEST(LauncherOutput, ReadsEarlyExits) {
   EXPECT_TRUE(output.end()->tooEarly);
 }
 
+TEST(LauncherOutput, TakesOutWhatDtrunAskedFor) {
+  LauncherOutput output;
+  EXPECT_EQ(output.feed("a\nmpirun: Forwarding signal 12 to job\nb\n"), "a\nb\n");
+}
+
 TEST(LauncherOutput, PassesOnAllElse) {
   LauncherOutput output;
   std::string text = rule + "There are not enough slots available in the system\n" + rule;
