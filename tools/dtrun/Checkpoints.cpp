@@ -287,6 +287,8 @@ void Checkpoints::conclude(const Status &status) {
   last = status;
   if (!status.ok())
     explainFailure(status);
+  else if (underWay)
+    saved = CheckpointFolder::stepPath(options->checkpointDir, underWay->step);
   underWay.reset();
   isCommitting = false;
 }

@@ -55,6 +55,9 @@ public:
   // Waits for the last checkpoint. An error where that one could not be taken.
   Status finish();
 
+  // The folder of the last checkpoint that this run has saved; empty before there is one.
+  const std::string &lastSaved() const { return saved; }
+
   // Seconds that training waited for checkpoints since this was called last.
   double takeStall();
   bool isOn() const { return !options->checkpointDir.empty(); }
@@ -110,6 +113,7 @@ private:
   bool endsRun = false;                         // no step comes after it
   std::vector<std::vector<std::string>> hashes; // of its shards, on rank 0
   Status last;                                  // of the checkpoint that was tried last
+  std::string saved;                            // of lastSaved()
   double stall = 0, mostWait = 0;               // seconds
   Background committer;                         // of rank 0; the last member, as it uses others
 };

@@ -169,6 +169,21 @@ std::string speedAsText(const StepReport &report) {
          (hasTokens ? " tokens/s" : " samples/s");
 }
 
+std::string summaryAsText(const RunSummary &summary) {
+  bool hasTokens = summary.sequenceLength > 0;
+  double amount = static_cast<double>(summary.samples) *
+                  static_cast<double>(hasTokens ? summary.sequenceLength : 1);
+  std::string work = text(summary.steps, summary.steps == 1 ? " step in " : " steps in ",
+                          humanSeconds(summary.seconds), ", ", withSuffix(amount),
+                          hasTokens ? " tokens" : " samples");
+  if (summary.last.hasLoss)
+    work += text(", last loss ", lossText(static_cast<double>(summary.last.loss)));
+  if (summary.stopped && !summary.checkpoint.empty())
+    return text("step ", summary.lastStep, " saved in ", summary.checkpoint,
+                "; --resume goes on after it (", work, ")");
+  return text(work, summary.checkpoint.empty() ? "" : "; checkpoint " + summary.checkpoint);
+}
+
 std::string evaluationAsJson(const EvaluationReport &report) {
   return text("{\"step\":", report.step, ",\"eval_loss\":", number(report.loss),
               ",\"eval_tokens\":", report.countsTokens ? text(report.count) : "null", "}");

@@ -71,6 +71,21 @@ std::string evaluationAsJson(const EvaluationReport &report);
 // "step    100  eval loss   4.12500 over 65536 tokens"
 std::string evaluationAsText(const EvaluationReport &report);
 
+// What a run has done when it ends.
+struct RunSummary {
+  uint64_t steps = 0, lastStep = 0; // that this process ran; the number of the last one
+  uint64_t samples = 0;             // of those steps
+  uint64_t sequenceLength = 0;      // tokens of a sample; 0 for a model that has no sequences
+  double seconds = 0;               // since the first of them began
+  StepResult last;                  // of the last one
+  std::string checkpoint;           // the folder of the last checkpoint that was saved, or empty
+  bool stopped = false;             // a signal asked for the end
+};
+
+// "50 steps in 12.30 s, 205k tokens, last loss 3.14159; checkpoint runs/step-50"; after a signal
+// "step 37 saved in runs/step-37; --resume goes on after it (37 steps in ..., last loss ...)".
+std::string summaryAsText(const RunSummary &summary);
+
 // "41.6k tokens/s"; samples/s for a model without sequences.
 std::string speedAsText(const StepReport &report);
 

@@ -124,6 +124,12 @@ Status RunRecord::write(const EvaluationReport &report) {
   return shown;
 }
 
+Status RunRecord::conclude(const RunSummary &summary) {
+  if (world.rank() != 0 || options.json || summary.steps == 0)
+    return {};
+  return printLine(summaryAsText(summary));
+}
+
 Status RunRecord::close() {
   view.close();
   return lastLine.empty() ? Status() : printLine(std::exchange(lastLine, {}));

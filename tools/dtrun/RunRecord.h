@@ -40,6 +40,8 @@ public:
   Status write(const EvaluationReport &report);
   // The view is over; the last step stays to be seen.
   Status close();
+  // Prints the summary of a run on rank 0, after close(); nothing with --format json.
+  Status conclude(const RunSummary &summary);
 
 private:
   std::string describeJob() const;

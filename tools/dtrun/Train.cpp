@@ -67,6 +67,7 @@ private:
   uint64_t batchOf(uint64_t step) const { return step + skippedBatches; }
   Status checkReplicas(uint64_t step);
   Status saveAfter(uint64_t step, const StepResult &result, TrainEnd &end);
+  Status conclude(const TrainEnd &end);
 
   const Options &options;
   const Executable &executable;
@@ -88,6 +89,8 @@ private:
   float baseLearningRate = 0;
   uint64_t lastStep = 0; // that ran before this process
   uint64_t skippedBatches = 0;
+  std::chrono::steady_clock::time_point firstBegan; // the first step
+  RunSummary summary;
 };
 
 Status Trainer::openData(std::vector<Trait> &traits) {
@@ -355,6 +358,7 @@ Status Trainer::runSteps(TrainEnd &end) {
   DTC_RETURN_IF_ERROR(agree(world, loadAndWait(lastStep + 1)));
   startUp.done();
   enter(Activity::Stepping);
+  firstBegan = std::chrono::steady_clock::now();
   for (uint64_t step = lastStep + 1; step <= options.steps; ++step) {
     StepReport report;
     report.checkpointStall = checkpoints.takeStall();
@@ -375,6 +379,9 @@ Status Trainer::runSteps(TrainEnd &end) {
       return status;
     }
     tellWork(report);
+    ++summary.steps;
+    summary.lastStep = step;
+    summary.last = report.result;
     bool ends = divergence.ends(report);
     // What going back may mend ends nothing.
     bool mayGoBack = ends && options.spikeFactor > 0 && !report.isSkipped;
@@ -428,6 +435,17 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
   return doBetweenSteps(Spent::Checkpoint, [&] { return checkpoints.afterStep(now, end.stopped); });
 }
 
+Status Trainer::conclude(const TrainEnd &end) {
+  const format::Manifest &manifest = executable.manifest();
+  summary.samples = summary.steps * manifest.global_batch();
+  summary.sequenceLength = manifest.sequence_length();
+  summary.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - firstBegan).count();
+  summary.checkpoint = checkpoints.lastSaved();
+  summary.stopped = end.stopped;
+  return record.conclude(summary);
+}
+
 // What can be written is written, also where something else cannot. A run that ends before its last
 // step has nothing to write but a checkpoint that is under way: that of a run that was asked to end
 // has to be there.
@@ -436,14 +454,16 @@ Status Trainer::finish(const TrainEnd &end) {
   Status shown = record.close();
   Status saved = checkpoints.finish();
   if (end.stopped)
-    return saved;
+    return saved.ok() ? conclude(end) : saved;
   if (end.diverged)
     return saved.statusCode() == StatusCode::Aborted ? saved : Status();
   Status traced =
       agree(world, files.profile.isOpen() ? executor->writeTrace(files.profile) : Status());
   if (files.parameters)
     DTC_RETURN_IF_ERROR(writeDump(*files.parameters, *executor, *device));
-  return !traced.ok() ? traced : !saved.ok() ? saved : shown;
+  for (const Status &status : {traced, saved, shown})
+    DTC_RETURN_IF_ERROR(status);
+  return conclude(end);
 }
 
 } // namespace

@@ -33,6 +33,24 @@ TEST_F(Dtrun, SameSeedGivesTheSameParameters) {
   EXPECT_NE(test::readBytes(path("a")), test::readBytes(path("c")));
 }
 
+TEST_F(Dtrun, EndsWithASummaryForPeople) {
+  Result result = shell("$DTRUN s1.dte --data synthetic --steps 3 --checkpoint-dir runs | tail -1");
+  EXPECT_EQ(result.output.rfind("3 steps in ", 0), 0u) << result.output;
+  EXPECT_NE(result.output.find("; checkpoint runs/step-3\n"), std::string::npos) << result.output;
+  // A run that has nothing left to do has no step to sum up.
+  result = shell("$DTRUN s1.dte --data synthetic --steps 3 --checkpoint-dir runs --resume");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(result.output.find(" steps in "), std::string::npos) << result.output;
+  result =
+      shell("$DTRUN s1.dte --data synthetic --steps 100000000 --checkpoint-dir stopped > out & "
+            "until grep -q '^step ' out; do sleep 0.05; done; kill -TERM $!; wait $!; code=$?; "
+            "tail -1 out; exit $code");
+  EXPECT_EQ(result.exitCode, 143) << result.output;
+  EXPECT_NE(result.output.find(" saved in stopped/step-"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("; --resume goes on after it ("), std::string::npos)
+      << result.output;
+}
+
 TEST_F(Dtrun, ReadsAFileForEachInput) {
   writeSamples("t.npy", 9);
   Result result = run("s1.dte --data tokens=t.npy,targets=t.npy --steps 12 --format json");

@@ -30,6 +30,30 @@ StepReport example() {
   return report;
 }
 
+TEST(Report, SummaryHasTheWorkTheLossAndTheCheckpoint) {
+  RunSummary summary;
+  summary.steps = 50;
+  summary.lastStep = 60;
+  summary.samples = 400;
+  summary.sequenceLength = 512;
+  summary.seconds = 12.25;
+  summary.last.loss = 3.5f;
+  summary.last.hasLoss = true;
+  EXPECT_EQ(summaryAsText(summary), "50 steps in 12.25 s, 205k tokens, last loss 3.50000");
+  summary.checkpoint = "runs/step-60";
+  EXPECT_EQ(summaryAsText(summary),
+            "50 steps in 12.25 s, 205k tokens, last loss 3.50000; checkpoint runs/step-60");
+  summary.stopped = true;
+  EXPECT_EQ(summaryAsText(summary),
+            "step 60 saved in runs/step-60; --resume goes on after it (50 steps in 12.25 s, 205k "
+            "tokens, last loss 3.50000)");
+  RunSummary one;
+  one.steps = one.lastStep = 1;
+  one.samples = 8;
+  one.seconds = 0.5;
+  EXPECT_EQ(summaryAsText(one), "1 step in 500 ms, 8 samples");
+}
+
 TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
   EXPECT_EQ(
       stepAsJson(example()),
