@@ -62,6 +62,11 @@ constexpr DataSheet dataSheets[] = {
     {"gb300-nvl72",       80,    1250,   2500,   2500,   5000,   279 * GB,     8000,  4,  152, nvlink, 900},
     // "NVIDIA L4 Tensor Core GPU" data sheet, halves of the sparse figures; PCIe 4.0 x16.
     {"g6.48xlarge",       30.3,  60,     121,    121,    242.5,  23034 * MiB,  300,   8,  58,  pcie,   31.5},
+    // "NVIDIA L40S" data sheet; white papers of GA102, Ada and RTX Blackwell, products that are added in f32.
+    {"l40s",              91.6,  183,    362.05, 362.05, 733,    46068 * MiB,  864,   8,  142, pcie,   31.5},
+    {"rtx-3090",          35.6,  35.6,   71,     71,     0,      24576 * MiB,  936,   4,  82,  pcie,   31.5},
+    {"rtx-4090",          82.6,  82.6,   165.2,  165.2,  330.3,  24564 * MiB,  1008,  4,  128, pcie,   31.5},
+    {"rtx-5090",          104.8, 104.8,  209.5,  209.5,  419,    32607 * MiB,  1792,  4,  170, pcie,   63},
     // "AMD Instinct MI300X" and "MI355X" data sheets; 7 links of 64 and 76.8 GB/s.
     {"mi300x",            163.4, 653.7,  1307.4, 1307.4, 2614.9, 192 * GiB,    5300,  8,  304, xgmi,   448},
     {"mi355x",            157.3, 157.3,  2516.6, 2516.6, 5033.2, 288 * GB,     8000,  8,  256, xgmi,   537.6},
@@ -95,6 +100,10 @@ constexpr HostSheet hostSheets[] = {
     {"gb200-nvl72",       944 * GB,   778},
     {"gb300-nvl72",       944 * GB,   778},
     {"g6.48xlarge",       768 * GiB,  409.6},
+    {"l40s",              1.5 * TiB,  409.6},
+    {"rtx-3090",          128 * GiB,  204.8},
+    {"rtx-4090",          256 * GiB,  204.8},
+    {"rtx-5090",          256 * GiB,  332.8},
     {"mi300x",            2 * TiB,    614.4},
     {"mi355x",            2 * TiB,    716.8},
 };
