@@ -10,8 +10,10 @@
 #include "dialects/graph/ModelConfig.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/Passes.h"
+#include "passes/graph/SampleRows.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -84,7 +86,8 @@ LogicalResult checkModel(ModuleOp module) {
   for (unsigned i = 0; i < loss.getNumArguments(); ++i)
     if (failed(checkInput(loss, i)))
       return failure();
-  if (failed(checkSequence(module, loss)) || failed(findLossForm(loss)))
+  if (failed(checkSequence(module, loss)) || failed(SampleRows::read(module)) ||
+      failed(findLossForm(loss)))
     return failure();
   return checkSize(module);
 }
@@ -157,6 +160,42 @@ Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
   return error;
 }
 
+// Drops what the loss does not read. Notes to `errors` which parameters are left without a gradient;
+// fails where all are, as there would be nothing to train.
+Outcome dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
+  DiagnosticCapture capture(module.getContext());
+  PassManager passes(module.getContext());
+  passes.addPass(createDropUnread());
+  if (failed(passes.run(module)))
+    return capture.errorOr(UserError("looking for what the loss does not read"));
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  llvm::StringSet<> read;
+  for (auto get : loss.getBody().getOps<graph::GetOp>())
+    read.insert(get.getSymbol());
+  SmallVector<graph::ParameterOp> unread;
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    if (!read.contains(parameter.getSymName()))
+      unread.push_back(parameter);
+  if (read.empty()) {
+    loss.emitError(unread.empty() ? "the model has no parameters" : "the loss reads no parameter")
+        << ", so that there is nothing to train";
+    return capture.errorOr(UserError("the model has nothing to train"));
+  }
+  if (unread.empty())
+    return {};
+  std::string names;
+  constexpr size_t kMostNames = 3;
+  for (graph::ParameterOp parameter : ArrayRef(unread).take_front(kMostNames))
+    names += (names.empty() ? "'" : ", '") + parameter.getSymName().str() + "'";
+  if (unread.size() > kMostNames)
+    names += " and " + std::to_string(unread.size() - kMostNames) + " more";
+  if (auto place = unread.front()->getLoc()->findInstanceOf<FileLineColLoc>())
+    errors << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
+           << ": ";
+  errors << "note: the loss does not read parameter " << names << "; the gradient is zero\n";
+  return {};
+}
+
 } // namespace
 
 OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
@@ -181,6 +220,8 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, i
   Outcome done = readModel(context, path, sequence, nullptr, model);
   if (done)
     done = complete(*model.module, model.path, model.text);
+  if (done)
+    done = dropUnread(*model.module, errors);
   if (!done) {
     report(done.error(), model, errors);
     return nullptr;

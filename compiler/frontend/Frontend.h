@@ -16,7 +16,8 @@ namespace dtc {
 // `sequence` is the sequence length for a config.json; 0: the config's own. On error writes one
 // message with file, line and column and a mend to `errors` and returns null. Example:
 // loadModel(context, "gpt2/config.json", 1024, llvm::errs())
-// A model that is built from a config has it as attribute graph.config.
+// A model that is built from a config has it as attribute graph.config. What the loss does not depend
+// on is dropped (dtc-drop-unread), but for inputs and parameters; a note to `errors` names the latter.
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
 

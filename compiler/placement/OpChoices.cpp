@@ -112,7 +112,8 @@ SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *
   for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
     // A loop over a sequence whose tokens went through experts has the bit of samples, too.
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
-    bool isTheirs = bits[loop] != ScalesWithBatch && !isOfExperts;
+    bool isTheirs =
+        bits[loop] != ScalesWithBatch && !isOfExperts && !roles.isMerged(op, rule, loop);
     if (isOfExpertAxis)
       isTheirs = llvm::is_contained(rule.expertLoops, loop);
     else if (isFolded)

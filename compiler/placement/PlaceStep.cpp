@@ -16,7 +16,7 @@ namespace {
 // Effort for each part of a network.
 constexpr int64_t kRounds = 4, kRoundWork = 2'000'000;
 
-void writePlacements(PlacedStep &placed, ModuleOp step) {
+void writePlacements(PlacedStep &placed, ModuleOp step, const Mesh &mesh) {
   for (auto [op, split] : placed.ops)
     setSplit(op, split);
   MLIRContext *context = step.getContext();
@@ -26,10 +26,14 @@ void writePlacements(PlacedStep &placed, ModuleOp step) {
   for (auto &[op, list] : placed.results)
     for (auto [index, placement] : llvm::enumerate(list))
       cast<graph::FuncOp>(op).setResultAttr(index, kPlacementAttr, toAttr(context, placement));
-  for (auto parameter : step.getOps<graph::ParameterOp>())
-    if (!parameter.getInUseAttr()) // else it rests where it says
-      parameter.setPlacementAttr(
-          toAttr(context, placed.parameters.at(parameter.getSymName().str())));
+  for (auto parameter : step.getOps<graph::ParameterOp>()) {
+    auto found = placed.parameters.find(parameter.getSymName().str());
+    bool isUnread = found == placed.parameters.end(); // by anything but the update
+    if (!isUnread && !parameter.getInUseAttr())       // else it rests where it says
+      parameter.setPlacementAttr(toAttr(context, found->second));
+    else if (isUnread && !parameter.getPlacement())
+      parameter.setPlacementAttr(toAttr(context, replicated(mesh)));
+  }
 }
 
 // Where nobody else says so, as a plan does: parameters rest split over the data axis, and are used whole.
@@ -138,7 +142,7 @@ LogicalResult place(ModuleOp step, PlacementProblem problem) {
   if (!choice)
     return step.emitError("no placement of the step's tensors on the mesh is possible");
   PlacedStep placed = network.decode(*choice);
-  writePlacements(placed, step);
+  writePlacements(placed, step, problem.mesh);
   if (problem.costs)
     restParameters(step, problem.mesh);
   assignStatePlacements(step, problem.mesh);

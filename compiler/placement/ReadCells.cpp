@@ -89,6 +89,8 @@ std::optional<ModelCells> readCells(const FoldedModel &model, ModuleOp different
   cells.sequenceParallel = sequenceParallel;
   cells.foldsExperts = foldsExperts;
   cells.chain = model.chain;
+  // The first stage has them, whole on each rank of tensor parallelism.
+  cells.embedding.parameters.parts[0] += model.unread;
   return cells;
 }
 

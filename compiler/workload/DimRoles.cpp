@@ -8,6 +8,8 @@ namespace {
 
 // What spreads from results to operands, too.
 constexpr uint8_t kBothWays = ScalesWithSequence | ScalesWithVocabulary | DimRoles::kChannels;
+// What is no ScaleBit.
+constexpr uint8_t kUnscaled = DimRoles::kChannels | DimRoles::kMerged;
 
 // Whether the indices that it knows are words: rows of a table, or what a loss picks from.
 bool picksWords(Operation *op, const graph::OpRule &rule) {
@@ -42,13 +44,13 @@ uint8_t DimRoles::bitsOf(Value value) const {
   uint8_t bits = 0;
   for (uint8_t dim : of(value))
     bits |= dim;
-  return bits & ~kChannels;
+  return bits & ~kUnscaled;
 }
 
 SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &rule) const {
   SmallVector<uint8_t, 8> bits = rolesOfLoops(op, rule);
   for (uint8_t &loop : bits)
-    loop &= ~kChannels;
+    loop &= ~kUnscaled;
   return bits;
 }
 
@@ -73,7 +75,10 @@ SmallVector<uint8_t, 8> DimRoles::rolesOfLoops(Operation *op, const graph::OpRul
     for (auto [dim, loops] : llvm::zip(of(operand), tensor))
       for (unsigned loop : loops) {
         bool isRows = !isIndexed || llvm::is_contained(rule.capacityLoops, loop);
-        bits[loop] |= isRows ? dim : dim & ~ScalesWithCapacity;
+        // Samples are the outermost loop of a dim that they were merged into.
+        bool isInside = (dim & kMerged) && loop != loops.front();
+        bits[loop] |= (isRows ? dim : dim & ~ScalesWithCapacity) &
+                      (isInside ? ~(ScalesWithBatch | kMerged) : 0xff);
       }
   return bits;
 }
@@ -126,7 +131,9 @@ void DimRoles::visitRule(Operation *op, const graph::OpRule &rule) {
       uint8_t all = 0;
       for (unsigned loop : dim)
         all |= loops[loop];
-      return all;
+      bool isMerged = rule.kind == graph::OpKind::View && dim.size() > 1 &&
+                      (loops[dim.front()] & ScalesWithBatch);
+      return static_cast<uint8_t>(all | (isMerged ? kMerged : 0));
     });
   };
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))

@@ -18,17 +18,23 @@ namespace dtc {
 // What a block is called with is one thing in all of its calls.
 class DimRoles {
 public:
-  // A role beside ScaleBits, with which nothing scales.
-  static constexpr uint8_t kChannels = 32;
+  // Roles beside ScaleBits, with which nothing scales: channels, and the rows of samples that a
+  // reshape has merged with another dim, tensor<4x8x16xf32> into tensor<32x16xf32>.
+  static constexpr uint8_t kChannels = 32, kMerged = 64;
 
   DimRoles(mlir::ModuleOp module, llvm::StringRef function);
 
-  // One entry per dim: ScaleBits and kChannels.
+  // One entry per dim: ScaleBits, kChannels and kMerged.
   llvm::ArrayRef<uint8_t> of(mlir::Value value) const;
   // The ScaleBits of all dims together.
   uint8_t bitsOf(mlir::Value value) const;
   // The ScaleBits of each loop of `rule`, which is that of `op`.
   llvm::SmallVector<uint8_t, 8> ofLoops(mlir::Operation *op, const graph::OpRule &rule) const;
+  // Whether the loop is over rows of samples that a reshape has merged with another dim. Only data
+  // parallelism splits these, as others would take them from the ranks that have the samples.
+  bool isMerged(mlir::Operation *op, const graph::OpRule &rule, unsigned loop) const {
+    return rolesOfLoops(op, rule)[loop] & kMerged;
+  }
 
 private:
   void visit(graph::FuncOp func, bool isReversed);

@@ -15,6 +15,7 @@ struct FoldedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<std::string> blocks; // functions of the distinct layers, by first call
   std::vector<int> chain;          // block of each layer of the whole model, in order
+  double unread = 0;               // elements of the model's parameters that '@loss' does not read
 };
 
 // Keeps `keep` layers of each kind. Layers are executions of blocks in '@loss': those of a repeat, or

@@ -3,6 +3,7 @@
 
 #include "compiler/workload/Architecture.h"
 #include "dialects/graph/Moe.h"
+#include "passes/graph/SampleRows.h"
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +14,9 @@ using namespace mlir;
 
 namespace dtc {
 
-double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
+// The flops of matrix products in a function and the blocks that it calls, of one sample.
+static double flopsOf(ModuleOp module, graph::FuncOp func, CausalPairs pairs,
+                      const SampleRows &rows) {
   double flops = 0;
   llvm::StringMap<double> blocks;
   for (Operation &op : func.getBody().front()) {
@@ -21,7 +24,7 @@ double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
       auto [it, isNew] = blocks.try_emplace(call.getBlockName(), 0);
       if (isNew)
         it->second =
-            matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()), pairs);
+            flopsOf(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()), pairs, rows);
       flops += it->second * static_cast<double>(call.getNumExecutions());
       continue;
     }
@@ -33,12 +36,17 @@ double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
       continue;
     double points = rule.flopsPerPoint * rule.modelShare;
     for (const graph::Loop &loop : rule.loops)
-      points *= ShapedType::isDynamic(loop.size) ? 1 : loop.size;
+      points *= static_cast<double>(ShapedType::isDynamic(loop.size) ? rows.ofOp(&op) : loop.size);
     if (pairs == CausalPairs::Seen && rule.isCausal)
       points /= 2; // rules count a window, too, as twice the pairs that it leaves
     flops += points;
   }
   return flops;
+}
+
+double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
+  FailureOr<SampleRows> rows = SampleRows::read(module);
+  return flopsOf(module, func, pairs, failed(rows) ? SampleRows() : std::move(*rows));
 }
 
 // The most experts that an op of a block knows.

@@ -43,8 +43,8 @@ ModelFacts readModelFacts(mlir::ModuleOp module);
 // Of causal attention: all pairs of queries and keys, or those that a query sees.
 enum class CausalPairs { All, Seen };
 
-// Floating-point operations of matrix products in `func` and the blocks it calls; an unbound batch
-// counts as 1.
+// Floating-point operations of matrix products in `func` and the blocks it calls; of an unbound batch
+// those of one sample.
 double matrixFlops(mlir::ModuleOp module, graph::FuncOp func, CausalPairs pairs = CausalPairs::All);
 
 } // namespace dtc

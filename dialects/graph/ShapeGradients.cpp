@@ -68,12 +68,11 @@ LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// The transpose of repeating: dx = sum of dy over the new dims.
+// The transpose of repeating: dx = sum of dy over the new dims. Of 'like' only the size is read, so
+// that nothing flows back into it.
 LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
-  if (getLike() && needed[1]) // only its size is read
-    return emitOpError() << "has no gradient with respect to 'like'";
   if (!needed[0])
     return success();
   RankedTensorType x = tensorType(getX());

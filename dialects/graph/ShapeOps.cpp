@@ -87,6 +87,10 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
+static bool hasWholeLoop(const ReshapeLoops &loops) {
+  return llvm::any_of(loops.loops, [](const Loop &loop) { return loop.isWhole(); });
+}
+
 // A constant of one value has it in any shape.
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType())
@@ -96,8 +100,13 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   auto inner = getX().getDefiningOp<ReshapeOp>();
   if (!inner || inner == *this)
     return {};
-  // Two reshapes are one, unless the batch would have to be factored anew.
-  if (failed(factorReshape(tensorType(inner.getX()).getShape(), getType().getShape())))
+  // Two reshapes are one, unless the batch would have to be factored anew, or loops that both have
+  // would be lost: from 2B x 3 by way of B x 6 to 3B x 2 samples can be split, directly they can't.
+  ArrayRef<int64_t> from = tensorType(inner.getX()).getShape(),
+                    between = tensorType(inner).getShape(), to = getType().getShape();
+  FailureOr<ReshapeLoops> direct = factorReshape(from, to);
+  if (failed(direct) || (hasWholeLoop(*direct) && !hasWholeLoop(*factorReshape(from, between)) &&
+                         !hasWholeLoop(*factorReshape(between, to))))
     return {};
   getXMutable().assign(inner.getX());
   return getResult();

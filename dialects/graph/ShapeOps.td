@@ -64,8 +64,9 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Reads the same elements with another shape";
   let description = [{
     Elements keep their row-major order. On the mesh, dims that factor split: 4x6 to 24 has the loops 4 and 6, and the split
-    of 24 is that of 4. Parts that do not factor are whole. A dynamic batch is one dim on each side; it may take in or give
-    off a factor.
+    of 24 is that of 4. Parts that do not factor are whole. A dynamic batch is one dim on each side, with the same number of
+    elements before it on both; it may take in dims behind it, and give them off again. A row holds elements of one sample only:
+    from tensor<?x4xf32>, with a sample of 4 elements in each row, there is no way to tensor<?x8xf32>.
 
     Constraints:
     - (C1) the element type stays.
@@ -74,6 +75,7 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, Graph_Rule, Graph_Gradient]> {
     Example:
     ```mlir
     %y = graph.reshape %x : tensor<?x8x2x4xf32> -> tensor<?x8x8xf32>
+    %rows = graph.reshape %y : tensor<?x8x8xf32> -> tensor<?x8xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x);

@@ -5,6 +5,7 @@
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -14,10 +15,11 @@ using namespace mlir;
 
 namespace {
 
-// A parameter and its gradient, both stacks where it is repeated.
+// A parameter and its gradient, both stacks where it is repeated. There is no gradient where the loss
+// does not depend on the parameter.
 struct Trained {
   graph::ParameterOp parameter;
-  Value gradient;
+  Value gradient; // or null
 
   // How often it is repeated, 0 where it is not.
   int64_t count() const {
@@ -89,8 +91,10 @@ private:
       sums.push_back(graph::kWeightSum);
     SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
     SmallVector<Type> types(sums.size(), scalar);
+    llvm::StringSet<> withGradient = parametersWithGradient();
     for (graph::ParameterOp parameter : parameters)
-      types.push_back(inF32(parameter.getValueType()));
+      if (withGradient.contains(parameter.getSymName()))
+        types.push_back(inF32(parameter.getValueType()));
     func = graph::FuncOp::create(builder, loc, graph::kUpdateFunction,
                                  builder.getFunctionType(types, {}));
     if (func.getBody().empty())
@@ -100,12 +104,27 @@ private:
       body.addArguments(types, SmallVector<Location>(types.size(), loc));
     for (auto [index, name] : llvm::enumerate(sums))
       func.setArgAttr(index, graph::kAccumulatedAttr, builder.getStringAttr(name));
-    for (auto [index, parameter] : llvm::enumerate(parameters)) {
-      func.setArgAttr(sums.size() + index, graph::kGradientOfAttr,
+    auto next = static_cast<unsigned>(sums.size());
+    for (graph::ParameterOp parameter : parameters) {
+      trained.push_back({parameter, Value()});
+      if (!withGradient.contains(parameter.getSymName()))
+        continue;
+      func.setArgAttr(next, graph::kGradientOfAttr,
                       FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-      trained.push_back({parameter, body.getArgument(sums.size() + index)});
+      trained.back().gradient = body.getArgument(next++);
     }
     builder.setInsertionPointToEnd(&body);
+  }
+
+  // The parameters whose gradients '@microbatch' returns.
+  llvm::StringSet<> parametersWithGradient() {
+    llvm::StringSet<> names;
+    auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+    for (unsigned index = 0; index < microbatch.getNumResults(); ++index)
+      if (auto parameter =
+              microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr))
+        names.insert(parameter.getValue());
+    return names;
   }
 
   // What is trained, its state and gradients are in f32, whatever the parameter is kept in.
@@ -150,7 +169,9 @@ private:
   // arXiv:1211.5063, section 3.2).
   Value buildNorm() {
     Value sum;
-    for (ArrayRef<Trained> run : runsOf(trained))
+    SmallVector<Trained> withGradient(
+        llvm::make_filter_range(trained, [](const Trained &entry) { return !!entry.gradient; }));
+    for (ArrayRef<Trained> run : runsOf(withGradient))
       sum = run.front().count() > 0 ? addSquaresOfStacks(run, sum ? sum : constant(0))
                                     : addSquares(sum, run.front().gradient);
     return graph::SqrtOp::create(builder, loc, scalar, sum ? sum : constant(0));
@@ -317,14 +338,18 @@ private:
       llvm::append_range(written, symbols);
       if (isCopy)
         written.push_back(parameter);
-      gradients.push_back(entry.gradient);
+      if (entry.gradient)
+        gradients.push_back(entry.gradient);
     }
     size_t each = 1 + stateNames().size();
     auto updateAll = [&](const StepScalars &with, ValueRange ofGradients, ValueRange ofValues) {
       SmallVector<Value> results;
-      for (auto [index, entry] : llvm::enumerate(run))
-        llvm::append_range(results, update(entry.parameter, ofGradients[index],
-                                           ofValues.slice(index * each, each), with));
+      size_t next = 0; // of the gradients
+      for (auto [index, entry] : llvm::enumerate(run)) {
+        Value gradient = entry.gradient ? ofGradients[next++] : zeroFor(entry.parameter);
+        llvm::append_range(
+            results, update(entry.parameter, gradient, ofValues.slice(index * each, each), with));
+      }
       return results;
     };
     if (int64_t count = run.front().count(); count > 0) {
@@ -335,14 +360,20 @@ private:
                                {scalars.rate, scalars.step, scalars.clip, scalars.apply}, stacks,
                                /*carrying=*/0, [&](ValueRange s, ValueRange ofOne) {
                                  return updateAll({s[0], s[1], s[2], s[3]},
-                                                  ofOne.take_front(run.size()),
-                                                  ofOne.drop_front(run.size()));
+                                                  ofOne.take_front(gradients.size()),
+                                                  ofOne.drop_front(gradients.size()));
                                }));
     } else {
       updated = updateAll(scalars, gradients, values);
     }
     for (const auto &[symbol, value] : llvm::zip(written, updated))
       set(symbol, value);
+  }
+
+  // The gradient of a parameter that the loss does not depend on.
+  Value zeroFor(graph::ParameterOp parameter) {
+    return graph::ConstantOp::create(builder, parameter.getLoc(), inF32(parameter.getType()),
+                                     builder.getF64FloatAttr(0));
   }
 
   // What becomes of one tensor that is trained, of its state, and of a parameter of which it is a

@@ -3,6 +3,7 @@
 
 #include "dialects/graph/Inputs.h"
 #include "passes/graph/LossForm.h"
+#include "passes/graph/SampleRows.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_BINDBATCH
@@ -12,24 +13,16 @@ using namespace mlir;
 
 namespace {
 
-Type bind(Type type, int64_t batch) {
+// The type with `rows` in its batch dim.
+Type bind(Type type, int64_t rows) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.hasStaticShape())
     return type;
   SmallVector<int64_t> shape(tensor.getShape());
   for (int64_t &size : shape)
     if (ShapedType::isDynamic(size))
-      size = batch;
+      size = rows;
   return tensor.clone(shape);
-}
-
-FunctionType bind(FunctionType type, int64_t batch) {
-  SmallVector<Type> inputs, results;
-  for (Type input : type.getInputs())
-    inputs.push_back(bind(input, batch));
-  for (Type result : type.getResults())
-    results.push_back(bind(result, batch));
-  return FunctionType::get(type.getContext(), inputs, results);
 }
 
 // A mean becomes a sum whose scale keeps the global count.
@@ -54,17 +47,22 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
           << batch.getValue();
       return signalPassFailure();
     }
-    if (failed(noteLossForm()))
+    FailureOr<SampleRows> rows = SampleRows::read(getOperation());
+    if (failed(rows) || failed(noteLossForm()))
       return signalPassFailure();
+    auto bindValue = [&](Value value) {
+      value.setType(bind(value.getType(), batch * rows->of(value)));
+    };
     getOperation().walk([&](Operation *op) {
-      for (Value result : op->getResults())
-        result.setType(bind(result.getType(), batch));
-      if (auto func = dyn_cast<graph::FuncOp>(op)) {
-        func.setFunctionType(bind(func.getFunctionType(), batch));
-        for (BlockArgument argument : func.getArguments())
-          argument.setType(bind(argument.getType(), batch));
-      }
+      llvm::for_each(op->getResults(), bindValue);
+      if (auto func = dyn_cast<graph::FuncOp>(op))
+        llvm::for_each(func.getArguments(), bindValue);
     });
+    for (auto func : getOperation().getOps<graph::FuncOp>()) {
+      Block &body = func.getBody().front();
+      func.setFunctionType(FunctionType::get(&getContext(), body.getArgumentTypes(),
+                                             body.getTerminator()->getOperandTypes()));
+    }
     getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
     getOperation()->setAttr(graph::kSamplesAttr, Builder(&getContext()).getI64IntegerAttr(batch));
   }

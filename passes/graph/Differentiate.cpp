@@ -142,13 +142,8 @@ private:
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
-      if (!gradient && parameter.getRepeats())
-        return parameter.emitError() << "parameter '" << parameter.getSymName()
-                                     << "' does not reach the loss; remove it, or the repeat that "
-                                        "reads it";
-      if (!gradient)
-        gradient = graph::ConstantOp::create(builder, parameter.getLoc(), parameter.getType(),
-                                             builder.getF64FloatAttr(0));
+      if (!gradient) // nothing of the loss depends on it
+        continue;
       results.push_back(gradient);
       attrs.push_back(dict(builder, graph::kGradientOfAttr,
                            FlatSymbolRefAttr::get(parameter.getSymNameAttr())));

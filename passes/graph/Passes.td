@@ -21,11 +21,26 @@ def InstantiateBlocks : Pass<"dtc-instantiate-blocks", "::mlir::ModuleOp"> {
   }];
 }
 
+def DropUnread : Pass<"dtc-drop-unread", "::mlir::ModuleOp"> {
+  let summary = "Drops what the loss does not depend on";
+  let description = [{
+    Erases ops, calls and repeats whose results nothing reads, blocks that nothing calls, and what blocks are passed and do not
+    read. Inputs and parameters stay: a parameter that no op reads is trained with a gradient of zero. Runs once a model is
+    checked, so that a fault in what is dropped is an error all the same.
+    ```mlir
+    // Before: graph.parameter @"side.w" : !weight init ones
+    //         %w = graph.get @"side.w" : !weight
+    //         %unread = graph.call @side(%x, %w) : (!hidden, !weight) -> !hidden
+    // After:  graph.parameter @"side.w" : !weight init ones
+    ```
+  }];
+}
+
 def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let summary = "Gives the batch a size";
   let description = [{
-    Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, and turns
-    means into sums with a constant scale, so that splitting the batch later does not change what is divided by. Fails where
+    Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, times the rows that
+    a sample has in it (8 where `tensor<?x8xf32>` was reshaped to `tensor<?xf32>`), and turns means into sums with a constant scale, so that splitting the batch later does not change what is divided by. Fails where
     `@loss` would be another number if the batch were cut up in another way; one that is a sum over the samples is marked
     `graph.adds_up`.
     ```mlir
@@ -110,7 +125,8 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
     Reverse-mode differentiation of `@loss`. Each block becomes a pair: `@block_forward` also returns the values that
     `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
     so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
-    weighted mean: then the sum of the weights is returned, too, and the loss and the gradients are those of the sum. Inputs
+    weighted mean: then the sum of the weights is returned, too, and the loss and the gradients are those of the sum. A
+    parameter that the loss does not depend on has no gradient among the results. Inputs
     that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
@@ -127,7 +143,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   let description = [{
     Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
     update per parameter; of lamb and lars those around a ratio of two norms of each tensor, of a repeat's each layer. Weight
-    decay, and the ratios, apply to parameters marked `decay`. Where `@microbatch` returns the sum of the
+    decay, and the ratios, apply to parameters marked `decay`. A parameter of which `@microbatch` returns no gradient is updated
+    with zeros. Where `@microbatch` returns the sum of the
     weights of a mean, loss, norm and gradients are divided by that of the step first; where there is a loss scale, norm and
     gradients are divided by it.
 

@@ -383,7 +383,17 @@ LogicalResult ExecLowering::lowerUpdate(const StepTasks &tasks) {
 
 LogicalResult ExecLowering::declareGradients() {
   OpBuilder end = OpBuilder::atBlockEnd(&emitter->getProgram().getBody().front());
-  for (FinalGradient gradient : findFinalGradients(update)) {
+  SmallVector<FinalGradient> finals = findFinalGradients(update);
+  // A parameter without a gradient has one of zeros, so that none may be missing.
+  for (auto argument : update.getBody().getArguments())
+    if (auto name = update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
+                                                               graph::kGradientOfAttr);
+        name && llvm::none_of(finals, [&](FinalGradient &gradient) {
+          return gradient.parameter.getSymNameAttr() == name.getAttr();
+        }))
+      return update.emitOpError("reads the gradient of ")
+             << name << " nowhere in the parts in which its state is";
+  for (FinalGradient gradient : finals) {
     auto type = cast<RankedTensorType>(gradient.parameter.getType());
     StringRef name = gradient.parameter.getSymName();
     auto splits = splitsOf(gradient.parameter, name, type.getRank(), gradient.placement);

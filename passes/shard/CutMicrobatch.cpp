@@ -117,9 +117,9 @@ void MicrobatchCut::noteStages() {
 }
 
 const std::set<int64_t> &MicrobatchCut::stagesOf(StringRef parameter) const {
-  static const std::set<int64_t> none;
+  static const std::set<int64_t> first{0};
   auto found = readers.find(parameter);
-  return found == readers.end() ? none : found->second;
+  return found == readers.end() ? first : found->second;
 }
 
 // The value in chunk `to`, next to `from`.
@@ -187,8 +187,9 @@ graph::FuncOp MicrobatchCut::build(OpBuilder &builder, int64_t stage) const {
   auto isOwn = [&](Operation *op) { return stageOf(op) == stage; };
   IRMapping mapping;
   SmallVector<DictionaryAttr> argumentAttrs;
+  // An input that the loss does not read is one of the job all the same: the first stage takes it.
   for (BlockArgument argument : from.getArguments())
-    if (llvm::any_of(argument.getUsers(), isOwn)) {
+    if (argument.use_empty() ? stage == 0 : llvm::any_of(argument.getUsers(), isOwn)) {
       mapping.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
       argumentAttrs.push_back(from.getArgAttrDict(argument.getArgNumber()));
     }

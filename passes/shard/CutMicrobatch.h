@@ -27,12 +27,13 @@ public:
   // is no tensor.
   llvm::LogicalResult run();
 
-  // The stages that read a parameter, or give a gradient of it.
+  // The stages that read a parameter, or give a gradient of it; the first one where none does.
   const std::set<int64_t> &stagesOf(llvm::StringRef parameter) const;
   // Of a sum that is no gradient, by its name (graph.accumulated).
   int64_t stageOfSum(llvm::StringRef name) const { return sums.lookup(name); }
 
-  // The function of one stage, at `builder`: its inputs, its ops, its sums.
+  // The function of one stage, at `builder`: its inputs, its ops, its sums. Inputs that nothing reads
+  // are those of the first stage.
   graph::FuncOp build(mlir::OpBuilder &builder, int64_t stage) const;
 
 private:

@@ -240,9 +240,7 @@ rt::Status verifyGradients(const ProgramContext &context) {
     const Tensor &gradient = *context.program.gradients()->Get(i);
     DTC_RETURN_IF_ERROR(verifyTensor(context, "gradient", gradient, names));
     auto of = parameters.find(gradient.name()->string_view());
-    if (of == parameters.end() ||
-        !std::equal(gradient.global_shape()->begin(), gradient.global_shape()->end(),
-                    of->second->global_shape()->begin(), of->second->global_shape()->end()))
+    if (of == parameters.end() || !sameSizes(gradient.global_shape(), of->second->global_shape()))
       return context.failHere("gradient '", gradient.name()->string_view(),
                               "' is of no parameter of its name and shape");
   }

@@ -15,8 +15,30 @@ namespace {
 
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
 
-const Tensors &tensorsOf(const format::Program &program, DumpedTensors which) {
-  return which == DumpedTensors::Parameters ? *program.parameters() : *program.gradients();
+const Tensors *tensorsOf(const format::Program &program, DumpedTensors which) {
+  return which == DumpedTensors::Parameters ? program.parameters() : program.gradients();
+}
+
+const format::Tensor *findTensor(const Tensors *tensors, std::string_view name) {
+  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i)
+    if (tensors->Get(i)->name()->string_view() == name)
+      return tensors->Get(i);
+  return nullptr;
+}
+
+// The tensors of one program. A parameter that the loss does not depend on has no gradient in the
+// program; its gradient is zero, and as long as the parameter.
+std::vector<TensorSpec> specsOf(const format::Program &program, DumpedTensors which) {
+  std::vector<TensorSpec> specs;
+  const Tensors *tensors = tensorsOf(program, which);
+  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i)
+    specs.push_back(tensorSpec(*tensors->Get(i)));
+  for (const format::Tensor *parameter : *program.parameters())
+    if (!findTensor(tensors, parameter->name()->string_view())) {
+      specs.push_back(tensorSpec(*parameter));
+      specs.back().dtype = "F32";
+    }
+  return specs;
 }
 
 // Lists the parameters, or gradients, of all programs: what has one name is one tensor, of which the
@@ -29,13 +51,14 @@ Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
   for (uint32_t rank = 0; rank < rankProgram.size(); ++rank)
     ranksOf[rankProgram.Get(rank)].push_back(rank);
   std::map<std::string, size_t> known;
+  bool isThere = which == DumpedTensors::Parameters;
+  for (const format::Program *program : *manifest.programs())
+    isThere |= format::sizeOf(program->gradients()) > 0;
+  if (!isThere)
+    return Status::notFound("the program says of no gradient where it is; recompile the model "
+                            "with dtc");
   for (uint32_t p = 0; p < ranksOf.size(); ++p) {
-    const format::Program &program = *manifest.programs()->Get(p);
-    if (which == DumpedTensors::Gradients && format::sizeOf(program.gradients()) == 0)
-      return Status::notFound("the program says of no gradient where it is; recompile the model "
-                              "with dtc");
-    for (const format::Tensor *tensor : tensorsOf(program, which)) {
-      TensorSpec spec = tensorSpec(*tensor);
+    for (TensorSpec &spec : specsOf(*manifest.programs()->Get(p), which)) {
       auto [entry, isNew] = known.try_emplace(spec.name, specs.size());
       if (isNew)
         specs.push_back(std::move(spec));
@@ -51,12 +74,10 @@ Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
   return {};
 }
 
-// One that this rank has.
-const format::Tensor &tensorOf(const Executor &executor, DumpedTensors which,
+// One that this rank has; null for a gradient that is zero.
+const format::Tensor *tensorOf(const Executor &executor, DumpedTensors which,
                                const std::string &name) {
-  const Tensors &tensors = tensorsOf(executor.program(), which);
-  return **std::find_if(tensors.begin(), tensors.end(),
-                        [&](const auto *tensor) { return tensor->name()->string_view() == name; });
+  return findTensor(tensorsOf(executor.program(), which), name);
 }
 
 Status fill(const format::Tensor &tensor, std::span<const float> local, Executor &executor,
@@ -131,14 +152,14 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
       specs.push_back(tensorSpec(*state));
       specs.back().name = state->copy_of()->str();
     }
-  return loadParameters(init, specs, mesh, mesh.rankAt(executor.coordinates()),
-                        [&](size_t index, std::span<const float> local) {
-                          return fill(
-                              index < numParameters
-                                  ? tensorOf(executor, DumpedTensors::Parameters, specs[index].name)
-                                  : *copies[index - numParameters],
-                              local, executor, device);
-                        });
+  return loadParameters(
+      init, specs, mesh, mesh.rankAt(executor.coordinates()),
+      [&](size_t index, std::span<const float> local) {
+        return fill(index < numParameters
+                        ? *tensorOf(executor, DumpedTensors::Parameters, specs[index].name)
+                        : *copies[index - numParameters],
+                    local, executor, device);
+      });
 }
 
 Status openDump(const Executable &executable, Control &world, const std::string &path,
@@ -155,11 +176,15 @@ Status openDump(const Executable &executable, Control &world, const std::string 
 
 Status writeDump(Dump &dump, const Executor &executor, Device &device, float scale) {
   return dump.file->write([&](size_t index, std::span<float> local) {
-    const format::Tensor &tensor = tensorOf(executor, dump.which, dump.specs[index].name);
-    std::vector<std::byte> bytes(local.size() * format::bytesOf(tensor.dtype()));
+    const format::Tensor *tensor = tensorOf(executor, dump.which, dump.specs[index].name);
+    if (!tensor) {
+      std::fill(local.begin(), local.end(), 0.0F);
+      return Status();
+    }
+    std::vector<std::byte> bytes(local.size() * format::bytesOf(tensor->dtype()));
     DTC_RETURN_IF_ERROR(
-        device.copyOut(bytes.data(), executor.address(tensor.buffer()), bytes.size()));
-    decode(tensor.dtype(), bytes, local);
+        device.copyOut(bytes.data(), executor.address(tensor->buffer()), bytes.size()));
+    decode(tensor->dtype(), bytes, local);
     if (scale != 1)
       for (float &value : local)
         value *= scale;

@@ -15,16 +15,6 @@ graph.func @loss(%x: tensor<2x6xf32> {graph.input = "x"}) -> tensor<f32> {
 
 // -----
 
-// expected-error @+1 {{parameter 'h.{}.w' does not reach the loss; remove it, or the repeat that reads it}}
-graph.parameter @"h.{}.w" : tensor<6xf32> init ones repeats 2
-graph.func @loss(%x: tensor<2x6xf32> {graph.input = "x"}) -> tensor<f32> {
-  %ws = graph.get @"h.{}.w" : !graph.stack<2 x tensor<6xf32>>
-  %m = graph.reduce sum %x dims [0, 1] : tensor<2x6xf32> -> tensor<f32>
-  graph.return %m : tensor<f32>
-}
-
-// -----
-
 graph.parameter @"h.{}.w" : tensor<6xf32> init ones repeats 2
 graph.func private @block(%x: tensor<2x6xf32>, %w: tensor<6xf32>) -> tensor<2x6xf32> {
   %0 = graph.multiply %x, %w : (tensor<2x6xf32>, tensor<6xf32>) -> tensor<2x6xf32>

@@ -58,3 +58,53 @@ graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
   %0:2 = graph.repeat 2 @swap(%mean, %one) carrying 2 : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
   graph.return %0#0 : tensor<f32>
 }
+
+// -----
+
+// Pairs of samples: a micro-batch has those within it only.
+graph.func @loss(%a: tensor<?x5xf32>, %b: tensor<?x5xf32>) -> tensor<f32> {
+  // expected-error @+1 {{pairs the samples of a batch with each other, but micro-batches and ranks see the pairs within their own part of it only; compute what a sample adds to the loss from that sample alone}}
+  %0 = graph.matmul %a, %b transposed : (tensor<?x5xf32>, tensor<?x5xf32>) -> tensor<?x?xf32>
+  %1 = graph.reduce mean %0 dims [0, 1] : tensor<?x?xf32> -> tensor<f32>
+  graph.return %1 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%a: tensor<?x5xf32>) -> tensor<f32> {
+  %0 = graph.reshape %a : tensor<?x5xf32> -> tensor<?x1x5xf32>
+  %1 = graph.reshape %a : tensor<?x5xf32> -> tensor<1x?x5xf32>
+  // expected-error @+1 {{pairs the samples of a batch with each other}}
+  %2 = graph.subtract %0, %1 : (tensor<?x1x5xf32>, tensor<1x?x5xf32>) -> tensor<?x?x5xf32>
+  %3 = graph.reduce mean %2 dims [0, 1, 2] : tensor<?x?x5xf32> -> tensor<f32>
+  graph.return %3 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{mixes the samples of a batch: a row of 'tensor<?x8xf32>' has 8 elements, and a sample of 'x' has 4; make rows of which a sample has a whole number}}
+  %0 = graph.reshape %x : tensor<?x4xf32> -> tensor<?x8xf32>
+  %1 = graph.reduce mean %0 dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  graph.return %1 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  %0 = graph.transpose %x by [1, 0] : tensor<?x4xf32> -> tensor<4x?xf32>
+  // expected-error @+1 {{mixes the samples of a batch: the elements of a sample are not next to each other; bring the batch to the front first (graph.transpose)}}
+  %1 = graph.reshape %0 : tensor<4x?xf32> -> tensor<?xf32>
+  %2 = graph.reduce mean %1 dims [0] : tensor<?xf32> -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x4xf32>, %y: tensor<?xf32>) -> tensor<f32> {
+  %0 = graph.reshape %x : tensor<?x4xf32> -> tensor<?xf32>
+  // expected-error @+1 {{reads tensors of 4 and of 1 rows a sample together; reshape them so that both have as many}}
+  %1 = graph.add %0, %y : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.reduce mean %1 dims [0] : tensor<?xf32> -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
