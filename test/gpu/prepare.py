@@ -48,7 +48,7 @@ def prepare(folder, case, target):
     """Writes what check.py needs of a case: program, data, and what one CPU makes of it."""
     folder.mkdir(parents=True)
     case.fix.update(target=target)
-    path, data = write_case(folder, case.config, random.Random(case.seed))
+    path, data = write_case(folder, case.config, random.Random(case.seed), case.sequence)
     one = {"dp": 1, "tp": 1, "micro_batch": case.batch, **{key: case.fix[key] for key in FLAGS if key in case.fix and key != "target"}}
     wanted = run_one(folder, path, case.sequence, case.batch, case.optimizer, 1, one, data, case.seed)
     precision, draws = case.fix["precision"], []
@@ -74,15 +74,17 @@ def on_one_rank(case):
 
 def on_few_ranks(case, ranks):
     """A plan of 2 or 4 ranks, which one GPU has room for."""
+    count = case.batch // (case.fix["dp"] * case.fix["micro_batch"])
     while case.ranks > ranks:
         key = max(("dp", "tp", "pp"), key=lambda name: case.fix.get(name, 1))
         case.fix[key] //= 2
-        case.batch = max(1, case.batch // 2) if key == "dp" else case.batch
+    case.batch = case.fix["dp"] * case.fix["micro_batch"] * count
+    case.fix.pop("grad_dtype", None)  # check.py compares what no reduction rounds
     if case.fix["tp"] == 1:
         case.fix["sp"] = 0
     if case.fix["dp"] == 1:
         case.fix["zero"] = 0
-    if case.fix["zero"] == 0 or case.fix["dp"] <= case.fix.get("zero_group", 1):
+    if case.fix["zero"] == 0 or case.fix["dp"] % (2 * case.fix.get("zero_group", 1)):
         case.fix.pop("zero_group", None)
     if case.fix["pp"] == 1:
         case.fix.pop("schedule", None)

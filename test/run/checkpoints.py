@@ -510,7 +510,8 @@ def draw_fix(rng, case):
         fix = {}
         for draw in any_plan.DRAWS:
             draw(rng, fix)
-        if case.batch % (fix["dp"] * fix["micro_batch"]) == 0 and layers >= fix["pp"] * fix.get("virtual_stages", 1):
+        fits = fix["sp"] == 0 or case.sequence % fix["tp"] == 0
+        if fits and case.batch % (fix["dp"] * fix["micro_batch"]) == 0 and layers >= fix["pp"] * fix.get("virtual_stages", 1):
             return {**fix, "precision": case.fix["precision"]}
 
 
@@ -518,7 +519,7 @@ def check_random_pair(folder, index, seed):
     """A random model saved under one random plan and resumed under another; parameters come over to the bit."""
     rng, case = random.Random(f"{seed}/pair/{index}"), any_plan.random_case(index, seed)
     other = draw_fix(rng, case)
-    path, data = any_plan.write_case(folder, case.config, rng)
+    path, data = any_plan.write_case(folder, case.config, rng, case.sequence)
     saved, dump = folder / "checkpoints", folder / "parameters.safetensors"
 
     def run_plan(fix, steps, *flags):
