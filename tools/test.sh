@@ -58,11 +58,12 @@ summary() {
 }
 
 jobs=$(nproc)
+tests=$((jobs + 1)) # some tests mostly wait, for deadlines and for each other's ranks
 part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
 if [ "$quick" -eq 1 ]; then
-  part test ctest --preset ci -j 2 -LE long
+  part test ctest --preset ci -j "$tests" -LE long
   echo "test.sh: ${SECONDS} s in all"
   summary
 fi
@@ -71,7 +72,7 @@ part docs ./tools/gen-docs.sh --check
 part tidy ./tools/tidy.py --build build
 part asan-configure cmake --preset asan &&
   part asan-build cmake --build --preset asan -j "$jobs" &&
-  part asan-test ctest --preset asan -j 2
-part test ctest --preset ci -j 2
+  part asan-test ctest --preset asan -j "$tests"
+part test ctest --preset ci -j "$tests"
 echo "test.sh: ${SECONDS} s in all"
 summary

@@ -9,31 +9,53 @@
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 using namespace mlir;
 
 namespace dtc::test {
 
-static const llvm::fltSemantics &semantics(const std::string &type) {
-  return type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+static const llvm::fltSemantics &semantics(Element type) {
+  return type == Element::BF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
 }
 
-int64_t elementBytes(const std::string &type) {
-  return type == "i64" ? 8 : type == "f32" || type == "i32" ? 4 : 2;
+Element elementOf(const std::string &type) {
+  static const std::map<std::string, Element> all = {{"f32", Element::F32},
+                                                     {"bf16", Element::BF16},
+                                                     {"f16", Element::F16},
+                                                     {"i32", Element::I32},
+                                                     {"i64", Element::I64}};
+  return all.at(type);
 }
+
+static int64_t bytesOf(Element type) {
+  switch (type) {
+  case Element::I64:
+    return 8;
+  case Element::F32:
+  case Element::I32:
+    return 4;
+  case Element::BF16:
+  case Element::F16:
+    return 2;
+  }
+  llvm_unreachable("all elements are above");
+}
+
+int64_t elementBytes(const std::string &type) { return bytesOf(elementOf(type)); }
 
 double Buffer::get(int64_t i) const {
-  const char *at = bytes.data() + i * elementBytes(type);
-  if (type == "f32") {
+  const char *at = bytes.data() + i * bytesOf(type);
+  if (type == Element::F32) {
     float value;
     memcpy(&value, at, 4);
     return value;
   }
-  if (type == "i32" || type == "i64") {
+  if (type == Element::I32 || type == Element::I64) {
     int64_t value = 0;
-    memcpy(&value, at, elementBytes(type));
-    return static_cast<double>(type == "i32" ? static_cast<int32_t>(value) : value);
+    memcpy(&value, at, bytesOf(type));
+    return static_cast<double>(type == Element::I32 ? static_cast<int32_t>(value) : value);
   }
   uint16_t bits;
   memcpy(&bits, at, 2);
@@ -41,13 +63,13 @@ double Buffer::get(int64_t i) const {
 }
 
 void Buffer::set(int64_t i, double value) {
-  char *at = bytes.data() + i * elementBytes(type);
-  if (type == "f32") {
+  char *at = bytes.data() + i * bytesOf(type);
+  if (type == Element::F32) {
     float narrow = static_cast<float>(value);
     memcpy(at, &narrow, 4);
-  } else if (type == "i32" || type == "i64") {
+  } else if (type == Element::I32 || type == Element::I64) {
     int64_t whole = static_cast<int64_t>(value);
-    memcpy(at, &whole, elementBytes(type));
+    memcpy(at, &whole, bytesOf(type));
   } else {
     llvm::APFloat narrow(value);
     bool losesInfo;
@@ -105,7 +127,7 @@ KernelText formKernel(const std::string &signature, const std::string &body,
 
 Buffer makeBuffer(const KernelText::Tensor &tensor, const std::vector<double> &values) {
   Buffer buffer;
-  buffer.type = tensor.type;
+  buffer.type = elementOf(tensor.type);
   buffer.bytes.assign(tensor.size * elementBytes(tensor.type) + guardBytes, 0x55);
   for (size_t i = 0; i < values.size(); ++i)
     buffer.set(i, values[i]);

@@ -16,10 +16,14 @@ struct Counters;
 
 namespace dtc::test {
 
+enum class Element { F32, BF16, F16, I32, I64 };
+// The element that IR writes as `type`, e.g. bf16.
+Element elementOf(const std::string &type);
+
 // The values of a tensor in the element type of its buffer, converted from and to double.
 struct Buffer {
   std::vector<char> bytes;
-  std::string type; // f32, bf16, f16, i32, i64
+  Element type;
 
   double get(int64_t i) const;
   void set(int64_t i, double value);

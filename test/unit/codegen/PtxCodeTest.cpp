@@ -59,8 +59,8 @@ private:
 };
 
 // Fails where it spills, has local memory or does not fit a multiprocessor.
-void assemble(const KernelCase &test, int64_t columns, const char *type, GpuTarget target) {
-  GpuModule device = lower(test);
+void assemble(const KernelCase &test, const GpuModule &device, int64_t columns, const char *type,
+              GpuTarget target) {
   llvm::Expected<std::string> ptx = compilePtx(*device.module, target);
   ASSERT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
   std::string report;
@@ -128,8 +128,9 @@ TEST(PtxCode, AssemblesWithoutSpills) {
         if (columns != 768 && isLine(test))
           continue;
         SCOPED_TRACE(test.name + " of " + std::to_string(columns) + " " + type);
+        GpuModule device = lower(test);
         for (unsigned sm : {80U, 90U, 100U})
-          assemble(test, columns, type, {sm});
+          assemble(test, device, columns, type, {sm});
         if (HasFatalFailure() || IsSkipped())
           return;
       }
