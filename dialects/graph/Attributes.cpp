@@ -126,6 +126,7 @@ const std::vector<Declaration> &declarations() {
        isOf<FlatSymbolRefAttr>,
        "the symbol of a parameter"},
       {kAccumulatedAttr, {Holder::Argument, Holder::Result}, isName, "a name"},
+      {kRowsAttr, {Holder::Result}, isCount, "a whole number of 1 or more (i64)"},
       {kPlacementAttr,
        {Holder::Argument, Holder::Result},
        isOf<PlacementAttr>,

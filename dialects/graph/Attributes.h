@@ -34,6 +34,9 @@ constexpr llvm::StringLiteral kGradientOfAttr = "graph.gradient_of"; // @paramet
 // divide it by.
 constexpr llvm::StringLiteral kAccumulatedAttr = "graph.accumulated";
 constexpr llvm::StringLiteral kLossSum = "loss", kWeightSum = "weight";
+// Of the result of '@microbatch' that is the sum of the weights of a weighted mean: the rows that the
+// mean of a step is over (i64), those of weight 0 too.
+constexpr llvm::StringLiteral kRowsAttr = "graph.rows";
 constexpr llvm::StringLiteral kPlacementAttr = "graph.placement"; // #graph.placement
 
 // Of a result of a block's forward function that only its backward function reads: unit.

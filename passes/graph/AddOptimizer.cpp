@@ -32,14 +32,15 @@ class UpdateBuilder {
 public:
   UpdateBuilder(ModuleOp module, const AddOptimizerOptions &options)
       : module(module), options(options), builder(module.getContext()), loc(module.getLoc()),
-        scalar(RankedTensorType::get({}, builder.getF32Type())), weighted(isWeighted(module)) {}
+        scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)) {}
 
   void run() {
     createFunction();
     Value loss = func.getArgument(0), norm = buildNorm();
     SmallVector<Value> divisors; // what gradients are larger by, and with them their norm
-    if (weighted) {              // they are those of the sum
-      divisors.push_back(graph::InverseOrZeroOp::create(builder, loc, scalar, func.getArgument(1)));
+    if (rows > 0) {              // they are those of the mean over all rows
+      Value share = divide(func.getArgument(1), constant(static_cast<double>(rows)));
+      divisors.push_back(graph::InverseOrZeroOp::create(builder, loc, scalar, share));
       loss = times(loss, divisors.back());
     }
     if (module.lookupSymbol(graph::kLossScaleState))
@@ -54,7 +55,7 @@ public:
     for (Value divisor : divisors)
       clip = times(clip, divisor);
     results = {{"loss", loss}, {"grad_norm", norm}};
-    if (weighted)
+    if (rows > 0)
       results.push_back({"loss_weight", func.getArgument(1)});
     if (!divisors.empty())
       results.push_back({"gradient_scale", divisors.size() == 1 ? divisors.front()
@@ -75,19 +76,19 @@ public:
   }
 
 private:
-  // Whether '@microbatch' returns what to divide the loss by.
-  static bool isWeighted(ModuleOp module) {
-    auto microBatch = module.lookupSymbol<graph::FuncOp>("microbatch");
-    return llvm::any_of(llvm::seq(microBatch.getNumResults()), [&](unsigned result) {
-      auto name = microBatch.getResultAttrOfType<StringAttr>(result, graph::kAccumulatedAttr);
-      return name && name == graph::kWeightSum;
-    });
+  // The rows of a step that the loss is a weighted mean over; 0 where it is none.
+  static int64_t rowsOfWeightedMean(ModuleOp module) {
+    auto microBatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+    for (unsigned result = 0; result < microBatch.getNumResults(); ++result)
+      if (auto rows = microBatch.getResultAttrOfType<IntegerAttr>(result, graph::kRowsAttr))
+        return rows.getInt();
+    return 0;
   }
 
   void createFunction() {
     builder.setInsertionPointToEnd(module.getBody());
     SmallVector<StringRef> sums{graph::kLossSum};
-    if (weighted)
+    if (rows > 0)
       sums.push_back(graph::kWeightSum);
     SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
     SmallVector<Type> types(sums.size(), scalar);
@@ -433,7 +434,7 @@ private:
   OpBuilder builder;
   Location loc;
   RankedTensorType scalar;
-  bool weighted;
+  int64_t rows; // of a step that a weighted mean is over; 0: the loss is none
   graph::FuncOp func;
   SmallVector<Trained> trained;
   SmallVector<std::pair<StringRef, Value>> results; // by what they are reported as

@@ -28,7 +28,7 @@ LogicalResult checkLoss(graph::FuncOp loss) {
 class LossDifferentiator {
 public:
   LossDifferentiator(ModuleOp module, graph::FuncOp loss, int64_t microBatches)
-      : module(module), loss(loss),
+      : module(module), loss(loss), microBatches(microBatches),
         scale(loss->hasAttr(graph::kAddsUpAttr) ? 1.0 : 1.0 / static_cast<double>(microBatches)),
         blocks(module) {}
 
@@ -84,14 +84,17 @@ private:
   }
 
   // Where the loss is a weighted mean, returns the sum of what it adds up instead, and gives the
-  // sum of the weights: both are known at the end of a step only, when '@update' divides.
+  // sum of the weights: both are known at the end of a step only, when '@update' divides. Until then
+  // the sum is divided by the number of rows of the step, so that gradients are as large as those of
+  // a mean, whatever the gradient type can hold.
   Value takeWeightedMeanApart(Operation *returned) {
     auto mean = returned->getOperand(0).getDefiningOp<graph::WeightedMeanOp>();
     if (!mean)
       return Value();
-    scale = 1;
     OpBuilder builder(mean);
     Value x = mean.getX(), weights = mean.getWeights();
+    rows = cast<RankedTensorType>(x.getType()).getNumElements() * microBatches;
+    scale = 1 / static_cast<double>(rows);
     auto dims =
         llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(x.getType()).getRank()));
     auto sum = [&](Value value) -> Value {
@@ -138,7 +141,10 @@ private:
     if (weight) {
       results.push_back(weight);
       attrs.push_back(
-          dict(builder, graph::kAccumulatedAttr, builder.getStringAttr(graph::kWeightSum)));
+          builder.getDictionaryAttr({builder.getNamedAttr(graph::kAccumulatedAttr,
+                                                          builder.getStringAttr(graph::kWeightSum)),
+                                     builder.getNamedAttr(graph::kRowsAttr,
+                                                          builder.getI64IntegerAttr(rows))}));
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
@@ -177,7 +183,9 @@ private:
 
   ModuleOp module;
   graph::FuncOp loss;
-  double scale;
+  int64_t microBatches;
+  double scale;     // of the loss that a micro-batch returns, and of its gradients
+  int64_t rows = 0; // of a step that a weighted mean is over
   BlockGradients blocks;
 };
 

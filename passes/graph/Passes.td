@@ -125,9 +125,9 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
     Reverse-mode differentiation of `@loss`. Each block becomes a pair: `@block_forward` also returns the values that
     `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
     so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
-    weighted mean: then the sum of the weights is returned, too, and the loss and the gradients are those of the sum. A
-    parameter that the loss does not depend on has no gradient among the results. Inputs
-    that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
+    weighted mean: then they are divided by the rows of a step, and the sum of the weights is returned, too, with that number of
+    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. A parameter that the loss does not depend on has no
+    gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
     // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)

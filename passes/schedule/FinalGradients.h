@@ -6,7 +6,8 @@
 namespace dtc {
 
 // The output of '@update' that makes gradients those of the loss, where they are not: of a weighted
-// mean '@microbatch' returns the gradients of the sum, of a scaled loss those of the scaled one.
+// mean '@microbatch' returns the gradients of the sum divided by all rows, of a scaled loss those of
+// the scaled one.
 inline constexpr llvm::StringLiteral kGradientScale = "gradient_scale";
 
 // The gradient of a parameter when it is summed up over micro-batches and ranks, on one rank.
