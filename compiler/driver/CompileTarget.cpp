@@ -2,6 +2,7 @@
 
 #include "runtime/format/Target.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
@@ -37,14 +38,25 @@ Result<CompileTarget> cpuTarget(StringRef text, StringRef cpu) {
   return target;
 }
 
+// The architecture whose code GPUs of `arch` get: of those that code is generated for the next older
+// one, whose PTX their driver translates. Compute capabilities are those of the CUDA C++ Programming
+// Guide. Any other name is returned as it is.
+StringRef codeFor(StringRef arch) {
+  return StringSwitch<StringRef>(arch)
+      .Cases({"sm_86", "sm_87", "sm_89"}, "sm_80") // A10, RTX 30; Orin; L4, L40S, RTX 40
+      .Cases({"sm_103", "sm_110", "sm_120", "sm_121"}, "sm_100") // B300; Thor; RTX 50; GB10
+      .Default(arch);
+}
+
 Result<CompileTarget> cudaTarget(StringRef text, StringRef arch) {
   CompileTarget target = targetWithHost(format::cudaDevice);
-  target.gpuArch = arch.empty() ? "sm_90" : arch.str();
+  target.gpuArch = codeFor(arch.empty() ? "sm_90" : arch).str();
   std::optional<GpuTarget> gpu = readGpuTarget(target.gpuArch);
   if (!gpu)
     return UserError("--target " + text.str() + ": '" + arch.str() +
                          "' is not an architecture that dtc knows",
-                     "use sm_80 (A100), sm_90 (H100, H200) or sm_100 (B200)");
+                     "use sm_80 (A100), sm_90 (H100, H200), sm_100 (B200), or sm_86, sm_89, sm_120 "
+                     "(RTX 30, 40, 50), which get the code of the next older one");
   target.gpu = *gpu;
   return target;
 }

@@ -16,16 +16,17 @@ struct CompileTarget {
   KernelTarget cpu;                     // of device cpu, and of the host of a GPU
   std::vector<std::string> cpuFeatures; // that its code needs, as in /proc/cpuinfo
   GpuTarget gpu;                        // of device cuda
-  std::string gpuArch;                  // the same as users write it: "sm_90"
+  std::string gpuArch;                  // the same as the executable says it: "sm_90"
 
   // Real or emulated.
   bool isGpu() const { return device != format::cpuDevice; }
 };
 
 // Reads "cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:native" (as good as this machine's), "cuda", "cuda:sm_80",
-// "cuda:sm_90", "cuda:sm_100" and "simt", an emulated GPU.
+// "cuda:sm_90", "cuda:sm_100" and "simt", an emulated GPU. Later GPUs of a generation are named, too, and get the
+// code of the next older architecture.
 //
-// Example: "cuda" is device cuda of sm_90.
+// Example: "cuda" is device cuda of sm_90; "cuda:sm_89" (RTX 4090) is that of sm_80.
 Result<CompileTarget> readCompileTarget(llvm::StringRef text);
 
 } // namespace dtc

@@ -140,11 +140,9 @@ private:
         dict(builder, graph::kAccumulatedAttr, builder.getStringAttr(graph::kLossSum))};
     if (weight) {
       results.push_back(weight);
-      attrs.push_back(
-          builder.getDictionaryAttr({builder.getNamedAttr(graph::kAccumulatedAttr,
-                                                          builder.getStringAttr(graph::kWeightSum)),
-                                     builder.getNamedAttr(graph::kRowsAttr,
-                                                          builder.getI64IntegerAttr(rows))}));
+      attrs.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr(graph::kAccumulatedAttr, builder.getStringAttr(graph::kWeightSum)),
+           builder.getNamedAttr(graph::kRowsAttr, builder.getI64IntegerAttr(rows))}));
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());

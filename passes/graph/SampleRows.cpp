@@ -87,7 +87,8 @@ private:
   LogicalResult visitReshape(graph::ReshapeOp reshape) {
     Value x = reshape.getX(), result = reshape.getResult();
     auto from = shapeOf(x), to = shapeOf(result);
-    auto fromDim = static_cast<size_t>(batchDimOf(x)), toDim = static_cast<size_t>(batchDimOf(result));
+    auto fromDim = static_cast<size_t>(batchDimOf(x)),
+         toDim = static_cast<size_t>(batchDimOf(result));
     if (fromDim == from.size())
       return success();
     int64_t ofSample = found.of(x) * product(from.drop_front(fromDim + 1)),
@@ -100,8 +101,9 @@ private:
               << " elements, and a sample of 'x' has " << ofSample
               << "; make rows of which a sample has a whole number";
       else
-        error << "the elements of a sample are not next to each other; bring the batch to the front "
-                 "first (graph.transpose)";
+        error
+            << "the elements of a sample are not next to each other; bring the batch to the front "
+               "first (graph.transpose)";
       return error;
     }
     note(result, ofRow > 0 ? ofSample / ofRow : found.of(x));
@@ -110,7 +112,8 @@ private:
 
   LogicalResult visitRule(Operation &op, const graph::OpRule &rule) {
     DenseMap<unsigned, int64_t> ofLoops; // over the batch
-    auto batchLoopOf = [&](Value value, const graph::TensorLoops &tensor) -> std::optional<unsigned> {
+    auto batchLoopOf = [&](Value value,
+                           const graph::TensorLoops &tensor) -> std::optional<unsigned> {
       auto dim = static_cast<size_t>(batchDimOf(value));
       if (dim >= tensor.size())
         return std::nullopt;

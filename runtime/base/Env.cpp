@@ -60,8 +60,8 @@ static Status checkVariable(EnvVar variable) {
     return parse<uint64_t>(
         variable, "a digit", [](uint64_t digit) { return digit <= 1; }, count);
   // All others are words, which only their readers know.
-  for (const char *number :
-       {"threads", "microseconds", "milliseconds", "bytes", "a whole number", "a version", "port"})
+  for (const char *number : {"threads", "microseconds", "milliseconds", "bytes", "KiB",
+                             "a whole number", "a version", "port"})
     if (unit == number)
       return envUnsigned(variable, count);
   return {};

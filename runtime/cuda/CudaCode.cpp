@@ -154,8 +154,14 @@ Status CudaCode::findLibraryKernel(const std::string &name, uint32_t sharedBytes
   if (isNew)
     DTC_RETURN_IF_ERROR(loadNow(kernel.function));
   if (sharedBytes > std::max(kernel.sharedBytes, kSharedForAll)) {
-    DTC_CUDA(driver, cuFuncSetAttribute, kernel.function, cu::functionMaxDynamicShared,
-             static_cast<int>(sharedBytes));
+    cu::Result result = driver.cuFuncSetAttribute(kernel.function, cu::functionMaxDynamicShared,
+                                                  static_cast<int>(sharedBytes));
+    if (result == cu::errorInvalidValue) // CUDA C++ Programming Guide 20.1, table of features
+      return Status::unavailable(
+          text("kernel '", name, "' needs ", (sharedBytes + 1023) / 1024,
+               " KiB of shared memory for a block, more than this GPU has (99 on sm_86, sm_89 and "
+               "sm_120); compile with --precision bf16, or for a model with smaller heads"));
+    DTC_RETURN_IF_ERROR(cu::check(driver, "cuFuncSetAttribute", result));
     kernel.sharedBytes = sharedBytes;
   }
   function = kernel.function;

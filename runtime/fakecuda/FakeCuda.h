@@ -30,8 +30,9 @@ struct FakeCudaOptions {
       0; // on which branches of a graph stand one behind another, in any order; 0: each for itself
   size_t streamDepth =
       0; // calls of a stream that may not have run before the next one waits; 0: any number
-  bool report = false;      // says at its end how many kernels it ran
-  uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
+  uint32_t sharedBytes = 227 * 1024; // of dynamic and static shared memory that a block may have
+  bool report = false;               // says at its end how many kernels it ran
+  uint64_t failingCall = 0;          // the call that ends in an error, from 1; 0: none
 };
 
 class FakeCuda : public CudaLibraries {

@@ -109,7 +109,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, cu::Device device) {
     *value = 0;
     return cu::success;
   case cu::attributeMaxSharedOptin:
-    *value = 227 * 1024;
+    *value = static_cast<int>(m.options.sharedBytes);
     return cu::success;
   case cu::attributePciBus: // the same in every process, as all emulate the same GPUs
     *value = m.options.oneGpu ? 1 : device + 1;

@@ -66,9 +66,8 @@ Result cuFuncLoad(cu::Function function) {
 Result cuFuncSetAttribute(cu::Function function, int attribute, int value) {
   DTC_FAKE_DRIVER(true)
   auto &of = *reinterpret_cast<FakeFunction *>(function);
-  constexpr uint32_t most = 227 * 1024;
   if (attribute != cu::functionMaxDynamicShared || value < 0 ||
-      static_cast<uint32_t>(value) + of.kernel->sharedBytes > most)
+      static_cast<uint32_t>(value) + of.kernel->sharedBytes > m.options.sharedBytes)
     return cu::errorInvalidValue;
   of.dynamicShared = static_cast<uint32_t>(value);
   return cu::success;

@@ -23,17 +23,23 @@ using format::text;
 
 // Only where it is asked for: nobody is to wait for an emulated GPU who thinks that he has one.
 Status emulatedLibraries(const Executable &executable, std::unique_ptr<CudaLibraries> &libraries) {
-  uint64_t wanted = 0, seed = 0, report = 0, cudnn = 0;
+  uint64_t wanted = 0, seed = 0, report = 0, cudnn = 0, shared = 0;
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedGpu, wanted));
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedSeed, seed));
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedReport, report));
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedCudnn, cudnn));
+  DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedShared, shared));
   if (wanted != 1)
     return Status::unavailable(text(executable.name(),
                                     " is compiled for device 'simt', an emulated "
                                     "GPU; set DTC_EMULATED_GPU=1 to run it there, "
                                     "or recompile with dtc for cpu or cuda"));
-  libraries = makeFakeCuda({.seed = seed, .cudnnVersion = cudnn, .report = report == 1});
+  constexpr uint64_t mostShared = 1024; // KiB
+  libraries =
+      makeFakeCuda({.seed = seed,
+                    .cudnnVersion = cudnn,
+                    .sharedBytes = static_cast<uint32_t>(std::min(shared, mostShared)) * 1024,
+                    .report = report == 1});
   return {};
 }
 
