@@ -42,7 +42,7 @@ def case(sizes, layers, micro_batches, dropout=0.0, **rest):
 def cluster(config, nodes, global_batch, fix, flags=()):
     """A published model on nodes of 8 H100, in micro-batches of one sample, with sequence parallelism and ZeRO-1."""
     return (ROOT / f"models/configs/{config}.json",
-            ["--topology", "dgx-h100", "--nodes", str(nodes), "--global-batch", str(global_batch),
+            ["--topology", "dgx-h100", "--nodes", str(nodes), "--global-batch", str(global_batch), "--precision", "f32",
              "--fix", f"tp=8,sp=1,zero=1,micro_batch=1,{fix}", *flags])
 
 

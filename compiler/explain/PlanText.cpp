@@ -5,6 +5,7 @@
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Table.h"
 
@@ -67,7 +68,19 @@ std::string tensorByPart(const Decisions &d) {
   return text;
 }
 
-void printChoice(llvm::raw_ostream &out, const Plan &plan) {
+// How far dtc's own runtime has been run on such devices.
+std::string softwareNote(const Plan &plan, const Topology &topology) {
+  if (plan.origin.software != kOwnStack || topology.device.deviceClass != DeviceClass::Gpu)
+    return "";
+  std::string whyNot = whyNotExecutable(plan);
+  if (!whyNot.empty())
+    return ", but 'dtc compile' does not take this plan: " + whyNot;
+  return plan.devices > 1 ? ", which has trained on one GPU, and on several emulated ones only; "
+                            "--stack names other software"
+                          : "";
+}
+
+void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topology) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
   if (plan.sequenceLength > 0)
@@ -117,8 +130,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   if (d.vocabOverPp > 0)
     out << "  vocabulary        embedding and output layer cut over the stages by words, algorithm "
         << d.vocabOverPp << ": " << counted(d.vocabBarriers(), "barrier") << " a micro-batch\n";
-  if (plan.origin.software != kOwnStack)
-    out << "  software          " << plan.origin.software << "\n";
+  out << "  software          " << plan.origin.software << softwareNote(plan, topology) << "\n";
   if (plan.devices > 1)
     out << "  links             " << orderText(d.order) << ", from the innermost out\n";
   out << "\n";
@@ -282,7 +294,7 @@ std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
   int64_t limit = memoryLimitOf(plan, topology);
   std::string text;
   llvm::raw_string_ostream out(text);
-  printChoice(out, plan);
+  printChoice(out, plan, topology);
   printTime(out, plan);
   printMemory(out, plan, limit);
   printStages(out, plan);

@@ -65,7 +65,7 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
       << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "
-      << request.risk.value_or(-1) << " " << request.executable << " " << request.onGpu << " "
+      << request.risk.value_or(-1) << " " << request.executable << " " << request.prefersExecutable << " " << request.onGpu << " "
       << request.searchSeconds << "\n";
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";

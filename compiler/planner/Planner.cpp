@@ -123,8 +123,9 @@ public:
     limits.slides = facts.slides;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
-    bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
-                    !pins.beyondExecutable();
+    bool isForPrograms = request.topology.device.deviceClass == DeviceClass::Cpu ||
+                         (request.prefersExecutable && request.precision != "fp8");
+    bool runsHere = isForPrograms && compiles && !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
     if (limits.executable && compiles)
       readPrograms();

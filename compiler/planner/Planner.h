@@ -29,6 +29,9 @@ struct PlanRequest {
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.
   bool executable = false;
+  // Does so wherever the model compiles and no pin wants more: who names no software is to get what
+  // 'dtc compile' takes.
+  bool prefersExecutable = false;
   bool onGpu = false;                    // of ScheduleOptions: what is compiled is for GPUs
   std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
   double searchSeconds = 60;             // the search ends then with the best that it has

@@ -3,6 +3,7 @@
 
 #include "compiler/topology/Description.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 
@@ -38,6 +39,21 @@ double Topology::meanPeak(ComputeType type) const {
   for (const Topology &part : parts)
     sum += peakOf(part.device, type) * static_cast<double>(part.numDevices());
   return sum / static_cast<double>(numDevices());
+}
+
+llvm::StringRef Topology::usualPrecision() const {
+  auto haveAll = [&](ComputeType type) {
+    auto has = [&](const DeviceKind &kind) {
+      return kind.deviceClass == DeviceClass::Gpu && kind.peak(type) > 0;
+    };
+    return parts.empty()
+               ? has(device)
+               : llvm::all_of(parts, [&](const Topology &part) { return has(part.device); });
+  };
+  for (ComputeType type : {ComputeType::BF16, ComputeType::F16})
+    if (haveAll(type))
+      return nameOf(type);
+  return nameOf(ComputeType::F32);
 }
 
 size_t Topology::partOf(int64_t rank) const {

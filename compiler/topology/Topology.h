@@ -152,6 +152,9 @@ struct Topology {
   int64_t numDevices() const;
   // Flop/s of products in `type`, the mean of all devices; of those that do not have it, in f32.
   double meanPeak(ComputeType type) const;
+  // What models are trained in here: "bf16" where all devices have a rate for it, "f16" where they
+  // have that only (V100), else "f32"; on CPUs "f32".
+  llvm::StringRef usualPrecision() const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.
   int64_t devicesWithin(size_t level) const;

@@ -9,12 +9,12 @@ from dtc_tools import BIN
 
 CONFIGS = Path(__file__).resolve().parents[2] / "models" / "configs"
 # Model, flags, and what of the plan the small one has to keep.
-CASES = [("gpt2.json", ["--topology", "dgx-h100", "--global-batch", "64", "--fix", "tp=2,pp=1,zero=1,recompute=none", "--ranks", 4],
+CASES = [("gpt2.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix", "tp=2,pp=1,zero=1,recompute=none", "--ranks", 4],
           {"tp": "2", "dp": "2", "zero": "1"}),
-         ("llama-3-8b.json", ["--topology", "dgx-h100", "--global-batch", "64", "--max-memory", "none", "--optimizer", "sgd",
+         ("llama-3-8b.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--max-memory", "none", "--optimizer", "sgd",
                               "--fix", "tp=8,pp=1,cp=1,sp=1,recompute=none,offload=0", "--ranks", 4], {"tp": "4", "sp": "1"})]
-MISTAKES = [(["--topology", "dgx-h100", "--global-batch", "64", "--fix", "tp=2,pp=2", "--ranks", 2], 1, "use --ranks"),
-            (["--topology", "dgx-h100", "--global-batch", "64", "--ranks", 0], 2, "--ranks")]
+MISTAKES = [(["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix", "tp=2,pp=2", "--ranks", 2], 1, "use --ranks"),
+            (["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--ranks", 0], 2, "--ranks")]
 
 
 def validate(model, flags):

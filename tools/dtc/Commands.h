@@ -12,15 +12,20 @@ inline constexpr int kInternalError = 70;
 
 // Flags that more than one command takes.
 struct PlanningFlags {
-  std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32",
-                     maxMemory, memoryMargin;
+  std::string model, topology = "cpu", optimizer = "adamw", gradDtype = "f32", maxMemory,
+                     memoryMargin;
+  std::string precision; // empty: Topology::usualPrecision
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
   std::optional<double> risk;
 
+  CLI::App *command = nullptr;
+
   // `planGiven`: the flags may be left out because a plan file may stand for them.
   void add(CLI::App &command, bool planGiven);
+  // Whether the user wrote `flag`, which has a default otherwise.
+  bool given(const char *flag) const { return command->count(flag) > 0; }
 };
 
 // The exit code of the command that ran.

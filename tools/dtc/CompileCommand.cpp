@@ -27,10 +27,6 @@ struct CompileFlags : PlanningFlags {
   std::string planFile, output;
   CompileOptions options;
   std::string schedule = "cosine";
-  CLI::App *command = nullptr;
-
-  // Whether the user wrote `flag`, which has a default otherwise.
-  bool given(const char *flag) const { return command->count(flag) > 0; }
 };
 
 UserError contradiction(const CompileFlags &flags, const std::string &flag,
@@ -260,7 +256,6 @@ void addCompile(CLI::App &app, int &exitCode) {
       "compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
                  "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
   auto flags = std::make_shared<CompileFlags>();
-  flags->command = command;
   flags->add(*command, /*planGiven=*/true);
   command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
   command->add_option(

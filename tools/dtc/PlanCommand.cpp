@@ -1,5 +1,5 @@
 // dtc plan: chooses how to spread a model over a cluster.
-#include "tools/dtc/Planning.h"
+#include "tools/dtc/DecidedForYou.h"
 
 #include "compiler/explain/PlanText.h"
 #include "compiler/explain/WhatIf.h"
@@ -135,6 +135,8 @@ int runPlan(const PlanFlags &flags) {
   llvm::raw_ostream &out = llvm::outs();
   bool asText = flags.format == "text";
   out << (asText ? planToText(*outcome, request->topology) : json);
+  if (asText)
+    out << decidedForYou(flags, *request, outcome->best);
   if (asText && wasFound)
     out << "  cache             this plan was in '" << flags.cache << "'\n";
   if (cache)

@@ -14,6 +14,7 @@
 namespace dtc {
 
 void PlanningFlags::add(CLI::App &command, bool planGiven) {
+  this->command = &command;
   command
       .add_option("MODEL", model,
                   "a .mlir file in the graph dialect, a Hugging Face config.json or a folder that "
@@ -35,7 +36,8 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
     batch->required();
   command
       .add_option("--precision", precision,
-                  "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16")
+                  "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16 "
+                  "(default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
       ->check(oneOf({"f32", "bf16", "f16", "fp8"}));
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
       ->check(oneOf({"adamw", "sgd", "lamb", "lars"}));
@@ -72,8 +74,8 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->capture_default_str();
   command.add_flag(
       "--executable", executable,
-      "keep the search to what 'dtc compile' lowers today (always so for topologies of "
-      "CPUs, unless --fix asks for more)");
+      "keep the search to what 'dtc compile' lowers today (so without --stack, and for topologies "
+      "of CPUs, unless --fix or the model asks for more)");
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>
@@ -142,10 +144,11 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
     return software.error();
   request.software = std::move(*software);
   request.globalBatch = flags.globalBatch;
-  request.precision = flags.precision;
+  request.precision = flags.precision.empty() ? topology->usualPrecision().str() : flags.precision;
   request.optimizer = flags.optimizer;
   request.gradDtype = flags.gradDtype;
   request.executable = flags.executable;
+  request.prefersExecutable = !flags.given("--stack");
   request.onGpu = topology->device.deviceClass == DeviceClass::Gpu;
   if (Outcome read = readFixed(flags.fix, request.fixed); !read)
     return read.error();

@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Compile.h"
 #include "compiler/frontend/Frontend.h"
+#include "compiler/frontend/ModelFile.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/support/File.h"
 #include "compiler/validate/Deviation.h"
@@ -68,18 +69,18 @@ public:
       return done.error().report(llvm::errs());
     SmallPlan one{Decisions(), small.globalBatch};
     one.decisions.microBatch = small.globalBatch;
-    Result<TrainedRun> found = train("plan", small, flags.precision), wanted = found;
+    Result<TrainedRun> found = train("plan", small, whole.precision), wanted = found;
     if (found)
-      wanted = train("one", one, flags.precision);
+      wanted = train("one", one, whole.precision);
     Result<TrainedRun> exact = wanted;
-    if (wanted && flags.precision != "f32")
+    if (wanted && whole.precision != "f32")
       exact = train("f32", one, "f32");
     for (const Result<TrainedRun> *each : {&found, &wanted, &exact})
       if (!*each)
         return each->error().report(llvm::errs());
     Deviations deviations = compareRuns(*found, *wanted);
     std::optional<Deviations> rounding;
-    if (flags.precision != "f32")
+    if (whole.precision != "f32")
       rounding = compareRuns(*wanted, *exact);
     std::optional<std::string> mismatch = findMismatch(deviations, rounding ? &*rounding : nullptr);
     flags.format == "json" ? printJson(deviations, mismatch) : printText(deviations, mismatch);
@@ -100,15 +101,16 @@ private:
     if (!plan)
       return plan.error();
     small = *plan;
-    Result<std::string> text = readFile(flags.model);
-    if (!text)
-      return text.error();
-    if (!llvm::StringRef(*text).ltrim().starts_with("{")) {
-      modelFile = flags.model; // a .mlir file is as large as it is written
+    Result<NamedText> opened = openModel(flags.model);
+    if (!opened)
+      return opened.error();
+    if (!llvm::StringRef(opened->text).ltrim().starts_with("{")) {
+      modelFile = opened->path; // a .mlir file is as large as it is written
       sequence = 0;
       return {};
     }
-    Result<SmallModel> model = shrinkModel(flags.model, *text, whole.decisions, small.decisions);
+    Result<SmallModel> model =
+        shrinkModel(opened->path, opened->text, whole.decisions, small.decisions);
     if (!model)
       return model.error();
     modelFile = folder / "config.json";

@@ -286,3 +286,11 @@ TEST(ComputeType, HasNames) {
   EXPECT_EQ(computeTypeFrom("int8"), std::nullopt);
   EXPECT_EQ(nameOf(ComputeType::TF32), "tf32");
 }
+
+TEST(Catalogue, SaysWhatModelsAreTrainedInThere) {
+  EXPECT_EQ(load("dgx-h100").usualPrecision(), "bf16");
+  EXPECT_EQ(load("tpu-v4").usualPrecision(), "bf16");
+  EXPECT_EQ(load("dgx-v100").usualPrecision(), "f16");
+  EXPECT_EQ(load("mixed-a100-h100").usualPrecision(), "bf16");
+  EXPECT_EQ(load("cpu").usualPrecision(), "f32");
+}

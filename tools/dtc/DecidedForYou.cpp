@@ -1,0 +1,76 @@
+#include "tools/dtc/DecidedForYou.h"
+
+#include "compiler/support/Diagnostics.h"
+#include "compiler/support/Table.h"
+#include "dialects/graph/Graph.h"
+#include "dialects/graph/ModelConfig.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace dtc {
+namespace {
+
+// Parameter, gradient and the optimizer's state in f32: of AdamW 16 bytes a parameter (Rajbhandari
+// et al. 2020, arXiv:1910.02054, section 3.1).
+constexpr double kStateBytes = 16;
+
+// Of a model that one device could hold, so that nothing but the batch is there to be shared.
+std::string batchHint(const PlanRequest &request, const Plan &plan) {
+  double state = kStateBytes * static_cast<double>(plan.parameters);
+  if (plan.globalBatch >= plan.devices ||
+      state > static_cast<double>(request.topology.device.memoryBytes))
+    return "";
+  return "  hint              " + std::to_string(plan.globalBatch) +
+         (plan.globalBatch == 1 ? " sample is" : " samples are") + " shared by " +
+         std::to_string(plan.devices) + " devices, each of which could hold the model: with " +
+         "--global-batch " + std::to_string(plan.devices) +
+         " each has a sample; with fewer devices they are better used\n";
+}
+
+bool compiles(mlir::ModuleOp model) {
+  DiagnosticCapture capture(model->getContext()); // why not is said by 'dtc compile'
+  return succeeded(graph::checkCompilable(model));
+}
+
+} // namespace
+
+std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request,
+                          const Plan &plan) {
+  Table table({"decided for you", "", "changed by"});
+  size_t rows = 0;
+  auto add = [&](llvm::StringRef what, std::string decided, llvm::StringRef flag) {
+    table.addRow({what.str(), std::move(decided), flag.str()});
+    ++rows;
+  };
+  mlir::ModuleOp model = request.model;
+  bool isGpu = request.topology.device.deviceClass == DeviceClass::Gpu;
+  if (!flags.given("--precision"))
+    add("precision", plan.precision + (isGpu ? ", which these devices are fastest in" : ""),
+        "--precision");
+  if (!flags.given("--seq-len") && model->hasAttr(graph::kConfigAttr) && plan.sequenceLength > 0)
+    add("sequence", std::to_string(plan.sequenceLength) + " tokens, the longest of the config",
+        "--seq-len");
+  if (!flags.given("--stack"))
+    add("software",
+        plan.origin.software + (compiles(model)
+                                    ? ", which 'dtc compile' and dtrun are"
+                                    : "; the model has ops that 'dtc compile' does not lower yet"),
+        "--stack");
+  if (!flags.given("--grad-dtype") && plan.decisions.hasReplicas())
+    add("gradient type",
+        "reduced in " + (plan.reducedIn.empty() ? std::string("f32") : plan.reducedIn),
+        "--grad-dtype");
+  if (plan.architecture.capacity > 0)
+    add("expert capacity",
+        llvm::formatv("{0:f2} of an expert's even share", plan.architecture.capacity).str(),
+        "the config");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (rows > 0)
+    table.print(out, 2);
+  out << batchHint(request, plan);
+  return text;
+}
+
+} // namespace dtc
