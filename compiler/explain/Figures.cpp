@@ -98,6 +98,13 @@ std::string utilisation(const PlanPrediction &predicted) {
   return causal.empty() ? full : full + " (" + causal + ")";
 }
 
+std::string fitText(const Plan &plan) {
+  double probability = plan.predicted.fitProbability;
+  if (!plan.predicted.fits || probability <= 0)
+    return "";
+  return ", fits with " + (probability > 0.99 ? "more than 99 %" : percent(probability, 1));
+}
+
 Throughput throughputOf(const Plan &plan) {
   const PlanPrediction &p = plan.predicted;
   if (plan.sequenceLength > 0)

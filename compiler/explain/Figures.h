@@ -40,6 +40,9 @@ std::string sumText(llvm::ArrayRef<int64_t> numbers);
 std::string causalUtilisation(const PlanPrediction &predicted);
 std::string utilisation(const PlanPrediction &predicted);
 
+// ", fits with 95.1 %", by the errors of estimates of memory; "" where it does not fit or nobody says.
+std::string fitText(const Plan &plan);
+
 // What a plan trains on in a second: tokens, or samples of a model without sequences.
 struct Throughput {
   double perSecond = 0;

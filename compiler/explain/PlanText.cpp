@@ -158,10 +158,9 @@ void printMemory(llvm::raw_ostream &out, const Plan &plan, int64_t limit) {
   int64_t peak = plan.predicted.peakMemoryBytes;
   out << "  memory a device   " << bytes(peak) << " of " << bytes(limit)
       << (plan.predicted.fits ? "" : "  DOES NOT FIT");
-  double probability = plan.predicted.fitProbability;
   int64_t usable = usableOf(plan, limit);
-  if (plan.predicted.fits && probability > 0 && (probability < 1 || usable < limit))
-    out << ", fits with " << (probability > 0.99 ? "more than 99 %" : percent(probability, 1));
+  if (plan.predicted.fitProbability < 1 || usable < limit)
+    out << fitText(plan);
   if (usable < limit)
     out << "; " << bytes(limit - usable) << " are left free";
   out << "\n";

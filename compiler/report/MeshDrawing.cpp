@@ -10,13 +10,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace dtc::html {
 namespace {
 
 struct MeshAxis {
   std::string name;
-  int64_t size = 1, stride = 1;
+  int64_t size = 1;
+  RankGroup ranks;                  // of a group; of experts of several axes
   std::vector<int64_t> coordinates; // by rank
   int64_t coordinateOf(int64_t rank) const { return coordinates[static_cast<size_t>(rank)]; }
 };
@@ -30,7 +32,8 @@ std::vector<MeshAxis> axesOf(const Plan &plan) {
   for (char letter : d.order) {
     int64_t size = d.sizeOf(letter);
     if (size > 1) {
-      MeshAxis &axis = axes.emplace_back(MeshAxis{std::string(1, letter) + "p", size, stride, {}});
+      MeshAxis &axis =
+          axes.emplace_back(MeshAxis{std::string(1, letter) + "p", size, {{size, stride}}, {}});
       axis.coordinates.resize(static_cast<size_t>(plan.devices));
       for (size_t stage = 0; stage < plan.stages.size(); ++stage)
         for (size_t i = 0; i < plan.stages[stage].ranks.size(); ++i)
@@ -44,10 +47,35 @@ std::vector<MeshAxis> axesOf(const Plan &plan) {
   return axes;
 }
 
+// Experts are over the innermost ranks of context and data, and of tensor parallelism where they are
+// folded over it: the groups of addExpertGroups in compiler/estimate/ModelCost.cpp.
+MeshAxis expertsOf(const Plan &plan) {
+  const Decisions &d = plan.decisions;
+  MeshAxis experts{"ep", d.ep, {}, {}};
+  experts.coordinates.resize(static_cast<size_t>(plan.devices));
+  int64_t left = d.ep, stride = 1, inStage = 1;
+  for (char letter : d.order) {
+    int64_t size = d.sizeOf(letter);
+    bool isOver = letter != 'p' && (letter != 't' || d.foldedExperts);
+    if (int64_t taken = isOver ? std::gcd(left, size) : 1; taken > 1) {
+      for (const PlanStage &stage : plan.stages)
+        for (size_t i = 0; i < stage.ranks.size(); ++i)
+          experts.coordinates[static_cast<size_t>(stage.ranks[i])] +=
+              static_cast<int64_t>(i) / inStage % taken * (d.ep / left);
+      experts.ranks.push_back({taken, stride});
+      left /= taken;
+    }
+    stride *= size;
+    inStage *= letter == 'p' ? 1 : size;
+  }
+  return experts;
+}
+
 llvm::StringRef meaningOf(llvm::StringRef axis) {
   return axis == "tp"   ? "tensor parallel"
          : axis == "cp" ? "context parallel"
          : axis == "dp" ? "data parallel"
+         : axis == "ep" ? "expert parallel"
                         : "pipeline stages";
 }
 
@@ -64,7 +92,7 @@ std::string spreadText(const MeshAxis &axis, const Topology &topology) {
   if (!topology.isHomogeneous())
     return "";
   std::string list;
-  llvm::SmallVector<int64_t> ranks = ranksPerLevel({{axis.size, axis.stride}}, topology);
+  llvm::SmallVector<int64_t> ranks = ranksPerLevel(axis.ranks, topology);
   for (size_t level = 0; level < ranks.size(); ++level)
     if (ranks[level] > 1)
       list += (list.empty() ? "" : ", ") + std::to_string(ranks[level]) + " over " +
@@ -80,6 +108,8 @@ public:
 
   std::string run() {
     std::vector<MeshAxis> axes = axesOf(plan);
+    if (plan.decisions.ep > 1)
+      axes.push_back(expertsOf(plan));
     if (axes.empty())
       return "<p>One device: there is nothing to place.</p>\n";
     std::string html = "<div class=\"half\">\n";
@@ -109,7 +139,8 @@ private:
     std::string title =
         axis.name + " = " + std::to_string(axis.size) + ", " + meaningOf(axis.name).str();
     Svg svg(width, height, "mesh-" + axis.name, title,
-            "ranks of " + axis.name + " lie " + std::to_string(axis.stride) + " apart" +
+            "ranks of " + axis.name + " lie " +
+                std::to_string(static_cast<int64_t>(axis.ranks.front().stride)) + " apart" +
                 (spread.empty() ? "" : ": " + spread));
     svg.text(2, 14, title, "strong");
     svg.text(2, 31, spread, "tick");

@@ -29,7 +29,11 @@ std::string headerOf(const Plan &plan, int64_t limit) {
       figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
   figures::Throughput rate = figures::throughputOf(plan);
   html += keyFigure("Step", figures::seconds(p.stepSeconds),
-                    figures::number(rate.perSecond / 1000) + " k " + rate.unit);
+                    figures::number(rate.perSecond / 1000) + " k " + rate.unit +
+                        (p.stepHighSeconds > 0 ? "; " + figures::seconds(p.stepLowSeconds) +
+                                                     " to " + figures::seconds(p.stepHighSeconds) +
+                                                     " in nine of ten runs, by errors of " + p.basis
+                                               : ""));
   html += keyFigure("Lower bound", figures::seconds(plan.search.searchBoundSeconds),
                     "no plan of this space is faster, by this cost model; no plan at all than " +
                         figures::seconds(plan.search.lowerBoundSeconds));
@@ -42,7 +46,7 @@ std::string headerOf(const Plan &plan, int64_t limit) {
                     figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops" +
                         (causal.empty() ? "" : "; " + causal));
   html += keyFigure("Memory", figures::bytes(p.peakMemoryBytes),
-                    p.fits ? "of " + figures::bytes(limit)
+                    p.fits ? "of " + figures::bytes(limit) + figures::fitText(plan)
                            : "does not fit into " + figures::bytes(limit),
                     p.fits ? "" : "bad");
   return html + "</dl>\n" + choiceList(plan) + "</header>\n";
@@ -69,7 +73,7 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
 } // namespace
 
 std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
-                       std::optional<int64_t> memoryLimit) {
+                       std::optional<int64_t> memoryLimit, const std::string &command) {
   const Plan &plan = outcome.best;
   int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
   std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
@@ -85,6 +89,9 @@ std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
                       (plan.search.pins.empty() ? "" : pinTable(plan)));
   page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
   page += section("tensors", "Placements", tensorTable(plan));
+  if (!command.empty())
+    page += section("again", "The same plan again",
+                    "<pre><code>" + escape(command) + "</code></pre>\n");
   page += "</main>\n<footer>Made by dtc; the same plan as JSON comes of <code>dtc plan -o "
           "plan.json</code>, and <code>dtc explain</code> says more of a tensor, an operation or a "
           "stage.</footer>\n</body>\n</html>\n";

@@ -75,6 +75,7 @@ svg .halo { paint-order: stroke; stroke: var(--page); stroke-width: 3px; stroke-
 .re-none { fill: #4f8fe4; } .re-selective { fill: #4aab7d; } .re-full { fill: #e5963a; }
 .re-mixed { fill: #b07fd6; } .re-partial { fill: #c9a227; }
 .chosen { fill: none; stroke: var(--text); stroke-width: 2; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--panel); border-radius: 6px; padding: .7rem .9rem; }
 table { border-collapse: collapse; font-size: .88rem; margin: .5rem 0 1rem; }
 caption { text-align: left; color: var(--muted); padding-bottom: .35rem; white-space: nowrap; }
 th, td { text-align: left; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid var(--rule);

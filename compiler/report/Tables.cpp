@@ -54,6 +54,7 @@ std::string choiceList(const Plan &plan) {
             text(d.vocabOverPp) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
             " of the step on every stage, which the picture of the pipeline leaves out");
   add("Numbers", plan.precision + ", " + plan.optimizer);
+  add("Software", plan.origin.software);
   if (plan.devices > 1)
     add("Links", orderText(d.order) + ", from the innermost out");
   return list + "</dl>\n";

@@ -73,4 +73,45 @@ std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request
   return text;
 }
 
+static std::string quoted(const std::string &word) {
+  constexpr llvm::StringLiteral plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_-./:=,+@%";
+  if (!word.empty() && llvm::StringRef(word).find_first_not_of(plain) == llvm::StringRef::npos)
+    return word;
+  std::string text = "'";
+  for (char c : word)
+    text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
+  std::string text = "dtc plan " + quoted(flags.model);
+  auto add = [&](llvm::StringRef flag, const std::string &value) {
+    if (!value.empty())
+      text += " " + flag.str() + " " + quoted(value);
+  };
+  auto addNumber = [&](llvm::StringRef flag, int64_t value) {
+    add(flag, value > 0 ? std::to_string(value) : "");
+  };
+  // Graph IR has its own length, and takes the flag where it says the same.
+  addNumber("--seq-len", plan.sequenceLength);
+  add("--topology", flags.topology);
+  addNumber("--nodes", flags.nodes);
+  addNumber("--devices", flags.devices);
+  addNumber("--global-batch", flags.globalBatch);
+  add("--precision", plan.precision);
+  add("--optimizer", flags.optimizer);
+  add("--grad-dtype", flags.gradDtype);
+  // Named, it is planned for all that it may do, not for what 'dtc compile' lowers.
+  if (flags.given("--stack"))
+    add("--stack", flags.stack);
+  add("--max-memory", flags.maxMemory);
+  add("--memory-margin", flags.memoryMargin);
+  if (flags.risk)
+    add("--risk", llvm::formatv("{0}", *flags.risk).str());
+  add("--fix", flags.fix);
+  return text + (flags.executable ? " --executable" : "");
+}
+
 } // namespace dtc

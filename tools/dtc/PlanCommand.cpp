@@ -129,14 +129,16 @@ int runPlan(const PlanFlags &flags) {
       return wrote.error().report(llvm::errs());
   if (!flags.report.empty())
     if (Outcome wrote = writeFileAtomically(
-            flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes));
+            flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes,
+                                     commandOf(flags, outcome->best)));
         !wrote)
       return wrote.error().report(llvm::errs());
   llvm::raw_ostream &out = llvm::outs();
   bool asText = flags.format == "text";
   out << (asText ? planToText(*outcome, request->topology) : json);
   if (asText)
-    out << decidedForYou(flags, *request, outcome->best);
+    out << decidedForYou(flags, *request, outcome->best) << "  again             "
+        << commandOf(flags, outcome->best) << "\n";
   if (asText && wasFound)
     out << "  cache             this plan was in '" << flags.cache << "'\n";
   if (cache)

@@ -46,6 +46,43 @@ TEST(ReportPage, HasBothCountsOfAttention) {
   EXPECT_TRUE(has(page, "model flops; 25.0 % counting attention causal"));
 }
 
+TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
+  Plan plan = oneStage();
+  plan.origin.software = "megatron-core";
+  plan.predicted.stepLowSeconds = 2;
+  plan.predicted.stepHighSeconds = 4;
+  plan.predicted.basis = "12 runs of dense models with megatron-core";
+  plan.predicted.fits = true;
+  plan.predicted.fitProbability = 0.95;
+  PlanOutcome outcome;
+  outcome.best = plan;
+  std::string page = reportPage(outcome, *loadTopology("cpu", 0, 1), std::nullopt, "dtc plan <m>");
+  EXPECT_TRUE(has(page, "<dt>Software</dt><dd>megatron-core</dd>"));
+  EXPECT_TRUE(has(page, "2 s to 4 s in nine of ten runs, by errors of 12 runs of dense models"));
+  EXPECT_TRUE(has(page, ", fits with 95.0 %"));
+  EXPECT_TRUE(has(page, "<code>dtc plan &lt;m&gt;</code>"));
+}
+
+// Of 8 devices each with a tp of 2 the experts are over 4, which lie 2 apart; folded over tp, 1 apart.
+TEST(ReportPage, DrawsTheRanksOfExperts) {
+  for (bool folded : {false, true}) {
+    Plan plan = oneStage();
+    plan.devices = 8;
+    plan.stages[0].ranks = {0, 1, 2, 3, 4, 5, 6, 7};
+    plan.decisions.dp = 4;
+    plan.decisions.tp = 2;
+    plan.decisions.ep = 4;
+    plan.decisions.foldedExperts = folded;
+    PlanOutcome outcome;
+    outcome.best = plan;
+    std::string page = reportPage(outcome, *loadTopology("cpu", 0, 8));
+    EXPECT_TRUE(has(page, "ep = 4, expert parallel"));
+    EXPECT_TRUE(has(page, folded ? "rank 3: ep 3" : "rank 3: ep 1")) << folded;
+    EXPECT_TRUE(has(page, folded ? "rank 4: ep 0" : "rank 4: ep 2")) << folded;
+    EXPECT_TRUE(has(page, "rank 7: ep 3"));
+  }
+}
+
 TEST(ReportPage, DrawsAllOfASmallStep) {
   std::string page = pageOf(oneStage());
   EXPECT_TRUE(has(page, "<h1>Plan for m on t</h1>"));
