@@ -54,6 +54,7 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.minRatio = options.minLrRatio;
   optimizer.trustCoefficient = options.trustCoefficient;
   optimizer.offload = options.offload;
+  optimizer.coupledDecay = options.coupledDecay;
   passes.addPass(createAddOptimizer(optimizer));
   // No op computes what another has, or what nobody reads.
   passes.addPass(createCanonicalizerPass());

@@ -26,6 +26,7 @@ struct StepOptions {
   int64_t warmupSteps = 0;
   double minLrRatio = 0.1;
   double trustCoefficient = 0.001; // of lars
+  bool coupledDecay = false;       // of sgd: weight decay is added to the gradient
   bool offload = false;            // optimizer state and its update in the host's memory
 };
 

@@ -408,11 +408,24 @@ private:
                                  builder.getF64FloatAttr(options.beta2),
                                  builder.getF64FloatAttr(options.epsilon), decay)
               ->getResults());
+    Value scale = scalars.clip;
+    if (options.coupledDecay && parameter.getDecay()) {
+      gradient = addDecay(at, type, gradient, values[0], scalars.clip);
+      scale = graph::ConstantOp::create(builder, at, scalar, builder.getF64FloatAttr(1));
+      decay = builder.getF64FloatAttr(0);
+    }
     return llvm::to_vector_of<Value>(
         graph::SgdOp::create(builder, at, type, type, values[0], gradient, values[1], scalars.rate,
-                             scalars.clip, scalars.apply, builder.getF64FloatAttr(options.beta1),
-                             decay)
+                             scale, scalars.apply, builder.getF64FloatAttr(options.beta1), decay)
             ->getResults());
+  }
+
+  // gradient * clip + weight_decay * param: what torch.optim.SGD averages by its momentum.
+  Value addDecay(Location at, Type type, Value gradient, Value param, Value clip) {
+    Value clipped = graph::MultiplyOp::create(builder, at, type, gradient, clip);
+    Value decay = graph::ScaleOp::create(builder, at, type, param,
+                                         builder.getF64FloatAttr(options.weightDecay));
+    return graph::AddOp::create(builder, at, type, clipped, decay);
   }
 
   void finish() {
@@ -466,9 +479,9 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     }
     if (gradDtype != "f32")
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
-    AddOptimizerOptions options{optimizer,        beta1,    beta2,  epsilon,     weightDecay,
-                                gradDtype,        clipNorm, cosine, warmupSteps, minRatio,
-                                trustCoefficient, offload};
+    AddOptimizerOptions options{optimizer,        beta1,    beta2,       epsilon,     weightDecay,
+                                gradDtype,        clipNorm, cosine,      warmupSteps, minRatio,
+                                trustCoefficient, offload,  coupledDecay};
     UpdateBuilder(module, options).run();
   }
 };

@@ -152,6 +152,7 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     halves the loss scale. The step that averages over steps are corrected by counts applied steps only. What is trained of a
     parameter in bf16 or f16 is a copy in f32 (`master`), of which the parameter gets the rounding.
 
+    With `coupled-decay` sgd adds weight_decay * p to the clipped gradient, so that momentum averages it, too, as in torch.optim.SGD.
     With `offload` all state of parameters is marked `graph.host`, and there is a copy in f32 of each of them, so that the update
     there needs nothing from the device but gradients (`dtc-offload-update`).
     ```mlir
@@ -171,5 +172,6 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"warmupSteps", "warmup-steps", "int64_t", /*default=*/"0", "Steps of linear warm-up">,
     Option<"minRatio", "min-lr-ratio", "double", /*default=*/"0.1", "Last learning rate / base learning rate">,
     Option<"trustCoefficient", "trust-coefficient", "double", /*default=*/"0.001", "Trust coefficient of lars">,
-    Option<"offload", "offload", "bool", /*default=*/"false", "State of parameters is in the host's memory">];
+    Option<"offload", "offload", "bool", /*default=*/"false", "State of parameters is in the host's memory">,
+    Option<"coupledDecay", "coupled-decay", "bool", /*default=*/"false", "sgd: weight decay is added to the gradient">];
 }

@@ -60,7 +60,7 @@ def check_curve(folder, model, curve, devices, fix):
 
 
 def check_optimizers(folder, model, curve, devices, fix):
-    """Ten steps of SGD with momentum, LAMB and LARS: losses, and how far each tensor moves."""
+    """Ten steps of SGD with momentum and either weight decay, LAMB and LARS: losses, and how far each tensor moves."""
     worst = 0
     for optimizer, a in json.loads((DATA / f"{model}.optimizers.json").read_text()).items():
         if optimizer == "jax":
@@ -68,7 +68,8 @@ def check_optimizers(folder, model, curve, devices, fix):
         flags = [word for key, flag in (("beta1", "--beta1"), ("beta2", "--beta2"), ("epsilon", "--epsilon"),
                                         ("weight_decay", "--weight-decay"), ("clip", "--clip-norm"),
                                         ("coefficient", "--trust-coefficient")) if key in a for word in (flag, a[key])]
-        dte = compile_model(folder, model, curve, devices, fix, "--optimizer", optimizer, "--lr-schedule", "cosine",
+        flags += a.get("flags", [])
+        dte = compile_model(folder, model, curve, devices, fix, "--optimizer", optimizer.split("_")[0], "--lr-schedule", "cosine",
                             "--warmup-steps", curve["warmup"], "--min-lr-ratio", curve["last_rate"], *flags)
         after = Path(folder) / "after.safetensors"
         steps = train_model(dte, model, curve, devices, len(a["loss"]), a["lr"], "--dump-params", after)

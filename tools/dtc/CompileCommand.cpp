@@ -201,6 +201,9 @@ int runCompile(CompileFlags &flags) {
     return fail(plan.error());
   if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
     return fail(fits.error());
+  if (flags.options.step.coupledDecay && plan->optimizer != "sgd")
+    return fail(UserError("--coupled-decay is of sgd, the plan has " + plan->optimizer,
+                          "leave it out, or use --optimizer sgd"));
   flags.options.step.cosine = flags.schedule == "cosine";
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
   if (!bytes)
@@ -233,8 +236,10 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
       ->check(wholeNumber(0));
   command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")
       ->check(numberBetween(0, 1));
-  command.add_option("--weight-decay", step.weightDecay, "decoupled weight decay of matrices")
+  command.add_option("--weight-decay", step.weightDecay, "weight decay of matrices, decoupled")
       ->check(numberBetween(0));
+  command.add_flag("--coupled-decay", step.coupledDecay,
+                   "sgd: add weight decay to the gradient, as torch.optim.SGD does");
   command.add_option("--clip-norm", step.clipNorm, "largest global gradient norm; 0: no clipping")
       ->check(numberBetween(0));
   command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's and lars's momentum")

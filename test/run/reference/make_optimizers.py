@@ -26,6 +26,12 @@ def sgd(p, g, state, a, rate, step, decays):
     return p - rate * (state["v"] + (a["weight_decay"] * p if decays else 0))
 
 
+def sgd_coupled(p, g, state, a, rate, step, decays):
+    """The same with the decay in the gradient, which the momentum averages, too: torch.optim.SGD(weight_decay=...)."""
+    state["v"] = a["beta1"] * state.get("v", 0) + g + (a["weight_decay"] * p if decays else 0)
+    return p - rate * state["v"]
+
+
 def lamb(p, g, state, a, rate, step, decays):
     """You et al. 2020, arXiv:1904.00962, algorithm 2, with phi the identity. Tensors without weight decay (biases, weights of
     norms) have a ratio of 1, as in the authors' code for BERT (exclude_from_layer_adaptation) and in NVIDIA's FusedLAMB."""
@@ -53,6 +59,7 @@ def lars(p, g, state, a, rate, step, decays):
 # beta2 and epsilon are LAMB's alone; "beta1" is the momentum of the other two.
 OPTIMIZERS = {
     "sgd": (sgd, dict(lr=0.1, beta1=0.9, weight_decay=0.1, clip=1.0)),
+    "sgd_coupled": (sgd_coupled, dict(lr=0.1, beta1=0.9, weight_decay=0.1, clip=1.0, flags=["--coupled-decay"])),
     "lamb": (lamb, dict(lr=1e-2, beta1=0.9, beta2=0.999, epsilon=1e-6, weight_decay=0.01, clip=1.0)),
     "lars": (lars, dict(lr=10.0, beta1=0.9, weight_decay=0.01, clip=1.0, coefficient=0.001)),
 }
