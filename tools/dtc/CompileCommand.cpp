@@ -187,14 +187,15 @@ int runCompile(CompileFlags &flags) {
   };
   phases.enter("reading the model");
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  std::string problem;
-  llvm::raw_string_ostream errors(problem);
+  std::string said; // errors, or notes
+  llvm::raw_string_ostream errors(said);
   mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags, errors);
-  if (!module) {
+  if (!said.empty()) {
     phases.clear();
-    llvm::errs() << problem;
-    return 1;
+    llvm::errs() << said;
   }
+  if (!module)
+    return 1;
   phases.enter("planning");
   Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice);
   if (!plan)

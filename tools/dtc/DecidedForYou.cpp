@@ -1,12 +1,10 @@
 #include "tools/dtc/DecidedForYou.h"
 
 #include "compiler/support/Diagnostics.h"
-#include "compiler/support/Table.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace dtc {
 namespace {
@@ -37,11 +35,9 @@ bool compiles(mlir::ModuleOp model) {
 
 std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request,
                           const Plan &plan) {
-  Table table({"decided for you", "", "changed by"});
-  size_t rows = 0;
-  auto add = [&](llvm::StringRef what, std::string decided, llvm::StringRef flag) {
-    table.addRow({what.str(), std::move(decided), flag.str()});
-    ++rows;
+  std::string rows;
+  auto add = [&](llvm::StringRef what, const std::string &decided, llvm::StringRef flag) {
+    rows += llvm::formatv("    {0,-16}{1} ({2})\n", what, decided, flag);
   };
   mlir::ModuleOp model = request.model;
   bool isGpu = request.topology.device.deviceClass == DeviceClass::Gpu;
@@ -65,12 +61,7 @@ std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request
     add("expert capacity",
         llvm::formatv("{0:f2} of an expert's even share", plan.architecture.capacity).str(),
         "the config");
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (rows > 0)
-    table.print(out, 2);
-  out << batchHint(request, plan);
-  return text;
+  return (rows.empty() ? "" : "  decided for you\n" + rows) + batchHint(request, plan);
 }
 
 static std::string quoted(const std::string &word) {

@@ -9,8 +9,8 @@ namespace dtc {
 // sequence length, software, gradient type and expert capacity, and a hint where the batch has too
 // few samples for the devices. Empty where the flags say all.
 //
-// Example: "  decided for you                                     changed by\n"
-//          "  precision        bf16, which these devices ...      --precision\n"
+// Example: "  decided for you\n"
+//          "    precision       bf16, which these devices are fastest in (--precision)\n"
 std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request, const Plan &plan);
 
 // The command line that makes the plan again, with what was decided for its user written out.
