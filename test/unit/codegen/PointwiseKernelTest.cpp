@@ -217,7 +217,7 @@ TEST(PointwiseKernel, RoundsNarrowTypes) {
       CompiledKernel down("(%x: " + wide + ") -> " + narrow,
                           "%0 = graph.cast %x : " + wide + " to " + narrow, "%0");
       auto rounded = down.run({x})[0];
-      Buffer reference{std::vector<char>(size * 2), element};
+      Buffer reference{std::vector<char>(size * 2), elementOf(element)};
       for (int64_t i = 0; i < size; ++i) {
         reference.set(i, x[i]);
         EXPECT_EQ(rounded[i], reference.get(i));

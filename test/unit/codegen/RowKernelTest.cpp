@@ -79,7 +79,7 @@ TEST(RowKernel, NormalisesLayersOfNarrowTypes) {
                         "%0, %1, %2 = graph.layer_norm %x, %w, %b : (" + x + ", " + w + ", " + w +
                             ") -> (" + x + ", " + s + ", " + s + ")",
                         "%0, %1, %2");
-  Buffer rounding{std::vector<char>(2), "bf16"};
+  Buffer rounding{std::vector<char>(2), Element::BF16};
   auto round = [&](Values values) {
     for (double &value : values) {
       rounding.set(0, value);
@@ -259,7 +259,7 @@ TEST(RowKernel, ComputesSoftmax) {
         wanted.push_back(std::exp(xs[r * columns + c] - max) / sum);
     }
     expectNear(kernel.run({xs})[0], wanted, 2e-6, 1e-10);
-    Buffer rounding{std::vector<char>(2), "bf16"};
+    Buffer rounding{std::vector<char>(2), Element::BF16};
     bool exact = std::all_of(xs.begin(), xs.end(), [&](double value) {
       rounding.set(0, value);
       return rounding.get(0) == value;

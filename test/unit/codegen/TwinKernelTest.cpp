@@ -18,11 +18,11 @@ double boundOf(const KernelCase &kernel, int64_t columns) {
 }
 
 // What lies next to `value` in a type of 16 bits: where one twin rounds up, the other may round down.
-double gapOf(const std::string &type, double value) {
-  if (type == "f32")
+double gapOf(Element type, double value) {
+  if (type == Element::F32)
     return 0;
-  return std::ldexp(1.0,
-                    std::ilogb(std::max(std::abs(value), 0x1p-14)) - (type == "bf16" ? 7 : 10));
+  return std::ldexp(1.0, std::ilogb(std::max(std::abs(value), 0x1p-14)) -
+                             (type == Element::BF16 ? 7 : 10));
 }
 
 void expectSame(const Buffer &found, const Buffer &wanted, int64_t size, double bound) {
