@@ -32,8 +32,8 @@ public:
     std::optional<FoldedModel> folded = cache.foldedModel(shape, message);
     if (!folded)
       return;
-    CellStore cells(*folded);
     SoftwareStack software = knobs.stack(first.stack);
+    CellStore cells(*folded, patternOf(software));
     EstimateRequest request{&first.topology, &software,
                             cellPrecision(first.precision, "adamw", software), first.memoryLimit};
     std::optional<double> found = search(cells, first, request);

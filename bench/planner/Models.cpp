@@ -102,25 +102,6 @@ nlohmann::json configOf(const ModelShape &model) {
   return config;
 }
 
-// What Megatron's ranks hold of a layer: under sequence parallelism an equal part of everything;
-// without it the residual stream (the input, the sum in the middle and the two normalised ones) is
-// whole on each rank. dtc's own placements divide the stream of gated layers differently.
-void holdAsMegatron(ModelCells &cells, const ModelCells &undivided) {
-  double ranks = static_cast<double>(cells.tp), whole = cells.sequenceParallel ? 0 : 4;
-  auto share = [&](Amount &amount, const Amount &all, const Amount &input) {
-    for (size_t bits = 0; bits < numScaleSets; ++bits) {
-      double stream = std::min(all.parts[bits], whole * input.parts[bits]);
-      amount.parts[bits] = stream + (all.parts[bits] - stream) / ranks;
-    }
-  };
-  for (auto [block, all] : llvm::zip(cells.blocks, undivided.blocks)) {
-    share(block.kept, all.kept, all.input);
-    share(block.keptSelective, all.keptSelective, all.input);
-    share(block.input, all.input, all.input);
-  }
-  share(cells.head.input, undivided.head.input, undivided.head.input);
-}
-
 } // namespace
 
 void fillArchitectures(std::vector<Row> &rows) {
@@ -236,10 +217,8 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, const Decisions &d
         llvm::raw_string_ostream(message) << diagnostic;
         return mlir::success();
       });
-      std::optional<ModelCells> read = readCells(*folded, tp, sequenceParallel, foldsExperts);
-      if (read && tp > 1 && model.isGated)
-        if (std::optional<ModelCells> undivided = readCells(*folded, 1, false))
-          holdAsMegatron(*read, *undivided);
+      std::optional<ModelCells> read =
+          readCells(*folded, tp, sequenceParallel, foldsExperts, TensorPattern::Textbook);
       if (read)
         it->second = std::make_unique<ModelCells>(std::move(*read));
     }

@@ -108,6 +108,7 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  part.sharedGradients = cell.sharedGradients.at(scale);
   part.gatheredForward = gatherOf(cell.gatheredForward, scale);
   for (Recompute recompute : kRecomputes)
     part.gatheredBackward[static_cast<size_t>(recompute)] =
@@ -192,10 +193,11 @@ Plan planOfStage(Plan plan, const Topology &topology, size_t stage) {
 }
 
 // Under the placements that the plan says, where it says them. Nothing after a diagnostic.
-static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
+static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded,
+                                             const SoftwareStack &software) {
   if (plan.opSplits.empty())
     return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel,
-                     plan.decisions.foldedExperts);
+                     plan.decisions.foldedExperts, patternOf(software));
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
   size_t numAxes = stepMesh(module, {.tp = plan.decisions.tp}).axesOf(AxisRole::Tensor).size();
@@ -236,7 +238,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
     costed.precision.reduceBytes = 2;
   FoldedModel folded = foldFor(model, plan.precision);
   DiagnosticCapture capture(model.getContext());
-  std::optional<ModelCells> cells = readCellsOf(plan, folded);
+  std::optional<ModelCells> cells = readCellsOf(plan, folded, *software);
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
   cells = applyStack(std::move(*cells), *software, costed.precision.compute);

@@ -45,6 +45,7 @@ struct CostedPart {
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
   double denseParameters = 0, expertParameters = 0; // elements of a rank
+  double sharedGradients = 0; // of them those whose gradients tp adds up once a step
   // What ZeRO-3 gathers of them for one pass forward, and for one backward by what that recomputes.
   struct Gather {
     double dense = 0, expert = 0;

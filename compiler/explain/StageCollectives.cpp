@@ -185,6 +185,13 @@ private:
     }
     if (list.size() > first)
       list[first].exposedSeconds = plan.stages[stage].gradientSeconds;
+    // What is left of the gradients of norms, of which tensor parallelism has unfinished sums.
+    double summed = parameters.summed * p.reduceBytes /
+                    (plan.decisions.zero >= 1 ? ranksOf(groups.denseShards) : 1);
+    if (int64_t count = bucketsOf(summed, costed.groups.tp); count > 0)
+      add("gradients of what tp shares, once a step", "tp", costed.groups.tp,
+          CollectiveKind::AllReduce, summed / static_cast<double>(count),
+          static_cast<double>(count), std::nullopt);
   }
 
   const Plan &plan;
@@ -225,6 +232,7 @@ StageParameters parametersOf(const Plan &plan, const CostedPlan &costed, size_t 
     double layers = static_cast<double>(layersOn(part, plan, stage));
     sum.dense += layers * part.denseParameters;
     sum.expert += layers * part.expertParameters;
+    sum.summed += layers * part.sharedGradients;
   }
   // What embedding and head share is on a rank once.
   for (const CostedPart &part : costed.parts)

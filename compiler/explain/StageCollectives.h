@@ -32,6 +32,7 @@ std::string ranksText(const RankGroup &group, const Topology &topology);
 // Which elements of parameters are on a stage, on each of its ranks, before ZeRO divides them.
 struct StageParameters {
   double dense = 0, expert = 0;
+  double summed = 0; // of them those whose gradients tensor parallelism adds up
 };
 StageParameters parametersOf(const Plan &plan, const CostedPlan &costed, size_t stage);
 

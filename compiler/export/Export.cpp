@@ -78,7 +78,13 @@ Result<ExportedPlan> exportPlan(const Plan &plan, const SoftwareStack &software,
   if (plan.decisions.pp > 1)
     if (std::string what = launch::findMisplacedChunk(view); !what.empty())
       return UserError("the plan's " + what + "; plans of 'dtc plan' have them there");
-  return rows[static_cast<size_t>(launcher)].write(view);
+  Result<ExportedPlan> out = rows[static_cast<size_t>(launcher)].write(view);
+  if (out && plan.decisions.tp > 1 && software.searchesPlacements)
+    out->notes.push_back("the plan splits ops over tp for '" + software.name +
+                         "', which follows any split; " + release->name.str() +
+                         " has Megatron's alone: plan with its own --stack for its seconds and "
+                         "memory");
+  return out;
 }
 
 Result<SoftwareStack> stackOf(const Plan &plan) {

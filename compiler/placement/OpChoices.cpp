@@ -8,10 +8,12 @@ using namespace mlir;
 
 namespace dtc {
 
-OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads)
-    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), foldsExperts(problem.foldsExperts),
-      told(problem.told), expertAxis(mesh.axisOf(AxisRole::Expert)),
-      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {
+OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads,
+                     const TextbookPattern &textbook)
+    : mesh(problem.mesh), pattern(problem.pattern), splitsWeights(problem.splitsWeights()),
+      foldsExperts(problem.foldsExperts), told(problem.told),
+      expertAxis(mesh.axisOf(AxisRole::Expert)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      roles(roles), heads(heads), textbook(textbook) {
   if (isTold())
     for (const auto &[function, ops] : told->functions)
       for (const OpSplits::Op &op : ops)
@@ -72,10 +74,13 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
     return splits;
   }
   add(split::kNone);
+  SmallVector<unsigned, 8> loops;
   for (unsigned loop : loopsOn(axes, op, rule)) {
     add(static_cast<int>(loop));
     if (rule.loops[loop].size < ranks || !canSplit(rule, splits.back(), mesh.sizes))
       splits.pop_back();
+    else
+      loops.push_back(loop);
   }
   if (isFolded) { // no token goes to an expert twice
     splits.erase(splits.begin());
@@ -85,10 +90,17 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
     add(split::kPartial);
   if (isTensor && axes.size() > 1)
     addHeadChoices(op, rule, splits);
-  bool isShared = splitsWeights && isTensor && rule.multiplies();
-  if (isShared && splits.size() > 1)
-    splits.erase(splits.begin()); // "none": no rank repeats a product
+  if (isTensor && splits.size() > 1 && !mayRepeat(op, rule, loops))
+    splits.erase(splits.begin());
   return splits;
+}
+
+// Whether all ranks of tensor parallelism may run an op alike that could be split along `loops`.
+bool OpChoices::mayRepeat(Operation *op, const graph::OpRule &rule,
+                          ArrayRef<unsigned> loops) const {
+  if (pattern == TensorPattern::SplitWeights)
+    return !rule.multiplies();
+  return textbook.mayRepeat(op, rule, loops);
 }
 
 static bool isOfTokens(uint8_t bits) {
@@ -118,7 +130,8 @@ SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *
       isTheirs = llvm::is_contained(rule.expertLoops, loop);
     else if (isFolded)
       isTheirs = isOfTokens(bits[loop]);
-    if (isTheirs)
+    bool isRuled = !isFolded && llvm::equal(axes, tensorAxes);
+    if (isTheirs && (!isRuled || textbook.maySplit(op, rule, loop)))
       loops.push_back(loop);
   }
   return loops;

@@ -3,6 +3,7 @@
 
 #include "compiler/placement/HeadOps.h"
 #include "compiler/placement/PlacementProblem.h"
+#include "compiler/placement/TextbookPattern.h"
 #include "compiler/workload/DimRoles.h"
 
 namespace dtc {
@@ -20,7 +21,8 @@ public:
   // Where a tensor is along an axis on which it has one placement, whatever is chosen.
   using PlacementOn = llvm::function_ref<AxisPlacement(mlir::Value, unsigned axis)>;
 
-  OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads);
+  OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads,
+            const TextbookPattern &textbook);
 
   // Told ops of one name have to be asked for in the order of their function. Fails after a diagnostic
   // where what the op or the plan says is not this op's.
@@ -41,6 +43,8 @@ private:
                 const graph::OpRule &rule) const;
   llvm::SmallVector<unsigned, 8> loopsOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
                                          const graph::OpRule &rule) const;
+  bool mayRepeat(mlir::Operation *op, const graph::OpRule &rule,
+                 llvm::ArrayRef<unsigned> loops) const;
   void addHeadChoices(mlir::Operation *op, const graph::OpRule &rule,
                       std::vector<OpSplit> &splits) const;
   llvm::FailureOr<OpSplit> toldChoice(mlir::Operation *op);
@@ -48,12 +52,14 @@ private:
                                           PlacementOn placementOn);
 
   const Mesh &mesh;
+  TensorPattern pattern;
   bool splitsWeights, foldsExperts;
   const OpSplits *told;
   int expertAxis;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;
+  const TextbookPattern &textbook;
   // The plan says this of the ops of one name in a function, of which so many were asked for.
   struct Told {
     std::vector<llvm::ArrayRef<int>> choices;

@@ -8,9 +8,10 @@ using namespace mlir;
 namespace dtc {
 
 ParameterChoices::ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
-                                   const HeadOps &heads)
-    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), foldsExperts(problem.foldsExperts),
-      tensorAxes(mesh.axesOf(AxisRole::Tensor)), weights(weights), heads(heads) {}
+                                   const HeadOps &heads, const TextbookPattern &textbook)
+    : mesh(problem.mesh), splitsWeights(problem.splitsWeights()),
+      foldsExperts(problem.foldsExperts), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      weights(weights), heads(heads), textbook(textbook) {}
 
 // Where the step computes with a parameter, where that is said already.
 static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
@@ -85,14 +86,22 @@ bool ParameterChoices::isSplitEnough(unsigned weightClass, const Placement &plac
 
 std::vector<bool> ParameterChoices::allowed(unsigned weightClass,
                                             ArrayRef<Placement> placements) const {
-  auto enough = [&](const Placement &placement) { return isSplitEnough(weightClass, placement); };
+  auto isTextbook = [&](const Placement &placement) {
+    return textbook.mayRest(weightClass, placement);
+  };
+  auto enough = [&](const Placement &placement) {
+    return isSplitEnough(weightClass, placement) && isTextbook(placement);
+  };
   std::vector<bool> list(placements.size(), true);
   if (foldsExperts && weights[weightClass].isOfExperts)
     llvm::transform(placements, list.begin(),
                     [&](const Placement &placement) { return isWhole(placement); });
-  else if (splitsWeights && !tensorAxes.empty() && weights[weightClass].isInProduct &&
+  else if (splitsWeights && !tensorAxes.empty() &&
+           (weights[weightClass].isInProduct || textbook.isTable(weightClass)) &&
            llvm::any_of(placements, enough))
     llvm::transform(placements, list.begin(), enough);
+  else
+    llvm::transform(placements, list.begin(), isTextbook);
   return list;
 }
 

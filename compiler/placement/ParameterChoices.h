@@ -3,6 +3,7 @@
 
 #include "compiler/placement/HeadOps.h"
 #include "compiler/placement/PlacementProblem.h"
+#include "compiler/placement/TextbookPattern.h"
 
 namespace dtc {
 
@@ -12,13 +13,14 @@ namespace dtc {
 class ParameterChoices {
 public:
   ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
-                   const HeadOps &heads);
+                   const HeadOps &heads, const TextbookPattern &textbook);
 
   // Of parameters that say where they are: that. Fails after a diagnostic where those of a class
   // are at different places.
   llvm::FailureOr<std::vector<Placement>> of(unsigned weightClass) const;
   // Which of these, in their order, a plan may choose: where weights have to be split, those that
-  // are, if any is; of folded experts those that tensor parallelism leaves whole.
+  // are, if any is; of folded experts those that tensor parallelism leaves whole; what the textbook
+  // has no split of is whole.
   std::vector<bool> allowed(unsigned weightClass, llvm::ArrayRef<Placement> placements) const;
 
 private:
@@ -31,6 +33,7 @@ private:
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const WeightClasses &weights;
   const HeadOps &heads;
+  const TextbookPattern &textbook;
 };
 
 } // namespace dtc

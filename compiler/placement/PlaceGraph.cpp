@@ -35,19 +35,21 @@ bool hasPartial(const Placement &placement) {
 PlaceGraph::PlaceGraph(const PlacementProblem &problem)
     : costs(problem.costs), microBatches(problem.prices.microBatches),
       tensorAxes(problem.mesh.axesOf(AxisRole::Tensor)) {
-  mayScatter = !problem.splitsWeights || problem.sequenceParallel || tensorAxes.empty();
+  mayScatter = !problem.splitsWeights() || problem.sequenceParallel || tensorAxes.empty();
 }
 
-double PlaceGraph::seconds(Type type, const Placement &from, const Placement &to) const {
+double PlaceGraph::seconds(const Moved &tensor, const Placement &from, const Placement &to) const {
   if (!costs)
     return 0;
+  if (!tensor.mayMove(from, to))
+    return kNever;
   if (!mayScatter && from[tensorAxes.front()].isPartial() && to[tensorAxes.front()].isShard())
     return kNever;
-  return costs->moveSeconds(type, from, to);
+  return costs->moveSeconds(tensor.type, from, to);
 }
 
 // Values of a node often leave a tensor alike, so each pair of different placements is asked for once.
-PlaceGraph::MoveTable PlaceGraph::tableOf(Type type, ArrayRef<Placement> from,
+PlaceGraph::MoveTable PlaceGraph::tableOf(const Moved &tensor, ArrayRef<Placement> from,
                                           ArrayRef<Placement> to) const {
   MoveTable table;
   auto distinct = [](ArrayRef<Placement> all, std::vector<size_t> &indices) {
@@ -66,7 +68,7 @@ PlaceGraph::MoveTable PlaceGraph::tableOf(Type type, ArrayRef<Placement> from,
   table.width = targets.size();
   for (const Placement *source : sources)
     for (const Placement *target : targets)
-      table.seconds.push_back(seconds(type, *source, *target));
+      table.seconds.push_back(seconds(tensor, *source, *target));
   return table;
 }
 
@@ -99,18 +101,18 @@ void PlaceGraph::addEdge(int a, int b, std::vector<int64_t> table) {
   network.tables.push_back(std::move(table));
 }
 
-void PlaceGraph::connectOne(Type type, const Place &source, const Place &need) {
+void PlaceGraph::connectOne(const Moved &tensor, const Place &source, const Place &need) {
   if (source.node < 0 || need.node < 0 || source.node == need.node) {
     int node = std::max(source.node, need.node);
     if (node < 0)
       return;
     for (size_t value = 0; value < network.nodes[static_cast<size_t>(node)].costs.size(); ++value)
       addCost(node, value,
-              seconds(type, source.placements[source.node < 0 ? 0 : value],
+              seconds(tensor, source.placements[source.node < 0 ? 0 : value],
                       need.placements[need.node < 0 ? 0 : value]));
     return;
   }
-  MoveTable moves = tableOf(type, source.placements, need.placements);
+  MoveTable moves = tableOf(tensor, source.placements, need.placements);
   std::vector<int64_t> table;
   for (size_t from = 0; from < source.placements.size(); ++from)
     for (size_t to = 0; to < need.placements.size(); ++to)
@@ -119,14 +121,14 @@ void PlaceGraph::connectOne(Type type, const Place &source, const Place &need) {
 }
 
 // `needs` of the source's own node are what it brings its tensor to itself.
-void PlaceGraph::connectThroughCopies(Type type, const Place &source, ArrayRef<Place> needs,
-                                      ArrayRef<Placement> targets) {
+void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
+                                      ArrayRef<Place> needs, ArrayRef<Placement> targets) {
   size_t sets = size_t(1) << targets.size();
   Place copies{addNode(sets), {}};
   auto has = [&](size_t set, const Placement &placement) {
     return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
   };
-  MoveTable moves = tableOf(type, source.placements, targets);
+  MoveTable moves = tableOf(tensor, source.placements, targets);
   // What the source's value `from` makes of each set: a sum over its targets, built from that of the
   // set without one of them.
   auto setCosts = [&](size_t from) {
@@ -167,9 +169,10 @@ void PlaceGraph::connectThroughCopies(Type type, const Place &source, ArrayRef<P
   }
 }
 
-void PlaceGraph::connect(Type type, const Place &source, ArrayRef<Place> needs) {
+void PlaceGraph::connect(Type type, const Place &source, ArrayRef<Place> needs, MayMove mayMove) {
   if (!costs)
     return;
+  Moved tensor{type, mayMove};
   SmallVector<Placement> targets;
   for (const Place &need : needs)
     for (auto [index, placement] : llvm::enumerate(need.placements)) {
@@ -178,19 +181,21 @@ void PlaceGraph::connect(Type type, const Place &source, ArrayRef<Place> needs) 
         targets.push_back(placement);
     }
   if (needs.size() > 1 && targets.size() <= kMostTargets)
-    connectThroughCopies(type, source, needs, targets);
+    connectThroughCopies(tensor, source, needs, targets);
   else
     for (const Place &need : needs)
-      connectOne(type, source, need);
+      connectOne(tensor, source, need);
 }
 
-void PlaceGraph::connectGradient(Type type, const Place &source, const Place &parameter) {
+void PlaceGraph::connectGradient(Type type, const Place &source, const Place &parameter,
+                                 MayMove mayMove) {
   if (source.node < 0 || source.node == parameter.node || !costs)
     return;
   std::vector<int64_t> table;
   for (const Placement &from : source.placements)
     for (const Placement &to : parameter.placements)
-      table.push_back(units(seconds(type, from, to) / (hasPartial(from) ? microBatches : 1)));
+      table.push_back(
+          units(seconds({type, mayMove}, from, to) / (hasPartial(from) ? microBatches : 1)));
   addEdge(source.node, parameter.node, std::move(table));
 }
 

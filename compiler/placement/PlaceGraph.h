@@ -30,11 +30,14 @@ public:
     double keptBytes = 0, parameterBytes = 0, seconds = 0;
   };
   void addCost(const PricedCost &cost) { priced.push_back(cost); }
+  // Whether a tensor may be brought from one placement to another.
+  using MayMove = llvm::function_ref<bool(const Placement &from, const Placement &to)>;
   // A tensor goes from `source` to all of `needs`.
-  void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs);
+  void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs, MayMove mayMove);
   // A gradient goes to its parameter: sums are finished once a step, anything else is moved every
   // micro-batch.
-  void connectGradient(mlir::Type type, const Place &source, const Place &parameter);
+  void connectGradient(mlir::Type type, const Place &source, const Place &parameter,
+                       MayMove mayMove);
 
   solver::Problem problem(const PlacementPrices &prices) const;
 
@@ -46,13 +49,18 @@ private:
     size_t width = 0;
     double at(size_t from, size_t to) const { return seconds[sources[from] * width + targets[to]]; }
   };
-  MoveTable tableOf(mlir::Type type, llvm::ArrayRef<Placement> from,
+  // The type of a tensor, and how it may be moved.
+  struct Moved {
+    mlir::Type type;
+    MayMove mayMove;
+  };
+  MoveTable tableOf(const Moved &tensor, llvm::ArrayRef<Placement> from,
                     llvm::ArrayRef<Placement> to) const;
-  void connectOne(mlir::Type type, const Place &source, const Place &need);
-  void connectThroughCopies(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs,
+  void connectOne(const Moved &tensor, const Place &source, const Place &need);
+  void connectThroughCopies(const Moved &tensor, const Place &source, llvm::ArrayRef<Place> needs,
                             llvm::ArrayRef<Placement> targets);
   void addEdge(int a, int b, std::vector<int64_t> table);
-  double seconds(mlir::Type type, const Placement &from, const Placement &to) const;
+  double seconds(const Moved &tensor, const Placement &from, const Placement &to) const;
 
   const PlacementCosts *costs;
   double microBatches;

@@ -209,12 +209,12 @@ LogicalResult placeStep(ModuleOp step, const OpSplits &told) {
 }
 
 LogicalResult placeStep(ModuleOp step, const PlacementCosts &costs, const PlacementPrices &prices,
-                        bool splitsWeights) {
+                        TensorPattern pattern) {
   FailureOr<Mesh> mesh = readMesh(step);
   if (failed(mesh))
     return failure();
   PlacementProblem problem{step, *mesh};
-  problem.splitsWeights = splitsWeights;
+  problem.pattern = pattern;
   problem.costs = &costs;
   problem.prices = prices;
   return place(step, problem);

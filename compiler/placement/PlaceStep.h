@@ -18,7 +18,7 @@ llvm::LogicalResult placeStep(mlir::ModuleOp step, const OpSplits &told);
 
 // As costs least; infeasible is an error, too.
 llvm::LogicalResult placeStep(mlir::ModuleOp step, const PlacementCosts &costs,
-                              const PlacementPrices &prices, bool splitsWeights);
+                              const PlacementPrices &prices, TensorPattern pattern);
 
 // The choice of the network's nodes that costs least: nothing where all is forbidden. Effort is
 // limited in work and not by the clock, so that plans do not depend on the machine.

@@ -26,8 +26,8 @@ PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
       told(problem.told), costs(problem.costs), microBatches(problem.prices.microBatches),
       dataAxes(mesh.axesOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
       roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights),
-      opChoices(problem, roles, heads), parameterChoices(problem, weights, heads),
-      network(problem) {}
+      textbook(problem, roles, weights), opChoices(problem, roles, heads, textbook),
+      parameterChoices(problem, weights, heads, textbook), network(problem) {}
 
 LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -91,7 +91,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
   else
     leaveBlock(func, numCarried, uses);
   for (const auto &[value, needs] : uses)
-    network.connect(graph::tensorOf(value.getType()), places.lookup(value), needs);
+    network.connect(graph::tensorOf(value.getType()), places.lookup(value), needs, mayMove(value));
   return success();
 }
 
@@ -196,7 +196,7 @@ void PlacementNetwork::leaveStep(graph::FuncOp microbatch) {
         symbol ? weights.of(symbol.getValue()) : std::optional<unsigned>();
     if (parameter && succeeded(placeClass(*parameter)))
       network.connectGradient(graph::tensorOf(value.getType()), places.lookup(value),
-                              classPlaces[*parameter]);
+                              classPlaces[*parameter], mayMove(value));
     list.push_back(places.lookup(value));
   }
   results[microbatch] = std::move(list);

@@ -62,6 +62,11 @@ private:
   Placement boundaryOf(mlir::Value value) const;
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
+  auto mayMove(mlir::Value value) const {
+    return [this, value](const Placement &from, const Placement &to) {
+      return textbook.mayMove(value, from, to);
+    };
+  }
   void use(Uses &uses, mlir::Value value, Place need) { uses[value].push_back(std::move(need)); }
   const Placement &chosen(const Place &place, llvm::ArrayRef<int32_t> choice) const {
     return place
@@ -80,6 +85,7 @@ private:
   DimRoles roles;
   WeightClasses weights;
   HeadOps heads;
+  TextbookPattern textbook;
   OpChoices opChoices;
   ParameterChoices parameterChoices;
 

@@ -12,20 +12,28 @@ struct PlacementPrices {
   double microBatches = 8;
 };
 
+// What tensor parallelism may split.
+enum class TensorPattern {
+  Any,          // every loop that rules let split
+  SplitWeights, // products, and their weights, wherever a loop or dim is long enough; sums are
+                // scattered under sequence parallelism alone
+  Textbook,     // the same, and nothing but what Megatron's layers do (TextbookPattern)
+};
+
 // What a network is made of.
 struct PlacementProblem {
   mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
   const Mesh &mesh;
   bool sequenceParallel = false;
-  // As Megatron does it: products are split, and their weights, wherever a loop or dim is long
-  // enough; sums are scattered under sequence parallelism alone.
-  bool splitsWeights = false;
+  TensorPattern pattern = TensorPattern::Any;
   // Whole experts, each of which takes tokens of all ranks: tensor parallelism splits what is made
   // for experts along tokens, and no weight of theirs.
   bool foldsExperts = false;
   const OpSplits *told = nullptr;        // choices on the axes of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
   PlacementPrices prices = {};
+
+  bool splitsWeights() const { return pattern != TensorPattern::Any; }
 };
 
 } // namespace dtc

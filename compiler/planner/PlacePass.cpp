@@ -57,7 +57,8 @@ private:
                               module->hasAttr(graph::kSequenceParallelAttr));
     DeviceCosts costs(*mesh, groups, *found, precision, *software,
                       search ? CostWeights() : kBytesFirst);
-    return placeStep(module, costs, prices, /*splitsWeights=*/!search);
+    return placeStep(module, costs, prices,
+                     search ? TensorPattern::Any : TensorPattern::SplitWeights);
   }
 };
 

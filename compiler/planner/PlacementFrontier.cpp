@@ -65,7 +65,8 @@ const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel, bool f
   auto [it, isNew] = points.try_emplace({tp, sequenceParallel, foldsExperts});
   if (isNew) {
     std::optional<SearchedPlacements> placements =
-        tp > 1 ? searcher().megatron(tp, sequenceParallel, foldsExperts) : SearchedPlacements();
+        tp > 1 ? searcher().megatron(tp, sequenceParallel, foldsExperts, pattern)
+               : SearchedPlacements();
     std::optional<ModelCells> cells =
         placements ? read(tp, sequenceParallel, *placements, foldsExperts) : std::nullopt;
     if (cells)
@@ -113,8 +114,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   KnownCollectives known(*request.topology); // worths of memory differ, and not what is sent
   PlacementBasis basis{
       groupsOf(decisions).tp, *request.topology, request.precision, *request.software, {}, &known};
-  SplitSearch network(store.searcher().differentiated(), tp, sequenceParallel,
-                      /*splitsWeights=*/false, basis, foldsExperts);
+  SplitSearch network(store.searcher().differentiated(), tp, sequenceParallel, TensorPattern::Any,
+                      basis, foldsExperts);
   std::vector<SearchedPlacements> tried{
       store.point(tp, sequenceParallel, foldsExperts)->placements};
   struct Found {

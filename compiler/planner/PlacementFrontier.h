@@ -22,10 +22,12 @@ struct PlacementPoint {
   ModelCells cells;
 };
 
-// Megatron's placements of a model by how tensor parallelism splits it, made when they are first asked for.
+// Megatron's placements of a model by how tensor parallelism splits it, in a pattern that splits
+// weights; made when they are first asked for.
 class CellStore {
 public:
-  explicit CellStore(const FoldedModel &model) : model(model) {}
+  explicit CellStore(const FoldedModel &model, TensorPattern pattern = TensorPattern::SplitWeights)
+      : model(model), pattern(pattern) {}
   // Null where the model can't be partitioned that way.
   const PlacementPoint *point(int64_t tp, bool sequenceParallel, bool foldsExperts = false);
   const ModelCells *get(int64_t tp, bool sequenceParallel, bool foldsExperts = false) {
@@ -40,6 +42,7 @@ public:
 
 private:
   const FoldedModel &model;
+  TensorPattern pattern;
   std::unique_ptr<PlacementSearcher> searching; // made when it is first needed
   std::map<TensorSplit, std::optional<PlacementPoint>> points;
 };

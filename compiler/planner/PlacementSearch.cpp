@@ -81,21 +81,20 @@ PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
 
 std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,
                                                               const MemoryWorth &worth,
-                                                              bool splitsWeights,
+                                                              TensorPattern pattern,
                                                               const PlacementBasis &basis,
                                                               bool foldsExperts) const {
   if (!step)
     return std::nullopt;
-  return SplitSearch(*step, tp, sequenceParallel, splitsWeights, basis, foldsExperts)
-      .cheapest(worth);
+  return SplitSearch(*step, tp, sequenceParallel, pattern, basis, foldsExperts).cheapest(worth);
 }
 
-SplitSearch::SplitSearch(ModuleOp step, int64_t tp, bool sequenceParallel, bool splitsWeights,
+SplitSearch::SplitSearch(ModuleOp step, int64_t tp, bool sequenceParallel, TensorPattern pattern,
                          const PlacementBasis &basis, bool foldsExperts)
-    : mesh(stepMesh(step, {.tp = tp})),
+    : step(step), pattern(pattern), tp(tp), mesh(stepMesh(step, {.tp = tp})),
       costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision, basis.software,
             basis.weights, basis.known),
-      network({step, mesh, sequenceParallel, splitsWeights, foldsExperts, nullptr, &costs}),
+      network({step, mesh, sequenceParallel, pattern, foldsExperts, nullptr, &costs}),
       isBuilt(succeeded(network.build())) {}
 
 std::optional<SearchedPlacements> SplitSearch::cheapest(const MemoryWorth &worth) const {
@@ -105,6 +104,11 @@ std::optional<SearchedPlacements> SplitSearch::cheapest(const MemoryWorth &worth
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
   std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem(prices));
+  if (!choice && pattern == TensorPattern::Textbook)
+    emitError(ModuleOp(step).getLoc())
+        << "Megatron's pattern of tensor parallelism does not split this model over " << tp
+        << " ranks: a sum over them has to follow each product that is split by "
+           "columns; use tp=1, or a stack that searches placements";
   if (!choice)
     return std::nullopt;
   PlacedStep placed = network.decode(*choice);
@@ -117,22 +121,26 @@ std::optional<SearchedPlacements> SplitSearch::cheapest(const MemoryWorth &worth
 }
 
 std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp, bool sequenceParallel,
-                                                              bool foldsExperts) const {
+                                                              bool foldsExperts,
+                                                              TensorPattern pattern) const {
   NominalBasis nominal(tp);
   RankGroup group{{tp, 1}};
   PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
-  return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
-                  /*splitsWeights=*/true,
-                  {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst},
-                  foldsExperts);
+  return cheapest(
+      tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte}, pattern,
+      {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst}, foldsExperts);
+}
+
+TensorPattern patternOf(const SoftwareStack &software) {
+  return software.searchesPlacements ? TensorPattern::SplitWeights : TensorPattern::Textbook;
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
-                                    bool foldsExperts) {
+                                    bool foldsExperts, TensorPattern pattern) {
   SearchedPlacements placements;
   if (tp > 1) {
     std::optional<SearchedPlacements> found =
-        PlacementSearcher(model).megatron(tp, sequenceParallel, foldsExperts);
+        PlacementSearcher(model).megatron(tp, sequenceParallel, foldsExperts, pattern);
     if (!found)
       return std::nullopt;
     placements = std::move(*found);

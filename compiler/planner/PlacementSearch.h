@@ -38,16 +38,19 @@ PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
 // built once and solved for any worth of memory.
 class SplitSearch {
 public:
-  // With `splitsWeights` weights of products are split wherever a dim is long enough, with `foldsExperts`
-  // those of experts nowhere.
-  SplitSearch(mlir::ModuleOp step, int64_t tp, bool sequenceParallel, bool splitsWeights,
+  // With `foldsExperts` weights of experts are split nowhere.
+  SplitSearch(mlir::ModuleOp step, int64_t tp, bool sequenceParallel, TensorPattern pattern,
               const PlacementBasis &basis, bool foldsExperts);
   SplitSearch(const SplitSearch &) = delete; // parts of it know each other
 
-  // The placements that cost least. Nothing where all are forbidden, or after a diagnostic.
+  // The placements that cost least. Nothing where all are forbidden, of the textbook's pattern after
+  // a diagnostic that says so, or where the step could not be read, after a diagnostic.
   std::optional<SearchedPlacements> cheapest(const MemoryWorth &worth) const;
 
 private:
+  mlir::ModuleOp step;
+  TensorPattern pattern;
+  int64_t tp;
   Mesh mesh;
   DeviceCosts costs;
   PlacementNetwork network;
@@ -63,21 +66,28 @@ public:
 
   // SplitSearch for one worth.
   std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
-                                             const MemoryWorth &worth, bool splitsWeights,
+                                             const MemoryWorth &worth, TensorPattern pattern,
                                              const PlacementBasis &basis,
                                              bool foldsExperts = false) const;
 
-  // Those of megatronPrices. They do not depend on the hardware: the basis is one of the
-  // catalogue's, and latencies do not count.
-  std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel,
-                                             bool foldsExperts = false) const;
+  // Those of megatronPrices, with weights that are split. They do not depend on the hardware: the
+  // basis is one of the catalogue's, and latencies do not count.
+  std::optional<SearchedPlacements>
+  megatron(int64_t tp, bool sequenceParallel, bool foldsExperts = false,
+           TensorPattern pattern = TensorPattern::SplitWeights) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
 };
 
+// The pattern of the placements that a plan for the software starts from: Megatron's own for all
+// that have tensor parallelism written by hand; of dtc, which follows any placement, what sends
+// least.
+TensorPattern patternOf(const SoftwareStack &software);
+
 // readCells under the placements of PlacementSearcher::megatron.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
-                                    bool foldsExperts = false);
+                                    bool foldsExperts = false,
+                                    TensorPattern pattern = TensorPattern::SplitWeights);
 
 } // namespace dtc

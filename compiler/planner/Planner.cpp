@@ -92,7 +92,7 @@ public:
   PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software,
                double fasterThan = std::numeric_limits<double>::infinity())
       : fasterThan(fasterThan), request(request), pins(pins),
-        folded(foldFor(request.model, request.precision)), cells(folded),
+        folded(foldFor(request.model, request.precision)), cells(folded, patternOf(software)),
         facts(readModelFacts(request.model)), modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;

@@ -71,7 +71,7 @@ protected:
   std::optional<SearchedPlacements> cheapest(const FoldedModel &folded, const Decisions &d,
                                              const MemoryWorth &worth) const {
     return PlacementSearcher(folded).cheapest(
-        d.tp, d.sequenceParallel, worth, /*splitsWeights=*/false,
+        d.tp, d.sequenceParallel, worth, TensorPattern::Any,
         {groupsOf(d).tp, *topology, request.precision, *request.software});
   }
 
@@ -132,7 +132,7 @@ TEST_F(PlacementSearchTest, IsBuiltOnceForAllWorths) {
   PlacementSearcher searcher(folded);
   Decisions d = decisions(8, true);
   PlacementBasis basis{groupsOf(d).tp, *topology, request.precision, *request.software};
-  SplitSearch network(searcher.differentiated(), d.tp, true, /*splitsWeights=*/false, basis,
+  SplitSearch network(searcher.differentiated(), d.tp, true, TensorPattern::Any, basis,
                       /*foldsExperts=*/false);
   auto wholeParameters = [](const SearchedPlacements &found) {
     return llvm::count_if(found.parameters, [](const auto &each) {
@@ -161,9 +161,9 @@ TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
     PlacementBasis basis{groupsOf(d).tp, *topology, request.precision, *request.software};
     std::optional<SearchedPlacements> all[] = {
         searcher.megatron(tp, true, /*foldsExperts=*/true),
-        searcher.cheapest(tp, true, {0, 1e-6}, /*splitsWeights=*/false, basis,
+        searcher.cheapest(tp, true, {0, 1e-6}, TensorPattern::Any, basis,
                           /*foldsExperts=*/true),
-        searcher.cheapest(tp, true, {1e-6, 0}, /*splitsWeights=*/false, basis,
+        searcher.cheapest(tp, true, {1e-6, 0}, TensorPattern::Any, basis,
                           /*foldsExperts=*/true)};
     for (const std::optional<SearchedPlacements> &found : all) {
       ASSERT_TRUE(found);
