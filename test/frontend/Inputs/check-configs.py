@@ -156,13 +156,12 @@ def run(folder, name, config, *command):
 
 
 def line_of(text, keys):
-    """Of the last key, each on a line of its own, two blanks a level; of an absent one the object that would have it."""
+    """Of the last key, each on a line of its own, two blanks a level; of an absent one that of the object that would have it."""
     lines, at = text.split("\n"), 0
     if not keys:
         return 1, 1
     if not any(line.startswith(" " * 2 * len(keys) + json.dumps(keys[-1]) + ":") for line in lines):
-        line, _ = line_of(text, keys[:-1])
-        return line, lines[line - 1].index("{") + 1 if keys[:-1] else 1
+        return line_of(text, keys[:-1])
     for level, key in enumerate(keys, 1):
         start = " " * 2 * level + json.dumps(key) + ":"
         at = next(i for i in range(at, len(lines)) if lines[i].startswith(start))
