@@ -18,6 +18,7 @@ struct PlanningFlags {
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
   std::optional<double> risk;
+  double searchSeconds = 0;
 
   // `planGiven`: the flags may be left out because a plan file may stand for them.
   void add(CLI::App &command, bool planGiven);
