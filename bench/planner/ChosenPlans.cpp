@@ -62,7 +62,7 @@ private:
     options.keep = 1;
     options.refined = 0;
     SearchResult found = searchJointly(cells, *meshes, limits, Pins(), request, options);
-    result.cutShort += !found.complete;
+    result.cutShort += !found.complete();
     if (found.ranked.empty())
       return std::nullopt;
     return found.ranked.front().step.stepSeconds;
@@ -78,7 +78,9 @@ private:
     applied.recomputeMixes.clear(); // as Evaluate.cpp
     Decisions decisions = decisionsOn(*request.software, item);
     ModelCost cost = costModel(applied, decisions, item.topology, request.precision);
-    StepEstimate published = estimateStep(cost, decisions, request);
+    EstimateRequest asPublished = request;
+    asPublished.cutsToFit = false;
+    StepEstimate published = estimateStep(cost, decisions, asPublished);
     if (!published.fits) {
       ++result.tooLarge;
       return;

@@ -77,6 +77,7 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   software.selectiveAttention &= !item.recomputesPointwise;
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
+  request.cutsToFit = false; // people cut evenly
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
   // What the source says layers recompute, or all where that is not enough: no mixes but these.
   cells.recomputeMixes.clear();

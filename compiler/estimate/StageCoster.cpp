@@ -333,6 +333,10 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
       stages = recomputedStages(other);
       hasMoved = true;
     }
+  // Of several chunks the slowest stage is that of the most alike ones, which the usual cut need not have.
+  if (isCutByMemory && (hasMoved || d.virtualStages == 1) && !recomputesEvenly())
+    for (const StageEstimate &stage : stages)
+      slowestThatFits = std::max(slowestThatFits, stage.microBatch());
   chooseExchange(stages);
   return stages;
 }
@@ -342,13 +346,16 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
       costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
   if (leastSlowest == 0 && places.size() == 1) // of the first cut
     leastSlowest = slowestOfAnyCut(stages);
-  if (!d.mayKeepLess())
+  if (request.ignoresMemory)
     return stages;
-  if (recomputesEvenly()) {
-    recomputeEvenly(stages);
+  auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
+  // With other layers on them stages may fit though none keeps less, or with fewer that do.
+  if (!d.mayKeepLess() || recomputesEvenly()) {
+    isCutByMemory |= request.cutsToFit && mayCutByMemory() && llvm::any_of(stages, isOver);
+    if (d.mayKeepLess())
+      recomputeEvenly(stages);
     return stages;
   }
-  auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
   if (mixes.empty() && llvm::any_of(stages, isOver))
     findMixes();
   for (auto [index, stage] : llvm::enumerate(stages))

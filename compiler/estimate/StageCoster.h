@@ -17,13 +17,15 @@ public:
   // the decisions' least.
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
-  // ones after stages() has found some that have to recompute more.
+  // ones after stages() has found some that do not fit as they are.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
   // After stages(): whether memory has moved layers.
   bool isMoved() const { return hasMoved; }
   // After stages(): of a micro-batch, no stage of any cut that there may be is the slowest with fewer seconds; 0 on
   // unlike devices.
   double leastSlowestSeconds() const { return leastSlowest; }
+  // After stages(), of cuts in which all stages fit; 0 on unlike devices, and where memory has no say in the cut.
+  double leastSlowestThatFits() const { return slowestThatFits; }
   // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
@@ -278,7 +280,7 @@ private:
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of sizes
   bool isCutByMemory = false, hasMoved = false;
-  double leastSlowest = 0;
+  double leastSlowest = 0, slowestThatFits = 0;
   std::vector<Mix> mixes; // that may be the fastest, where layers may keep less
 };
 

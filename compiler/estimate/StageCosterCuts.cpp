@@ -120,8 +120,9 @@ private:
 };
 
 // Early stages keep more micro-batches alive, and have to recompute more where memory is short: with
-// fewer layers they are as fast as late ones. Empty where `stages`, those of the usual cut, are as
-// fast.
+// fewer layers they are as fast as late ones. Where layers have no choice (`mixes` is empty), only a
+// run that fits as it is counts. Empty where `stages`, those of the usual cut, are as fast, and where
+// no cut fits.
 LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const {
   double most = 0;
   bool fits = true;
@@ -242,6 +243,8 @@ LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
 
 // How many of the largest layers a stage's memory holds, with as little kept as is allowed.
 int64_t StageCoster::mostLayersOf(size_t stage) const {
+  if (request.ignoresMemory)
+    return std::numeric_limits<int64_t>::max();
   const Place &place = placeOf(stage);
   double most = 1, transient = 0;
   Alive alive = aliveOf(stage);

@@ -145,11 +145,14 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
   bool isSameCut = d.zero == 1 || d.pp == 1;
   if (isSameCut && !step.fits)
     return std::numeric_limits<double>::infinity();
-  if (step.isCutByMemory)
+  if (!isSameCut)
     return 0;
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
-  // Stages that have to recompute more are cut otherwise where that is free: none is faster than the slowest.
-  bool isFree = d.pp > 1 && !d.evenStages && d.mayKeepLess();
+  // With less memory for its layers no stage fits into fewer seconds.
+  if (step.isCutByMemory)
+    return (m * step.leastSlowestThatFits + step.optimizerSeconds) * (1 - 1e-9);
+  // Stages that do not fit are cut otherwise where that is free: none is faster than the slowest.
+  bool isFree = d.pp > 1 && !d.evenStages;
   double loop = isFree ? m * step.leastSlowestSeconds : step.leastLoopSeconds;
   // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
   double gathers = 0;
@@ -235,6 +238,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.isCutByMemory = coster.cutsByMemory();
   step.isMoved = coster.isMoved();
   step.leastSlowestSeconds = coster.leastSlowestSeconds();
+  step.leastSlowestThatFits = coster.leastSlowestThatFits();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
@@ -284,6 +288,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
     return step;
   // The slowest stage is faster so, but what others wait for, or an update, may take longer.
   StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
+  usual.leastSlowestThatFits = step.leastSlowestThatFits;
   bool isBetter =
       usual.fits && (!step.fits || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
   if (isBetter)
@@ -361,18 +366,6 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
   return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }
 
-static bool isMemoryKnown(const ModelCost &model, const EstimateRequest &request) {
-  return model.kinds.empty() && !request.programs;
-}
-
-double leastMemoryShare(const ModelCost &model, const Decisions &d,
-                        const EstimateRequest &request) {
-  return isMemoryKnown(model, request)
-             ? leastBytes(model, d, request, 0, request.precision.gradientBytes) /
-                   request.memoryLimit
-             : 0;
-}
-
 // Programs hold parameters and states all the time, as much as estimates say; the rest as they are lowered. Buckets of
 // more bytes hold more, and what is merged into one runs beside nothing.
 static bool programMayFit(const ModelCost &model, const Decisions &d,
@@ -388,7 +381,7 @@ static bool programMayFit(const ModelCost &model, const Decisions &d,
 
 // Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
-  if (!model.kinds.empty())
+  if (!model.kinds.empty() || request.ignoresMemory)
     return true;
   if (request.programs && d.pp == 1)
     return programMayFit(model, d, request);
@@ -401,7 +394,8 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
 
 bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
                   double seconds) {
-  return request.programs || StageCoster(model, d, request).mayFitWithin(seconds);
+  return request.programs || request.ignoresMemory ||
+         StageCoster(model, d, request).mayFitWithin(seconds);
 }
 
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of

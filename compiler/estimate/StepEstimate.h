@@ -51,6 +51,9 @@ struct StepEstimate {
 
   // Of a micro-batch: no stage of any cut that there may be is the slowest with fewer seconds; 0 on unlike devices.
   double leastSlowestSeconds = 0;
+  // The same of cuts in which all stages fit, with what their layers do for that; 0 on unlike devices, and where memory
+  // has no say in the cut.
+  double leastSlowestThatFits = 0;
   // The same step in its other cut, where only their schedules tell which is faster; refining takes that one.
   std::shared_ptr<const StepEstimate> otherCut;
 
@@ -86,6 +89,12 @@ struct EstimateRequest {
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   double usableShare = 1; // of what a device has, in memoryLimit
+  // Nothing is decided for the sake of memory: no layer recomputes or leaves the device so that its
+  // stage fits, and no cut is moved. The limit only says whether a step fits.
+  bool ignoresMemory = false;
+  // Stages whose layers have no choice, or all the same one, are cut so that they fit. False for runs that people have
+  // planned.
+  bool cutsToFit = true;
   // Where given, what dtc compiles needs what its program does.
   ProgramMemory *programs = nullptr;
   // Where given, what decisions have in common is computed once.
@@ -93,8 +102,9 @@ struct EstimateRequest {
 };
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as
-// possible, chooses recomputation per stage, and adds up. Where stages of one chunk have to recompute
-// more to fit, what they recompute counts in the cut. The pipeline's time is that of the
+// possible, chooses recomputation per stage, and adds up. Where stages have to recompute more to fit,
+// what they recompute counts in the cut; where their layers have no choice, a cut in which all
+// stages fit is taken if there is one. The pipeline's time is that of the
 // schedule's closed form with unequal stages, or its lower bound where that is more;
 // refineBySchedule makes it exact. Wants layers >= pp x virtualStages.
 // The decisions, with gradients in buckets of what the estimate chose: kOneBucket is no overlap.
@@ -108,7 +118,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
 
 // No step of the same decisions with ZeRO within groups of ranks is faster, on alike devices: it needs more memory,
-// and saves no more than collectives between ranks of dp. Infinite where it can't fit.
+// and saves no more than collectives between ranks of dp. Infinite where it can't fit; 0 where nothing is known, as
+// of pipelines under ZeRO-2 and 3, which cost layers otherwise and so may be cut otherwise.
 double leastSecondsInGroups(const StepEstimate &step, const Decisions &decisions);
 
 // How much sooner the schedule of a refined step would end if stages sent for nothing.
@@ -117,11 +128,9 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself, of two cuts that of the faster.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
-// Of what a plan may use of a device, the share that parameters, gradients and states take of the mean stage; and whether the
-// fullest stage could fit if it held no more than the mean of these, and of what layers that recompute the most keep of one
-// micro-batch. 0 and true where that is not known: unlike devices, programs whose memory is planned.
-double leastMemoryShare(const ModelCost &model, const Decisions &decisions,
-                        const EstimateRequest &request);
+// Returns whether the fullest stage could fit if it held no more than the mean of parameters, gradients and states, and of
+// what layers that recompute the most keep of one micro-batch. True where that is not known: unlike devices, programs
+// whose memory is planned.
 bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
 // Whether a step that fits may take no more than `seconds`, for all that is known before it is costed: with the

@@ -80,6 +80,25 @@ std::string softwareNote(const Plan &plan, const Topology &topology) {
                           : "";
 }
 
+// Says why nodes are left idle, and what would use them.
+void printIdleNodes(llvm::raw_ostream &out, const Plan &plan) {
+  if (plan.idleNodes == 0)
+    return;
+  out << "  idle nodes        " << plan.idleNodes << " of " << plan.nodes + plan.idleNodes << ": ";
+  if (plan.allNodesSeconds > 0)
+    out << "on all of them a step takes " << seconds(plan.allNodesSeconds);
+  else
+    out << "no plan uses all of them";
+  out << " with a global batch of " << plan.globalBatch;
+  std::string batches;
+  for (int64_t batch : plan.allNodesBatches)
+    if (batch != plan.globalBatch)
+      batches += (batches.empty() ? "" : " or ") + std::to_string(batch);
+  if (!batches.empty())
+    out << "; --global-batch " << batches << " divides over all";
+  out << "\n";
+}
+
 void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topology) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -90,6 +109,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
   if (plan.idleNodes > 0)
     out << ", " << plan.idleNodes << " idle";
   out << "\n\n";
+  printIdleNodes(out, plan);
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
       << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
@@ -253,6 +273,17 @@ void printPins(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n";
 }
 
+// Says which limit ended a search that is no proof.
+std::string endOf(const PlanSearch &search) {
+  if (search.end == SearchEnd::Work)
+    return ", until its limit of work was met,";
+  if (search.end == SearchEnd::Seconds)
+    return ", until --search-seconds" +
+           (search.mostSeconds > 0 ? " " + figures::number(search.mostSeconds) : std::string()) +
+           " had passed,";
+  return "";
+}
+
 // What would have to give for a faster step, and why.
 std::string bindingOf(const Plan &plan, int64_t limit) {
   const PlanTimes &times = plan.predicted.times;
@@ -303,9 +334,8 @@ std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
   const PlanSearch &search = plan.search;
   out << "  certificate       search: no plan of this space is faster than "
       << seconds(search.searchBoundSeconds) << " by this cost model, gap "
-      << percent(search.searchGap, 1) << "; " << search.candidates << " candidates"
-      << (search.exhaustive ? "" : ", until the time was up,") << " in " << seconds(search.seconds)
-      << "\n";
+      << percent(search.searchGap, 1) << "; " << search.candidates << " candidates" << endOf(search)
+      << " in " << seconds(search.seconds) << "\n";
   if (search.lowerBoundSeconds > 0)
     out << "                    relaxation: no plan at all, whatever its cut, recomputation, "
            "placements and order, is faster than "

@@ -12,8 +12,10 @@ namespace {
 
 using namespace figures;
 
-// Seconds for one relaxation: any plan that fits will do.
-constexpr double kSecondsOfRelaxation = 5;
+// Work of one relaxation: any plan that fits will do.
+constexpr int64_t kWorkOfRelaxation = kSearchWork / 12;
+// Work of planning again without each pin.
+constexpr int64_t kWorkOfPins = kSearchWork / 3;
 constexpr int64_t kFactors[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 PlanRequest without(const PlanRequest &request, const std::string &key) {
@@ -26,7 +28,7 @@ class Relaxer {
 public:
   Relaxer(const PlanRequest &request, const Plan &least, const Enlarge &enlarge)
       : request(request), least(least), enlarge(enlarge) {
-    this->request.searchSeconds = std::min(request.searchSeconds, kSecondsOfRelaxation);
+    this->request.searchWork = kWorkOfRelaxation;
     this->request.explainsMemory = false;
   }
 
@@ -147,22 +149,22 @@ private:
 
 } // namespace
 
-std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, double seconds) {
+std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan) {
   std::vector<PinCost> costs;
   for (const auto &[key, value] : request.fixed) {
     PlanRequest freed = without(request, key);
     if (key == "cp_kind") // which it says, too
       freed.fixed.erase("cp_inner");
-    freed.searchSeconds = seconds / static_cast<double>(request.fixed.size());
+    freed.searchWork = kWorkOfPins / static_cast<int64_t>(request.fixed.size());
     freed.explainsMemory = false;
     Result<PlanOutcome> outcome = planModel(freed);
-    // The plan itself is among those that are left; a search that the clock ended may not have
-    // come to it.
+    // The plan itself is among those that are left; a search that a limit ended may not have come
+    // to it.
     double step = plan.predicted.stepSeconds;
     PinCost cost{key, value, step, false};
     if (outcome) {
       cost.stepWithoutSeconds = std::min(step, outcome->best.predicted.stepSeconds);
-      cost.exhaustive = outcome->best.search.exhaustive;
+      cost.exhaustive = outcome->best.search.exhaustive();
     }
     costs.push_back(cost);
   }

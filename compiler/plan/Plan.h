@@ -90,8 +90,17 @@ struct PlanPrediction {
 struct PinCost {
   std::string key, value;
   double stepWithoutSeconds = 0;
-  bool exhaustive = true; // false: the clock ended the search, and the pin may cost more
+  bool exhaustive = true; // false: a limit ended the search, and the pin may cost more
 };
+
+// What ended the search of a plan: its bound, which makes it a proof; its limit of work, which is the
+// same on every machine; or its limit of seconds.
+enum class SearchEnd { Bound, Work, Seconds };
+
+// Returns "bound", "work" or "seconds".
+inline llvm::StringRef toString(SearchEnd end) {
+  return end == SearchEnd::Bound ? "bound" : end == SearchEnd::Work ? "work" : "seconds";
+}
 
 // A gap is step / bound - 1.
 struct PlanSearch {
@@ -101,7 +110,9 @@ struct PlanSearch {
   // Of all plans of the space that is searched.
   double searchBoundSeconds = 0, searchGap = 0;
   int64_t candidates = 0;
-  bool exhaustive = false;
+  SearchEnd end = SearchEnd::Seconds;
+  double mostSeconds = 0; // that the search may have taken; 0 in plans that do not say
+  bool exhaustive() const { return end == SearchEnd::Bound; }
   std::vector<PinCost> pins; // empty where there are none, or nobody asked
 };
 
@@ -126,6 +137,10 @@ struct Plan {
   std::string topologyName;
   int64_t devices = 1, nodes = 1;
   int64_t idleNodes = 0; // of the topology, beside these
+  // Where nodes are idle: seconds of the best step on all of them, 0 where there is none, and the
+  // nearest global batches that would divide over all as this one does here.
+  double allNodesSeconds = 0;
+  std::vector<int64_t> allNodesBatches;
 
   Decisions decisions;
   int64_t globalBatch = 1; // samples of a step

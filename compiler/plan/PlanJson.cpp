@@ -344,6 +344,39 @@ public:
     }
   }
 
+  // Plans of earlier releases say no more than whether the search was exhaustive.
+  void end(const Json &search, PlanSearch &out) {
+    bool isExhaustive = false;
+    flag(search, "exhaustive", isExhaustive);
+    out.end = isExhaustive ? SearchEnd::Bound : SearchEnd::Seconds;
+    if (optional(search, "most_seconds"))
+      number(search, "most_seconds", out.mostSeconds);
+    if (!optional(search, "ended_by"))
+      return;
+    std::string text;
+    word(search, "ended_by", text);
+    for (SearchEnd each : {SearchEnd::Bound, SearchEnd::Work, SearchEnd::Seconds})
+      if (text == toString(each))
+        out.end = each;
+    if (text != toString(out.end))
+      fail(search, "ended_by", "is '" + text + "', wanted bound, work or seconds");
+  }
+
+  // What a plan that leaves nodes idle says of all of them.
+  void allNodes(const Json &topology, Plan &plan) {
+    if (optional(topology, "step_time_all_nodes_s"))
+      number(topology, "step_time_all_nodes_s", plan.allNodesSeconds);
+    const Json *batches = optional(topology, "batches_for_all_nodes");
+    if (batches && !batches->is_array())
+      return fail(topology, "batches_for_all_nodes", "is not a list");
+    for (const Json &batch : batches ? *batches : Json::array()) {
+      if (!batch.is_number_integer() || batch.get<int64_t>() < 1)
+        return fail(topology, "batches_for_all_nodes",
+                    "has " + batch.dump() + ", wanted whole numbers of 1 or more");
+      plan.allNodesBatches.push_back(batch.get<int64_t>());
+    }
+  }
+
   void pins(const Json &search, PlanSearch &out) {
     const Json *list = optional(search, "pins");
     for (const Json &entry : list && list->is_array() ? *list : Json::array()) {
@@ -473,6 +506,7 @@ public:
       integer(*topology, "nodes", 1, plan.nodes);
       if (optional(*topology, "idle_nodes"))
         integer(*topology, "idle_nodes", 0, plan.idleNodes);
+      allNodes(*topology, plan);
     }
     integer(root, "global_batch", 1, plan.globalBatch);
     word(root, "precision", plan.precision);
@@ -497,7 +531,7 @@ public:
         number(*search, "search_bound_s", plan.search.searchBoundSeconds);
       if (optional(*search, "search_gap"))
         number(*search, "search_gap", plan.search.searchGap);
-      flag(*search, "exhaustive", plan.search.exhaustive);
+      end(*search, plan.search);
       pins(*search, plan.search);
     }
     if (const Json *request = optional(root, "request"))

@@ -120,7 +120,9 @@ std::string planToJson(const Plan &plan) {
   json["topology"] = {
       {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
   if (plan.idleNodes > 0)
-    json["topology"]["idle_nodes"] = plan.idleNodes;
+    json["topology"].update({{"idle_nodes", plan.idleNodes},
+                             {"step_time_all_nodes_s", plan.allNodesSeconds},
+                             {"batches_for_all_nodes", plan.allNodesBatches}});
   if (plan.modelSlides)
     json["model"]["slides"] = true;
   if (plan.architecture != ModelArchitecture())
@@ -175,7 +177,9 @@ std::string planToJson(const Plan &plan) {
                     {"optimality_gap", plan.search.optimalityGap},
                     {"search_bound_s", plan.search.searchBoundSeconds},
                     {"search_gap", plan.search.searchGap},
-                    {"exhaustive", plan.search.exhaustive},
+                    {"exhaustive", plan.search.exhaustive()},
+                    {"ended_by", toString(plan.search.end)},
+                    {"most_seconds", plan.search.mostSeconds},
                     {"pins", pinsToJson(plan)}};
   if (!plan.origin.model.empty())
     json["request"] = {

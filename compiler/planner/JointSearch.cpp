@@ -24,7 +24,8 @@ struct BoundedMesh {
 };
 
 // For the plan that needs least memory, after a search that found none that fits.
-constexpr double kSecondsOfLeanest = 10;
+constexpr int64_t kWorkOfLeanest = kSearchWork / 6;
+constexpr double kSecondsOfLeanest = kSearchSeconds / 6;
 // How much less it is to need for another look.
 constexpr double kFinerNeed = 2e-3;
 
@@ -52,6 +53,13 @@ double leastRatio(const ModelCost &point, const ModelCost &base) {
   return least;
 }
 
+// What is known of ZeRO-1 in groups in whose copies of states all stages still fit in the cut of the step over all of
+// dp: no step takes less.
+struct SameCut {
+  double least = 0;
+  double mostTimesMore = -1; // of its states, on every stage; below 0: nothing is known
+};
+
 class Searcher {
 public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
@@ -74,7 +82,8 @@ public:
     if (result.ranked.empty() && !options.ignoreMemory && options.wantsLeanest)
       findLeanest();
     result.lowerBound = std::min({incumbent, leastLeft, fastest});
-    result.complete = leastLeft >= incumbent;
+    if (leastLeft < incumbent)
+      result.end = work > options.work ? SearchEnd::Work : SearchEnd::Seconds;
     finish();
     return std::move(result);
   }
@@ -86,7 +95,7 @@ private:
 
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
-      if (options.prune && (mesh.bound >= incumbent || outOfTime())) {
+      if (options.prune && (mesh.bound >= incumbent || isSpent())) {
         leastLeft = std::min(leastLeft, mesh.bound);
         break;
       }
@@ -115,9 +124,14 @@ private:
     return true;
   }
 
-  bool outOfTime(double more = 0) const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
-           options.seconds + more;
+  // Returns whether the work or the seconds of the search are used up; `isForLeanest`: also those that are added for
+  // the plan that needs least memory.
+  bool isSpent(bool isForLeanest = false) const {
+    int64_t mayWork = options.work + (isForLeanest ? kWorkOfLeanest : 0);
+    double maySeconds = options.seconds + (isForLeanest ? kSecondsOfLeanest : 0);
+    return work > mayWork ||
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
+               maySeconds;
   }
 
   // The cells as the software computes them.
@@ -177,7 +191,7 @@ private:
       if (!mayFitAtAll(*costOf(d), d) || !templates.insert(d).second)
         continue;
       std::optional<Candidate> candidate = estimate(*costOf(d), d);
-      noteGroups(*costOf(d), d, leastOfGroups);
+      noteGroups(*costOf(d), d, leastOfGroups, sameCut);
       if (candidate)
         consider(std::move(*candidate));
     }
@@ -287,6 +301,9 @@ private:
     for (int point : pointsOf(mesh)) {
       mesh.placement = point;
       const ModelCost *model = costOf(mesh);
+      ++work;
+      if (options.prune && leastOf(*model, mesh, request) >= incumbent)
+        continue; // nor is a step in groups of ZeRO below that
       double ratio = first ? leastRatio(*model, *first) : 1;
       costDetails(mesh, *model, ratio, floors);
       first = first ? first : model;
@@ -305,7 +322,19 @@ private:
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     kin.clear();
+    const Decisions *last = nullptr;
+    double ofSchedule = 0; // seconds that no detail of the last one's schedule beats
     for (auto [index, d] : llvm::enumerate(details)) {
+      if (!last || last->schedule != d.schedule || last->virtualStages != d.virtualStages)
+        ofSchedule = leastOfSchedule(model, mesh, d);
+      last = &d;
+      if (options.prune && ofSchedule >= incumbent) {
+        if (isFirst) {
+          floors.push_back(ofSchedule);
+          groupFloors.push_back(ofSchedule);
+        }
+        continue;
+      }
       if (isFirst) {
         floors.push_back(0);
         groupFloors.push_back(0);
@@ -316,6 +345,7 @@ private:
       if (!mayHostHelp(d)) {
         if (isFirst)
           floors.back() = leastWithHost;
+        noteUnfit(model, d);
         continue;
       }
       bool isOfKin = false;
@@ -335,7 +365,7 @@ private:
         continue;
       }
       std::optional<Candidate> candidate = estimate(model, d);
-      noteGroups(model, d, leastOfGroups);
+      noteGroups(model, d, leastOfGroups, sameCut);
       if (isFirst) {
         floors.back() = std::max(floors.back(), leastWithoutRecomputation);
         groupFloors.back() = std::max(groupFloors.back(), leastOfGroupsWithoutRecomputation);
@@ -349,6 +379,16 @@ private:
       consider(std::move(candidate));
   }
 
+  // Whatever ZeRO and recomputation are; 0 where stages may share out the vocabulary, which they then have less of.
+  double leastOfSchedule(const ModelCost &model, Decisions mesh, const Decisions &detail) {
+    if (model.vocabulary)
+      return 0;
+    ++work;
+    mesh.schedule = detail.schedule;
+    mesh.virtualStages = detail.virtualStages;
+    return lowerBoundSeconds(model, mesh, request);
+  }
+
   // What is known of kin is not below the bound, which is theirs, too.
   double leastOfDetail(const ModelCost &model, const Decisions &d, bool &isOfKin) {
     double known = options.prune ? kin.leastOf(d) : 0;
@@ -356,6 +396,7 @@ private:
     if (isOfKin)
       return known;
     double bound = lowerBoundSeconds(model, d, request);
+    ++work;
     kin.noteBound(d, bound);
     return bound;
   }
@@ -375,21 +416,41 @@ private:
     return !options.prune || options.ignoreMemory || mayFitWithin(model, d, request, incumbent);
   }
 
-  // In groups it needs more memory, and only what ZeRO-2 and 3 move takes less.
+  // In groups it needs more memory, the update is no shorter, and only what ZeRO-2 and 3 move takes less.
   void noteUnfit(const ModelCost &model, const Decisions &d) {
     if (d.zero > 1)
       noteGroups(model, d, 0);
+  }
+
+  // Nothing where the step is no ZeRO-1, does not fit, or memory had a say in its cut.
+  SameCut sameCutOf(const ModelCost &model, const Candidate &candidate) const {
+    const StepEstimate &step = candidate.step;
+    const Decisions &d = candidate.decisions;
+    if (d.zero != 1 || !step.fits || step.isCutByMemory || !model.kinds.empty() || request.programs)
+      return {};
+    SameCut same{(step.stepSeconds - step.loopSeconds + step.leastLoopSeconds -
+                  step.exposedGradientSeconds) *
+                     (1 - 1e-9),
+                 std::numeric_limits<double>::infinity()};
+    for (const StageEstimate &stage : step.stages) {
+      double room = stage.memoryLimit - stage.memory.total() - model.cells->process.perCommunicator;
+      if (stage.memory.optimizer > 0 || room < 0)
+        same.mostTimesMore =
+            std::min(same.mostTimesMore, room < 0 ? -1 : room / stage.memory.optimizer);
+    }
+    return same;
   }
 
   // What may still win with ZeRO in groups: no step of it takes less than that.
   struct OpenGroups {
     double least;
     Decisions overAll;
+    SameCut same = {};
   };
 
   // By what was found of the same decisions over all of dp, if they were looked at, and by the bound of a step in
   // which ZeRO moves nothing.
-  void noteGroups(const ModelCost &model, const Decisions &d, double least) {
+  void noteGroups(const ModelCost &model, const Decisions &d, double least, SameCut same = {}) {
     if (!mayHaveGroups(d, limits, pins))
       return;
     if (options.prune && least < incumbent) {
@@ -401,7 +462,7 @@ private:
       least = std::max(least, bound->second);
     }
     if (least < incumbent || !options.prune)
-      openGroups.push_back({least, d});
+      openGroups.push_back({least, d, same});
   }
 
   // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
@@ -414,16 +475,27 @@ private:
 
   // When all meshes are done little is left open.
   void visitGroups() {
+    if (options.prune)
+      llvm::erase_if(openGroups, [&](const OpenGroups &open) {
+        bool isClosed = open.least >= incumbent;
+        if (isClosed)
+          leastLeft = std::min(leastLeft, open.least);
+        return isClosed;
+      });
     llvm::sort(openGroups, [](const OpenGroups &a, const OpenGroups &b) {
       return std::tie(a.least, a.overAll) < std::tie(b.least, b.overAll);
     });
     for (const OpenGroups &open : openGroups) {
-      if (options.prune && (open.least >= incumbent || outOfTime())) {
+      if (options.prune && (open.least >= incumbent || isSpent())) {
         leastLeft = std::min(leastLeft, open.least);
         break;
       }
       const ModelCost &model = *costOf(open.overAll);
-      for (const Decisions &d : enumerateGroups(model, open.overAll, limits, pins, request)) {
+      for (const Decisions &d : enumerateGroups(open.overAll, limits, pins)) {
+        ++work;
+        double timesMore = static_cast<double>(d.dp) / static_cast<double>(d.zeroGroup) - 1;
+        if (options.prune && timesMore <= open.same.mostTimesMore && open.same.least >= incumbent)
+          continue;
         if (!isOpen(model, d, lowerBoundSeconds(model, d, request)) || !mayFitFaster(model, d))
           continue;
         if (std::optional<Candidate> candidate = estimate(model, d))
@@ -443,6 +515,7 @@ private:
   // Nothing where it does not fit.
   std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
+    work += d.pp * d.virtualStages;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
     lastCosted = d;
     if (options.prune && d.pp > 1 && model.kinds.empty())
@@ -450,6 +523,7 @@ private:
     leastWithHost = candidate.step.leastWithHostSeconds;
     leastOfGroups =
         model.kinds.empty() && !request.programs ? leastSecondsInGroups(candidate.step, d) : 0;
+    sameCut = sameCutOf(model, candidate);
     bool isKnown = candidate.step.fits && leastOfGroups > 0;
     double forMemory = candidate.step.recomputeSeconds + candidate.step.exposedHostSeconds;
     leastOfGroupsWithoutRecomputation = isKnown ? leastOfGroups - forMemory : 0;
@@ -495,8 +569,11 @@ private:
     EstimateRequest less = request;
     less.memoryLimit *=
         result.leanest ? result.leanest->step.memoryNeed : std::numeric_limits<double>::infinity();
-    if (mayFit(model, d, less))
-      noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+    ++work;
+    if (!mayFit(model, d, less))
+      return;
+    work += d.pp * d.virtualStages;
+    noteLeanest({d, estimateStep(model, d, request), ++result.costed});
   }
 
   // Every detail of every mesh that memory tells apart, with the most that layers recompute at least.
@@ -512,7 +589,7 @@ private:
                         mesh.numMicroBatches == 1})
                .second)
         continue;
-      if (outOfTime(kSecondsOfLeanest))
+      if (isSpent(/*isForLeanest=*/true))
         return;
       std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
       Recompute most = Recompute::None;
@@ -531,12 +608,13 @@ private:
 
   void cutLeaner(const ModelCost &model, const Decisions &d) {
     EstimateRequest less = request;
-    while (!outOfTime(kSecondsOfLeanest)) {
+    while (!isSpent(/*isForLeanest=*/true)) {
       less.memoryLimit = result.leanest->step.memoryNeed * request.memoryLimit * (1 - kFinerNeed);
       if (!mayFit(model, d, less) ||
           !mayFitWithin(model, d, less, std::numeric_limits<double>::infinity()))
         return;
       StepEstimate step = estimateStep(model, d, less);
+      work += d.pp * d.virtualStages;
       ++result.costed;
       if (!step.fits)
         return;
@@ -549,7 +627,14 @@ private:
   // Whatever its bound does not rule out is timed by its schedule: the closed form is above that of
   // some, and below that of others.
   void consider(Candidate candidate) {
+    if (std::optional<Candidate> leaner = leanerOf(candidate))
+      rank(std::move(*leaner));
+    rank(std::move(candidate));
+  }
+
+  void rank(Candidate candidate) {
     if (!options.prune || candidate.step.leastSeconds() < incumbent) {
+      work += tasksOf(candidate.decisions);
       refineBySchedule(candidate.step, candidate.decisions);
       incumbent = std::min(incumbent, candidate.score());
       fastest = std::min(fastest, candidate.step.stepSeconds);
@@ -557,6 +642,46 @@ private:
     result.ranked.push_back(std::move(candidate));
     if (result.ranked.size() >= 4 * options.keep)
       shrink();
+  }
+
+  // Returns the same decisions under less memory, where layers keep less for the sake of it.
+  std::optional<Candidate> leanerOf(const Candidate &candidate) {
+    const Decisions &d = candidate.decisions;
+    // Cuts over unlike devices are known by one limit alone.
+    bool isAlike = request.topology->isUniform();
+    if (options.leanerShare == 0 || candidate.fitProbability == 1 || !d.mayKeepLess() || !isAlike ||
+        (options.prune && candidate.step.leastSeconds() >= incumbent))
+      return std::nullopt;
+    EstimateRequest less = request;
+    less.memoryLimit *= options.leanerShare;
+    less.usableShare *= options.leanerShare;
+    work += d.pp * d.virtualStages;
+    Candidate leaner{d, estimateStep(*costOf(d), d, less), ++result.costed};
+    if (!leaner.step.fits)
+      return std::nullopt;
+    restoreLimits(leaner.step);
+    leaner.fitProbability = options.fitProbability(leaner.step);
+    if (leaner.step.peakBytes >= candidate.step.peakBytes)
+      return std::nullopt;
+    return leaner;
+  }
+
+  // What a step says of its limit, which was a leaner one.
+  void restoreLimits(StepEstimate &step) const {
+    step.memoryNeed *= options.leanerShare;
+    for (StageEstimate &stage : step.stages)
+      stage.memoryLimit /= options.leanerShare;
+    if (!step.otherCut)
+      return;
+    StepEstimate other = *step.otherCut;
+    restoreLimits(other);
+    step.otherCut = std::make_shared<StepEstimate>(std::move(other));
+  }
+
+  // Tasks that are scheduled one by one: later micro-batches follow the period of the ones before.
+  static int64_t tasksOf(const Decisions &d) {
+    int64_t chunks = d.pp * d.virtualStages;
+    return 3 * chunks * std::min(d.numMicroBatches, 4 * chunks);
   }
 
   // What is not timed by its schedule is not below its bound, and so not before the best.
@@ -602,6 +727,7 @@ private:
   const EstimateRequest &request;
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
+  int64_t work = 0; // so far, as SearchOptions::work has it
   PlacementFrontier frontier;
   std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
   KnownCosts knownCosts;                            // of `applied`
@@ -619,6 +745,7 @@ private:
   KinSchedules kin;         // of the mesh that is costed, under one point
   double leastWithHost = 0; // seconds, of the same with the optimizer on the host
   double leastOfGroups = 0; // seconds, of the same with ZeRO in groups
+  SameCut sameCut;          // of the same
   double leastOfGroupsWithoutRecomputation = 0;
   double leastWithoutRecomputation = 0; // seconds, of the same
   double incumbent; // score of the best candidate so far, or what it has to beat

@@ -2,7 +2,9 @@
 // this folder.
 #pragma once
 
+#include "compiler/plan/Plan.h"
 #include "compiler/planner/PlacementFrontier.h"
+#include "compiler/planner/Planner.h"
 #include "compiler/planner/SearchSpace.h"
 
 #include <functional>
@@ -31,7 +33,8 @@ struct SearchResult {
   std::optional<Candidate> leanest;
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
-  bool complete = true;  // the search ended by its bound, not by the clock
+  SearchEnd end = SearchEnd::Bound;
+  bool complete() const { return end == SearchEnd::Bound; }
   // What Decisions::placement numbers.
   std::map<TensorSplit, std::vector<SearchedPlacements>> placements;
 
@@ -40,14 +43,18 @@ struct SearchResult {
 
 struct SearchOptions {
   int64_t devicesPerNode = 1;
-  double seconds = 60; // stop then with what there is
-  size_t keep = 200;   // candidates in `ranked`
-  size_t refined = 48; // of these, timed by the schedule itself
+  int64_t work = kSearchWork;      // stop then with what there is
+  double seconds = kSearchSeconds; // or then, whatever work was done
+  size_t keep = 200;               // candidates in `ranked`
+  size_t refined = 48;             // of these, timed by the schedule itself
   bool ignoreMemory = false;
   bool wantsLeanest = true; // where nothing fits: looked for in the whole space, by itself
   double fasterThan = std::numeric_limits<double>::infinity(); // what is not need not be found
   bool prune = true;                                           // false: cost everything (for tests)
   std::function<double(const StepEstimate &)> fitProbability;  // none: 1
+  // A share of the memory limit, below 1: what layers keep less so that stages fit, they also do for this one, as a plan
+  // that is likelier to fit may have fewer expected seconds. 0: for the limit alone.
+  double leanerShare = 0;
 };
 
 // Best first by lower bound, expert templates first of all; a mesh whose bound, under the best of

@@ -36,6 +36,20 @@ bool keepsMost(const Decisions &d, const StepEstimate &step) {
   });
 }
 
+// Returns whether layers that recompute nothing, which fit under H1 in this cut, also do under ZB-2p, which keeps
+// 2 p - 1 micro-batches of a stage at most. Those between B and W hold more on the first stage alone, the embedding's
+// activations, which are part of what a micro-batch keeps.
+bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
+  double most = 2 * static_cast<double>(d.pp) - 1;
+  for (auto [index, stage] : llvm::enumerate(step.stages)) {
+    double times = (index == 0 ? 2 : 1) * most / std::max(1.0, stage.inFlight);
+    if (stage.memory.total() + std::max(0.0, times - 1) * stage.memory.activations >
+        stage.memoryLimit)
+      return false;
+  }
+  return d.recompute == Recompute::None && !step.isCutByMemory;
+}
+
 // Under another schedule, with the same in all stages.
 double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   d.schedule = kind;
@@ -64,13 +78,15 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
   bound = std::max(bound, seconds);
 }
 
-// Of a V what keeps less need not recompute what the other need not, and may be spared what it does. ZB-2p
-// keeps more than H1: where layers may recompute, memory may cut it otherwise.
+// Of a V what keeps less need not recompute what the other need not, and may be spared what it does; what the other
+// fits into without it is cut the same. ZB-2p keeps more than H1, so that memory may cut it otherwise.
 void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   if (decisions.vocabOverPp > 0)
     return;
   bool isV = dtc::isV(decisions.schedule);
-  bool isSame = isV ? keepsMost(decisions, step) : !decisions.mayKeepLess();
+  bool isSame =
+      isV ? keepsMost(decisions, step) && !step.isCutByMemory
+          : !decisions.mayKeepLess() && (decisions.evenStages || fitsAsZb2p(decisions, step));
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions,
           isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));

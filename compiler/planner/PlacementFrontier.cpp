@@ -147,11 +147,16 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   llvm::sort(found, [](const Found &a, const Found &b) {
     return std::tie(a.merits.seconds, a.number) < std::tie(b.merits.seconds, b.number);
   });
-  if (found.size() > kMostPoints)
-    found.resize(kMostPoints);
+  // The fastest, and of those that split weights as far as pins of tp ask for, the fastest too: a pin
+  // takes none that the search without it does not have.
   std::vector<PlacementPoint> points;
-  for (Found &each : found)
-    points.push_back(std::move(each.point));
+  size_t splitting = 0;
+  for (auto [index, each] : llvm::enumerate(found)) {
+    bool isSplit = each.merits.parameters <= kSplitWeights * own.parameters;
+    if (index < kMostPoints || (isSplit && splitting < kMostPoints))
+      points.push_back(std::move(each.point));
+    splitting += isSplit;
+  }
   return points;
 }
 

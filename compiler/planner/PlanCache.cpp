@@ -65,8 +65,8 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
       << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "
-      << request.risk.value_or(-1) << " " << request.executable << " " << request.prefersExecutable << " " << request.onGpu << " "
-      << request.searchSeconds << "\n";
+      << request.risk.value_or(-1) << " " << request.executable << " " << request.prefersExecutable
+      << " " << request.onGpu << " " << request.searchWork << "\n";
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";
   out << "\n";
@@ -123,7 +123,8 @@ Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache
   if (known)
     return std::move(*known);
   Result<PlanOutcome> outcome = planModel(request, leanest);
-  if (outcome)
+  // What the clock ended another run may do better.
+  if (outcome && outcome->best.search.end != SearchEnd::Seconds)
     if (Outcome stored = cache.store(key, *outcome); !stored)
       return stored.error();
   return outcome;

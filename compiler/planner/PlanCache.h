@@ -27,7 +27,7 @@ private:
   std::string folder, programHash;
 };
 
-// From the cache, or else planned and stored there. `wasFound` says which.
+// From the cache, or else planned and, unless the clock ended the search, stored there. `wasFound` says which.
 Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
                               std::optional<Plan> *leanest = nullptr);
 

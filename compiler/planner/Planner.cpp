@@ -8,14 +8,14 @@
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
-#include "compiler/planner/RoundNodes.h"
-#include "compiler/planner/ZeroGroups.h"
+#include "compiler/planner/FewerNodes.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
 #include "compiler/uncertainty/Uncertainty.h"
 #include "compiler/workload/ApplyStack.h"
 
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -32,8 +32,8 @@ constexpr size_t kMostLowered = 16;
 constexpr size_t kMostLeanLowered = 8;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
-// Systems of fewer nodes that are planned for where the number of all is not round.
-constexpr size_t kMostNodeCounts = 6;
+// Systems of fewer nodes that are planned for, too.
+constexpr size_t kMostNodeCounts = 12;
 
 std::string number(int64_t value) { return std::to_string(value); }
 
@@ -86,13 +86,25 @@ void bound(PlanSearch &search, double stepSeconds, double relaxedSeconds) {
   search.optimalityGap = relaxedSeconds > 0 ? stepSeconds / relaxedSeconds - 1 : 0;
 }
 
+// What is known of plans on one number of nodes, whether there is one or not.
+struct Searched {
+  double bound = std::numeric_limits<double>::infinity(); // seconds that no plan of the space beats
+  int64_t candidates = 0;
+  SearchEnd end = SearchEnd::Bound;
+};
+
+void boundSearch(PlanSearch &search, double stepSeconds, double seconds) {
+  search.searchBoundSeconds = std::min(seconds, stepSeconds);
+  search.searchGap =
+      search.searchBoundSeconds > 0 ? stepSeconds / search.searchBoundSeconds - 1 : 0;
+}
+
 class PlanSearcher {
 public:
-  // Plans that are not faster than `fasterThan` seconds are of no interest.
+  // Plans that have no fewer expected seconds than `fasterThan` are of no interest. `cells`: of the request's model.
   PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software,
-               double fasterThan = std::numeric_limits<double>::infinity())
-      : fasterThan(fasterThan), request(request), pins(pins),
-        folded(foldFor(request.model, request.precision)), cells(folded, patternOf(software)),
+               CellStore &cells, double fasterThan = std::numeric_limits<double>::infinity())
+      : fasterThan(fasterThan), request(request), pins(pins), cells(cells),
         facts(readModelFacts(request.model)), modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;
@@ -105,9 +117,9 @@ public:
     if (software.space.pipelinesReduceLast)
       estimate.bucketSizesOfPipelines = {kOneBucket};
     estimate.zeroThatReducesLast = software.space.zeroThatReducesLast;
+    estimate.ignoresMemory = request.ignoreMemory;
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
-    limits.boundaries = linkBoundaries(request.topology);
     limits.space = software.space;
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
@@ -151,6 +163,7 @@ public:
     DiagnosticCapture capture(request.model->getContext());
     SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
+    searched = {found.lowerBound, found.costed, found.end};
     if (!found.leanest && pins.searchedPlacements.value_or(false))
       return UserError("--fix placement=searched: the search finds no placements for any mesh of "
                        "these pins",
@@ -182,16 +195,20 @@ public:
     outcome.others = std::move(others);
     PlanSearch &search = outcome.best.search;
     search.candidates = found.costed;
-    search.exhaustive = found.complete;
+    search.end = found.end;
+    search.mostSeconds = request.searchSeconds;
     double step = outcome.best.predicted.stepSeconds;
     double relaxed = relaxedSeconds(); // of no plan at all, and so of none that is left
-    search.searchBoundSeconds = std::min(std::max(found.lowerBound, relaxed), step);
-    search.searchGap = search.searchBoundSeconds > 0 ? step / search.searchBoundSeconds - 1 : 0;
+    searched.bound = std::max(found.lowerBound, relaxed);
+    boundSearch(search, step, searched.bound);
     bound(search, step, relaxed);
     search.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return outcome;
   }
+
+  // After run(), whatever came of it.
+  const Searched &whatIsKnown() const { return searched; }
 
 private:
   void readPrograms() {
@@ -258,9 +275,13 @@ private:
     else if (request.marginBytes)
       estimate.usableShare = std::max(0.0, 1 - static_cast<double>(*request.marginBytes) / has);
     else if (request.risk || (!request.maxMemoryBytes && !request.ignoreMemory))
-      estimate.usableShare =
-          1 / std::max(1.0, memoryErrors->memoryFactor(1 - request.risk.value_or(kUsualRisk)));
+      estimate.usableShare = usableShareAt(request.risk.value_or(kUsualRisk));
     estimate.memoryLimit = estimate.usableShare * has;
+  }
+
+  // Of a device's memory, so that a plan that takes all of it does not fit with the probability `risk`.
+  double usableShareAt(double risk) const {
+    return 1 / std::max(1.0, memoryErrors->memoryFactor(1 - risk));
   }
 
   // Of the stage that is the least likely to fit.
@@ -275,12 +296,19 @@ private:
   SearchOptions searchOptions() const {
     SearchOptions options;
     options.devicesPerNode = request.topology.devicesPerNode;
+    options.work = request.searchWork;
     options.seconds = request.searchSeconds;
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
     options.wantsLeanest = request.explainsMemory;
-    if (!request.ignoreMemory && estimate.usableShare > 0)
+    if (!request.ignoreMemory && estimate.usableShare > 0) {
       options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
+      // Who allows more than is usual may have it, and has to lose nothing by it.
+      bool isAsked = request.risk || request.marginShare || request.marginBytes;
+      double usual = usableShareAt(kUsualRisk);
+      if (isAsked && usual < estimate.usableShare)
+        options.leanerShare = usual / estimate.usableShare;
+    }
     return options;
   }
 
@@ -548,9 +576,9 @@ private:
   double fasterThan;
   const PlanRequest &request;
   const Pins &pins;
-  FoldedModel folded;
-  CellStore cells;
+  CellStore &cells;
   ModelFacts facts;
+  Searched searched;
   bool modelCompiles;                              // no op of it is ahead of the compiler
   std::optional<Uncertainty> errors, memoryErrors; // of seconds; of bytes
   EstimateRequest estimate;
@@ -597,27 +625,55 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
   return checkPrecision(request.precision, software, request.topology);
 }
 
-// A large prime can only go to an axis that it suits badly, or to none: some nodes may better stay
-// idle.
+// Returns the plan on all nodes, or a faster one on fewer of them: where the batch does not divide over all, or there is
+// too little of it. `known`: of the search on all nodes.
 static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
-                                            const SoftwareStack &software,
-                                            Result<PlanOutcome> best) {
-  for (int64_t nodes : roundNodeCounts(request.topology, pins, kMostNodeCounts)) {
+                                            const SoftwareStack &software, CellStore &cells,
+                                            Result<PlanOutcome> onAll, Searched known) {
+  auto expectedOf = [&](const Plan &plan) {
+    return plan.predicted.stepSeconds *
+           (1 +
+            (request.ignoreMemory ? 0 : kLossOfNotFitting * (1 - plan.predicted.fitProbability)));
+  };
+  // It is a pin that can't be met then.
+  if (!onAll && (pins.dp || pins.tp || pins.pp || pins.cp))
+    return onAll;
+  const Topology &all = request.topology;
+  Result<PlanOutcome> best = std::move(onAll);
+  double stepOnAll = best ? best->best.predicted.stepSeconds : 0;
+  double relaxed = best ? best->best.search.lowerBoundSeconds : 0;
+  int64_t least =
+      best ? static_cast<int64_t>(std::ceil(static_cast<double>(all.nodes) * relaxed / stepOnAll))
+           : 1;
+  size_t tried = 0;
+  for (int64_t nodes : fewerNodeCounts(all, request.globalBatch, least)) {
+    double fasterThan = best ? expectedOf(best->best) : std::numeric_limits<double>::infinity();
+    double share = static_cast<double>(nodes) / static_cast<double>(all.nodes);
+    if (relaxed / share >= fasterThan || tried++ == kMostNodeCounts)
+      break;
     PlanRequest part = request;
     part.explainsMemory = false;
-    part.topology = request.topology.slice(0, nodes * request.topology.devicesPerNode);
-    double fasterThan =
-        best ? best->best.predicted.stepSeconds : std::numeric_limits<double>::infinity();
-    Result<PlanOutcome> outcome = PlanSearcher(part, pins, software, fasterThan).run(nullptr);
-    if (!outcome || outcome->best.predicted.stepSeconds >= fasterThan)
+    part.topology = all.slice(0, nodes * all.devicesPerNode);
+    PlanSearcher searcher(part, pins, software, cells, fasterThan);
+    Result<PlanOutcome> outcome = searcher.run(nullptr);
+    const Searched &ofPart = searcher.whatIsKnown();
+    known = {std::min(known.bound, ofPart.bound), known.candidates + ofPart.candidates,
+             std::max(known.end, ofPart.end)};
+    if (!outcome || expectedOf(outcome->best) >= fasterThan)
       continue;
     best = std::move(outcome);
-    best->best.idleNodes = request.topology.nodes - nodes;
+    Plan &plan = best->best;
+    plan.idleNodes = all.nodes - nodes;
+    plan.allNodesSeconds = stepOnAll;
+    plan.allNodesBatches = batchesForAll(plan, all.numDevices());
     // Plans on all nodes count.
+    bound(plan.search, plan.predicted.stepSeconds, plan.search.lowerBoundSeconds * share);
+  }
+  if (best) {
     PlanSearch &search = best->best.search;
-    bound(search, best->best.predicted.stepSeconds,
-          search.lowerBoundSeconds * static_cast<double>(part.topology.numDevices()) /
-              static_cast<double>(request.topology.numDevices()));
+    search.candidates = known.candidates;
+    search.end = known.end;
+    boundSearch(search, best->best.predicted.stepSeconds, known.bound);
   }
   return best;
 }
@@ -641,8 +697,17 @@ Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *l
                          "' does not say what its hosts have beside their devices",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
                      "use offload_activations=0");
-  Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run(leanest);
-  return planOnFewerNodes(request, *pins, *software, std::move(outcome));
+  auto start = std::chrono::steady_clock::now();
+  FoldedModel folded = foldFor(request.model, request.precision);
+  CellStore cells(folded, patternOf(*software));
+  PlanSearcher searcher(request, *pins, *software, cells);
+  Result<PlanOutcome> outcome = searcher.run(leanest);
+  outcome = planOnFewerNodes(request, *pins, *software, cells, std::move(outcome),
+                             searcher.whatIsKnown());
+  if (outcome)
+    outcome->best.search.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
 }
 
 } // namespace dtc

@@ -11,6 +11,12 @@
 
 namespace dtc {
 
+// The work of a search that is not ended by its bound, in chunks costed, tasks scheduled and bounds
+// computed.
+constexpr int64_t kSearchWork = 30'000'000;
+// A guard: no machine should come to it before the work is done.
+constexpr double kSearchSeconds = 600;
+
 struct PlanRequest {
   mlir::ModuleOp model; // checked by checkModel, batch unbound; not changed
   Topology topology;
@@ -34,7 +40,10 @@ struct PlanRequest {
   bool prefersExecutable = false;
   bool onGpu = false;                    // of ScheduleOptions: what is compiled is for GPUs
   std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
-  double searchSeconds = 60;             // the search ends then with the best that it has
+  // The search ends with the best that it has once it has done so much work, which depends on the request
+  // alone, or after so many seconds of the clock.
+  int64_t searchWork = kSearchWork;
+  double searchSeconds = kSearchSeconds;
   // Where nothing fits the error says what comes nearest to it, which takes a search of its own.
   bool explainsMemory = true;
 };
@@ -50,7 +59,7 @@ struct PlanOutcome {
 // Searches meshes and their mapping onto the links, micro-batches, ZeRO stages, schedules, virtual
 // stages and recomputation, by a cost model that reads the work of each block off the partitioned
 // program. The result carries a lower bound on the step time of every other choice, by the same
-// model. Where the number of nodes is not round, some may stay idle. A plan
+// model. Nodes may stay idle where a plan on fewer of them is faster (FewerNodes). A plan
 // that can be compiled carries the compiler's own static memory plan.
 // Errors: a --fix that does not exist, can't divide, or leaves no plan that fits; each names the
 // constraint and the nearest feasible choice.

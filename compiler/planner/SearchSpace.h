@@ -33,8 +33,6 @@ struct SpaceLimits {
   bool mayOffload = false;
   // The same of what layers keep.
   bool mayOffloadActivations = false;
-  // Where links change, in devices (linkBoundaries): groups of ZeRO end there.
-  std::vector<int64_t> boundaries;
 };
 
 // Whether 'dtc compile', where that is asked for, and the software can do what is decided, but for the mesh.

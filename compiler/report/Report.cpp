@@ -40,7 +40,9 @@ std::string headerOf(const Plan &plan, int64_t limit) {
   html += keyFigure("Gap", figures::percent(plan.search.searchGap, 1),
                     std::to_string(plan.search.candidates) + " candidates in " +
                         figures::seconds(plan.search.seconds) +
-                        (plan.search.exhaustive ? "" : ", stopped by the clock"));
+                        (plan.search.exhaustive()             ? ""
+                         : plan.search.end == SearchEnd::Work ? ", ended by the limit of work"
+                                                              : ", ended by --search-seconds"));
   std::string causal = figures::causalUtilisation(p);
   html += keyFigure("Utilisation", figures::percent(p.mfu, 1),
                     figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops" +

@@ -19,6 +19,7 @@ struct PlanningFlags {
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
   std::optional<double> risk;
+  double searchSeconds = 0;
 
   CLI::App *command = nullptr;
 

@@ -101,6 +101,8 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   add("--memory-margin", flags.memoryMargin);
   if (flags.risk)
     add("--risk", llvm::formatv("{0}", *flags.risk).str());
+  if (flags.given("--search-seconds"))
+    add("--search-seconds", llvm::formatv("{0}", flags.searchSeconds).str());
   add("--fix", flags.fix);
   return text + (flags.executable ? " --executable" : "");
 }

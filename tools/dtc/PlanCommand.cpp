@@ -17,9 +17,6 @@
 namespace dtc {
 namespace {
 
-// For planning again without each pin.
-constexpr double kSecondsOfPins = 20;
-
 struct PlanFlags : PlanningFlags {
   std::string output, report, cache, format = "text";
   int64_t spareNodes = 0;
@@ -121,7 +118,7 @@ int runPlan(const PlanFlags &flags) {
                                   : outcome.error(),
                           llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
-    outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
+    outcome->best.search.pins = pinCosts(*request, outcome->best);
   outcome->best.origin = originOf(flags, *request, outcome->best);
   std::string json = planToJson(outcome->best);
   if (!flags.output.empty())

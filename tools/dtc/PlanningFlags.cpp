@@ -72,6 +72,14 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
                   "the software that runs the plan: a name of 'dtc stack list', or a TOML file")
       ->check(notEmpty())
       ->capture_default_str();
+  searchSeconds = kSearchSeconds;
+  command
+      .add_option(
+          "--search-seconds", searchSeconds,
+          "end the search after so many seconds with the best that it has; searches are "
+          "limited by work, so that a busy machine finds the same plan, and this is a guard")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
   command.add_flag(
       "--executable", executable,
       "keep the search to what 'dtc compile' lowers today (so without --stack, and for topologies "
@@ -163,6 +171,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   if (Outcome read = readMargin(flags.memoryMargin, request); !read)
     return read.error();
   request.risk = flags.risk;
+  request.searchSeconds = flags.searchSeconds;
   return request;
 }
 

@@ -55,6 +55,48 @@ TEST_F(CutByMemoryTest, MovesLayersFromWhereMoreIsInFlight) {
   EXPECT_EQ(layersOf(moved), (std::vector<int64_t>{2, 3, 2, 1}));
 }
 
+// Under 1F1B the first of two stages has two micro-batches of its layers in flight, the second one: 3 and 3 layers hold 600
+// and 300 bytes, 2 and 4 hold 400 each. Where no layer may recompute, the cut alone makes stages fit.
+TEST_F(CutByMemoryTest, MovesLayersThatHaveNoChoice) {
+  d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  auto layers = [](const StepEstimate &step) {
+    auto [first, last] = step.stages[0].chunks[0];
+    return last - first + 1;
+  };
+  EXPECT_EQ(layers(estimate()), 3);
+  request.memoryLimit = 450;
+  StepEstimate step = estimate();
+  EXPECT_EQ(layers(step), 2);
+  EXPECT_TRUE(step.fits && step.isMoved && step.isCutByMemory);
+  EXPECT_EQ(step.recomputeSeconds, 0);
+  // In groups of ZeRO, which need more memory, the slowest stage has as many layers at least, in whatever cut.
+  EXPECT_DOUBLE_EQ(step.leastSlowestThatFits, 4 * 9);
+  d.zero = 1;
+  EXPECT_NEAR(leastSecondsInGroups(step, d), 4 * (4 * 9) + step.optimizerSeconds, 1e-6);
+  request.memoryLimit = 390;
+  step = estimate();
+  EXPECT_FALSE(step.fits);
+  request.memoryLimit = 450;
+  request.cutsToFit = false; // as people have cut it
+  step = estimate();
+  EXPECT_EQ(layers(step), 3);
+  EXPECT_FALSE(step.fits);
+}
+
+// Without a limit nothing is done to keep less.
+TEST_F(CutByMemoryTest, DoesNothingForALimitThatIsLifted) {
+  d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  d.recomputeMost = Recompute::Full;
+  StepEstimate roomy = estimate();
+  request.memoryLimit = 450;
+  request.ignoresMemory = true;
+  StepEstimate step = estimate();
+  EXPECT_FALSE(step.fits);
+  EXPECT_EQ(step.recomputeSeconds, 0);
+  EXPECT_EQ(step.stepSeconds, roomy.stepSeconds);
+  EXPECT_EQ(step.stages[0].chunks, roomy.stages[0].chunks);
+}
+
 // What a stage holds of what it has sent, of every chunk, is known before layers are moved: never in vain.
 TEST_F(CutByMemoryTest, CountsWhatEveryChunkHasSent) {
   cells.chain.assign(9, 0);

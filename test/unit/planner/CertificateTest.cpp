@@ -4,7 +4,6 @@
 
 #include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
-#include "compiler/planner/ZeroGroups.h"
 #include "compiler/stack/RecomputeMixes.h"
 #include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
@@ -88,7 +87,6 @@ public:
     SpaceLimits &limits = problem.limits;
     limits.topologyName = topology.name;
     limits.devices = topology.numDevices();
-    limits.boundaries = linkBoundaries(topology);
     limits.groups.clear();
     if (!topology.isUniform())
       limits.groups = topology.groups;
@@ -221,7 +219,7 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
   if (found.ranked.empty())
     return;
   ++seen.feasible;
-  EXPECT_TRUE(found.complete);
+  EXPECT_TRUE(found.complete());
   EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << which;
   EXPECT_EQ(found.lowerBound, best) << which;
   // Of what the clock leaves out something is known, too.
@@ -313,7 +311,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDividedVocabularies) {
   EXPECT_GE(whole, 5);
 }
 
-// Four nodes of four devices: groups end at a node and between it and all.
+// Four nodes of four devices: groups are part of a node, a node, or several.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
   std::mt19937 random(8);
   Seen seen;

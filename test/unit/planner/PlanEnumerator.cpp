@@ -212,7 +212,7 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
         d.pp > 1 && d.zero < 2 && problem.limits.untied && problem.limits.groups.empty() &&
         (d.schedule == ScheduleKind::OneForwardOneBackward || d.schedule == ScheduleKind::VHalf);
     for (int64_t algorithm : {0, 1, 2})
-      for (int64_t group : zeroGroups(model, d))
+      for (int64_t group : zeroGroups(d))
         for (bool offload : {false, true}) {
           d.vocabOverPp = algorithm;
           d.zeroGroup = group;
@@ -222,51 +222,43 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
                                                                   : LayersOnHost::None;
           bool mayDivide = algorithm == 0 || hasPasses;
           if (mayDivide && allows(problem.pins.vocabOverPp, algorithm) &&
-              (!offload || (problem.limits.mayOffload && group == 0)))
+              (!offload || problem.limits.mayOffload))
             visitor(model, d);
         }
     d.vocabOverPp = 0;
   }
 }
 
-// Device by device: those that hold copies of what device 0 does, and which of them share it.
-std::vector<int64_t> PlanEnumerator::zeroGroups(const ModelCost &model, const Decisions &d) const {
+// Device by device: the ranks of cp and dp of those that hold copies of what device 0 does, and which of them share it.
+// Groups are the same number of ranks of dp, with all of cp, of which all hold whole groups of experts, and lie along
+// both axes as the first group does.
+std::vector<int64_t> PlanEnumerator::zeroGroups(const Decisions &d) {
   std::vector<int64_t> groups{0};
-  if (d.zero == 0 || (d.zero > 1 && d.pp > 1))
+  if (d.zero == 0)
     return groups;
-  std::vector<int64_t> replicas;
+  std::vector<std::pair<int64_t, int64_t>> replicas;
   for (int64_t device = 0; device < d.devices(); ++device) {
     int64_t left = device;
-    bool isReplica = true;
+    std::map<char, int64_t> ranks;
     for (char axis : d.order) {
-      isReplica &= axis == 'c' || axis == 'd' || left % d.sizeOf(axis) == 0;
+      ranks[axis] = left % d.sizeOf(axis);
       left /= d.sizeOf(axis);
     }
-    if (isReplica)
-      replicas.push_back(device);
+    if (ranks['t'] == 0 && ranks['p'] == 0)
+      replicas.emplace_back(ranks['c'], ranks['d']);
   }
-  // The replicas of a node, where all nodes of device 0's replicas hold as many.
-  std::map<int64_t, int64_t> perNode;
-  int64_t node = problem.request.topology->devicesPerNode;
-  for (int64_t device : replicas)
-    ++perNode[device / node];
-  int64_t within = perNode[0];
-  bool isEven = llvm::all_of(perNode, [&](auto &each) { return each.second == within; });
-  if (problem.request.topology->nodes == 1 || !isEven)
-    return groups;
-  // Of a pipeline's stages together, without activations.
-  auto takesHalf = [&](int64_t ranks) {
-    Decisions in = d;
-    in.zeroGroup = ranks;
-    in.zero = ranks > 1 ? d.zero : 0;
-    return leastMemoryShare(model, in, problem.request) > 0.5;
-  };
-  for (int64_t ranks = 2; ranks < d.dp; ranks *= 2) {
-    int64_t size = ranks * d.cp;
-    bool isOfNode = size == within, isOfNodes = size > within && size % within == 0;
-    int64_t ofExperts = (d.foldedExperts ? d.tp : 1) * size;
-    if (d.dp % ranks == 0 && ofExperts % d.ep == 0 &&
-        (isOfNode || (isOfNodes && takesHalf(ranks / 2) && !takesHalf(ranks))))
+  for (int64_t ranks = 2; ranks < d.dp; ++ranks) {
+    auto size = static_cast<size_t>(ranks * d.cp);
+    int64_t ofExperts = (d.foldedExperts ? d.tp : 1) * ranks * d.cp;
+    if (d.dp % ranks != 0 || ofExperts % d.ep != 0)
+      continue;
+    bool areAlike = true;
+    for (size_t index = 0; index < replicas.size(); ++index) {
+      auto [cp, dp] = replicas[index];
+      auto [firstCp, firstDp] = replicas[index - index % size];
+      areAlike &= std::pair(cp - firstCp, dp - firstDp) == replicas[index % size];
+    }
+    if (areAlike)
       groups.push_back(ranks);
   }
   return groups;

@@ -36,7 +36,7 @@ private:
   void visitPlaced(const Decisions &mesh, OutlineVisitor visitor);
   void visitSchedules(const ModelCost &model, const Decisions &mesh, OutlineVisitor visitor) const;
   void visitMemory(const ModelCost &model, Decisions outline, OutlineVisitor visitor) const;
-  std::vector<int64_t> zeroGroups(const ModelCost &model, const Decisions &d) const;
+  static std::vector<int64_t> zeroGroups(const Decisions &d);
 
   const PlanProblem &problem;
   PlacementFrontier frontier;

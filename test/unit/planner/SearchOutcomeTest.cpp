@@ -56,21 +56,42 @@ protected:
   SearchOptions options;
 };
 
-// Without time nothing but what engineers set by hand is costed. That is no proof: the bound is of what was
+// Without work or time nothing but what engineers set by hand is costed. That is no proof: the bound is of what was
 // not looked at, and is not above the plan that a whole search finds.
-TEST_F(SearchOutcome, ClaimsNoMoreThanTheClockLeftToKnow) {
+TEST_F(SearchOutcome, ClaimsNoMoreThanItsLimitsLeftToKnow) {
   pins.zero = 2; // what nobody sets by hand
   SearchResult whole = search();
-  ASSERT_TRUE(whole.complete);
+  ASSERT_TRUE(whole.complete());
   double fastest = whole.ranked.front().step.stepSeconds;
   EXPECT_LE(whole.lowerBound, fastest);
-  options.seconds = -1;
   options.fasterThan = 2 * fastest; // a plan that is known already
-  SearchResult stopped = search();
-  EXPECT_FALSE(stopped.complete);
-  EXPECT_TRUE(stopped.ranked.empty());
-  EXPECT_LE(stopped.lowerBound, fastest);
-  EXPECT_GT(stopped.lowerBound, 0);
+  for (SearchEnd end : {SearchEnd::Work, SearchEnd::Seconds}) {
+    options.work = end == SearchEnd::Work ? -1 : kSearchWork;
+    options.seconds = end == SearchEnd::Work ? 60 : -1;
+    SearchResult stopped = search();
+    EXPECT_EQ(stopped.end, end);
+    EXPECT_TRUE(stopped.ranked.empty());
+    EXPECT_LE(stopped.lowerBound, fastest);
+    EXPECT_GT(stopped.lowerBound, 0);
+  }
+}
+
+// Half of the work finds the same plan however long it takes.
+TEST_F(SearchOutcome, IsTheSameAfterAsMuchWork) {
+  int64_t least = 0, most = 1 << 20; // work that is not enough, and that is
+  while (most - least > 1) {
+    options.work = (least + most) / 2;
+    (search().complete() ? most : least) = options.work;
+  }
+  EXPECT_GT(most, 20);
+  options.work = most / 2;
+  SearchResult once = search(), twice = search();
+  EXPECT_EQ(once.end, SearchEnd::Work);
+  EXPECT_EQ(once.costed, twice.costed);
+  EXPECT_EQ(once.lowerBound, twice.lowerBound);
+  ASSERT_EQ(once.ranked.size(), twice.ranked.size());
+  for (auto [a, b] : llvm::zip_equal(once.ranked, twice.ranked))
+    EXPECT_EQ(a.decisions, b.decisions);
 }
 
 // The fastest plan does not fit, and the next one, less than kLossOfNotFitting slower, is chosen; the bound is

@@ -400,16 +400,7 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
 }
 
-using Groups = std::vector<std::pair<int64_t, int64_t>>;
-
-Groups groupsOf(const Decisions &mesh, std::vector<int64_t> boundaries) {
-  SpaceLimits limits;
-  limits.boundaries = std::move(boundaries);
-  Groups found;
-  for (const ZeroGroup &group : zeroGroupsOf(mesh, limits))
-    found.push_back({group.ranks, group.inner});
-  return found;
-}
+using Ranks = std::vector<int64_t>;
 
 Decisions meshOf(int64_t dp, int64_t tp = 1, int64_t cp = 1) {
   Decisions mesh;
@@ -419,89 +410,50 @@ Decisions meshOf(int64_t dp, int64_t tp = 1, int64_t cp = 1) {
   return mesh;
 }
 
-// Nodes of 8, rails of 32 nodes: what lies within them, and powers of two of it.
-TEST(ZeroGroups, EndWhereLinksChange) {
-  EXPECT_EQ(groupsOf(meshOf(8), {}), Groups());  // of one node
-  EXPECT_EQ(groupsOf(meshOf(8), {8}), Groups()); // all of dp
-  EXPECT_EQ(groupsOf(meshOf(1024), {8, 256}),
-            (Groups{{8, 0}, {16, 8}, {32, 16}, {64, 32}, {128, 64}, {256, 0}, {512, 256}}));
-  EXPECT_EQ(groupsOf(meshOf(128, 8), {8, 256}),
-            (Groups{{2, 1}, {4, 2}, {8, 4}, {16, 8}, {32, 0}, {64, 32}}));
-  EXPECT_EQ(groupsOf(meshOf(24), {8}), (Groups{{8, 0}})); // 16 does not divide 24
-  EXPECT_EQ(groupsOf(meshOf(12), {8}), Groups());         // nor do nodes
+// Every divisor but 1, which splits nothing, and all.
+TEST(ZeroGroups, DivideTheRanksOfData) {
+  EXPECT_EQ(zeroGroupsOf(meshOf(2)), Ranks());
+  EXPECT_EQ(zeroGroupsOf(meshOf(12)), (Ranks{2, 3, 4, 6}));
+  EXPECT_EQ(zeroGroupsOf(meshOf(16, 8)), (Ranks{2, 4, 8}));
+  Decisions mesh = meshOf(16);
+  mesh.ep = 8; // whose ranks a group of 4 has not
+  EXPECT_EQ(zeroGroupsOf(mesh), Ranks{8});
 }
 
 // Ranks of cp hold copies, too: a group has all of them.
 TEST(ZeroGroups, HaveAllOfContext) {
-  EXPECT_EQ(groupsOf(meshOf(16, 2, 2), {8, 256}), (Groups{{2, 0}, {4, 2}, {8, 4}}));
-  EXPECT_EQ(groupsOf(meshOf(16, 1, 16), {8, 256}), (Groups{{2, 1}, {4, 2}, {8, 4}}));
-  Decisions mesh = meshOf(16, 1, 4);
-  mesh.order = {'d', 't', 'c', 'p'}; // 8 of 16 ranks of dp in a node are two groups of 4
-  EXPECT_EQ(groupsOf(mesh, {8}), (Groups{{2, 0}, {4, 2}, {8, 4}}));
-  mesh.ep = 16; // whose ranks a group of 8 has not
-  EXPECT_EQ(groupsOf(mesh, {8}), (Groups{{4, 2}, {8, 4}}));
-  mesh = meshOf(6, 1, 2);
+  EXPECT_EQ(zeroGroupsOf(meshOf(16, 1, 16)), (Ranks{2, 4, 8}));
+  Decisions mesh = meshOf(6, 1, 2);
   mesh.order = {'d', 't', 'c', 'p'}; // 2 x 2 of 6 ranks of dp would be no whole run
-  EXPECT_EQ(groupsOf(mesh, {2, 6}), (Groups{{3, 0}}));
+  EXPECT_EQ(zeroGroupsOf(mesh), Ranks{3});
 }
 
-TEST(ZeroGroups, FollowTheOrderOfAxes) {
-  Decisions mesh = meshOf(16);
-  mesh.pp = 4;
-  mesh.order = {'t', 'c', 'p', 'd'}; // two ranks of dp a node
-  EXPECT_EQ(groupsOf(mesh, {8}), (Groups{{2, 0}, {4, 2}, {8, 4}}));
-  mesh.pp = 3; // nodes that hold parts of stages
-  EXPECT_EQ(groupsOf(mesh, {8}), Groups());
-}
-
-TEST(LinkBoundaries, AreThoseWithinTheSystem) {
-  using Sizes = std::vector<int64_t>;
-  EXPECT_EQ(linkBoundaries(*loadTopology("dgx-h100")), Sizes());
-  EXPECT_EQ(linkBoundaries(*loadTopology("dgx-h100", 4)), Sizes{8});
-  EXPECT_EQ(linkBoundaries(*loadTopology("dgx-h100", 64)), (Sizes{8, 256}));
-  EXPECT_EQ(linkBoundaries(*loadTopology("mixed-a100-h100")), Sizes{8});
-}
-
-// Where no memory is short what lies within a boundary is a choice; of what is between, the smallest that leaves
-// half of the memory: 32 ranks share 12 bytes of each of 8e9 / 4 parameters, 8 have 3e9 and 16 have 1.5e9 bytes.
-TEST(EnumerateGroups, AreTheSmallestThatLeaveRoom) {
-  Topology topology = *loadTopology("dgx-h100", 4);
-  SpaceLimits limits = limitsOf(32, 32, 1, 128);
-  limits.boundaries = linkBoundaries(topology);
-  ModelCells cells;
-  ModelCost model;
-  model.cells = &cells;
-  model.allDense = 2e9;
-  EstimateRequest request;
-  request.topology = &topology;
-  request.precision.optimizerBytes = 12;
-  request.memoryLimit = 1e15;
-  Decisions mesh = meshOf(32);
+TEST(EnumerateGroups, AreOfAllStagesOfZeroThatSoftwareGroups) {
+  SpaceLimits limits = limitsOf(8, 8, 4, 128);
+  Decisions mesh = meshOf(8);
   auto groups = [&](int64_t zero, const Pins &pins = {}) {
     std::vector<int64_t> found;
     Decisions d = mesh;
     d.zero = zero;
-    for (const Decisions &each : enumerateGroups(model, d, limits, pins, request))
+    for (const Decisions &each : enumerateGroups(d, limits, pins))
       found.push_back(each.zeroGroup);
     return found;
   };
-  using Ranks = std::vector<int64_t>;
   EXPECT_EQ(groups(0), Ranks());
-  EXPECT_EQ(groups(1), Ranks{8});
-  EXPECT_EQ(groups(3), Ranks{8});
-  request.memoryLimit = 2 * (16e9 + 1.5e9); // parameters and gradients are whole under ZeRO-1
-  EXPECT_EQ(groups(1), (Ranks{8, 16}));
-  request.memoryLimit += 4e9;
-  EXPECT_EQ(groups(1), Ranks{8});
+  for (int64_t zero : {1, 2, 3})
+    EXPECT_EQ(groups(zero), (Ranks{2, 4}));
+  mesh.offloadOptimizer = true;
+  EXPECT_EQ(groups(1), (Ranks{2, 4}));
+  mesh.offloadOptimizer = false;
+  mesh.pp = 2;
+  EXPECT_EQ(groups(3), (Ranks{2, 4}));
+  mesh.pp = 1;
   Pins pins;
   pins.zeroGroup = 0;
   EXPECT_EQ(groups(1, pins), Ranks());
-  mesh.offloadOptimizer = true;
-  EXPECT_EQ(groups(1), Ranks());
-  mesh.offloadOptimizer = false;
   limits.space = loadStack("maxtext")->space;
   EXPECT_EQ(groups(1), Ranks());
-  EXPECT_EQ(groups(3), Ranks{8});
+  EXPECT_EQ(groups(3), (Ranks{2, 4}));
 }
 
 // Each with the optimizer on the device, then on the host where something is known of that.

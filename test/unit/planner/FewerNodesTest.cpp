@@ -1,0 +1,48 @@
+// Numbers of nodes that may train faster than all.
+#include "compiler/planner/FewerNodes.h"
+
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+using Counts = std::vector<int64_t>;
+
+Counts countsOf(int64_t nodes, int64_t batch, int64_t least = 1) {
+  return fewerNodeCounts(*loadTopology("dgx-h100", nodes), batch, least);
+}
+
+// Nodes of 8 devices and a batch of 512: of 72 devices 9 are left to other axes than dp, of 64 none. Of 100 nodes these
+// are 25, of 96 3.
+TEST(FewerNodeCounts, LeaveLessToOtherAxes) {
+  EXPECT_EQ(countsOf(9, 512), (Counts{8, 4, 2, 1}));
+  EXPECT_EQ(countsOf(9, 576), (Counts{4, 2, 1})); // 72 divide it
+  EXPECT_EQ(countsOf(100, 512), (Counts{96, 64, 50, 25, 12, 6, 3, 1}));
+}
+
+// 127 ranks are no size of any axis, and 63 or 125 may be.
+TEST(FewerNodeCounts, HaveSmallerPrimeFactors) {
+  Counts counts = countsOf(127, 512, 110);
+  EXPECT_EQ(counts, (Counts{126, 125, 124, 120, 112}));
+}
+
+TEST(FewerNodeCounts, EndWhereNoPlanCanBeFaster) {
+  EXPECT_EQ(countsOf(100, 512, 60), (Counts{96, 64}));
+  EXPECT_EQ(countsOf(1, 512), Counts());
+  EXPECT_EQ(fewerNodeCounts(*loadTopology("mixed-a100-h100"), 512, 1), Counts());
+}
+
+TEST(BatchesForAll, AreTheNearestThatDivide) {
+  Plan plan;
+  plan.globalBatch = 512;
+  plan.decisions.dp = 64;
+  plan.decisions.microBatch = 1;
+  EXPECT_EQ(batchesForAll(plan, 72), (Counts{504, 576}));
+  plan.decisions.microBatch = 8; // 576 samples of all ranks at once
+  EXPECT_EQ(batchesForAll(plan, 72), Counts{576});
+  plan.decisions.tp = 16;
+  EXPECT_EQ(batchesForAll(plan, 72), Counts());
+}
+
+} // namespace
+} // namespace dtc
