@@ -42,14 +42,8 @@ static bool addsGradients(Operation *op) {
          !graph::getProducers(graph::getResultsWith(func, graph::kAccumulatedAttr)).contains(op);
 }
 
-static bool spreadsNumber(Operation *op) {
-  auto broadcast = dyn_cast<graph::BroadcastOp>(op);
-  return broadcast && cast<RankedTensorType>(broadcast.getX().getType()).getRank() == 0;
-}
-
 bool isInPlans(Operation *op, const graph::OpRule &rule) {
-  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !addsGradients(op) &&
-         !spreadsNumber(op);
+  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !addsGradients(op);
 }
 
 // On an axis where every value has one placement.

@@ -71,7 +71,6 @@ private:
 // Returns whether plans say how `op` is split (op_splits), which they do by its function, its name,
 // and its number among the ops of that name. All other ops are split as what they read:
 // - numbers without dims, which have no loop that a plan could name;
-// - broadcasts of such numbers, as the gradient of a sum is one, and a constant where the number is;
 // - roundings and scales, which come and go with the precision and the number of micro-batches;
 // - additions of gradients in '@microbatch', of which there are more where a pipeline's stages cut
 //   a repeat whose layers read the same tensor.

@@ -19,7 +19,8 @@ std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> kno
 static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {
-  constexpr size_t kBefore = 60, kAfter = 40; // bytes of a long line around the place
+  constexpr size_t kWhole = 120, kBefore = 60,
+                   kAfter = 40; // bytes, of longer lines around the place
   if (place.line < 1 || place.column < 1)
     return "";
   for (int64_t line = 1; line < place.line; ++line)
@@ -31,7 +32,9 @@ std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {
   if (line.trim().empty() || at > line.size() || !isText ||
       (at < line.size() && continues(line[at])))
     return "";
-  size_t begin = at > kBefore ? at - kBefore : 0, end = std::min(line.size(), at + kAfter);
+  bool isShort = line.size() <= kWhole;
+  size_t begin = isShort || at <= kBefore ? 0 : at - kBefore,
+         end = isShort ? line.size() : std::min(line.size(), at + kAfter);
   while (begin < at && continues(line[begin]))
     ++begin;
   while (end < line.size() && continues(line[end]))

@@ -155,9 +155,9 @@ std::string opMeant(MLIRContext *context, StringRef message) {
   if (before != "custom op " || !after.starts_with(" is unknown"))
     return "";
   std::vector<StringRef> known;
-  for (RegisteredOperationName op :
-       context->getRegisteredOperationsByDialect(graph::GraphDialect::getDialectNamespace()))
-    known.push_back(op.getStringRef());
+  for (RegisteredOperationName op : context->getRegisteredOperations())
+    if (op.getDialectNamespace() == graph::GraphDialect::getDialectNamespace())
+      known.push_back(op.getStringRef());
   return didYouMean(name, known);
 }
 

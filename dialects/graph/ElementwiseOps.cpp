@@ -109,10 +109,18 @@ OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-// A cast to the same type is nothing; widening and narrowing back is nothing.
-OpFoldResult CastOp::fold(FoldAdaptor) {
+// A cast to the same type is nothing; widening and narrowing back is nothing; a constant is rounded
+// here, so that a step has the same ops in all types.
+OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType())
     return getX();
+  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX())) {
+    APFloat number(value.getValueAsDouble());
+    bool losesInfo;
+    number.convert(cast<FloatType>(getElementTypeOrSelf(getType())).getFloatSemantics(),
+                   APFloat::rmNearestTiesToEven, &losesInfo);
+    return Builder(*this).getF64FloatAttr(number.convertToDouble());
+  }
   auto inner = getX().getDefiningOp<CastOp>();
   if (!inner || inner.getX().getType() != getType())
     return {};

@@ -6,7 +6,7 @@ module {
   graph.state @step.loss_scale : tensor<f32> init constant(65536.0)
   graph.state @step.good_steps : tensor<f32>
   graph.parameter @"h.{}.w" : tensor<3xf16> init ones repeats 2
-  graph.func @microbatch(%g: !graph.stack<2 x tensor<3xf32>>) -> (tensor<f32>, !graph.stack<2 x tensor<3xf32>>) {
+  graph.func @microbatch(%g: !graph.stack<2 x tensor<3xf32>>) -> (tensor<f32> {graph.accumulated = "loss"}, !graph.stack<2 x tensor<3xf32>> {graph.gradient_of = @"h.{}.w"}) {
     %0 = graph.constant 1.0 : tensor<f32>
     graph.return %0, %g : tensor<f32>, !graph.stack<2 x tensor<3xf32>>
   }

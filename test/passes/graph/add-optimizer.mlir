@@ -4,7 +4,7 @@
 module {
   graph.parameter @w : tensor<2x3xf32> init zeros decay
   graph.parameter @b : tensor<3xf32> init zeros
-  graph.func @microbatch(%tokens: tensor<1x1xi32>, %targets: tensor<1x1xi32>) -> (tensor<f32>, tensor<2x3xf32>, tensor<3xf32>) {
+  graph.func @microbatch(%tokens: tensor<1x1xi32>, %targets: tensor<1x1xi32>) -> (tensor<f32> {graph.accumulated = "loss"}, tensor<2x3xf32> {graph.gradient_of = @w}, tensor<3xf32> {graph.gradient_of = @b}) {
     %0 = graph.constant 1.0 : tensor<f32>
     %1 = graph.constant 1.0 : tensor<2x3xf32>
     %2 = graph.constant 1.0 : tensor<3xf32>

@@ -1,25 +1,28 @@
 // RUN: dtc-opt %s --dtc-differentiate=micro-batches=2 --dtc-add-optimizer -split-input-file | FileCheck %s
 
-// Both sums of a weighted mean leave the micro-batch, without its number in the loss or the gradient; @update divides the loss,
-// the norm and the gradients. What the loss ignores, the input may hold.
+// Both sums of a weighted mean leave the micro-batch, that of the loss and its gradients divided by the 8 rows of the step; @update
+// divides the loss, the norm and the gradients by the mean weight of a row. What the loss ignores, the input may hold.
 // CHECK-LABEL: graph.func @microbatch
 // CHECK-SAME:    %x: tensor<4x3xf32> {graph.input = "x"}
 // CHECK-SAME:    %t: tensor<4xi32> {graph.below = 5 : i64, graph.ignored = -100 : i64, graph.input = "t"}
-// CHECK-SAME:    -> (tensor<f32> {graph.accumulated = "loss"}, tensor<f32> {graph.accumulated = "weight"}, tensor<5x3xf32> {graph.gradient_of = @w})
+// CHECK-SAME:    -> (tensor<f32> {graph.accumulated = "loss"}, tensor<f32> {graph.accumulated = "weight", graph.rows = 8 : i64}, tensor<5x3xf32> {graph.gradient_of = @w})
 // CHECK:         %[[ROWS:.*]], %{{.*}} = graph.cross_entropy {{.*}} ignoring -100
 // CHECK:         %[[COUNTED:.*]] = graph.counted %t ignoring -100
 // CHECK:         %[[KEPT:.*]] = graph.multiply %[[ROWS]], %[[COUNTED]]
 // CHECK:         %[[LOSS:.*]] = graph.reduce sum %[[KEPT]] dims [0]
 // CHECK:         %[[WEIGHT:.*]] = graph.reduce sum %[[COUNTED]] dims [0]
-// CHECK:         graph.constant 1.0{{.*}} : tensor<f32>
+// CHECK:         graph.constant 1.250000e-01 : tensor<f32>
 // CHECK:         graph.cross_entropy_grad {{.*}} ignoring -100
+// CHECK:         %[[SHARE:.*]] = graph.scale %[[LOSS]] by 1.250000e-01
 // CHECK-NOT:     graph.scale
-// CHECK:         graph.return %[[LOSS]], %[[WEIGHT]],
+// CHECK:         graph.return %[[SHARE]], %[[WEIGHT]],
 // CHECK-LABEL: graph.func @update
 // CHECK-SAME:    (%[[LOSS:[^:]*]]: tensor<f32> {graph.accumulated = "loss"}, %[[WEIGHT:[^:]*]]: tensor<f32> {graph.accumulated = "weight"}, %[[G:[^:]*]]: tensor<5x3xf32>
 // CHECK:         %[[SQUARES:.*]] = graph.sum_squares %[[G]]
 // CHECK:         %[[SUMNORM:.*]] = graph.sqrt %[[SQUARES]]
-// CHECK:         %[[INVERSE:.*]] = graph.inverse_or_zero %[[WEIGHT]]
+// CHECK:         %[[ALL:.*]] = graph.constant 8.0{{.*}} : tensor<f32>
+// CHECK:         %[[OFROW:.*]] = graph.divide %[[WEIGHT]], %[[ALL]]
+// CHECK:         %[[INVERSE:.*]] = graph.inverse_or_zero %[[OFROW]]
 // CHECK:         %[[MEAN:.*]] = graph.multiply %[[LOSS]], %[[INVERSE]]
 // CHECK:         %[[NORM:.*]] = graph.multiply %[[SUMNORM]], %[[INVERSE]]
 // CHECK:         %[[CLIP:.*]] = graph.clip_scale %[[NORM]]

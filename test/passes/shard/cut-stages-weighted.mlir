@@ -21,7 +21,8 @@
 // CHECK:          %[[WEIGHT:.*]] = shard.all_reduce %arg1
 // CHECK:          %[[SQUARES:.*]] = graph.stage_reduce{{ +}}sum %{{.*}} stages [0, 1] <control>
 // CHECK:          %[[SUMNORM:.*]] = graph.sqrt %[[SQUARES]]
-// CHECK:          %[[OWN:.*]] = graph.inverse_or_zero %[[WEIGHT]]
+// CHECK:          %[[OFROW:.*]] = graph.divide %[[WEIGHT]]
+// CHECK:          %[[OWN:.*]] = graph.inverse_or_zero %[[OFROW]]
 // CHECK:          %[[INVERSE:.*]] = graph.stage_reduce{{ +}}sum %[[OWN]] stages [0, 1] <control>
 // CHECK:          %[[MEAN:.*]] = graph.multiply %[[LOSS]], %[[OWN]]
 // CHECK:          %[[NORM:.*]] = graph.multiply %[[SUMNORM]], %[[INVERSE]]
