@@ -30,6 +30,7 @@ public:
       : request(request), least(least), enlarge(enlarge) {
     this->request.searchWork = kWorkOfRelaxation;
     this->request.explainsMemory = false;
+    this->request.mayIdle = false; // many systems are tried, and all of their devices are wanted
   }
 
   std::vector<std::string> run() {

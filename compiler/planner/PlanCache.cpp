@@ -66,7 +66,7 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
       << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "
       << request.risk.value_or(-1) << " " << request.executable << " " << request.prefersExecutable
-      << " " << request.onGpu << " " << request.searchWork << "\n";
+      << " " << request.mayIdle << " " << request.onGpu << " " << request.searchWork << "\n";
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";
   out << "\n";

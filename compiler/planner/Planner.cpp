@@ -135,11 +135,12 @@ public:
     limits.slides = facts.slides;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
-    bool isForPrograms = request.topology.device.deviceClass == DeviceClass::Cpu ||
-                         (request.prefersExecutable && request.precision != "fp8");
-    bool runsHere = isForPrograms && compiles && !pins.beyondExecutable();
-    limits.executable = request.executable || runsHere;
-    if (limits.executable && compiles)
+    bool mayCompile = compiles && !pins.beyondExecutable();
+    bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && mayCompile;
+    limits.executable = request.executable || runsHere ||
+                        (request.prefersExecutable && mayCompile && request.precision != "fp8");
+    // Elsewhere memory is estimated, as for other stacks: programs take seconds to lower.
+    if ((request.executable || runsHere) && compiles)
       readPrograms();
     setMemoryLimit();
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
@@ -635,6 +636,8 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
            (1 +
             (request.ignoreMemory ? 0 : kLossOfNotFitting * (1 - plan.predicted.fitProbability)));
   };
+  if (!request.mayIdle)
+    return onAll;
   // It is a pin that can't be met then.
   if (!onAll && (pins.dp || pins.tp || pins.pp || pins.cp))
     return onAll;
@@ -653,7 +656,12 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
       break;
     PlanRequest part = request;
     part.explainsMemory = false;
-    part.topology = all.slice(0, nodes * all.devicesPerNode);
+    Result<Topology> fewer = request.onNodes
+                                 ? request.onNodes(nodes)
+                                 : Result<Topology>(all.slice(0, nodes * all.devicesPerNode));
+    if (!fewer || fewer->numDevices() != nodes * all.devicesPerNode)
+      continue;
+    part.topology = std::move(*fewer);
     PlanSearcher searcher(part, pins, software, cells, fasterThan);
     Result<PlanOutcome> outcome = searcher.run(nullptr);
     const Searched &ofPart = searcher.whatIsKnown();

@@ -6,6 +6,7 @@
 #include "compiler/topology/Topology.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -20,6 +21,11 @@ constexpr double kSearchSeconds = 600;
 struct PlanRequest {
   mlir::ModuleOp model; // checked by checkModel, batch unbound; not changed
   Topology topology;
+  // Returns the system with so many nodes, for plans that leave some of its nodes idle. Without it they
+  // are on the first nodes of `topology`, whose levels are those of all nodes: of 7 nodes in racks of 2
+  // they are in no racks.
+  std::function<Result<Topology>(int64_t nodes)> onNodes;
+  bool mayIdle = true; // whether some nodes may stay idle
   int64_t globalBatch = 1;
   std::string precision = "f32", optimizer = "adamw";
   std::map<std::string, std::string> fixed; // --fix key=value

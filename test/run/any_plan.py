@@ -28,7 +28,9 @@ from inputs import ignoring
 from written import random_written, text_of
 
 STEPS, TOLERANCE = 5, 1e-4
-RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 1.0}
+# At 1.0 LARS takes losses up and down, and magnifies rounding: half a unit in the last place of the start moved small gradients of step
+# 5 by 9e-5 on one device, too.
+RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 0.3}
 LEAST_ONE = {"dp", "tp", "pp", "micro_batch", "virtual_stages", "bucket_mib"}  # keys that are 1 where they are nothing
 
 

@@ -151,6 +151,9 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   if (!software)
     return software.error();
   request.software = std::move(*software);
+  request.onNodes = [name = flags.topology](int64_t nodes) {
+    return loadTopology(name, nodes, /*devices=*/0);
+  };
   request.globalBatch = flags.globalBatch;
   request.precision = flags.precision.empty() ? topology->usualPrecision().str() : flags.precision;
   request.optimizer = flags.optimizer;
