@@ -174,7 +174,8 @@ std::string summaryAsText(const RunSummary &summary) {
   double amount = static_cast<double>(summary.samples) *
                   static_cast<double>(hasTokens ? summary.sequenceLength : 1);
   std::string work = text(summary.steps, summary.steps == 1 ? " step in " : " steps in ",
-                          humanSeconds(summary.seconds), ", ", withSuffix(amount),
+                          humanSeconds(summary.seconds), ", ",
+                          amount < 1000 ? text(static_cast<int64_t>(amount)) : withSuffix(amount),
                           hasTokens ? " tokens" : " samples");
   if (summary.last.hasLoss)
     work += text(", last loss ", lossText(static_cast<double>(summary.last.loss)));

@@ -145,6 +145,12 @@ def counted(config):
     return {name: [value.numel()] for name, value in model.named_parameters()}
 
 
+def runs(config):
+    """Whether heads share kv heads in equal numbers, without which transformers makes a model that no forward pass ends in."""
+    loaded = load(config)
+    return loaded.num_attention_heads % (getattr(loaded, "num_key_value_heads", None) or loaded.num_attention_heads) == 0
+
+
 def trained(config, rows):
     model = AutoModelForCausalLM.from_config(load(config), attn_implementation="eager").float().train()
     parameters = dict(model.named_parameters())
@@ -183,7 +189,8 @@ def main():
                         break
                     except Exception as error:  # of any kind: such a config means nothing, and another is drawn
                         print(f"transformers refuses {config}: {str(error)[:200]}")
-                cases.append(case)
+                if runs(config):
+                    cases.append(case)
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     arguments.out.write_text(f'{{"transformers": "{VERSION}", "sequence": {SEQUENCE}, "cases": [\n{lines}\n]}}\n')
     print(f"{len(cases)} configs, {arguments.out.stat().st_size} bytes")

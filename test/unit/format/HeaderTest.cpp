@@ -29,7 +29,7 @@ TEST(Header, ReadsWhatItWrote) {
 
 TEST(Header, StartsWithTheMagicAndTheVersion) {
   std::vector<uint8_t> file = headerOf(64, 0);
-  EXPECT_EQ(std::memcmp(file.data(), "DTEX\r\n\x1a\n\x06\0\0\0\0\0\0\0", 16), 0);
+  EXPECT_EQ(std::memcmp(file.data(), "DTEX\r\n\x1a\n\x07\0\0\0\0\0\0\0", 16), 0);
 }
 
 TEST(Header, RejectsAFileThatIsCutShort) {
@@ -56,7 +56,7 @@ TEST(Header, NamesTheVersionItReads) {
   std::vector<uint8_t> file = headerOf(64, 0);
   file[8] = 9;
   rt::Status status = readHeader(file, "model.dte", header);
-  EXPECT_EQ(status.message(), "model.dte: format version is 9, this program reads version 6; "
+  EXPECT_EQ(status.message(), "model.dte: format version is 9, this program reads version 7; "
                               "recompile with the dtc of this release");
 }
 
