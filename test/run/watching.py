@@ -335,10 +335,10 @@ def check_terminal(folder):
         check(code == 0 and views, f"{ranks} ranks: exit {code}, no view in\n{shown[-1]}")
         check(columns < 80 or VIEW.search(views[-1]), f"{ranks} ranks: the view is\n{views[-1]}")
         check(all(text.count(" of 400") == 1 for text in views), "a view is not drawn over the one before")
-        check(re.fullmatch(r"gpt2: \d ranks? \(dp.*tokens a stepdata: random tokens, without an endstep +400  loss .*%", shown[-1].replace("\n", "")),
+        check(re.fullmatch(r"gpt2: \d ranks? \(dp.*tokens a stepdata: random tokens, without an endstep +400  loss .*%400 steps in .*loss [0-9.]+", shown[-1].replace("\n", "")),
               f"{ranks} ranks leave\n{shown[-1]}")
     plain = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    check(plain.stdout.count("\n") == 402 and "\x1b" not in plain.stdout and " of 400" not in plain.stdout, "a pipe gets a view")
+    check(plain.stdout.count("\n") == 403 and "\x1b" not in plain.stdout and " of 400" not in plain.stdout, "a pipe gets a view")
     for flags, environment in ((["--progress", "off"], {}), ([], {"TERM": "dumb"}), (["--format", "json"], {})):
         shown, code = on_terminal([BIN / "dtrun", two[0], "-n", 2, "--data", "synthetic", "--steps", 20, *flags], 400,
                                   environment=environment)
