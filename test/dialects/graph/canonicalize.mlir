@@ -162,14 +162,14 @@ graph.func @like(%s: tensor<f32>, %t: tensor<?x8xi32>, %u: tensor<4x8xi32>) -> (
   graph.return %0, %1 : tensor<?x8xf32>, tensor<4x8xf32>
 }
 
-// A constant is rounded to the type that it is cast to, here 1.009 to 1.0078125, the nearest number of bf16, and spread in that type.
+// A constant is rounded to the type that it is cast to, here 1.013 to 1.015625, the nearest number of bf16, and spread in that type.
 // CHECK-LABEL: graph.func @cast_constant
 graph.func @cast_constant(%x: tensor<4xbf16>) -> tensor<4xbf16> {
   // CHECK-NOT: graph.cast
   // CHECK-NOT: graph.broadcast
-  // CHECK: %[[Y:.*]] = graph.scale %{{.*}} by 1.0078125
+  // CHECK: %[[Y:.*]] = graph.scale %{{.*}} by 1.015625
   // CHECK: graph.return %[[Y]]
-  %c = graph.constant 1.009 : tensor<f32>
+  %c = graph.constant 1.013 : tensor<f32>
   %n = graph.cast %c : tensor<f32> to tensor<bf16>
   %b = graph.broadcast %n dims [0] : tensor<bf16> -> tensor<4xbf16>
   %y = graph.multiply %x, %b : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
