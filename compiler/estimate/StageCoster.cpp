@@ -333,7 +333,7 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
       stages = recomputedStages(other);
       hasMoved = true;
     }
-  // Of several chunks the slowest stage is that of the most alike ones, which the usual cut need not have.
+  // The slowest stage of several chunks is that of the most alike ones, which the usual cut need not have.
   if (isCutByMemory && (hasMoved || d.virtualStages == 1) && !recomputesEvenly())
     for (const StageEstimate &stage : stages)
       slowestThatFits = std::max(slowestThatFits, stage.microBatch());

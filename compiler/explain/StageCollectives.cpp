@@ -185,7 +185,7 @@ private:
     }
     if (list.size() > first)
       list[first].exposedSeconds = plan.stages[stage].gradientSeconds;
-    // What is left of the gradients of norms, of which tensor parallelism has unfinished sums.
+    // Lists the rest of the gradients of norms, of which tensor parallelism has unfinished sums.
     double summed = parameters.summed * p.reduceBytes /
                     (plan.decisions.zero >= 1 ? ranksOf(groups.denseShards) : 1);
     if (int64_t count = bucketsOf(summed, costed.groups.tp); count > 0)

@@ -11,7 +11,7 @@ namespace dtc {
 // The release of transformers whose classes the table has. Example: "5.24.0".
 extern const char *const kTransformersVersion;
 
-// What becomes of a tiny model when a key gets another value.
+// Says what becomes of a tiny model when a key gets another value.
 enum class HfEffect {
   Nothing,
   Start, // other first weights

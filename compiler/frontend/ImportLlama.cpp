@@ -96,7 +96,7 @@ void importAttention(TypedConfig &config, LlamaConfig &model) {
   }
 }
 
-// How many layers newer files list as having a window; nothing where they do not say.
+// Counts the layers that newer files list as having a window; nothing where they do not say.
 std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
   std::vector<std::string> kinds = json.words("layer_types");
   if (kinds.empty())

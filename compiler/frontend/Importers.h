@@ -11,7 +11,7 @@ namespace dtc {
 inline constexpr int64_t kMostTokens = int64_t(1) << 31;
 inline constexpr int64_t kMostLayers = 10000, kMostExperts = 1 << 16;
 
-// What a norm adds to the variance: a number above 0 and below 1.
+// Reads what a norm adds to the variance: a number above 0 and below 1.
 double readEpsilon(TypedConfig &config, const char *key);
 
 // The standard deviation of the first weights: "initializer_range", 0 or more.

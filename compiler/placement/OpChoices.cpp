@@ -95,7 +95,7 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
   return splits;
 }
 
-// Whether all ranks of tensor parallelism may run an op alike that could be split along `loops`.
+// Returns whether all ranks of tensor parallelism may run an op alike that could be split along `loops`.
 bool OpChoices::mayRepeat(Operation *op, const graph::OpRule &rule,
                           ArrayRef<unsigned> loops) const {
   if (pattern == TensorPattern::SplitWeights)

@@ -30,7 +30,7 @@ public:
     double keptBytes = 0, parameterBytes = 0, seconds = 0;
   };
   void addCost(const PricedCost &cost) { priced.push_back(cost); }
-  // Whether a tensor may be brought from one placement to another.
+  // Says whether a tensor may be brought from one placement to another.
   using MayMove = llvm::function_ref<bool(const Placement &from, const Placement &to)>;
   // A tensor goes from `source` to all of `needs`.
   void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs, MayMove mayMove);

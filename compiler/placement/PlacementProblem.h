@@ -12,7 +12,7 @@ struct PlacementPrices {
   double microBatches = 8;
 };
 
-// What tensor parallelism may split.
+// Says what tensor parallelism may split.
 enum class TensorPattern {
   Any,          // every loop that rules let split
   SplitWeights, // products, and their weights, wherever a loop or dim is long enough; sums are

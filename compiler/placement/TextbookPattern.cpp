@@ -89,7 +89,7 @@ bool TextbookPattern::maySplit(Operation *op, const graph::OpRule &rule, unsigne
                                        });
 }
 
-// Whether the value has numbers for each token.
+// Returns whether the value has numbers for each token.
 bool TextbookPattern::isOfStream(Value value) const {
   ArrayRef<uint8_t> bits = roles.of(value);
   auto has = [&](uint8_t role) {

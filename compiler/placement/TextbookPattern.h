@@ -1,4 +1,4 @@
-// What tensor parallelism does in software that has it written by hand. Internal to this folder.
+// Describes what tensor parallelism does in software that has it written by hand. Internal to this folder.
 #pragma once
 
 #include "compiler/placement/PlacementProblem.h"

@@ -362,7 +362,7 @@ public:
       fail(search, "ended_by", "is '" + text + "', wanted bound, work or seconds");
   }
 
-  // What a plan that leaves nodes idle says of all of them.
+  // Reads what a plan that leaves nodes idle says of all of them.
   void allNodes(const Json &topology, Plan &plan) {
     if (optional(topology, "step_time_all_nodes_s"))
       number(topology, "step_time_all_nodes_s", plan.allNodesSeconds);

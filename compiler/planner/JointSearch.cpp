@@ -666,7 +666,7 @@ private:
     return leaner;
   }
 
-  // What a step says of its limit, which was a leaner one.
+  // Tells what a step says of its limit, which was a leaner one.
   void restoreLimits(StepEstimate &step) const {
     step.memoryNeed *= options.leanerShare;
     for (StageEstimate &stage : step.stages)

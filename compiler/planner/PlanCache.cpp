@@ -123,7 +123,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache
   if (known)
     return std::move(*known);
   Result<PlanOutcome> outcome = planModel(request, leanest);
-  // What the clock ended another run may do better.
+  // Another run may do better than one that the clock ended.
   if (outcome && outcome->best.search.end != SearchEnd::Seconds)
     if (Outcome stored = cache.store(key, *outcome); !stored)
       return stored.error();

@@ -86,7 +86,7 @@ void bound(PlanSearch &search, double stepSeconds, double relaxedSeconds) {
   search.optimalityGap = relaxedSeconds > 0 ? stepSeconds / relaxedSeconds - 1 : 0;
 }
 
-// What is known of plans on one number of nodes, whether there is one or not.
+// Holds what is known of plans on one number of nodes, whether there is one or not.
 struct Searched {
   double bound = std::numeric_limits<double>::infinity(); // seconds that no plan of the space beats
   int64_t candidates = 0;

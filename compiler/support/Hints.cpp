@@ -15,7 +15,7 @@ std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> kno
   return nearest.empty() ? "" : "did you mean '" + nearest + "'? ";
 }
 
-// Whether a byte continues a code point of UTF-8.
+// Returns whether a byte continues a code point of UTF-8.
 static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {

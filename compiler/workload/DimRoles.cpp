@@ -8,7 +8,7 @@ namespace {
 
 // What spreads from results to operands, too.
 constexpr uint8_t kBothWays = ScalesWithSequence | ScalesWithVocabulary | DimRoles::kChannels;
-// What is no ScaleBit.
+// Holds the roles that are no ScaleBits.
 constexpr uint8_t kUnscaled = DimRoles::kChannels | DimRoles::kMerged;
 
 // Whether the indices that it knows are words: rows of a table, or what a loss picks from.

@@ -53,7 +53,7 @@ private:
     return true;
   }
 
-  // What a block does not read its calls need not pass; what a repeat carries stays.
+  // Drops what a block does not read from its calls; what a repeat carries stays.
   bool dropArguments(graph::FuncOp block) {
     SmallVector<graph::BlockCallOpInterface> calls;
     int64_t carried = 0;

@@ -16,7 +16,7 @@ struct WrittenWeights {
   std::vector<std::string> copied; // names of files beside the weights, but for config.json
 };
 
-// What goes into a folder of Hugging Face's beside the weights.
+// Names what goes into a folder of Hugging Face's beside the weights.
 struct ModelFiles {
   std::string config; // the text of config.json
   // Whether dtc builds the model from the config: architectures and tie_word_embeddings are set where

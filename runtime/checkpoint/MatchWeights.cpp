@@ -123,7 +123,7 @@ bool isEmbedding(const std::string &name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Whether the model has an embedding and nothing else that the file's head could be, by its shape.
+// Returns whether the model has an embedding and nothing else that the file's head could be, by its shape.
 bool Matcher::tiesHead(const SafetensorsEntry &head) const {
   bool hasEmbedding = false, hasOther = false;
   for (const auto &[entry, from] : wantedBy) {
@@ -135,7 +135,7 @@ bool Matcher::tiesHead(const SafetensorsEntry &head) const {
   return hasEmbedding && !hasOther;
 }
 
-// Whether the file's head holds what an embedding of the model holds.
+// Returns whether the file's head holds what an embedding of the model holds.
 bool Matcher::equalsEmbedding(const Weight &head) {
   bool equal = false;
   for (const auto &[entry, from] : wantedBy)

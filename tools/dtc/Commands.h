@@ -25,7 +25,7 @@ struct PlanningFlags {
 
   // `planGiven`: the flags may be left out because a plan file may stand for them.
   void add(CLI::App &command, bool planGiven);
-  // Whether the user wrote `flag`, which has a default otherwise.
+  // Returns whether the user wrote `flag`, which has a default otherwise.
   bool given(const char *flag) const { return command->count(flag) > 0; }
 };
 

@@ -1,4 +1,4 @@
-// What a plan rests on that its user has not said.
+// Says what a plan rests on that its user has not said.
 #pragma once
 
 #include "tools/dtc/Planning.h"

@@ -8,7 +8,7 @@
 namespace dtc {
 namespace {
 
-// Whether stderr is a terminal that can erase a line.
+// Returns whether stderr is a terminal that can erase a line.
 bool mayDraw() {
   const char *kind = std::getenv("TERM");
   return ::isatty(STDERR_FILENO) == 1 && kind && *kind && llvm::StringRef(kind) != "dumb";

@@ -71,7 +71,7 @@ std::string evaluationAsJson(const EvaluationReport &report);
 // "step    100  eval loss   4.12500 over 65536 tokens"
 std::string evaluationAsText(const EvaluationReport &report);
 
-// What a run has done when it ends.
+// Sums up what a run has done when it ends.
 struct RunSummary {
   uint64_t steps = 0, lastStep = 0; // that this process ran; the number of the last one
   uint64_t samples = 0;             // of those steps

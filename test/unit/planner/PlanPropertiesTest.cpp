@@ -44,7 +44,7 @@ constexpr const char *kSystems[] = {"dgx-h100",    "dgx-a100-80g",     "dgx-b200
 constexpr const char *kStacks[] = {"megatron-core", "megatron-bridge", "torchtitan",
                                    "deepspeed",     "maxtext",         "dtc"};
 
-// What is least of plans: expected seconds, as JointSearch has them.
+// Computes what is least of plans: expected seconds, as JointSearch has them.
 double expectedOf(const Plan &plan) {
   return plan.predicted.stepSeconds * (1 + kLossOfNotFitting * (1 - plan.predicted.fitProbability));
 }
