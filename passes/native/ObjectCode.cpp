@@ -82,7 +82,8 @@ void dtc::optimizeModule(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
 }
 
-Expected<std::unique_ptr<TargetMachine>> dtc::createTargetMachine(const KernelTarget &target) {
+Expected<std::unique_ptr<TargetMachine>> dtc::createTargetMachine(const KernelTarget &target,
+                                                                  CodeGenOptLevel level) {
   initializeTarget();
   Triple triple(tripleName);
   std::string error;
@@ -94,12 +95,11 @@ Expected<std::unique_ptr<TargetMachine>> dtc::createTargetMachine(const KernelTa
     return createStringError("generating code for processor '" + target.cpu +
                              "', which LLVM does not know; use x86-64-v3, x86-64-v4 or a name that "
                              "'llc -march=x86-64 -mcpu=help' lists");
-  return std::unique_ptr<TargetMachine>(
-      found->createTargetMachine(triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_,
-                                 CodeModel::Small, CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<TargetMachine>(found->createTargetMachine(
+      triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_, CodeModel::Small, level));
 }
 
-Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine &machine) {
+static void prepareModule(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   module.setSourceFileName("kernels");
@@ -107,7 +107,9 @@ Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine 
   module.setPICLevel(PICLevel::BigPIC);
   setAttributes(module, machine);
   storeBits(module);
-  optimizeModule(module, machine);
+}
+
+static Expected<SmallVector<char, 0>> emitObject(Module &module, TargetMachine &machine) {
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;
@@ -116,4 +118,15 @@ Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine 
                              "': the target cannot emit one");
   passes.run(module);
   return object;
+}
+
+Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine &machine) {
+  prepareModule(module, machine);
+  optimizeModule(module, machine);
+  return emitObject(module, machine);
+}
+
+Expected<SmallVector<char, 0>> dtc::compileObjectQuickly(Module &module, TargetMachine &machine) {
+  prepareModule(module, machine);
+  return emitObject(module, machine);
 }

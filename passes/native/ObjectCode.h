@@ -18,9 +18,10 @@ struct KernelTarget {
   std::string features; // on top of it, as "+avx512bf16,-fma"
 };
 
-// A machine that generates position-independent code. Errors: an unknown processor.
+// Returns a machine that generates position-independent code. Errors: an unknown processor.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const KernelTarget &target);
+createTargetMachine(const KernelTarget &target,
+                    llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Aggressive);
 
 // Runs LLVM's -O3 over `module`, whose triple and layout are the machine's.
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
@@ -28,6 +29,10 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
 // Optimises `module` for the machine, as kernels are, and returns its object file.
 llvm::Expected<llvm::SmallVector<char, 0>> compileObject(llvm::Module &module,
                                                          llvm::TargetMachine &machine);
+
+// Returns the object file of `module` as it stands, without optimising it first.
+llvm::Expected<llvm::SmallVector<char, 0>> compileObjectQuickly(llvm::Module &module,
+                                                                llvm::TargetMachine &machine);
 
 // Links object files to a shared object. Errors: what the linker says; imports that are neither in
 // libm nor among `others`, by name.

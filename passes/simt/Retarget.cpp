@@ -160,12 +160,13 @@ Expected<std::vector<char>> dtc::compileForSimt(std::unique_ptr<Module> device) 
       function.setLinkage(GlobalValue::InternalLinkage);
   if (Error error = optimizeForGpu(*device))
     return error;
-  auto machine = createTargetMachine({});
+  // The code is optimised as a GPU's, and dear to compile for this processor, where few steps run it.
+  auto machine = createTargetMachine({}, CodeGenOptLevel::None);
   if (!machine)
     return machine.takeError();
   if (Error error = retarget(*device, kernels, **machine))
     return error;
-  auto object = compileObject(*device, **machine);
+  auto object = compileObjectQuickly(*device, **machine);
   if (!object)
     return object.takeError();
   return linkObjects(*object, {"memcpy", "memmove", "memset"});

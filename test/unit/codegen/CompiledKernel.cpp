@@ -70,6 +70,12 @@ void Buffer::set(int64_t i, double value) {
   } else if (type == Element::I32 || type == Element::I64) {
     int64_t whole = static_cast<int64_t>(value);
     memcpy(at, &whole, bytesOf(type));
+  } else if (type == Element::BF16 && static_cast<float>(value) == value) { // as below, and quick
+    uint32_t wide;
+    float single = static_cast<float>(value);
+    memcpy(&wide, &single, 4);
+    auto bits = static_cast<uint16_t>((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
+    memcpy(at, &bits, 2);
   } else {
     llvm::APFloat narrow(value);
     bool losesInfo;
