@@ -3,8 +3,8 @@
 #   tools/test.sh           everything
 #   tools/test.sh --quick   the build, its unit tests and lit; not the longest unit tests, whole programs, fuzzers and sanitizers
 #
-# Parts: set-up, build with warnings as errors (preset ci), format, generated pages, clang-tidy 14 on the files
-# changed lately, the runtime's unit tests under AddressSanitizer and UBSan (preset asan), all tests (preset ci).
+# Parts: set-up, build with warnings as errors (preset ci), format, generated pages, all tests (preset ci), beside them
+# clang-tidy 14 on the files changed lately and a build of the runtime with AddressSanitizer and UBSan (preset asan); its unit tests.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -69,10 +69,28 @@ if [ "$quick" -eq 1 ]; then
 fi
 part format ./tools/lint.sh
 part docs ./tools/gen-docs.sh --check
-part tidy ./tools/tidy.py --build build
-part asan-configure cmake --preset asan &&
-  part asan-build cmake --build --preset asan -j "$jobs" &&
-  part asan-test ctest --preset asan -j "$tests"
+
+# Compiles beside the tests, some of which wait most of the time, and gives way to them: nice 19.
+beside() {
+  tidy=failed asan=failed
+  part tidy nice -n 19 ./tools/tidy.py --build build && tidy=ok
+  part asan-configure cmake --preset asan &&
+    part asan-build nice -n 19 cmake --build --preset asan -j "$jobs" && asan=ok
+  echo "$tidy $asan" >"$results"
+}
+results=$(mktemp)
+log=$(mktemp)
+trap 'rm -f "$results" "$log"' EXIT
+beside >"$log" 2>&1 &
 part test ctest --preset ci -j "$tests"
+wait
+cat "$log"
+read -r tidy asan <"$results" || tidy=failed asan=failed
+[ "$tidy" = ok ] || failed+=(tidy)
+if [ "$asan" = ok ]; then
+  part asan-test ctest --preset asan -j "$tests"
+else
+  failed+=(asan-build)
+fi
 echo "test.sh: ${SECONDS} s in all"
 summary
