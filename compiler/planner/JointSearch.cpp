@@ -68,7 +68,7 @@ public:
         start(std::chrono::steady_clock::now()),
         frontier(cells, request,
                  {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
-                  pins.tp.has_value()}),
+                  pins.tp.has_value() && !pins.searchedPlacements.value_or(false)}),
         knownCosts(*request.topology), bounding(request), incumbent(options.fasterThan) {
     bounding.shared = &boundedOne;
   }
