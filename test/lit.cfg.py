@@ -18,8 +18,9 @@ bin_dir = os.path.join(config.dtc_build_dir, "bin")
 # build/test has programs that are for tests alone.
 test_dir = os.path.join(config.dtc_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join([bin_dir, test_dir, config.llvm_tools_dir, os.environ["PATH"]])
-# %root: the source tree. %configs: model configurations. %digits: the classifier. %python: the interpreter that runs lit.
+# %root: the source tree. %build: the build folder. %configs: model configurations. %digits: the classifier. %python: the interpreter that runs lit.
 config.substitutions.append(("%root", root))
+config.substitutions.append(("%build", config.dtc_build_dir))
 config.substitutions.append(("%configs", os.path.join(root, "models", "configs")))
 config.substitutions.append(("%digits", os.path.join(root, "models", "digits")))
 config.substitutions.append(("%python", "/usr/bin/python3"))

@@ -1,0 +1,17 @@
+# `cmake --install build --prefix DIR`: the programs that users call, and the plugins that dtrun loads where a job wants
+# them (MPI, Gloo, metrics). The catalogues of machines, software and models are inside dtc.
+include(GNUInstallDirs)
+
+foreach(program dtc dtrun dtc-solve)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+# dtrun looks for plugins in ../lib/dtc beside its own folder (runtime/comm/Bootstrap.cpp).
+foreach(plugin dtc_mpi dtc_gloo dtc_metrics)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib/dtc)
+  endif()
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
