@@ -6,6 +6,7 @@
 #include "compiler/explain/Figures.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace dtc {
 namespace {
@@ -18,14 +19,21 @@ struct ExplainFlags {
 // The flags that load what the plan was made for; --model and --topology go before what it says.
 Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
   PlanningFlags origin;
-  origin.model = flags.model.empty() ? plan.origin.model : flags.model;
+  origin.model = flags.model.empty() ? fileNamedBy(flags.file, plan.origin.model) : flags.model;
   if (origin.model.empty())
     return UserError("explaining '" + flags.file + "': it does not say which model it was made of",
+                     "give --model config.json or model.mlir");
+  bool isFile = llvm::StringRef(origin.model).contains('/') ||
+                llvm::StringRef(origin.model).ends_with(".mlir");
+  if (flags.model.empty() && isFile && !llvm::sys::fs::exists(origin.model))
+    return UserError("explaining '" + flags.file + "': there is no '" + origin.model +
+                         "', the model it was made of, here or beside the plan",
                      "give --model config.json or model.mlir");
   // A .mlir file has its sequence length.
   if (!llvm::StringRef(origin.model).ends_with(".mlir"))
     origin.sequence = plan.sequenceLength;
-  origin.topology = flags.topology.empty() ? topologyOf(plan) : flags.topology;
+  origin.topology =
+      flags.topology.empty() ? fileNamedBy(flags.file, topologyOf(plan)) : flags.topology;
   origin.nodes = plan.origin.nodes;
   origin.devices = plan.devices;
   return origin;

@@ -4,6 +4,10 @@
 #include "compiler/support/File.h"
 #include "runtime/format/Verify.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
 #include <span>
 
 namespace dtc {
@@ -37,6 +41,22 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing) {
   if (Outcome read = planFromJson(*text, file, plan); !read)
     return read.error();
   return plan;
+}
+
+std::string fileNamedBy(const std::string &planFile, const std::string &path) {
+  namespace fs = llvm::sys::fs;
+  llvm::SmallString<128> folder(planFile);
+  if (path.empty() || llvm::sys::path::is_absolute(path) || fs::exists(path) ||
+      fs::make_absolute(folder))
+    return path;
+  while (llvm::sys::path::has_parent_path(folder)) {
+    llvm::sys::path::remove_filename(folder);
+    llvm::SmallString<128> file(folder);
+    llvm::sys::path::append(file, path);
+    if (fs::exists(file))
+      return file.str().str();
+  }
+  return path;
 }
 
 std::string topologyOf(const Plan &plan) {

@@ -12,6 +12,11 @@ namespace dtc {
 // plan that planFromJson does not take.
 Result<Plan> readPlan(const std::string &file, const std::string &doing);
 
+// Returns the path by which a file is reached that a plan names as `path`, relative to the folder in which the plan was
+// made: as it is where that works from here, and else from the folder of the plan, `planFile`, or the nearest one above it.
+// As it is where no such file is there. Names of catalogues are no files and stay.
+std::string fileNamedBy(const std::string &planFile, const std::string &path);
+
 // The topology that a plan was made for: the file that was given then, which may have measured curves
 // or be no built-in one, and else the name.
 std::string topologyOf(const Plan &plan);
