@@ -145,7 +145,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
         << (plan.origin.gradDtype == "f32" ? "" : " with --grad-dtype " + plan.origin.gradDtype)
         << "\n";
   if (d.pp > 1)
-    out << "  pipeline          " << counted(d.pp, "stage") << ", " << planNameOf(d.schedule)
+    out << "  pipeline          " << counted(d.pp, "stage") << ", " << toString(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
   if (d.vocabOverPp > 0)
     out << "  vocabulary        embedding and output layer cut over the stages by words, algorithm "

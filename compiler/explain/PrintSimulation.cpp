@@ -122,7 +122,7 @@ Json criticalPath(const StepSimulation &step) {
 void printSimulation(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &step) {
   const StepSimulation &simulation = step.simulation;
   out << plan.modelName << " on " << counted(plan.devices, "device") << " of " << plan.topologyName
-      << ": " << planNameOf(plan.decisions.schedule) << ", " << counted(plan.decisions.pp, "stage");
+      << ": " << toString(plan.decisions.schedule) << ", " << counted(plan.decisions.pp, "stage");
   if (plan.decisions.virtualStages > 1)
     out << " of " << counted(plan.decisions.virtualStages, "chunk");
   out << ", " << plan.decisions.numMicroBatches
@@ -151,7 +151,7 @@ std::string simulationToJson(const Plan &plan, const SimulatedStep &step) {
   Json json;
   json["schema"] = "dtc.simulation/1";
   json["model"] = plan.modelName;
-  json["schedule"] = planNameOf(plan.decisions.schedule);
+  json["schedule"] = toString(plan.decisions.schedule);
   json["virtual_stages"] = plan.decisions.virtualStages;
   json["num_micro_batches"] = plan.decisions.numMicroBatches;
   json["step_time_s"] = step.stepSeconds;

@@ -17,7 +17,7 @@ std::string numberOf(int64_t number) { return std::to_string(number); }
 
 // As --fix has it.
 std::string fixOf(ScheduleKind kind) {
-  std::string fix = "schedule=" + planNameOf(kind).str();
+  std::string fix = "schedule=" + toString(kind).str();
   if (isV(kind))
     fix += ",virtual_stages=2";
   return fix;

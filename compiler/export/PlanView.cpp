@@ -138,7 +138,7 @@ std::string findMisplacedChunk(const PlanView &view) {
     if (chunk.stage != stage)
       return "layers " + std::to_string(chunk.first) + " to " + std::to_string(chunk.last) +
              " are on stage " + std::to_string(chunk.stage) + ", and the schedule " +
-             planNameOf(d.schedule).str() + " has them on stage " + std::to_string(stage);
+             toString(d.schedule).str() + " has them on stage " + std::to_string(stage);
   }
   return "";
 }

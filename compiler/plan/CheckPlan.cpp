@@ -114,12 +114,12 @@ Found checkDecisions(const Plan &plan) {
   if (d.virtualStages > 1 && hasOneChunk)
     return PlanMistake{"virtual_stages", "is " + number(d.virtualStages) +
                                              ", wanted 1 with schedule " +
-                                             planNameOf(d.schedule).str()};
+                                             toString(d.schedule).str()};
   if (d.vocabOverPp > 2)
     return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + ", wanted 0 to 2"};
   if (d.vocabOverPp > 0 && !mayDivideVocabulary(d))
     return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + " with pp " + number(d.pp) +
-                                            ", schedule " + planNameOf(d.schedule).str() +
+                                            ", schedule " + toString(d.schedule).str() +
                                             " and zero " + number(d.zero) +
                                             ", wanted 0, or 2 stages or more of 1f1b or v-half "
                                             "with zero 0 or 1"};

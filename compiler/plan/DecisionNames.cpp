@@ -19,7 +19,7 @@ template <bool Decisions::*Member> std::string yesOrNo(const Decisions &d) {
 }
 
 std::string expertTensorOf(const Decisions &d) { return d.foldedExperts ? "1" : "tp"; }
-std::string scheduleOf(const Decisions &d) { return planNameOf(d.schedule).str(); }
+std::string scheduleOf(const Decisions &d) { return toString(d.schedule).str(); }
 std::string contextKindOf(const Decisions &d) { return toString(d.contextKind).str(); }
 std::string orderOf(const Decisions &d) { return orderText(d.order); }
 std::string placementOf(const Decisions &d) { return placementText(d).str(); }
@@ -84,15 +84,11 @@ constexpr DecisionName kNames[] = {
 
 } // namespace
 
-llvm::StringRef planNameOf(ScheduleKind kind) {
-  return toString(kind == ScheduleKind::ZeroBubbleV ? ScheduleKind::ZeroBubbleH1 : kind);
-}
-
-// Those whose names plans have; zero-bubble stands for ZB-V, too.
 static constexpr ScheduleKind kPlanned[] = {
-    ScheduleKind::GPipe,        ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
-    ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubble2P,          ScheduleKind::VHalf,
-    ScheduleKind::VMin};
+    ScheduleKind::GPipe,       ScheduleKind::OneForwardOneBackward,
+    ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1,
+    ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
+    ScheduleKind::VHalf,       ScheduleKind::VMin};
 
 static std::string listOfSchedules() {
   llvm::ArrayRef<ScheduleKind> kinds(kPlanned);
@@ -113,7 +109,7 @@ Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStage
       return kind;
     return UserError("schedule " + name.str() + " with " + std::to_string(virtualStages) +
                          " virtual stages does not exist",
-                     isZeroBubble ? "use 1 (ZB-H1) or 2 (ZB-V)"
+                     isZeroBubble ? "use 1, or schedule zb-v with 2"
                                   : "use " + std::to_string(*virtualStagesOf(kind)));
   }
   return UserError("there is no schedule '" + name.str() + "'",

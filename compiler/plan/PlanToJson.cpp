@@ -145,7 +145,7 @@ std::string planToJson(const Plan &plan) {
   json["micro_batch"] = d.microBatch;
   json["num_micro_batches"] = d.numMicroBatches;
   json["global_batch"] = plan.globalBatch;
-  json["schedule"] = planNameOf(d.schedule);
+  json["schedule"] = toString(d.schedule);
   json["virtual_stages"] = d.virtualStages;
   if (d.vocabOverPp > 0)
     json["vocab_over_pp"] = d.vocabOverPp;

@@ -181,7 +181,7 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   for (auto [index, word] : llvm::enumerate(spaceSet("schedules").words))
     isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));
   if (!isScheduled)
-    return refuse("schedule=" + planNameOf(*pins.schedule).str(), wordsOfKey("schedules"));
+    return refuse("schedule=" + toString(*pins.schedule).str(), wordsOfKey("schedules"));
   if (int64_t algorithm = pins.vocabOverPp.value_or(0);
       algorithm > 0 && !has(space.vocabOverPp, static_cast<size_t>(algorithm - 1)))
     return refuse("vocab_over_pp=" + std::to_string(algorithm),

@@ -40,8 +40,8 @@ constexpr PinKey kKeys[] = {
     {"sp", "sequence parallelism between the tensor-parallel parts", &Pins::sp, 0, 1},
     {"micro_batch", "samples that a rank takes through the model at once", &Pins::microBatch, 1,
      kMostSamples},
-    {"schedule", "of the pipeline; zero-bubble has 1 (H1) or 2 (V) virtual stages", nullptr, 0, 0,
-     "gpipe, 1f1b, interleaved, zero-bubble, zb-2p, v-half or v-min"},
+    {"schedule", "of the pipeline; zero-bubble is H1 with 1 virtual stage and zb-v with 2", nullptr,
+     0, 0, "gpipe, 1f1b, interleaved, zero-bubble, zb-v, zb-2p, v-half or v-min"},
     {"virtual_stages", "parts of the model that a stage holds", &Pins::virtualStages, 1, kMost},
     {"vocab_over_pp",
      "algorithm by which stages share out embedding and output layer; 0: they are on the first and "
@@ -220,7 +220,7 @@ std::optional<UserError> checkVocabulary(const Pins &pins) {
   d.pp = 2;
   d.zero = 0;
   if (!mayDivideVocabulary(d))
-    return UserError(text + ",schedule=" + planNameOf(d.schedule).str() +
+    return UserError(text + ",schedule=" + toString(d.schedule).str() +
                          ": there the passes over the vocabulary have no place",
                      "use schedule=1f1b or v-half, or vocab_over_pp=0");
   if (pins.zero.value_or(0) > 1)
@@ -238,7 +238,7 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
                      "use pp=2 or more, or virtual_stages=1");
   if (!pins.schedule)
     return std::nullopt;
-  std::string schedule = planNameOf(*pins.schedule).str();
+  std::string schedule = toString(*pins.schedule).str();
   if (isV(*pins.schedule) && pins.pp == 1)
     return UserError("--fix pp=1,schedule=" + schedule + ": only a pipeline has virtual stages",
                      "use pp=2 or more, or schedule=1f1b");
@@ -284,7 +284,9 @@ Decisions Pins::decisions() const {
 bool Pins::beyondExecutable() const { return !isExecutable(decisions()); }
 
 bool Pins::allows(ScheduleKind kind) const {
-  return !schedule || planNameOf(*schedule) == planNameOf(kind);
+  bool isZeroBubble =
+      schedule == ScheduleKind::ZeroBubbleH1; // with either number of virtual stages
+  return !schedule || *schedule == kind || (isZeroBubble && kind == ScheduleKind::ZeroBubbleV);
 }
 
 std::string PinKey::values() const {

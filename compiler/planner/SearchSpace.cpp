@@ -379,7 +379,7 @@ private:
     int64_t stages = chunksOf(pp);
     if (stages > mostChunks(limits))
       return UserError("--fix pp=" + number(pp) + "," +
-                           (isOfV ? "schedule=" + planNameOf(*pins.schedule).str()
+                           (isOfV ? "schedule=" + toString(*pins.schedule).str()
                                   : "virtual_stages=" + number(*pins.virtualStages)) +
                            " makes " + number(stages) + " chunks of a model that has " +
                            number(limits.layers) + " layers",

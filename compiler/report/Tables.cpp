@@ -46,7 +46,7 @@ std::string choiceList(const Plan &plan) {
           (d.sequenceParallel ? ", sequence parallel" : ""));
   if (d.pp > 1)
     add("Pipeline",
-        planNameOf(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +
+        toString(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +
             (d.virtualStages > 1 ? " of " + figures::counted(d.virtualStages, "chunk") : ""));
   if (d.vocabOverPp > 0)
     add("Vocabulary",

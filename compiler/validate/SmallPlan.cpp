@@ -59,7 +59,7 @@ std::map<std::string, std::string> SmallPlan::pins() const {
   if (d.zeroGroup > 0)
     pins["zero_group"] = number(d.zeroGroup);
   if (d.pp > 1) {
-    pins["schedule"] = planNameOf(d.schedule).str();
+    pins["schedule"] = toString(d.schedule).str();
     pins["virtual_stages"] = number(d.virtualStages);
   }
   if (d.order != kMegatronOrder) {

@@ -42,7 +42,7 @@ def make(
     d = {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "axis_order": axis_order}
     devices = dp * tp * pp * cp
     chunks = bounds or split(layers, pp * virtual_stages)
-    is_v = schedule in ("v-half", "v-min") or schedule == "zero-bubble" and virtual_stages == 2
+    is_v = schedule in ("v-half", "v-min", "zb-v")
     stages = []
     for stage in range(pp):
         numbers = [stage, 2 * pp - 1 - stage] if is_v else range(stage, len(chunks), pp)
@@ -108,7 +108,7 @@ PLANS = {
     "gpipe": {"dp": 8, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "gpipe"},
     "gpipe-zero-3": {"dp": 8, "pp": 4, "zero": 3, "num_micro_batches": 16, "schedule": "gpipe", "recompute": "selective"},
     "interleaved": {"dp": 2, "tp": 8, "pp": 4, "sp": 1, "zero": 1, "num_micro_batches": 16, "schedule": "interleaved", "virtual_stages": 2},
-    "zb-v": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "zero-bubble", "virtual_stages": 2},
+    "zb-v": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "zb-v", "virtual_stages": 2},
     "v-half": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "v-half", "virtual_stages": 2},
     "zb-h1": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "zero-bubble"},
     "uneven": {

@@ -33,7 +33,7 @@ TEST(PlanView, FindsChunksThatTheScheduleHasElsewhere) {
   EXPECT_EQ(findMisplacedChunk(PlanView(plan, stack)), "");
   plan.decisions.schedule = ScheduleKind::ZeroBubbleV;
   EXPECT_EQ(findMisplacedChunk(PlanView(plan, stack)),
-            "layers 8 to 11 are on stage 0, and the schedule zero-bubble has them on stage 1");
+            "layers 8 to 11 are on stage 0, and the schedule zb-v has them on stage 1");
 }
 
 // A plan for a stack of 16 bits reduces in them whatever --grad-dtype said; f32 has none.

@@ -25,8 +25,9 @@ TEST(RecomputeText, IsMixedWhereLayersDiffer) {
   EXPECT_EQ(recomputeText(d), "selective");
 }
 
-TEST(ScheduleNames, TellZeroBubblesByTheirVirtualStages) {
-  EXPECT_EQ(planNameOf(ScheduleKind::ZeroBubbleV), planNameOf(ScheduleKind::ZeroBubbleH1));
+TEST(ScheduleNames, TakeTheOldNameOfZbVByItsVirtualStages) {
+  EXPECT_EQ(*scheduleFromPlan("zb-v", 2), ScheduleKind::ZeroBubbleV);
+  EXPECT_FALSE(scheduleFromPlan("zb-v", 1));
   EXPECT_EQ(*scheduleFromPlan("zero-bubble", 1), ScheduleKind::ZeroBubbleH1);
   EXPECT_EQ(*scheduleFromPlan("zero-bubble", 2), ScheduleKind::ZeroBubbleV);
   EXPECT_FALSE(scheduleFromPlan("zero-bubble", 3));
@@ -40,8 +41,9 @@ TEST(ScheduleNames, WantTheVirtualStagesOfTheSchedule) {
   EXPECT_EQ(scheduleFromPlan("zb-2p", 2).error().message,
             "schedule zb-2p with 2 virtual stages does not exist");
   EXPECT_EQ(scheduleFromPlan("v-half", 1).error().note, "use 2");
-  EXPECT_EQ(scheduleFromPlan("zb-v", 2).error().note,
-            "schedules are gpipe, 1f1b, interleaved, zero-bubble, zb-2p, v-half and v-min");
+  EXPECT_EQ(scheduleFromPlan("zb-w", 2).error().note,
+            "schedules are gpipe, 1f1b, interleaved, zero-bubble, zb-v, zb-2p, v-half and "
+            "v-min");
 }
 
 static std::string phraseOf(const Decisions &d, llvm::StringRef key) {

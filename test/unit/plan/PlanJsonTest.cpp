@@ -292,7 +292,7 @@ TEST(PlanJson, SaysHowStagesShareTheVocabularyOut) {
   plan.decisions.vocabOverPp = 1;
   plan.decisions.schedule = ScheduleKind::ZeroBubbleV;
   EXPECT_NE(
-      errorOf(plan).find("plan key 'vocab_over_pp' is 1 with pp 2, schedule zero-bubble and "
+      errorOf(plan).find("plan key 'vocab_over_pp' is 1 with pp 2, schedule zb-v and "
                          "zero 1, wanted 0, or 2 stages or more of 1f1b or v-half with zero 0 "
                          "or 1"),
       std::string::npos)
@@ -312,6 +312,6 @@ TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {
           .find("plan key 'axis_order' is 'dp tp cp', wanted tp, cp, dp and pp in some order"),
       std::string::npos);
   EXPECT_NE(errorOf("\"virtual_stages\": 2", "\"virtual_stages\": 3")
-                .find("plan key 'schedule' is wrong: schedule zero-bubble with 3 virtual stages"),
+                .find("plan key 'schedule' is wrong: schedule zb-v with 3 virtual stages"),
             std::string::npos);
 }

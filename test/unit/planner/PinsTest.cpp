@@ -61,7 +61,7 @@ TEST(PinKeys, ListTheirWords) {
        {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
         ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
         ScheduleKind::VHalf, ScheduleKind::VMin})
-    EXPECT_TRUE(llvm::is_contained(wordsOf(keyOf("schedule")), planNameOf(kind)));
+    EXPECT_TRUE(llvm::is_contained(wordsOf(keyOf("schedule")), toString(kind)));
   EXPECT_EQ(keyOf("recompute").values(), listOfRecomputes());
   EXPECT_EQ(keyOf("zero").values(), "0 to 3");
   EXPECT_EQ(keyOf("sp").values(), "0 or 1");
@@ -222,6 +222,15 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
             "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2");
+  EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "2"}}), "");
+  EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "1"}}),
+            "--fix schedule=zb-v,virtual_stages=1: zb-v has 2");
+  Pins both, alone;
+  both.schedule = ScheduleKind::ZeroBubbleH1;
+  alone.schedule = ScheduleKind::ZeroBubbleV;
+  EXPECT_TRUE(both.allows(ScheduleKind::ZeroBubbleV));
+  EXPECT_TRUE(alone.allows(ScheduleKind::ZeroBubbleV));
+  EXPECT_FALSE(alone.allows(ScheduleKind::ZeroBubbleH1));
   EXPECT_EQ(messageOf({{"schedule", "zb-2p"}, {"virtual_stages", "2"}}),
             "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "2"}}), "");

@@ -65,7 +65,7 @@ std::map<std::string, std::string> pinsOf(const Plan &plan) {
   number("zero", d.zero);
   number("zero_group", d.zeroGroup);
   number("micro_batch", d.microBatch);
-  pins["schedule"] = planNameOf(d.schedule).str();
+  pins["schedule"] = toString(d.schedule).str();
   number("virtual_stages", d.virtualStages);
   number("vocab_over_pp", d.vocabOverPp);
   number("offload", d.offloadOptimizer);
