@@ -84,7 +84,7 @@ def opens_with_clause(comment):
 # Declarations
 
 TYPE = re.compile(r"(?:template <.*> ?)?(?:struct|class|enum(?: class)?) (?:\[\[nodiscard\]\] )?(\w+)[^;=()]*\{")
-FUNCTION = re.compile(r"(?:[\w:<>,&*\[\]~ .()-]+?[ &*>])?(~?\w+|operator[^\w\s(]+)\(")
+FUNCTION = re.compile(r"(?:[\w:<>,&*\[\]~ .-]+?[ &*>])?(~?\w+|operator[^\w\s(]+)\(")
 NOT_FUNCTION = re.compile(r"(?:return|if|for|while|switch|else|static_assert|assert|using|typedef|friend|case|#|\}|:|\"|DTC_\w+\()")
 SPECIAL = re.compile(r"= (?:default|delete)\b|\boverride\b|operator ?(?:==|!=|<=>|<|=)|^(?:explicit )?~")
 ACCESSOR = re.compile(r"\) (?:const )?(?:noexcept )?\{ return \*?&?[\w.]+(?:\.size\(\)|\.get\(\))?; \}")
