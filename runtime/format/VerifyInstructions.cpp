@@ -380,7 +380,7 @@ rt::Status InstructionVerifier::verifyGroup(uint32_t group) const {
 rt::Status InstructionVerifier::verifyOp(const Transfer &op) const {
   if (op.kind() > TransferKind::MAX || op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", role ", static_cast<int>(op.role()),
-                ", of which one is not known");
+                "; at least one of these is unknown to this version");
   DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
   uint32_t ranks = context.manifest.groups()->Get(op.group())->size();
   if (op.shift() == 0 || op.shift() >= ranks)
@@ -394,7 +394,7 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
       op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
                 ", dtype ", static_cast<int>(op.dtype()), ", role ", static_cast<int>(op.role()),
-                ", of which one is not known");
+                "; at least one of these is unknown to this version");
   DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
   uint64_t ranks = context.manifest.groups()->Get(op.group())->size();
   bool gathers = op.kind() == CollectiveKind::all_gather;
