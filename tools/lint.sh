@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks that every tracked C++ file is formatted as .clang-format says; with -f, formats them.
+# Checks that every tracked C++ file is formatted as .clang-format says (with -f, formats them) and that comments are
+# written as docs/words.md says.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,3 +23,4 @@ if ! printf '%s\0' "${files[@]}" | xargs -0 -n 16 -P "$(nproc)" clang-format-14 
   exit 1
 fi
 echo "lint.sh: ${#files[@]} files are formatted"
+tools/check-english.py

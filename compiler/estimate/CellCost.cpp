@@ -27,12 +27,12 @@ public:
   BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision)
       : scale(scale), topology(topology), precision(precision) {}
 
-  // What the op launches; of attention, as one blocked kernel.
+  // Returns the work that the op launches; attention as one blocked kernel.
   OpWork workOf(const CellOp &op) const {
     OpWork work;
     work.kind = op.kind;
     work.type = precision.compute;
-    // Of 8-bit training the products of linear layers alone are in 8 bits.
+    // 8-bit training computes only the matrix products of linear layers in 8 bits.
     if ((op.kind != WorkKind::Product || op.staysWide) && work.type == ComputeType::FP8)
       work.type = ComputeType::BF16;
     work.bytes = op.bytes.at(scale) * op.traffic;
@@ -64,7 +64,7 @@ public:
     return seconds * op.imbalance;
   }
 
-  // Experts that a rank has; 0 in blocks without.
+  // Returns the number of experts on a rank; 0 in blocks without experts.
   double expertsOf(const BlockCell &cell) const {
     for (const CellOp &op : cell.ops)
       if (isOfExperts(op))
@@ -73,15 +73,16 @@ public:
   }
 
 private:
-  // Operands of 8-bit products are cast, and transposed for the other products
-  // that they are in.
+  // Returns the seconds to cast the operands of an 8-bit matrix product, and to transpose them for
+  // the other products that read them.
   double castSeconds(const OpWork &product, const CellOp &op) const {
     OpWork cast;
     cast.bytes = product.bytes * op.castTraffic;
     return cast.bytes > 0 ? secondsOf(cast, topology.device, op.launch) : 0;
   }
 
-  // Products of heads one by one, scores in memory, nothing saved by causality.
+  // Returns the seconds of attention as separate matrix products: scores in memory, nothing saved
+  // by causality.
   double unfusedAttention(const OpWork &attention, const CellOp &op) const {
     double passes = op.phase == CellPhase::Forward ? 1 : 2;
     OpWork scores =
@@ -105,8 +106,8 @@ private:
   const CellPrecision &precision;
 };
 
-// Of `copies` of a token that go to random ranks, the share that goes to different ones: to
-// different nodes where the group spans several, since the network is what takes the time.
+// Returns the share of a token's `copies`, sent to random ranks, that go to different ones: to
+// different nodes if the group spans several, since the network is what takes the time.
 // Example: 8 copies to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
 double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
   double ranks = 1, nodes = 1;
@@ -120,7 +121,7 @@ double distinctShare(double copies, const RankGroup &group, const Topology &topo
   return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
 }
 
-// Whether an amount is of the tokens of experts.
+// Returns true if an amount scales with the tokens of experts.
 bool isOfCapacity(const Amount &amount) {
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     if ((bits & ScalesWithCapacity) && amount.parts[bits] > 0)
@@ -128,12 +129,13 @@ bool isOfCapacity(const Amount &amount) {
   return false;
 }
 
-// The axis whose share of hidden seconds counts for a collective.
+// Returns the axis whose share of hidden seconds counts for a collective.
 CellAxis hidingAxisOf(const CellCollective &collective) {
   return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
 }
 
-// Where kernels are shorter than their launches the host is what takes time.
+// Raises the times of a block to the host's, which dominates if kernels are shorter than their
+// launches.
 void waitForHost(BlockCost &cost, double launch) {
   cost.forward = std::max(cost.forward, launch);
   cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
@@ -161,7 +163,7 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
         cost.partial[partial].compute += own;
 }
 
-// The part of a set of collectives that one is of.
+// Returns the sum that a collective belongs to.
 double &partOf(AgainCollectives &all, const CellCollective &collective) {
   if (collective.swapsHeads)
     return all.heads;
@@ -176,7 +178,7 @@ double &partOf(AgainCollectives &all, const CellCollective &collective) {
   llvm_unreachable("all axes are there");
 }
 
-// What is recomputed sends what it is there for again.
+// Adds the seconds of a collective to every recomputation that repeats it.
 void addAgain(BlockCost &cost, const BlockCell &cell, const CellCollective &collective,
               double seconds) {
   for (size_t partial = 0; partial < kNumPartials; ++partial)
@@ -234,7 +236,7 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
   double bytes = collective.bytes.at(scale) * precision.activationShare;
   if (collective.sendsOnce)
     bytes *= distinctShare(collective.copies, group, topology);
-  // Of cp ranks those of the group have the same heads, the others other ones.
+  // Ranks of the group have the same heads, the other cp ranks have other ones.
   if (collective.axis == CellAxis::Cp && !collective.swapsHeads)
     bytes *= ranksOf(group) / scale.cp;
   return bytes;
@@ -323,8 +325,8 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
   // 2022, 5 a s^2 b).
   cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
-  // The graph's own count is one copy kept and one gradient, 2 bytes each in 16 bits. What there is
-  // more of is so wide in any training; what there is less of is as wide as the training.
+  // The graph itself counts one saved copy and one gradient, 2 bytes each in 16 bits. Bytes above
+  // that have the same width in any training; bytes below it are as wide as the training.
   double lossBytes = cell.logits.at(scale) / 4 * (cell.logitBytes - 4);
   if (lossBytes < 0)
     lossBytes *= share / 0.5;

@@ -6,108 +6,119 @@
 
 namespace dtc {
 
-// How the f32 graph is computed and held.
+// The numeric formats of training: how the f32 graph is computed, stored and sent.
 struct CellPrecision {
   ComputeType compute = ComputeType::F32;
   double activationShare = 1; // bytes of an activation over those of f32
-  double parameterBytes = 4;  // of a parameter that compute reads
-  double gradientBytes = 4;   // of an accumulated gradient
-  double optimizerBytes = 8;  // of a parameter's state, master copy included
-  double reduceBytes = 4;     // of a gradient on the wire
-  // Under ZeRO-3 what compute reads is cast from the master copy as it is gathered, and not at rest.
+  double parameterBytes = 4;  // bytes of a parameter that compute reads
+  double gradientBytes = 4;   // bytes of an accumulated gradient
+  double optimizerBytes = 8;  // bytes of a parameter's state, master copy included
+  double reduceBytes = 4;     // bytes of a gradient on the wire
+  // True: under ZeRO-3 parameters are cast from the master copy while they are gathered, and no
+  // cast copy is stored.
   bool castsGathered = false;
 
-  // Of a parameter between its gathers, beside its state. What lies on the host has no master copy here.
+  // Returns the bytes of a parameter between its gathers, besides its state: 0 if it is cast from
+  // the master copy, which has to be on the device.
   double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
     return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
   }
 };
 
-// "f32", "bf16", "f16" or "fp8"; optimizer "adamw", "lamb" (two states), "lars" (one) or "sgd"
-// (one, momentum).
+// Returns the formats of a precision ("f32", "bf16", "f16" or "fp8") with an optimizer ("adamw" and
+// "lamb" have two states, "lars" and "sgd" one).
 CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
                             const SoftwareStack &software);
 
-// Collectives that run again with what is recomputed, seconds, as if nothing were hidden.
+// Seconds of the collectives that recomputation repeats, as if nothing were hidden.
 struct AgainCollectives {
-  double tp = 0, cp = 0, heads = 0, ep = 0; // as of BlockCost
+  double tp = 0, cp = 0, heads = 0, ep = 0; // see BlockCost
 };
 
-// What a partial way to recompute makes of a block.
+// The cost of one partial recomputation of a block.
 struct PartialCost {
-  double compute = 0, kept = 0; // seconds again; bytes
+  double compute = 0, kept = 0; // seconds recomputed; bytes saved
   AgainCollectives collectives;
 };
 
-// One micro-batch through one block on one rank.
+// The cost of one block for one micro-batch on one rank.
 struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
-  double matrix = 0;                                         // of these, products and attention
+  double matrix = 0;    // part of these: matrix products, attention
   double selective = 0; // compute that selective recomputation adds
-  double unread = 0;    // of forward: compute that full recomputation leaves out
+  double unread = 0;    // part of forward that full recomputation skips
   AgainCollectives selectiveCollectives;
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
-  double forwardHeads = 0, backwardHeads = 0; // of context parallelism: swaps, which nothing hides
+  // Context parallelism over heads: all-to-alls, which nothing hides.
+  double forwardHeads = 0, backwardHeads = 0;
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
   std::array<PartialCost, kNumPartials> partial{};
   double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
-  double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
+  double sharedGradients = 0; // part of these that tensor parallelism sums once a step
 
+  // Returns the compute seconds of the backward pass.
   double backward() const { return backwardInput + backwardWeight; }
+  // Returns the seconds of the forward pass's collectives, as if nothing were hidden.
   double forwardCollectives() const { return forwardTp + forwardCp + forwardHeads + forwardEp; }
+  // Returns the seconds of the backward pass's collectives, as if nothing were hidden.
   double backwardCollectives() const {
     return backwardTp + backwardCp + backwardHeads + backwardEp;
   }
 };
 
-// Bytes that a block keeps of a micro-batch with what it recomputes.
+// Returns the bytes of activations that a block saves of a micro-batch under a recomputation.
 double keptOf(const BlockCost &block, Recompute recompute);
 
-// Where the ranks of an axis are.
+// The ranks of each axis.
 struct AxisGroups {
   RankGroup tp, ep;        // inside a block
-  RankGroup dense, expert; // that share gradients of dense and of expert parameters
-  RankGroup pp;            // from stage to stage
-  // Of cp, inside a block: the ranks that heads are spread over, and those that keys and values of a head come from.
+  RankGroup dense, expert; // ranks that share gradients of dense and of expert parameters
+  RankGroup pp;            // stage to stage
+  // Context parallelism inside a block: the ranks over which heads are spread, and those that hold
+  // the keys and values of the same heads.
   RankGroup heads, keys;
-  bool gathersKeys = false; // before the attention that reads them: ContextKind::AllGather
+  // Keys and values are gathered before their attention: ContextKind::AllGather.
+  bool gathersKeys = false;
 };
 
-// One op as costBlock adds it up: what it launches on one rank, and its seconds.
+// One op as costBlock counts it: its work on one rank, and its seconds.
 struct OpCosting {
   OpWork work;
   double seconds = 0;
-  double sustained = 1; // of the rate of compute/cost, in steps of training
+  double sustained = 1; // share of the rate of compiler/cost that training steps reach
 };
+// Returns the work and the seconds of an op.
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision);
 
-// What a collective of a block sends, as collectiveSeconds wants it.
+// Returns the bytes that a block's collective sends, as collectiveSeconds expects them.
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
                        const RankGroup &group, const Topology &topology,
                        const CellPrecision &precision);
 
-// The ranks that a collective is among.
+// Returns the ranks that take part in a collective.
 RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups);
 
-// Whether selective recomputation sends it again: keys that attention reads, tokens of experts.
+// Returns true if selective recomputation repeats the collective: keys that attention reads, tokens
+// of experts.
 bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collective);
 
-// The share of its seconds that runs beside compute. Nothing hides an exchange of tokens of experts,
-// be it on tensor ranks, but what hides those of expert parallelism; nor a swap of parts of a
-// sequence for heads, which all of attention waits for.
+// Returns the share of a collective's seconds that runs beside compute. An all-to-all of expert
+// tokens, even one on tensor-parallel ranks, is hidden as much as expert parallelism is.
+// All-to-alls over heads are never hidden, as all of attention waits for them.
 double hiddenShareOf(const CellCollective &collective, const Overlap &overlap);
 
-// Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
+// Returns the work of adding the gradients of so many parameters to those of the step, done every
+// micro-batch.
 OpWork accumulationOf(double parameters, const BlockCell &cell);
 
-// What a rank does itself: all of a block's cost but its collectives.
+// Returns the cost of a block without its collectives.
 BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,
                    const CellPrecision &precision);
 
-// collectiveSeconds, or what is known of them already.
+// Computes collectiveSeconds, or looks it up.
 using CollectiveSeconds = llvm::function_ref<double(CollectiveKind, double, const RankGroup &)>;
 
 // Adds a block's collectives to its cost.
@@ -115,7 +126,7 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
                     const Topology &topology, const CellPrecision &precision,
                     CollectiveSeconds secondsOfCollective, BlockCost &cost);
 
-// Both.
+// Returns the cost of a block, collectives included.
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision);
 

@@ -6,10 +6,10 @@
 namespace dtc {
 namespace {
 
-// Of a link's rate, as copies of pinned memory reach it: 25 GB/s of PCIe 4.0's 31.5.
+// The share of a link's rate that copies of pinned memory reach: 25 GB/s of PCIe 4.0's 31.5.
 constexpr double kLinkShare = 0.8;
-// Of the host's memory bandwidth, as an update on its cores reaches it. Keeping the whole optimizer
-// of Qwen3-30B-A3B on the hosts of 16 H100 takes 2.88 s a step more, copies overlapped
+// The share of the host's memory bandwidth that an update on its cores reaches. Keeping the whole
+// optimizer of Qwen3-30B-A3B on the hosts of 16 H100 takes 2.88 s a step more, copies overlapped
 // (NVIDIA-NeMo/Megatron-Bridge, skills/nemo-mbridge-perf-cpu-offloading/card.yaml): a node of 614
 // GB/s updates 15.3 G parameters of 36 bytes, as counted below.
 constexpr double kMemoryShare = 0.31;
@@ -24,7 +24,7 @@ HostUpdate updateOnHost(double parameters, const CellPrecision &p, const HostSha
   if (!host.isKnown())
     return update;
   // States that have no master copy of a parameter need the parameter itself beside them; otherwise
-  // what goes back is a copy of its own.
+  // the returned parameters are a copy of their own.
   bool hasMaster = p.parameterBytes < 4;
   double states = p.optimizerBytes + (hasMaster ? 0 : p.parameterBytes);
   update.bytes = parameters * (states + p.gradientBytes + (hasMaster ? p.parameterBytes : 0));

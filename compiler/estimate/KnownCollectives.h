@@ -7,12 +7,12 @@
 
 namespace dtc {
 
-// Belongs to one topology.
+// Caches collectiveSeconds for one topology.
 class KnownCollectives {
 public:
   explicit KnownCollectives(const Topology &topology) : topology(topology) {}
 
-  // collectiveSeconds.
+  // Returns collectiveSeconds(kind, bytes, group, topology).
   double seconds(CollectiveKind kind, double bytes, const RankGroup &group);
 
 private:

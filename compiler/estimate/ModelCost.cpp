@@ -23,9 +23,10 @@ int64_t strideOf(const Decisions &d, char axis) {
   return stride;
 }
 
-// The ranks of expert parallelism: the innermost of context and data, and of tensor parallelism where
-// experts are folded over it, as Megatron-Core's RankGenerator of experts has them
-// (megatron/core/parallel_state.py: with a tp of 1 its ep lies inside of its dp, and cp is none).
+// Adds the ranks of expert parallelism: the innermost of context and data, and of tensor
+// parallelism where experts are folded over it, as Megatron-Core's RankGenerator of experts has
+// them (megatron/core/parallel_state.py: with a tp of 1 its ep lies inside of its dp, and cp is
+// none).
 void addExpertGroups(const Decisions &d, AxisGroups &groups) {
   int64_t left = d.ep;
   for (char axis : d.order) {
@@ -65,7 +66,7 @@ VocabularyCost costVocabulary(const ModelCells &cells, CellScale scale, const Ax
   return cost;
 }
 
-// What a rank does itself, whatever its groups.
+// Returns the cost of a rank's own work, whatever its groups.
 ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision) {
   ModelCost cost;
@@ -86,7 +87,7 @@ ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisi
   for (int index : cells.chain) {
     const BlockCost &block = cost.blocks[static_cast<size_t>(index)];
     add(block);
-    // Full recomputation may be mixed with ways that only software says it has.
+    // Partial recomputations other than `most` count only in mixes that not all software has.
     for (Recompute most : kRecomputes) {
       double least = block.kept;
       for (Recompute recompute : kRecomputes)
@@ -115,7 +116,7 @@ void addGroups(ModelCost &cost, const Topology &topology, const ModelCells &cell
     cost.vocabulary = costVocabulary(cells, scale, cost.groups, decisions.pp, topology, precision);
 }
 
-// All stages on one kind of devices.
+// Returns the cost with all stages on one kind of devices.
 ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision) {
   ModelCost cost = workOn(topology, cells, decisions, precision);
@@ -191,7 +192,7 @@ Decisions meshOf(const Decisions &d) {
   return mesh;
 }
 
-// All stages on the kind of devices.
+// Returns the cost with all stages on devices of one kind.
 static ModelCost costOnKind(size_t kind, const StagePlaces &places, const ModelCells &cells,
                             const Decisions &decisions, const CellPrecision &precision,
                             KnownCosts *known) {

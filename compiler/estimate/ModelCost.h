@@ -15,23 +15,26 @@ namespace dtc {
 
 struct SearchedPlacements;
 
-// Ranks of each axis under an order of axes.
+// Returns the ranks of each axis under the decisions' order of axes.
 AxisGroups groupsOf(const Decisions &decisions);
 
-// The decisions that the costs of a stage follow from, but for cells and devices; all others are as they begin.
+// Returns the decisions that a stage's costs follow from, besides cells and devices; all others
+// have their defaults.
 Decisions meshOf(const Decisions &decisions);
 
-// What the software hides of the collectives of a mesh. Gathers of keys and values are over before their attention
-// begins (TransformerEngine, context_parallel.py, AttnFuncWithCPAndKVAllGather). Products run beside
-// the scattered sums and gathers around them piece by piece: so under sequence parallelism alone, among devices that
-// read each other's memory. Source: Megatron-LM, arguments.py ("can happen only when sequence parallelism is enabled");
-// TransformerEngine, module/base.py (a "single NVLink domain"); PyTorch's symmetric memory.
+// Returns the overlap that software reaches for the collectives of a mesh. All-gathers of keys and
+// values end before their attention begins (TransformerEngine, context_parallel.py,
+// AttnFuncWithCPAndKVAllGather), so that nothing hides them. Matrix products run piece by piece
+// beside the reduce-scatters and all-gathers around them: only under sequence parallelism, and
+// among devices that read each other's memory. Source: Megatron-LM, arguments.py ("can happen only
+// when sequence parallelism is enabled"); TransformerEngine, module/base.py (a "single NVLink
+// domain"); PyTorch's symmetric memory.
 Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topology &topology);
 
-// Embedding and output layer where stages share them out by words.
+// The costs of embedding and head if stages share the vocabulary.
 struct VocabularyCost {
-  BlockCost embedding, head; // what stays on the first and the last chunk
-  BlockCost share;           // of each stage
+  BlockCost embedding, head; // the part of the first and the last chunk
+  BlockCost share;           // the part of each stage
   double collectives = 0;    // seconds of a micro-batch among the stages, on a stream of their own
 };
 
@@ -39,48 +42,51 @@ struct VocabularyCost {
 // agree in these and in the groups.
 struct ModelCost {
   const ModelCells *cells = nullptr;
-  const SearchedPlacements *placements = nullptr; // that the cells were read under, where known
+  const SearchedPlacements *placements = nullptr; // the placements of the cells, if known
   BlockCost embedding, head;
-  std::optional<VocabularyCost> vocabulary; // where stages may share it out
+  std::optional<VocabularyCost> vocabulary; // set if stages may share it
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;
   double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
-  // The least bytes that all layers keep of a micro-batch, by the most that they recompute.
+  // The fewest bytes that all layers save of a micro-batch, by the maximum recomputation.
   std::array<double, kNumRecomputes> allKept{};
   AxisGroups groups;
   Overlap overlap;
-  // Where stages are on unlike devices: the same on each of `places.kinds`.
+  // Heterogeneous devices: where the stages are, and the costs on each of `places.kinds`.
   StagePlaces places;
   std::vector<ModelCost> kinds;
-  // Of one activation from a stage to the next, where that takes longest; and by boundary, where
-  // they differ.
+  // Seconds of one activation from a stage to the next, at the slowest boundary; and per boundary,
+  // if they differ.
   double transferSeconds = 0;
   std::vector<double> transfers;
 };
 
-// The cells of the same model under as many ranks of tensor parallelism, sequence parallelism and folding of experts as
-// the decisions say, with the same layers.
+// Returns the cells of the same model, with the same layers, under the decisions' tensor
+// parallelism, sequence parallelism and folding of experts.
 using CellsOfDecisions = llvm::function_ref<const ModelCells &(const Decisions &)>;
 
-// What the costs of many meshes have in common, so that it is computed once. Belongs to one topology and one precision,
-// and to cells that stay where they are.
+// A cache of costs that many meshes have in common. Belongs to one topology and one precision, and
+// to cells that stay at their addresses.
 struct KnownCosts {
   explicit KnownCosts(const Topology &topology) : collectives(topology) {}
 
-  // Without collectives and all that follows from groups: by cells, micro-batch, cp and ep.
+  // Costs without collectives and groups, keyed by cells, micro-batch, cp and ep.
   std::map<std::tuple<const ModelCells *, int64_t, int64_t, int64_t>, ModelCost> work;
   KnownCollectives collectives;
-  // Of stages on a part of a system of unlike devices, by StagePlaces::whereOfKind and what follows from the mesh.
+  // Costs of stages on a part of a heterogeneous system, keyed by cells, StagePlaces::whereOfKind
+  // and meshOf.
   std::map<std::tuple<const ModelCells *, std::pair<size_t, int64_t>, Decisions>, ModelCost>
       onParts;
 };
 
-// All but what ranks send: no collectives, no groups, no places. The same for all orders of the axes.
+// Returns the cost of a model without all that ranks send: no collectives, groups or places. All
+// orders of the axes have the same.
 const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions,
                              const Topology &topology, const CellPrecision &precision,
                              KnownCosts &known);
 
-// `known`: the same, faster. `cellsOf` is asked for those of stages that have ranks of tensor parallelism of their own.
+// Returns the cost of a model. `known` makes it faster. `cellsOf` returns the cells of stages whose
+// tensor parallelism differs from the decisions'.
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, KnownCosts *known = nullptr,
                     CellsOfDecisions cellsOf = nullptr);

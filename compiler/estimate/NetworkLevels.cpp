@@ -1,4 +1,4 @@
-// Which links are a network.
+// Distinguishes network links.
 #include "compiler/estimate/NetworkLevels.h"
 
 #include "llvm/ADT/STLExtras.h"

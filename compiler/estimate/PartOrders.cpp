@@ -9,7 +9,7 @@
 namespace dtc {
 namespace {
 
-// 24 orders. Each is a mesh of its own to the search.
+// At most 24 orders, as each is a mesh of its own to the search.
 constexpr size_t kMostPermuted = 4;
 
 using GroupOrder = std::vector<size_t>;
@@ -23,7 +23,7 @@ StageStarts startsOf(llvm::ArrayRef<DeviceGroup> groups, const GroupOrder &order
   return starts;
 }
 
-// The fastest first; of equal ones those with the faster links.
+// Returns a sort key: the fastest group first, of equal ones that with the faster links.
 std::pair<double, double> speedOf(const DeviceGroup &group) {
   double peak = 0;
   for (double flops : group.device.peakFlops)

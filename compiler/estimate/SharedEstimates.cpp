@@ -1,4 +1,4 @@
-// What estimates of many decisions have in common.
+// Caches results that estimates of many decisions have in common.
 #include "compiler/estimate/SharedEstimates.h"
 
 #include "compiler/estimate/ModelCost.h"

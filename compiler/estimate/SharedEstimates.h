@@ -1,4 +1,4 @@
-// What estimates of many decisions have in common, so that it is computed once.
+// Caches results that estimates of many decisions have in common.
 #pragma once
 
 #include "compiler/estimate/GradientExchange.h"
@@ -9,11 +9,12 @@
 
 namespace dtc {
 
-// Belongs to one search: one model, whose cells follow from tp, sequence parallelism and placement,
-// and one EstimateRequest. It may live shorter or longer than the costs that it was filled from.
+// A cache of one search: of one model, whose cells follow from tp, sequence parallelism and
+// placement, and of one EstimateRequest. Its lifetime is independent of the costs that it was
+// filled from.
 class SharedEstimates {
 public:
-  // What a cut into chunks follows from.
+  // The decisions that determine a cut into chunks.
   struct CutKey {
     int64_t chunks;
     Recompute recompute, recomputeMost;
@@ -23,21 +24,21 @@ public:
     LayersOnHost layersOnHost;
     auto operator<=>(const CutKey &) const = default;
   };
-  // Gradients of so many elements of parameters, on devices of StagePlaces::kinds.
+  // Gradients of so many parameters, on devices of StagePlaces::kinds.
   struct ExchangeKey {
     size_t kind;
     int64_t zero;
     double dense, expert;
     auto operator<=>(const ExchangeKey &) const = default;
   };
-  // So many bytes of a block's parameters, gathered or scattered between replicas.
+  // Bytes of a block's parameters that are gathered or scattered between replicas.
   struct GatherKey {
     size_t kind;
     CollectiveKind collective;
     double denseBytes, expertBytes;
     auto operator<=>(const GatherKey &) const = default;
   };
-  // What lowerBoundSeconds follows from.
+  // The decisions that determine lowerBoundSeconds.
   struct BoundKey {
     int64_t numMicroBatches, zero;
     Recompute recompute;
@@ -45,19 +46,21 @@ public:
     LayersOnHost layersOnHost;
     auto operator<=>(const BoundKey &) const = default;
   };
-  // Of decisions that agree in the sizes and places of all groups, in what a micro-batch is, and in
-  // whether stages share out the vocabulary.
+  // Results of decisions that agree in the sizes and ranks of all groups, in the micro-batch, and
+  // in whether stages share the vocabulary.
   struct Parts {
     std::map<CutKey, LayerChunks> cuts;
-    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // by bucket size
+    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // one per bucket size
     std::map<GatherKey, double> gathers;                            // seconds
     std::map<BoundKey, double> bounds;                              // seconds, on alike devices
   };
+  // Returns the results known for such decisions; the caller adds to them.
   Parts &of(const Decisions &decisions);
 
 private:
   std::map<Decisions, Parts> known;
-  std::pair<const Decisions, Parts> *last = nullptr; // asked for: most often for the next, too
+  // The entry found last, as most requests repeat it.
+  std::pair<const Decisions, Parts> *last = nullptr;
 };
 
 } // namespace dtc

@@ -11,8 +11,8 @@
 
 namespace dtc {
 
-// States, master copy and gradient are read, states and parameters written; the norm of the gradients
-// is one more pass over them.
+// Returns the work of an update, which reads states, master copy and gradient and writes states and
+// parameters; the norm of the gradients is one more pass over them.
 static OpWork updateOf(double parameters, const CellPrecision &p) {
   double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
                  (p.parameterBytes == 4 ? 4 : 0);
@@ -67,13 +67,13 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
   PartTimes times;
-  const Overlap &overlap = place.model.overlap; // of a group that may lie on other links
+  const Overlap &overlap = place.model.overlap; // the group may lie on other links
   double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp + block.forwardHeads,
                   ep * block.forwardEp, 0};
   Exposed backward{tp * block.backwardTp, cp * block.backwardCp + block.backwardHeads,
                    ep * block.backwardEp, 0};
-  // What runs beside compute slows it.
+  // Collectives beside compute slow it.
   double slow = overlap.slowdown - 1;
   auto slowdown = [&](double tpAll, double cpAll, double epAll) {
     return slow * (overlap.tp * tpAll + overlap.cp * cpAll + overlap.ep * epAll);
@@ -88,7 +88,8 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
         d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
     double hide = overlap.gathers;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
-    // What is released after the forward pass is gathered for recomputation and once more after it.
+    // Parameters that were released after the forward pass are gathered for recomputation and once
+    // more after it.
     bool isTwice = model.cells->gathersAgain && d.recompute == Recompute::Full;
     double waits = scatter + (isTwice ? 2 : 1) * gather;
     double beside = block.backward() + (isTwice ? forwardCompute : 0);
@@ -121,8 +122,9 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   return times;
 }
 
-// What a layer keeps leaves while it runs and the next one does, and is back before its backward pass, beside that of the
-// layer behind it: layers are alike. Both directions of the link are free for it.
+// Adds copies to and from the host. Activations leave while their layer and the next one run, and
+// are back before the backward pass, beside that of the layer behind: layers are equal. Both
+// directions of the link are free for them.
 void StageCoster::addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const {
   if (!host.isKnown())
     return;
@@ -172,8 +174,9 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
 }
 
-// A stage with n_s layers of t_s seconds, and e_s of embedding and head, starts after the way b_s down to it and, but for
-// gradients of weights, ends before the way up: T >= b_s + m (n_s t_s + e_s). The n_s add up to all layers L, so
+// A stage with n_s layers of t_s seconds, and e_s of embedding and head, starts after the way b_s
+// down to it and, but for gradients of weights, ends before the way up: T >= b_s + m (n_s t_s +
+// e_s). The n_s add up to all layers L, so
 //   T >= (L + sum of (b_s / m + e_s) / t_s) / sum of 1 / (m t_s)
 double StageCoster::leastSecondsOverPlaces() const {
   if (places.size() == 1 || model.cells->chain.empty())
@@ -194,7 +197,7 @@ double StageCoster::leastSecondsOverPlaces() const {
   return layers / perSecond * (1 - 1e-9); // sums in another order differ in their last bits
 }
 
-// Before stage s > 0 are the embedding and s chunks, of which the first may be the embedding alone.
+// The embedding and s chunks are before stage s > 0; the first chunk may be the embedding alone.
 double StageCoster::leastSecondsBefore(int64_t stage, bool isDownOnly) const {
   if (stage == 0 || d.evenStages || model.cells->chain.empty()) // any chunk may have no layer
     return 0;
@@ -210,7 +213,7 @@ double StageCoster::leastSecondsBefore(int64_t stage, bool isDownOnly) const {
 }
 
 double StageCoster::meanLeastSecondsBefore(bool isDownOnly) const {
-  // Those of stages 1 to p - 1 are an arithmetic series, stage 0 has nothing before it.
+  // Stages 1 to p - 1 form an arithmetic series; stage 0 has nothing before it.
   return static_cast<double>(d.pp - 1) / static_cast<double>(d.pp) *
          (leastSecondsBefore(1, isDownOnly) + leastSecondsBefore(d.pp - 1, isDownOnly)) / 2;
 }
@@ -243,7 +246,7 @@ double StageCoster::leastHostUpdateSeconds() const {
   return least;
 }
 
-// Embedding and head share at most what is tied.
+// Embedding and head share at most the tied parameters.
 double StageCoster::leastOwnOfMeanStage() const {
   double own = 0;
   auto add = [&](double times, llvm::function_ref<double(const Place &)> ofPlace) {
@@ -333,7 +336,7 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
       stages = recomputedStages(other);
       hasMoved = true;
     }
-  // The slowest stage of several chunks is that of the most alike ones, which the usual cut need not have.
+  // With several chunks a stage, another cut than the usual one may have the fastest slowest stage.
   if (isCutByMemory && (hasMoved || d.virtualStages == 1) && !recomputesEvenly())
     for (const StageEstimate &stage : stages)
       slowestThatFits = std::max(slowestThatFits, stage.microBatch());
@@ -344,12 +347,12 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
 std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
   std::vector<StageEstimate> stages =
       costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
-  if (leastSlowest == 0 && places.size() == 1) // of the first cut
+  if (leastSlowest == 0 && places.size() == 1) // only for the first cut
     leastSlowest = slowestOfAnyCut(stages);
   if (request.ignoresMemory)
     return stages;
   auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
-  // With other layers on them stages may fit though none keeps less, or with fewer that do.
+  // Another cut may fit without more recomputation, or with fewer layers that recompute.
   if (!d.mayKeepLess() || recomputesEvenly()) {
     isCutByMemory |= request.cutsToFit && mayCutByMemory() && llvm::any_of(stages, isOver);
     if (d.mayKeepLess())
@@ -378,7 +381,7 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   std::vector<llvm::SmallVector<size_t, 4>> held(stages.size());
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
-  // Most stages of a pipeline are like the one before, and differ in what they keep alive.
+  // Most stages of a pipeline equal the one before, but for what they keep alive.
   auto isAlike = [&](size_t index) {
     return index > 0 && places.size() == 1 && holdAlike(held[index - 1], held[index], chunks, ways);
   };
@@ -400,7 +403,8 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   return stages;
 }
 
-// Whether two stages have as many layers of a kind that do the same, chunk by chunk, and neither an end of the model.
+// Returns true if two stages have equal layers with equal ways, chunk by chunk, and neither has the
+// first or the last chunk.
 bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
                             const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways) const {
   auto isEnd = [&](size_t chunk) { return chunk == 0 || chunk + 1 == chunks.size(); };
@@ -449,7 +453,8 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       // The head's activations are alive for one micro-batch: its backward follows at once.
       sums.headKept = headOf(cost).kept;
       stage.keptPerMicroBatch -= headOf(cost).kept;
-      // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+      // A matrix shared by embedding and head is on the first and the last stage of a pipeline, but
+      // counts once without one.
       if (index == 0) {
         sums.dense -= cost.tiedParameters;
         sums.ends -= cost.tiedParameters;
@@ -477,7 +482,7 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
   return exchanges;
 }
 
-// One of the ways in which the stage may exchange its gradients, once a step.
+// Adds the cost of the stage's gradient collectives in one bucket size, once a step.
 void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exchange,
                               double sums) const {
   double backward = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
@@ -495,14 +500,15 @@ void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exch
                                                          (overlap.slowdown - 1) * hidden});
 }
 
-// With virtual stages the gradients of a chunk are done while the last micro-batches are still in
-// the others.
+// Returns the passes that hide gradients. Virtual stages complete the gradients of a chunk while
+// the last micro-batches are still in the others.
 double StageCoster::hiddenPasses() const {
   double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
   return overlap.gradients * passes;
 }
 
-// What every micro-batch sends is costed block by block, beside compute: a bucket holds a layer's.
+// Returns true if gradients may travel in buckets of this size. Collectives of every micro-batch
+// (ZeRO-2 and 3) are costed block by block, beside compute, so that a bucket has to hold a layer's.
 bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
   if (d.zero < 2 || bucketBytes == kStackBuckets)
     return true;
@@ -515,14 +521,14 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
                          std::max(request.precision.parameterBytes, request.precision.reduceBytes));
   if (largest == 0)
     return true;
-  // Of layers beyond all sizes the largest bucket holds most.
+  // Layers larger than all sizes take the largest one.
   bool isMost = llvm::none_of(
       sizes, [&](int64_t bytes) { return bytes > bucketBytes && bytes != kOneBucket; });
   return bucketBytes != kOneBucket && (isMost || static_cast<double>(bucketBytes) >= largest);
 }
 
-// All stages take the way by which the last of them is done first. A later stage is done with its
-// gradients while earlier ones still compute theirs.
+// Chooses the bucket size, one for all stages, with which the last stage is done first. A later
+// stage is done with its gradients while earlier ones still compute theirs.
 void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
   double least = std::numeric_limits<double>::infinity();
   for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
@@ -551,8 +557,8 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
                                  const Place &place) const {
   const CellPrecision &p = request.precision;
   const Topology &topology = place.topology;
-  // Tensor parallelism adds up what data parallelism has left of the gradients, once they are
-  // complete.
+  // Tensor parallelism sums the gradients that its ranks share once data parallelism has reduced
+  // them.
   double sums = bucketedSeconds(CollectiveKind::AllReduce,
                                 summed * p.reduceBytes / (d.zero >= 1 ? place.dataRanks : 1),
                                 place.model.groups.tp, topology);

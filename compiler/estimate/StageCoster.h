@@ -7,78 +7,91 @@
 
 namespace dtc {
 
+// Costs the stages of one set of decisions: their seconds and bytes, lower bounds, and whether they
+// fit.
 class StageCoster {
 public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
-  // `mayCutByMemory`: else the cut is that of equal seconds, whatever has to be recomputed.
+  // Returns the cost of every stage, cut so that the slowest stage is as fast as possible. With
+  // `mayCutByMemory` false the cut ignores what stages recompute to fit.
   std::vector<StageEstimate> stages(bool mayCutByMemory = true);
-  // The same where that is given: the layers of each chunk, and what each layer does, no less than
-  // the decisions' least.
+  // Returns the cost of every stage of a given cut: `chunks` has the layers of each chunk, `ways`
+  // what each layer recomputes and offloads, no less than the decisions' minimum.
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
-  // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
-  // ones after stages() has found some that do not fit as they are.
+  // Returns true if the cut depends on memory: always on heterogeneous devices, unless stages are
+  // even; on homogeneous ones if stages() found some that do not fit as they are.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
-  // After stages(): whether memory has moved layers.
+  // Returns true if memory moved layers between stages. Valid after stages().
   bool isMoved() const { return hasMoved; }
-  // After stages(): of a micro-batch, no stage of any cut that there may be is the slowest with fewer seconds; 0 on
-  // unlike devices.
+  // Returns a lower bound of the slowest stage's seconds per micro-batch, over all cuts; 0 on
+  // heterogeneous devices. Valid after stages().
   double leastSlowestSeconds() const { return leastSlowest; }
-  // After stages(), of cuts in which all stages fit; 0 on unlike devices, and where memory has no say in the cut.
+  // Returns the same bound over cuts in which all stages fit; 0 on heterogeneous devices, and if
+  // memory does not affect the cut.
   double leastSlowestThatFits() const { return slowestThatFits; }
-  // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
+  // Returns the bytes of host memory that a device of stage `index` may use; 0 if unknown.
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
-  // Of the stages: in buckets of which size gradients travel; kStackBuckets: as the stack does.
+  // Returns the bucket size of gradients in bytes, or kStackBuckets for the stack's. Valid after
+  // stages().
   int64_t bucketBytes() const { return sizes[exchange]; }
 
-  // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
+  // The exposed seconds of collectives inside the layers of a stage, for one micro-batch.
   struct Exposed {
     double tp = 0, cp = 0, ep = 0, gather = 0;
   };
+  // Returns the exposed seconds of a stage. Valid after stages().
   Exposed exposedOf(size_t stage) const { return exposed[stage]; }
 
-  // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
-  // and head; and the slowest stage.
+  // Returns a lower bound of the seconds of one micro-batch in all layers, embedding and head, with
+  // the minimum recomputation.
   double leastSecondsOfModel() const;
-  // Of these what stands between a micro-batch's start and its end where gradients of weights may
-  // wait.
+  // Returns the same without gradients of weights: the critical path from a micro-batch's start to
+  // its end, where these may wait.
   double leastSecondsOfPath() const;
+  // Returns a lower bound of the slowest stage's seconds per micro-batch; 0 without layers.
   double leastSecondsOfSlowestStage() const;
-  // Of all micro-batches, on unlike devices: no cut evens them out better. 0 on alike ones.
+  // Returns a lower bound of the seconds of all micro-batches on heterogeneous devices, over all
+  // cuts; 0 on homogeneous ones.
   double leastSecondsOverPlaces() const;
-  // The least that a micro-batch takes on its way down to a stage and from it up again, or only
-  // down; and the mean over all stages.
+  // Returns a lower bound of the seconds that a micro-batch takes in the stages before `stage`: in
+  // its forward pass if `isDownOnly`, else in both passes.
   double leastSecondsBefore(int64_t stage, bool isDownOnly) const;
+  // Returns the mean of leastSecondsBefore over all stages.
   double meanLeastSecondsBefore(bool isDownOnly) const;
-  // Of these, what the embedding takes; and the least share that the forward pass has of a layer.
+  // Returns the seconds of the embedding, forward and backward.
   double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
+  // Returns the smallest share of a layer's seconds that its forward pass takes.
   double leastForwardShare() const;
-  // What follows the last micro-batch at the least: the update, where that is on the host.
+  // Returns a lower bound of the seconds after the last micro-batch: the update if it is on the
+  // host, else 0.
   double leastSecondsOncePerStep() const;
-  // The same if that is on the host.
+  // Returns a lower bound of the seconds of an update on the host.
   double leastHostUpdateSeconds() const;
-  // Whether layers may be cut into stages, and recompute what they have to, so that all stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
-  // of the decisions' two kinds does.
+  // Returns false if no cut, with no recomputation that the decisions allow, makes all stages fit
+  // and a step end within `seconds`.
   bool mayFitWithin(double seconds) const;
-  // Of a whole step, what sharing out the vocabulary takes on every stage beside its chunks: passes
-  // S and T of each micro-batch, and, once, their collectives, while nothing hides them yet. 0 where
-  // the vocabulary is on the first and the last stage.
+  // Returns the seconds that a vocabulary shared by all stages adds to a step on every stage:
+  // passes S and T of each micro-batch, and, once, their collectives, while nothing hides them yet.
+  // 0 if the vocabulary is on the first and the last stage.
   //
-  // The passes take as long on every stage, so that a pipeline with them is one of the layers alone
-  // that stops for them everywhere: "the same bubbles" (Yeung et al. 2024, section 5).
+  // The passes take the same time on every stage, so that a pipeline with them is one of the layers
+  // alone that stops for them everywhere: "the same bubbles" (Yeung et al. 2024, section 5).
   double vocabularySeconds() const;
 
 private:
-  // One layer, or embedding or head, of one micro-batch.
+  // The seconds of one layer, of the embedding or of the head, for one micro-batch.
   struct PartTimes {
     double forward = 0, backwardInput = 0, backwardWeight = 0;
     Exposed exposed;
     double compute = 0;
-    double gathers =
-        0; // of its seconds, what ZeRO-2 and 3 move for it: waits, and compute beside it slowed
-    std::array<double, kNumRecomputes> recompute{}; // on top, by what runs again
-    // What copies of what is then kept to the host and back take longer than the layer's passes.
+    // Part of these: collectives of ZeRO-2 and 3, as waits and as the slowdown of compute beside
+    // them.
+    double gathers = 0;
+    std::array<double, kNumRecomputes> recompute{}; // added, by recomputation
+    // The seconds by which copies of the saved activations to the host and back outlast the layer's
+    // passes, by recomputation.
     std::array<double, kNumRecomputes> toHost{}, fromHost{};
     double total() const { return forward + backwardInput + backwardWeight; }
     double recomputeOf(Recompute how) const { return recompute[static_cast<size_t>(how)]; }
@@ -92,22 +105,23 @@ private:
       return recomputeOf(way.recompute) + toHostOf(way) + fromHostOf(way);
     }
   };
-  // The devices of a stage: what the model's parts cost there.
+  // The devices of a stage, and the costs of the model's parts on them.
   struct Place {
     const ModelCost &model;
     const Topology &topology;
-    size_t kind = 0; // of ModelCost::places
+    size_t kind = 0; // index into StagePlaces::kinds
     double memoryLimit = 0;
-    Decisions d; // as its stages have them
+    Decisions d; // the decisions as stages on these devices have them
     ShardGroups shards{model.groups, d};
-    // That share dense and expert parameters.
+    // The number of ranks that shard dense and expert parameters.
     double dataRanks = static_cast<double>(d.zeroRanks() * d.cp),
            expertRanks = static_cast<double>(d.zeroRanksOfExpert());
-    PartTimes embedding{}, head{}, share{}; // share: of the vocabulary, where stages share it out
+    // Share: a stage's part of the vocabulary, if stages share it.
+    PartTimes embedding{}, head{}, share{};
     std::vector<PartTimes> blocks{};
 
     bool isShared() const { return std::max(dataRanks, expertRanks) > 1; }
-    // What of so many parameters a device updates.
+    // Returns the number of parameters that a device updates, of so many in its stage.
     double ownOf(double dense, double expert) const {
       return d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
     }
@@ -117,10 +131,11 @@ private:
       return static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)]);
     }
   };
-  // Embedding and head of a model, as far as they are on its first and last chunk.
+  // Returns the cost of the embedding on the first chunk, without the part that stages share.
   const BlockCost &embeddingOf(const ModelCost &cost) const {
     return d.vocabOverPp > 0 ? cost.vocabulary->embedding : cost.embedding;
   }
+  // Returns the cost of the head on the last chunk, without the part that stages share.
   const BlockCost &headOf(const ModelCost &cost) const {
     return d.vocabOverPp > 0 ? cost.vocabulary->head : cost.head;
   }
@@ -131,41 +146,49 @@ private:
   }
   PartTimes timesOf(const BlockCost &block, const Place &place) const;
   void addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const;
-  // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
+  // Returns the seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-2
+  // and 3.
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
                        const Place &place) const;
 
-  // Embedding and head, and each layer where that is least.
+  // Returns the sum of `ofPart` of embedding and head, and of the smallest `ofLayer` of each layer
+  // over all kinds of devices.
   double leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
                       llvm::function_ref<double(const PartTimes &)> ofLayer) const;
   double leastOf(const PartTimes &layer) const { return layer.total() + layer.againOf(leastWay()); }
   double leastForwardOf(const PartTimes &layer) const {
     return layer.forward + layer.toHostOf(leastWay());
   }
-  // What is on the host is that of one chunk alone.
+  // Returns true if every chunk recomputes the same number of layers. If some layers are offloaded,
+  // they are those of the first chunks.
   bool recomputesEvenly() const { return d.evenRecompute && d.layersOnHost != LayersOnHost::Some; }
-  // What every layer does at least.
+  // Returns what every layer recomputes and offloads at least.
   LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
-  // What the parts of a stage add up to, as far as its memory follows from it.
+  // Sums over the parts of a stage that determine its memory.
   struct PartSums {
-    double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
-    double ends = 0;                          // of these parameters, embedding's and head's
+    // Parameters; summed: those with gradients summed over tensor-parallel ranks.
+    double dense = 0, expert = 0, summed = 0;
+    double ends = 0; // parameters of embedding and head
     double transient = 0, largestLayer = 0;
-    // Of the layer that is computed again, or copied, by what any layer does.
+    // The bytes of the largest layer that is recomputed or copied, by way.
     std::array<double, kNumLayerWays> workspace{};
-    std::bitset<kNumLayerWays> ways; // that layers do
+    std::bitset<kNumLayerWays> ways; // ways that layers of the stage use
     double largestWorkspace() const;
-    double headKept = 0; // alive for one micro-batch: its backward follows at once
-    double kept = 0;     // of layers that recompute nothing
-    double sent = 0;     // of a micro-batch, that stays after it was sent on
+    // Activations of the head, alive for one micro-batch: its backward follows at once.
+    double headKept = 0;
+    double kept = 0; // saved by layers that recompute nothing
+    double sent = 0; // bytes of a micro-batch that stay allocated after they were sent
     void add(const BlockCost &part, bool isLayer);
     void addLayer(const BlockCost &part, LayerWay way);
   };
-  // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
-  bool isSent(size_t chunk) const; // what comes of it
+  // Returns true if the output of a chunk is sent to another stage.
+  bool isSent(size_t chunk) const;
+  // Returns the bytes that a stage keeps of the output of a chunk, which ends with `layer`, after
+  // sending it.
   double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
   LayerChunks cut() const;
-  // Whether memory may have a say in the cut: of stages of one chunk, and of several where all layers are alike.
+  // Returns true if memory may affect the cut: with one chunk per stage, or with several chunks of
+  // equal layers.
   bool mayCutByMemory() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
   double slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const;
@@ -178,16 +201,19 @@ private:
     return mayBeginEmpty(static_cast<int64_t>(model.cells->chain.size()), d.pp * d.virtualStages);
   }
   bool holdsHead(size_t stage) const;
-  // Layers that a stage has at least: one a chunk, but for chunks that may be embedding or head alone.
+  // Returns the fewest layers that a stage may have: one a chunk, but for chunks that may be
+  // embedding or head alone.
   int64_t leastLayersOf(size_t stage) const;
-  // Layers that a stage may have at most if it is to fit, and to take so many seconds of a micro-batch.
+  // Returns an upper bound of the layers of a stage that fits and takes at most so many seconds of
+  // a micro-batch.
   double mostLayersWithin(size_t stage, double seconds) const;
-  // The update of the mean stage, wherever that is.
+  // Returns a lower bound of the update's seconds, from the mean stage; on the device or on the
+  // host.
   double leastUpdateSeconds() const;
-  // Parameters that a device of the mean stage updates: some stage has no fewer.
+  // Returns the parameters that a device of the mean stage updates; some stage has no fewer.
   double leastOwnOfMeanStage() const;
   llvm::SmallVector<double, 4> layersOfBlocks() const;
-  // Bytes of parameters, gradients and states of so many elements.
+  // Returns the bytes of parameters, gradients and states of so many elements.
   double statesOf(double dense, double expert, const Place &place) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
@@ -196,27 +222,31 @@ private:
   std::vector<StageEstimate> costStages(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
                  llvm::ArrayRef<LayerWay> ways) const;
-  // All but memory, of which it returns what that follows from.
+  // Fills in all of `stage` but its memory; returns the sums that the memory follows from.
   PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways,
                      llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const;
-  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W, with the one whose
-  // B has just ended. These hold what
-  // gradients of weights are made of, inputs of products and gradients of their results, which together are as
-  // much as a layer keeps without recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
+  // The micro-batches alive on a stage. `inFlight` counts from F to the end of W; `stashed` those
+  // of them between B and W, with the one whose B has just ended. A stashed micro-batch holds the
+  // operands of gradients of weights, inputs of matrix products and gradients of their results,
+  // which together are as much as a layer saves without recomputation: 32 of 34 s b h bytes, Qi et
+  // al. 2023, arXiv:2401.10241, section 3.
   struct Alive {
     double inFlight = 0, stashed = 0;
     double inputs = 0; // bytes of tokens and targets: a program has those of the whole step
   };
   Alive aliveOf(size_t index) const;
   double inputsOf(size_t index) const;
-  // `recomputedPerMicroBatch`: bytes that recomputation and the host spare of what is kept until B. `workspace`: what
-  // the layer that is computed again holds of it, and what is on its way to or from the host.
+  // Returns the memory of a stage. `keptPerMicroBatch`: bytes of saved activations.
+  // `recomputedPerMicroBatch`: bytes that recomputation and offloading avoid saving until B.
+  // `workspace`: bytes that a layer holds while it is recomputed, and those on their way to or from
+  // the host.
   MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
                        double keptPerMicroBatch, double recomputedPerMicroBatch,
                        double workspace) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
-  // What some layers of a stage do, the first ones, and what the others do: they recompute more, or are on the host.
+  // A mix of two ways in a stage: its first layers use `high`, which recomputes more or offloads,
+  // the others `low`.
   struct Mix {
     LayerWay low, high;
   };
@@ -225,32 +255,33 @@ private:
     size_t block;
     int64_t layers;
   };
-  // The fastest mix with which a stage is `over` bytes smaller than with what its layers do at least.
+  // The fastest mix that frees the bytes by which a stage exceeds its limit.
   struct Mixed {
     Mix mix;
-    int64_t high = 0;   // layers
-    double seconds = 0; // of a micro-batch, on top; infinite where nothing does
+    int64_t high = 0;   // layers that use mix.high
+    double seconds = 0; // added to a micro-batch; infinite if no mix fits
   };
   void findMixes();
-  // Between the least and the most that layers recompute.
+  // Returns true if `how` is between the decisions' minimum and maximum recomputation.
   bool isWithin(Recompute how) const;
-  // What layers may recompute that are on the host where others of their stage are not, and recompute the same.
+  // Returns the recomputations of offloaded layers in stages that offload only some; the other
+  // layers of the stage recompute the same.
   std::bitset<kNumRecomputes> recomputesOnHost() const;
-  // All that a layer may do more than the least.
+  // Returns all ways that a layer may use beyond the minimum.
   llvm::SmallVector<LayerWay, kNumLayerWays> waysToKeepLess() const;
-  // A stage that is too large.
+  // A stage that exceeds its memory limit.
   struct Overfull {
     llvm::ArrayRef<LayerRun> runs;
     const Place &place;
     Alive alive;
-    double hostRoom; // bytes of its host that layers may have
+    double hostRoom; // bytes of host memory that its layers may use
   };
   Mixed mixedToFit(const Overfull &stage, double over) const;
   double hostRoomOf(double statesOnHost, const Place &place) const;
-  // Bytes that a layer keeps on its device.
+  // Returns the bytes of activations that a layer saves on its device.
   static double keptBy(const BlockCost &block, LayerWay way);
-  // Bytes that a layer holds while it is computed again, beyond what it keeps; on the host also what is copied, of this
-  // layer and of the one before it.
+  // Returns the bytes that a layer holds while it is recomputed, beyond its saved activations; if
+  // offloaded also the copies of this layer and of the one before it.
   static double workspaceOf(const BlockCost &block, LayerWay way);
   static double workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way);
   llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const Place &place) const;
@@ -273,15 +304,15 @@ private:
   const EstimateRequest &request;
   const Overlap &overlap;
   const ProcessMemory &process;
-  const std::vector<int64_t> &sizes; // of buckets
-  SharedEstimates::Parts own;        // where the request shares none
-  SharedEstimates::Parts &known;     // already
-  std::vector<Place> places;         // one, or as ModelCost::places has them
+  const std::vector<int64_t> &sizes; // bucket sizes
+  SharedEstimates::Parts own;        // used if the request shares none
+  SharedEstimates::Parts &known;     // results that are known already
+  std::vector<Place> places;         // one, or one per kind of ModelCost::places
   std::vector<Exposed> exposed;
-  size_t exchange = 0; // of sizes
+  size_t exchange = 0; // index into sizes
   bool isCutByMemory = false, hasMoved = false;
   double leastSlowest = 0, slowestThatFits = 0;
-  std::vector<Mix> mixes; // that may be the fastest, where layers may keep less
+  std::vector<Mix> mixes; // mixes that may be the fastest, if layers may save less
 };
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// What stages hold, and what they recompute so as to hold less.
+// Computes the memory of stages, and recomputes layers so that they fit.
 #include "compiler/estimate/StageCoster.h"
 
 #include "compiler/memory/ProgramMemory.h"
@@ -10,8 +10,8 @@
 
 namespace dtc {
 
-// Micro-batches of a V's stage between B and W: three chunks of two at most in simulated schedules of 4 stages and
-// more, all that are alive of 2.
+// The most micro-batches of a V's stage between B and W: three chunks (two a micro-batch) at most
+// in simulated schedules of 4 stages and more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
 double StageCoster::statesOf(double dense, double expert, const Place &place) const {
@@ -22,7 +22,8 @@ double StageCoster::statesOf(double dense, double expert, const Place &place) co
          (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
 }
 
-// Where stages start to fit without the optimizer's states, they would stop to recompute more.
+// Notes when a stage first fits without the optimizer's states: it would stop to recompute more
+// there.
 void StageCoster::noteWithoutStates(StageEstimate &stage) const {
   double bytes = stage.memory.total() - stage.memory.optimizer;
   if (std::isinf(stage.microBatchWithoutStates) && bytes <= stage.memoryLimit * (1 + 1e-9))
@@ -71,20 +72,21 @@ double StageCoster::PartSums::largestWorkspace() const {
   return most;
 }
 
-// In a V the stage at its turn has both chunks.
+// At the turn of a V one stage has both chunks, and sends nothing.
 bool StageCoster::isSent(size_t chunk) const {
   return chunk + 1 < static_cast<size_t>(d.pp * d.virtualStages) &&
          stageOf(chunk) != stageOf(chunk + 1);
 }
 
-// The next stage holds it as its input; the one before drops the same bytes once they are sent, or does not.
+// The next stage holds the same bytes as its input; the sender drops them once they are sent, or
+// keeps them.
 double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) const {
   return process.keepsSent && isSent(chunk) ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
 
 double StageCoster::inputsOf(size_t index) const {
   if (!request.programs)
-    return 0; // others have one micro-batch of them at a time
+    return 0; // other software holds those of one micro-batch at a time
   InputBytes inputs = request.programs->inputsOf(samplesOf(d));
   return (index == 0 ? inputs.embedding : 0) + (holdsHead(index) ? inputs.head : 0);
 }
@@ -115,8 +117,9 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   if (d.zero >= 3 && place.isShared())
     memory.parameters += (whole + ends) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
-  // Of one layer they are whole while they are made, of the one before while they are on the wire; those of what
-  // stays gathered are as its parameters until the last backward pass ends.
+  // Gradients are whole for one layer while they are computed and for the one before while they are
+  // on the wire; those of parameters that stay gathered take as many bytes as these until the last
+  // backward pass ends.
   if (d.zero >= 2 && place.isShared())
     memory.gradients += whole * p.reduceBytes + (d.zero >= 3 ? ends * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
@@ -126,8 +129,9 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
       alive.inputs;
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
   const Decisions &own = place.d;
-  bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // of groups, which add gradients up
-  bool hasTwo = d.contextKind == ContextKind::Both;        // a group that swaps, and a ring
+  bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // groups of copies, which sum gradients
+  // One group for the all-to-all, one for the ring.
+  bool hasTwo = d.contextKind == ContextKind::Both;
   double axes =
       (own.tp > 1) + (d.cp > 1) + hasTwo + (own.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
   memory.communication = axes * process.perCommunicator;
@@ -135,7 +139,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   return memory;
 }
 
-// Whether any layer has to.
+// Makes layers save less until the stage fits. Returns true if any layer has to.
 bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) const {
   noteWithoutStates(stage);
   double over = stage.memory.total() - place.memoryLimit;
@@ -144,13 +148,13 @@ bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) 
     return false;
   Alive alive{stage.inFlight, stage.stashed};
   Overfull overfull{runs, place, alive, hostRoomOf(stage.statesOnHost, place)};
-  // If the states' memory were free.
+  // The same as if the states' memory were free.
   if (std::isinf(stage.microBatchWithoutStates)) {
     double less = over - stage.memory.optimizer - 1e-9 * stage.memoryLimit;
     stage.microBatchWithoutStates = stage.microBatch() + mixedToFit(overfull, less).seconds;
   }
   Mixed mixed = mixedToFit(overfull, over);
-  if (std::isinf(mixed.seconds)) // nothing does: what is kept is least so
+  if (std::isinf(mixed.seconds)) // no mix fits: this one saves the least
     mixed = {{leastWay(), {d.recomputeMost}}, std::numeric_limits<int64_t>::max(), 0};
   int64_t left = mixed.high, layers = 0;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
@@ -166,7 +170,8 @@ bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) 
   return true;
 }
 
-// The n-th layer of every chunk does, for one n after another, until all stages fit.
+// Makes the n-th layer of every chunk recompute the most, for one n after another, until all stages
+// fit.
 void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
   auto isFull = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
   bool isDone = false;

@@ -1,4 +1,4 @@
-// Which devices each pipeline stage has.
+// The devices of each pipeline stage.
 #include "compiler/estimate/StagePlaces.h"
 
 #include "compiler/estimate/ModelCost.h"
@@ -34,7 +34,7 @@ StagePlaces placeStages(const Decisions &d, const Topology &topology) {
   if (topology.isUniform() || d.pp == 1)
     return places;
   int64_t size = d.devices() / d.pp;
-  // Stages within one group of alike devices, at the same place in its nodes, are alike.
+  // Stages within one device group, at the same offset in its nodes, are equal.
   std::map<std::pair<size_t, int64_t>, size_t> known;
   const StageStarts starts = partOrders(topology.groups, size)[static_cast<size_t>(d.partOrder)];
   for (int64_t first : starts) {

@@ -1,5 +1,5 @@
-// Which devices each pipeline stage has, on systems with devices or links of several kinds.
-// Internal to this folder.
+// The devices of each pipeline stage, on systems with devices or links of several kinds. Internal
+// to this folder.
 #pragma once
 
 #include "compiler/topology/Topology.h"
@@ -8,24 +8,27 @@ namespace dtc {
 
 struct Decisions;
 
+// The devices of each pipeline stage; empty if all stages have equal ones.
 struct StagePlaces {
-  std::vector<Topology> kinds; // what stages are made of, each once
-  // Of each kind: its part of the system as DeviceGroups are counted, or their number where it spans several; and where
-  // in a node of the part, or in the system, it begins.
+  std::vector<Topology> kinds; // distinct topologies of stages
+  // The location of each kind: the index of its DeviceGroup, or the number of groups if it spans
+  // several; and the offset of its first device in a node of the group, or in the system.
   std::vector<std::pair<size_t, int64_t>> whereOfKind;
-  std::vector<size_t> kindOfStage; // by stage; empty where all stages are alike
-  // From each stage to the next, of one rank while all of the stage send.
+  // Index into kinds, by stage; empty if all stages have equal devices.
+  std::vector<size_t> kindOfStage;
+  // The path from each stage to the next, of one rank while all ranks of the stage send.
   std::vector<Path> boundaries;
 
+  // Returns true if all stages have equal devices.
   bool empty() const { return kindOfStage.empty(); }
 };
 
-// Stages take devices in the order that Decisions::partOrder says.
-// Empty for a uniform topology or without a pipeline: all stages are then on the conservative
-// system that the topology itself is. Wants pipeline stages outermost in the order of axes.
+// Returns the devices of the stages, which take them in the order of Decisions::partOrder. Empty
+// for a uniform topology or without a pipeline: all stages are then on the topology itself, which
+// is conservative. Needs pp as the outermost axis.
 StagePlaces placeStages(const Decisions &decisions, const Topology &topology);
 
-// The ranks of a stage.
+// Returns the ranks of a stage.
 std::vector<int64_t> ranksOfStage(const Decisions &decisions, const Topology &topology,
                                   int64_t stage);
 

@@ -17,11 +17,11 @@ struct Cut {
   double slowest = kNone; // seconds of its slowest run
 };
 
-// The best cut of all layers into `chunks` runs of which the last, and the first where there are more
-// runs than layers, may have none, and then take `lastAlone` and `firstAlone` seconds.
-// `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may have
-// none where they take `limit` seconds or more. Ties go to the cut with fewer empty runs. No runs where
-// all cuts take `limit` seconds or more.
+// Returns the best cut of all layers into `chunks` runs. The last run, and the first if there are
+// more runs than layers, may be empty and then take `lastAlone` and `firstAlone` seconds.
+// `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may
+// return none if they take `limit` seconds or more. Ties go to the cut with fewer empty runs. Empty
+// if all cuts take `limit` seconds or more.
 LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, double lastAlone,
                             double limit,
                             llvm::function_ref<Cut(int64_t, int64_t, double)> cutAll) {
@@ -45,6 +45,7 @@ LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, d
   return best.runs;
 }
 
+// Cuts a chain into runs that all have layers: see cutChain.
 class ChainCutter {
 public:
   ChainCutter(const std::vector<double> &seconds, int64_t chunks, double before, double after)
@@ -62,7 +63,7 @@ public:
                     before + sums[1], after + sums[layers] - sums[layers - 1]});
     LayerChunks best(static_cast<size_t>(chunks)), cut(best);
     fill(high, best);
-    // The sum that matters is that of one run, so a cut found for `high` gives a better `high`.
+    // The slowest run of a cut that was found gives a better `high` than the limit.
     for (int step = 0; step < 60 && high - low > high * 1e-12; ++step) {
       double middle = step == 0 ? low : (low + high) / 2;
       if (!fill(middle, cut)) {
@@ -94,8 +95,8 @@ private:
     return most;
   }
 
-  // From the last run backwards, each as full as `limit` allows; the first gets what is left.
-  // False where it does not go.
+  // Fills runs from the last to the first, each as full as `limit` allows; the first gets the rest.
+  // Returns false if that is too much.
   bool fill(double limit, LayerChunks &cut) const {
     int64_t end = layers - 1;
     double slack = limit * 1e-12;
@@ -114,8 +115,8 @@ private:
     return true;
   }
 
-  // Runs as equal as can be under `limit`, which keeps memory level: each takes layers until it has
-  // its share of what is left. Empty where a run gets too much.
+  // Returns runs as equal as can be under `limit`, which keeps memory level: each takes layers
+  // until it has its share of the rest. Empty if a run gets too much.
   LayerChunks level(double limit) const {
     LayerChunks cut(static_cast<size_t>(chunks));
     int64_t first = 0;
@@ -141,11 +142,11 @@ private:
   std::vector<double> sums;
 };
 
-// Into as many runs as there are chunks, each with layers.
+// Cuts into as many runs as there are chunks, each with layers.
 Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
   size_t layers = chunks.front().seconds.size();
-  // Of the first chunks on the first layers: the slowest chunk of the best cut, and the first layer
-  // of its last chunk.
+  // Indexed by last chunk and last layer: the seconds of the slowest chunk of the best cut so far,
+  // and the first layer of its last chunk.
   std::vector<std::vector<double>> best(chunks.size(), std::vector<double>(layers, kNone));
   std::vector<std::vector<size_t>> firstOf(chunks.size(), std::vector<size_t>(layers, 0));
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
@@ -179,8 +180,8 @@ Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
   return {cut, best.back().back()};
 }
 
-// From the last run backwards, each as full as `limit` allows. Empty where it does not go; `slowest`
-// is what the slowest run takes.
+// Fills runs from the last to the first, each as full as `limit` allows. Empty if that is not
+// possible; `slowest` becomes the seconds of the slowest run.
 LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit,
                      double &slowest) {
   LayerChunks cut(static_cast<size_t>(chunks));
@@ -205,7 +206,7 @@ LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double 
   return cut;
 }
 
-// Into runs that all have layers.
+// Cuts into runs that all have layers.
 Cut cutIntoRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
   double low = 0, high = 0, slowest = 0;
   LayerChunks best = fillRuns(layers, chunks, seconds, limit * (1 - kTie), high);
@@ -221,7 +222,7 @@ Cut cutIntoRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit
       high = slowest;
     }
   }
-  // Few runs take what is between: one after another.
+  // Few cuts are left in between: tries them one after another.
   for (;;) {
     LayerChunks cut = fillRuns(layers, chunks, seconds, high * (1 - kTie), slowest);
     if (cut.empty())
@@ -257,7 +258,7 @@ LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double
 std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageSeconds seconds,
                               double limit) {
   std::vector<int64_t> shares = std::move(least);
-  std::vector<double> next; // of each stage with a layer more
+  std::vector<double> next; // seconds of each stage with one more layer
   double slowest = 0;
   for (size_t stage = 0; stage < shares.size(); ++stage) {
     auto number = static_cast<int64_t>(stage);

@@ -12,7 +12,8 @@ namespace dtc {
 std::vector<double> transfersAlong(const RankGroup &group, double bytes, const Topology &topology) {
   if (group.size() != 1 || !topology.isUniform())
     return {};
-  // `within` ranks of the group are joined up to each level; every within-th boundary leaves them.
+  // The levels below connect `within` consecutive ranks of the group; one boundary in `within`
+  // crosses to the next level.
   std::vector<std::pair<int64_t, double>> reached; // ranks within the level below, seconds
   int64_t within = 1;
   for (int64_t ranks : ranksPerLevel(group, topology)) {
@@ -36,8 +37,9 @@ std::vector<double> transfersAlong(const RankGroup &group, double bytes, const T
   return seconds;
 }
 
-// Without sequence parallelism every rank of a tensor group holds the same activation; each sends its part and the
-// receivers gather it (Narayanan et al. 2021, section 4.1).
+// Returns true if a rank sends only its part of an activation. Without sequence parallelism every
+// rank of a tensor group holds the same activation; each sends its part and the receivers gather it
+// (Narayanan et al. 2021, section 4.1).
 static bool sendsParts(const Decisions &d) { return !d.sequenceParallel && d.tp > 1; }
 
 static double sentBytes(const ModelCost &cost, const Decisions &d) {
@@ -50,8 +52,9 @@ static double gatherSeconds(const ModelCost &cost, const Decisions &d, const Top
                        : 0;
 }
 
-// All stages have as many devices, and so a rank of each as large a part of a micro-batch. Activations are gathered
-// behind a boundary, and their gradients before it: what takes longer counts.
+// Adds transfers between heterogeneous devices. All stages have as many devices, and so a rank of
+// each as large a part of a micro-batch. Activations are gathered behind a boundary, and their
+// gradients before it: the slower one counts.
 static void addTransfersOfPlaces(ModelCost &cost, const Decisions &d, double sent) {
   auto gatherOn = [&](size_t stage) {
     size_t kind = cost.places.kindOfStage[stage];

@@ -12,9 +12,9 @@ struct ModelCost;
 // Fills in the transfers of a model whose blocks and places are costed.
 void addTransfers(ModelCost &cost, const Decisions &decisions, const Topology &topology);
 
-// One message of `bytes` from each stage to the next, where stages are along `group` on alike
-// devices: neighbours inside a node have faster links than those on its border. Empty where all
-// boundaries are alike.
+// Returns the seconds of one message of `bytes` from each stage to the next, with stages along
+// `group` on homogeneous devices: neighbours inside a node have faster links than those on its
+// border. Empty if all boundaries are equal.
 // Example: 4 stages of 4 devices on nodes of 8 are {inside, border, inside}.
 std::vector<double> transfersAlong(const RankGroup &group, double bytes, const Topology &topology);
 

@@ -14,11 +14,11 @@
 namespace dtc {
 namespace {
 
-// Of the seconds of transfers between stages, with virtual stages: they run beside another chunk.
+// The share of transfers between stages that virtual stages hide: they run beside another chunk.
 // Source: overlap_p2p_communication of Megatron-LM's schedules.py.
 constexpr double kInterleavedHidden = 1;
 
-// Milliseconds a step and what it consists of, from stages that are costed.
+// Adds up the seconds of a step from stages that are costed.
 class Pipeline {
 public:
   Pipeline(const Decisions &decisions, const Overlap &overlap, StepEstimate &step)
@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  // Seconds beyond the slowest stage's own work: fill and drain.
+  // Returns the seconds beyond the slowest stage's own work: fill and drain.
   double fillSeconds(double slowest, double sum) const {
     double v = static_cast<double>(d.virtualStages), p = static_cast<double>(d.pp);
     switch (d.schedule) {
@@ -77,8 +77,9 @@ private:
       return missing * slowest / 4;
     }
     case ScheduleKind::ZeroBubble2P: {
-      // Qi et al. 2023, table 1: (p - 1) (F + B - 2 W). But the last stage starts after p - 1 forwards, and the
-      // first one's 2 p - 1 do not fill p F + (p - 1) B until its first backward where B is long.
+      // Qi et al. 2023, table 1: (p - 1) (F + B - 2 W). But the last stage starts after p - 1
+      // forwards, and the first one's 2 p - 1 do not fill p F + (p - 1) B until its first backward
+      // where B is long.
       double fill = 0;
       for (const StageEstimate &stage : step.stages)
         fill +=
@@ -95,8 +96,8 @@ private:
     return sum - slowest;
   }
 
-  // What stages wait for transfers: twice a micro-batch where nothing hides them, and the way of
-  // the first micro-batch down and of the last one up.
+  // Returns the seconds that stages wait for transfers: twice a micro-batch if nothing hides them,
+  // and the way of the first micro-batch down and of the last one up.
   double transferSeconds() const {
     if (d.pp == 1)
       return 0;
@@ -115,7 +116,7 @@ private:
 
 } // namespace
 
-// Another time of all micro-batches; what of it is neither work nor stage transfers is bubble.
+// Sets the time of all micro-batches. All of it that is neither work nor `transfers` is bubble.
 static void setLoop(StepEstimate &step, double seconds, double transfers) {
   double change = seconds - step.loopSeconds;
   step.loopSeconds += change;
@@ -124,7 +125,8 @@ static void setLoop(StepEstimate &step, double seconds, double transfers) {
   step.p2pSeconds = transfers;
 }
 
-// The update is the host's, and the slowest stage does all its work.
+// Returns a lower bound of the step with its update on the host: the slowest stage does all its
+// work.
 static double leastWithHost(const StepEstimate &step, double microBatches) {
   bool isSame = step.fits, isSlower = true;
   double slowest = 0, update = 0;
@@ -141,20 +143,21 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
 }
 
 double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
-  // What ZeRO-2 and 3 gather for each layer has a say in the cut, and so in what fits.
+  // Gathers of ZeRO-2 and 3 affect the cut, and so what fits.
   bool isSameCut = d.zero == 1 || d.pp == 1;
   if (isSameCut && !step.fits)
     return std::numeric_limits<double>::infinity();
   if (!isSameCut)
     return 0;
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
-  // With less memory for its layers no stage fits into fewer seconds.
+  // No stage fits into fewer seconds with less memory for its layers.
   if (step.isCutByMemory)
     return (m * step.leastSlowestThatFits + step.optimizerSeconds) * (1 - 1e-9);
-  // Stages that do not fit are cut otherwise where that is free: none is faster than the slowest.
+  // Stages that do not fit may be cut otherwise, but no cut has a faster slowest stage than this
+  // bound.
   bool isFree = d.pp > 1 && !d.evenStages;
   double loop = isFree ? m * step.leastSlowestSeconds : step.leastLoopSeconds;
-  // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
+  // No path through a pipeline's tasks has more of them than m and, up and down, twice its stages.
   double gathers = 0;
   for (const StageEstimate &stage : step.stages)
     gathers = std::max(gathers, stage.gatherSeconds);
@@ -162,7 +165,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
   return (loop + step.optimizerSeconds) * (1 - 1e-9);
 }
 
-// What all layers of the stage recompute; nothing where they differ.
+// Returns what all layers of the stage recompute; nullopt if they differ.
 static std::optional<Recompute> recomputeOf(const StageEstimate &stage) {
   int64_t layers = 0;
   for (auto [first, last] : stage.chunks)
@@ -180,7 +183,7 @@ Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes) {
   return d;
 }
 
-// What the stack holds beside the program stays.
+// Replaces the memory of a stage by that of its program, but for what the stack holds beside it.
 static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const ModelCost &model,
                         Decisions decisions) {
   std::optional<Recompute> recompute = recomputeOf(stage);
@@ -199,7 +202,8 @@ static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const Mod
   memory = *program;
 }
 
-// `hostLimit`: bytes; 0 where nothing of the stage is on the host.
+// Notes the need of a stage if it is the largest so far. `hostLimit`: bytes; 0 if the host holds
+// nothing of the stage.
 static void noteNeed(StepEstimate &step, double share, double hostBytes, double hostLimit) {
   double hostShare = hostBytes > 0 ? hostBytes / hostLimit : 0;
   if (double need = std::max(share, hostShare); need > step.memoryNeed) {
@@ -210,8 +214,8 @@ static void noteNeed(StepEstimate &step, double share, double hostBytes, double 
   }
 }
 
-// Where the collectives of a micro-batch take longer than all that it computes, on every stage, the
-// stages wait for the rest of each.
+// Returns the exposed seconds of the vocabulary's collectives. Stages wait for the rest of each
+// that takes longer than all compute of a micro-batch on every stage.
 static double unhiddenOfVocabulary(llvm::ArrayRef<StageEstimate> stages, const ModelCost &model,
                                    const Decisions &decisions) {
   double beside = 0;
@@ -239,7 +243,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.isMoved = coster.isMoved();
   step.leastSlowestSeconds = coster.leastSlowestSeconds();
   step.leastSlowestThatFits = coster.leastSlowestThatFits();
-  double fullest = 0; // of its memory
+  double fullest = 0; // as a share of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
     double hostLimit = coster.hostLimitOf(index, stage);
@@ -274,7 +278,8 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   return step;
 }
 
-// As far as two cuts are told apart by it: the closed form of ZB-2P is that of equal stages.
+// Returns the seconds by which two cuts are compared. ZB-2P is refined, as its closed form is that
+// of equal stages.
 static double secondsOfCut(StepEstimate step, const Decisions &decisions) {
   if (decisions.schedule == ScheduleKind::ZeroBubble2P)
     refineBySchedule(step, decisions);
@@ -286,7 +291,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   StepEstimate step = estimateCut(model, decisions, request, /*mayCutByMemory=*/true);
   if (!step.isMoved)
     return step;
-  // The slowest stage is faster so, but what others wait for, or an update, may take longer.
+  // The slowest stage is faster in this cut, but waits of other stages, or an update, may take
+  // longer.
   StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
   usual.leastSlowestThatFits = step.leastSlowestThatFits;
   bool isBetter =
@@ -345,7 +351,8 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.leastLoopSeconds = step.loopSeconds;
 }
 
-// Bytes of the mean stage: parameters, gradients, states, inputs of programs, and `kept` of all layers.
+// Returns the bytes of the mean stage: parameters, gradients, states, inputs of programs, and
+// `kept` of all layers.
 static double leastBytes(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
                          double kept, double gradientBytes) {
   const CellPrecision &p = request.precision;
@@ -366,8 +373,9 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
   return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }
 
-// Programs hold parameters and states all the time, as much as estimates say; the rest as they are lowered. Buckets of
-// more bytes hold more, and what is merged into one runs beside nothing.
+// Returns false if the program cannot fit. Programs hold parameters and states all the time, as
+// much as estimates say; the rest follows from lowering. Larger buckets hold more, and gradients
+// merged into one overlap with nothing.
 static bool programMayFit(const ModelCost &model, const Decisions &d,
                           const EstimateRequest &request) {
   auto mayFitWith = [&](int64_t bucketBytes) {
@@ -379,7 +387,8 @@ static bool programMayFit(const ModelCost &model, const Decisions &d,
          (mayFitWith(sizes.front()) || (sizes.size() > 1 && mayFitWith(sizes.back())));
 }
 
-// Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
+// Every stage saves at least one micro-batch of its layers, and some stage is no smaller than the
+// mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
   if (!model.kinds.empty() || request.ignoresMemory)
     return true;
@@ -398,10 +407,10 @@ bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequ
          StageCoster(model, d, request).mayFitWithin(seconds);
 }
 
-// Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
-// each layer's seconds in its forward and e in the embedding, S_s the seconds of the first s stages:
-// L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. Least where all of these are equal:
-// S_s - e = q (S_(s-1) - e) + L / m, q = 1 - f / m.
+// Bounds a pipeline with gradients of weights apart, where only forwards are on the way down. With
+// a share f of each layer's seconds in its forward and e in the embedding, S_s the seconds of the
+// first s stages: L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. Least where all of these are
+// equal: S_s - e = q (S_(s-1) - e) + L / m, q = 1 - f / m.
 static double leastSecondsOfSplit(double total, double embedding, double forwardShare, double m,
                                   double p) {
   double q = std::pow(1 - forwardShare / m, p - 1);
@@ -414,8 +423,8 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
   double m = static_cast<double>(decisions.numMicroBatches);
   bool isSplit = splitsBackward(decisions.schedule);
-  // Stage s starts after the embedding and s layers at least and, but for weights' gradients, ends as
-  // many before the end: L >= m t_s + e + s layer, s > 0, and the mean of that over all stages.
+  // Stage s starts after the embedding and s layers at least and, but for weights' gradients, ends
+  // as many before the end: L >= m t_s + e + s layer, s > 0, and the mean of that over all stages.
   double loop = m * total / p + coster.meanLeastSecondsBefore(isSplit);
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
@@ -424,13 +433,15 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
     loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
                                               coster.leastForwardShare(), m, p));
   loop = std::max({loop, m * coster.leastSecondsOfSlowestStage(), coster.leastSecondsOverPlaces()});
-  // A micro-batch goes down all layers and up again; sums in another order differ in their last bits.
+  // A micro-batch goes down all layers and up again; sums in another order differ in their last
+  // bits.
   if (decisions.pp > 1)
     loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));
   return loop + coster.vocabularySeconds() + coster.leastSecondsOncePerStep();
 }
 
-// Sums over the same parts in the same order, each no more than in boundOf: not above it in the last bit either.
+// Sums the same parts in the same order as boundOf, each no larger: the result is not above it in
+// the last bit either.
 double floorSeconds(const ModelCost &work, const Decisions &d, const EstimateRequest &request) {
   StageCoster coster(work, d, request);
   double p = static_cast<double>(d.pp), m = static_cast<double>(d.numMicroBatches);

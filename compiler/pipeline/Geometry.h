@@ -1,10 +1,12 @@
-// What scheduler and timing share: where chunks live, and which transfers follow one another.
+// Geometry shared by scheduling and timing: the stage of each chunk, and transfers that share a
+// channel.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"
 
 namespace dtc {
 
+// The direction of a transfer or computation through the pipeline.
 enum class PipelinePass { Forward, Backward };
 
 // When each input of each chunk and micro-batch arrives. Times are in seconds; an input that no one
@@ -15,7 +17,9 @@ public:
 
   explicit PipelineInputs(const PipelineProblem &problem);
 
+  // Returns the stage that holds a chunk.
   int stageOf(int chunk) const { return stageOfChunks[chunk]; }
+  // Returns the number of chunks of all stages.
   int numChunks() const { return static_cast<int>(stageOfChunks.size()); }
 
   // When all that the task needs from other tasks is there. W needs its own B only.
@@ -58,7 +62,9 @@ Outcome checkProblem(const PipelineProblem &problem);
 class StageMemory {
 public:
   explicit StageMemory(const PipelineProblem &problem) : problem(problem) {}
+  // Adds the memory of a task that starts.
   void start(const PipelineTask &task);
+  // Releases the memory of a task that ends.
   void finish(const PipelineTask &task);
 
   int64_t activations = 0, pending = 0, bytes = 0;

@@ -25,16 +25,17 @@ struct StageState {
   int firstUnfinished = 0;                      // first micro-batch with forwards left
   int firstUntouched = 0;                       // first micro-batch without any forward
   int64_t activations = 0, pending = 0;         // in flight, as in InFlight
-  int64_t heldBytes = 0;                        // by forwards whose backward is to come
-  int64_t bytes = 0;                            // these and stashes
-  std::vector<int64_t> bytesBefore;             // what forwards of the first i chunks hold
+  int64_t heldBytes = 0;            // bytes held by forwards whose backward is still to come
+  int64_t bytes = 0;                // these and stashes
+  std::vector<int64_t> bytesBefore; // bytes held by the forwards of the first i chunks
   double freeAt = 0;
   InFlight cap;
   int64_t byteCap = std::numeric_limits<int64_t>::max();
-  BlockMoments block; // of the first micro-batch
+  BlockMoments block; // moments of the first micro-batch
 };
 
-// What the forward of a chunk has to find free: a backward never waits for memory.
+// Returns the free memory that a forward needs to start, in bytes; a backward never waits for
+// memory.
 int64_t footprint(const ChunkTimes &chunk, bool split) {
   return split ? std::max(chunk.activationBytes, chunk.weightStashBytes) : chunk.activationBytes;
 }
@@ -166,8 +167,8 @@ std::optional<PipelineTask> ListScheduler::chooseStrict(StageState &stage) const
 // oldest micro-batch of all stages always goes on.
 bool ListScheduler::admits(const StageState &stage, const PipelineTask &forward) const {
   int numChunks = static_cast<int>(stage.chunks.size());
-  // That one, and what is left of the first micro-batch that has forwards left: else it would wait
-  // for a whole backward.
+  // Reserves this chunk and the remaining chunks of the first unfinished micro-batch, which would
+  // otherwise wait for a whole backward.
   int64_t chunks = 1;
   int first = policy.keepsWay ? stage.firstUnfinished : stage.oldest;
   if (forward.microBatch != first)
@@ -217,8 +218,8 @@ std::optional<PipelineTask> ListScheduler::readyWeight(const StageState &stage) 
   return stage.weights[stage.nextWeight];
 }
 
-// Whether a task need not wait for `next`: that is preferred to a forward where it is one of a later
-// chunk or a backward, and where the block has it before. W waits for all.
+// Returns true if `task` starts without waiting for `next`. A forward yields to forwards of later
+// chunks and to backwards; by block, the earlier moment wins. W yields to everything.
 bool ListScheduler::comesFirst(const StageState &stage, const PipelineTask &task,
                                const PipelineTask &next) const {
   if (task.kind == PipelineTaskKind::BackwardWeight)
@@ -228,7 +229,7 @@ bool ListScheduler::comesFirst(const StageState &stage, const PipelineTask &task
   return next.kind == PipelineTaskKind::Forward ? next.chunk <= task.chunk : policy.forwardFirst;
 }
 
-// What a task of lower priority would hold up that arrives before `end`.
+// Returns true if a preferred task arrives before `end` and would be delayed by `task`.
 bool ListScheduler::isAwaited(StageState &stage, const PipelineTask &task, double now,
                               double end) const {
   for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence)
@@ -252,8 +253,8 @@ int64_t ListScheduler::momentOf(const StageState &stage, const PipelineTask &tas
   return start + int64_t(kBlockInterval) * task.microBatch;
 }
 
-// Forwards of the stage's other chunk that the block has before this one, and that are still to come:
-// as if micro-batches went on for ever, so that those of the middle do not know of the end.
+// Forwards of the stage's other chunk that the block has before this one, and that are still to
+// come: as if micro-batches went on for ever, so that those of the middle do not know of the end.
 int64_t ListScheduler::forwardsBefore(const StageState &stage, const PipelineTask &forward) const {
   size_t other = forward.chunk == stage.chunks.front() ? 1 : 0;
   int64_t next = stage.nextForward[other];
@@ -265,7 +266,7 @@ int64_t ListScheduler::forwardsBefore(const StageState &stage, const PipelineTas
   return llvm::divideCeil(moments, kBlockInterval);
 }
 
-// What the block has first of all that is ready; W where nothing is.
+// Returns the ready task with the earliest moment in the block, or W if none is ready.
 std::optional<PipelineTask> ListScheduler::chooseByBlock(StageState &stage, double now) const {
   std::optional<PipelineTask> first;
   for (int sequence = 0; sequence < 2; ++sequence)
@@ -311,8 +312,8 @@ void ListScheduler::take(StageState &stage, const PipelineTask &task) {
   ++(task.kind == PipelineTaskKind::Forward ? stage.nextForward : stage.nextBackward)[sequence];
 }
 
-// Counts what is kept after the task. A stage computes one task at a time, so that may be done when
-// the task starts: nobody looks at it in between.
+// Updates the memory and the activations of a stage for a task. As a stage runs one task at a time,
+// this may be done when the task starts: nothing reads the counts in between.
 void ListScheduler::count(StageState &stage, const PipelineTask &task) {
   const ChunkTimes &chunk = problem.chunks[task.chunk];
   switch (task.kind) {

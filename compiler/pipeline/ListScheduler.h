@@ -5,21 +5,21 @@
 
 namespace dtc {
 
-// What makes a schedule the one it is. Every stage holds sequences of forwards and of backwards
-// and takes the next task from the head of one of them.
+// The rules that distinguish one schedule from another. Every stage holds sequences of forwards and
+// of backwards and takes the next task from the head of one of them.
 struct SchedulePolicy {
   // One sequence over all chunks of a stage: `group` micro-batches of its first chunk, the same of
   // its second and so on, then the next group; backward from the last chunk to the first. Otherwise
   // one sequence per chunk.
   bool merged = true;
   int group = 1;
-  // Without looking at the clock: forward while fewer than `activations` are kept, else backward.
-  // Otherwise whatever is ready, by priority.
+  // True: the order ignores the clock, and a stage runs a forward while fewer than `activations`
+  // are stored, else a backward. False: it runs any ready task, by priority.
   bool strict = true;
   // The most chunk activations per stage, as in InFlight.
   std::vector<InFlight> caps;
-  // What a stage that is not strict prefers. The older micro-batch goes first among backwards, the
-  // later chunk among forwards; W fills what is left.
+  // The preference of a stage that is not strict. Among backwards the older micro-batch goes first,
+  // among forwards the later chunk; W fills the idle time.
   bool forwardFirst = false; // forward before backward
   // A task does not start if one that is preferred to it arrives before this share of its time.
   double patience = 0;
@@ -28,8 +28,8 @@ struct SchedulePolicy {
   // Every task is taken to last as long as every other, and transfers no time: the order is then
   // the one that papers draw.
   bool uniform = false;
-  // The building block of the kind says which task comes first, whatever its kind; a forward keeps room
-  // for those that come before it.
+  // The building block of the kind says which task comes first, whatever its kind; a forward keeps
+  // room for those that come before it.
   bool byBlock = false;
 };
 

@@ -1,4 +1,4 @@
-// What no order of a pipeline's tasks can beat.
+// A lower bound of the makespan that holds for every order of a pipeline's tasks.
 #include "compiler/pipeline/Geometry.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ public:
   }
 
   bool split;                                // B and W are tasks of their own
-  double all = 0;                            // from its first task to its last
+  double all = 0;                            // seconds from its first task to its last
   std::vector<double> forwardAt, backwardAt; // when each chunk's first task of a kind can start
   std::vector<double> left;                  // after the end of a chunk's last B
 };

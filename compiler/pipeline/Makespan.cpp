@@ -85,8 +85,9 @@ public:
   // Looks at the state of this moment (that of starts that are equal but for rounding included).
   void cutAt(double seconds);
 
-  // Whether the state at the cut is the one `distance` micro-batches before it. Starts and inputs
-  // of the last `window` micro-batches have to agree: what is older is no longer in flight.
+  // Returns true if the state at the cut equals the one `distance` micro-batches before it. The
+  // starts and inputs of the last `window` micro-batches have to agree; older ones are no longer in
+  // flight.
   bool repeats(int distance, int window) const;
   // Seconds that these take.
   double shift(int distance) const {
@@ -97,7 +98,8 @@ public:
   double firstForward(int microBatch) const { return tracks.front().starts[microBatch]; }
   // The first start of these tracks that is not before the cut of the others.
   double firstAfter(const Tracks &others) const;
-  // How many micro-batches the others' cut is after this one, in the track where it is most.
+  // Returns the micro-batches by which the others' cut is later than this one, at most over all
+  // tracks.
   int behind(const Tracks &others) const;
 
   double makespan = 0;
@@ -107,7 +109,7 @@ private:
   bool agrees(const std::vector<double> &times, int begin, int end, int distance) const;
 
   size_t numChunks;
-  std::vector<Track> tracks; // by kind, then chunk
+  std::vector<Track> tracks; // indexed by kind, then chunk
   double slack = 0, cut = 0; // seconds
 };
 
@@ -215,11 +217,11 @@ private:
 int SteadyState::findDistance(const PipelineSchedule &schedule, Tracks &tracks) const {
   int lastGroup = (problem.microBatches - 1) / group * group; // it may not be full
   tracks.cutAt(tracks.firstForward(lastGroup));
-  std::optional<Tracks> seen; // what the policy saw, where that is something else
+  std::optional<Tracks> seen; // tracks as the policy saw them, if its times differ
   if (policy.uniform) {
     seen.emplace(schedule, seenBy(policy, problem));
     seen->cutAt(seen->firstForward(lastGroup));
-    // What it decided after its cut knew of the end.
+    // Decisions after the policy's own cut may depend on the end of the batch.
     tracks.cutAt(std::min(tracks.firstForward(lastGroup), tracks.firstAfter(*seen)));
     if (tracks.behind(*seen) > window)
       return 0;

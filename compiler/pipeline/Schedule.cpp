@@ -53,9 +53,9 @@ llvm::StringRef dtc::toString(PipelineTaskKind kind) {
   return "";
 }
 
-// Sources: Qi et al., table 1 and 2 (H1, 2P as its H2, V); BuildingBlock.h (V-Half, V-Min); Narayanan et al., section 2.2 (GPipe, 1F1B); the
-// warm-up count of Megatron-LM's forward_backward_pipelining_with_interleaving plus the one of
-// steady state.
+// Sources: Qi et al., table 1 and 2 (H1, 2P as its H2, V); BuildingBlock.h (V-Half, V-Min);
+// Narayanan et al., section 2.2 (GPipe, 1F1B); the warm-up count of Megatron-LM's
+// forward_backward_pipelining_with_interleaving plus the one of steady state.
 InFlight dtc::inFlight(ScheduleKind kind, int stages, int virtualStages, int microBatches,
                        int stage) {
   int64_t all = int64_t(microBatches) * virtualStages, after = stages - 1 - stage;
@@ -102,7 +102,7 @@ static SchedulePolicy strictPolicy(const PipelineProblem &problem) {
   return policy;
 }
 
-// Whether the strict order fits, judged by the largest chunk of each stage.
+// Returns true if the strict order fits the memory cap, judged by the largest chunk of each stage.
 static bool surelyFits(const PipelineProblem &problem, const SchedulePolicy &strict) {
   for (int chunk = 0; chunk < static_cast<int>(problem.chunks.size()); ++chunk) {
     int stage = stageOfChunk(problem.kind, problem.stages, chunk);
@@ -130,10 +130,11 @@ static bool fits(const PipelineProblem &problem, const SchedulePolicy &strict) {
 }
 
 // H1's order does not depend on the durations: letting it (or W, as the authors' scheduler does)
-// gained nothing in 240 cases of unequal stages; nor 2P's, in 70 of equal ones with B up to twice F. For ZB-V, where one
-// order or another is up to 20 % better, these four are the ones that gained most together in as many.
-// For V-Half and V-Min the three are within 1 % of the best of sixteen in 150 cases each: the block as it is
-// drawn alone is 5 % to 15 % behind where F, B and W differ. The last never comes to a stop.
+// gained nothing in 240 cases of unequal stages; nor 2P's, in 70 of equal ones with B up to twice
+// F. For ZB-V, where one order or another is up to 20 % better, these four are the ones that gained
+// most together in as many. For V-Half and V-Min the three are within 1 % of the best of sixteen in
+// 150 cases each: the block as it is drawn alone is 5 % to 15 % behind where F, B and W differ. The
+// last never comes to a stop.
 static std::vector<SchedulePolicy> zeroBubblePolicies(SchedulePolicy base, ScheduleKind kind) {
   base.merged = false;
   base.forwardFirst = true;

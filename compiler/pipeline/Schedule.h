@@ -15,13 +15,14 @@
 
 namespace dtc {
 
+// A pipeline schedule of the literature.
 enum class ScheduleKind {
   GPipe,                 // all forwards, then all backwards; Huang et al. 2019, arXiv:1811.06965
   OneForwardOneBackward, // PipeDream-flush; Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1
   Interleaved,           // 1F1B over v chunks per stage; the same paper, section 2.2.2
   ZeroBubbleH1,          // 1F1B's memory, W fills the bubbles; Qi et al. 2023, arXiv:2401.10241
   ZeroBubbleV,           // two chunks per stage, down and up again; the same paper, section 6
-  ZeroBubble2P, // as many forwards early as twice 1F1B's memory holds; the same, section 4.2
+  ZeroBubble2P, // forwards run ahead until twice 1F1B's memory is full; same paper, section 4.2
   VHalf,        // ZeroBubbleV's chunks, half of 1F1B's memory; Qi et al. 2024, arXiv:2405.15362
   VMin,         // the same paper: a third of it
 };
@@ -31,9 +32,10 @@ llvm::StringRef toString(ScheduleKind kind);
 // The reverse of toString; the error lists the names.
 Result<ScheduleKind> scheduleKindFromString(llvm::StringRef name);
 
-// Whether the kind computes B and W apart.
+// Returns true if the schedule computes the backward in two tasks: B (input) and W (weights).
 bool splitsBackward(ScheduleKind kind);
-// Whether the second of a stage's two chunks goes up again: the first stage holds both ends.
+// Returns true if the second of a stage's two chunks runs from the last stage to the first, so that
+// the first stage holds the embedding and the head.
 bool isV(ScheduleKind kind);
 // The virtual stages of a kind; none for Interleaved, which has any number.
 std::optional<int> virtualStagesOf(ScheduleKind kind);
@@ -49,15 +51,17 @@ struct ChunkTimes {
   int64_t weightStashBytes = 0; // kept from the end of B to the end of W, where B and W are split
 };
 
+// One pipeline to schedule: its kind, sizes, chunk times and memory caps.
 struct PipelineProblem {
   ScheduleKind kind = ScheduleKind::OneForwardOneBackward;
   int stages = 1;
-  int virtualStages = 1; // as virtualStagesOf says
+  int virtualStages = 1; // chunks per stage; see virtualStagesOf
   int microBatches = 1;
   std::vector<ChunkTimes> chunks; // stages x virtualStages, in model order
   std::vector<int64_t> memoryCap; // bytes of activations and stashes per stage; empty: no cap
 };
 
+// The computation of a task.
 enum class PipelineTaskKind {
   Forward,
   Backward, // both parts
@@ -67,6 +71,7 @@ enum class PipelineTaskKind {
 // "F", "B" for both Backward and BackwardInput, "W".
 llvm::StringRef toString(PipelineTaskKind kind);
 
+// One computation of a chunk for a micro-batch.
 struct PipelineTask {
   PipelineTaskKind kind = PipelineTaskKind::Forward;
   int chunk = 0, microBatch = 0;
@@ -75,12 +80,13 @@ struct PipelineTask {
   }
 };
 
+// The order in which each stage runs its tasks.
 struct PipelineSchedule {
   std::vector<std::vector<PipelineTask>> order; // per stage: what it computes, one after another
 };
 
-// The stage that holds a chunk: chunk % stages, or for a V down and up again. Example: with 4 stages
-// chunk 5 is on stage 1 (Interleaved) or 2 (ZeroBubbleV).
+// The stage that holds a chunk: chunk % stages, or for a V down and up again. Example: with 4
+// stages chunk 5 is on stage 1 (Interleaved) or 2 (ZeroBubbleV).
 int stageOfChunk(ScheduleKind kind, int stages, int chunk);
 // The reverse: the chunk that a stage has in a turn, from 0 to its virtual stages.
 int chunkOfStage(ScheduleKind kind, int stages, int stage, int turn);
@@ -100,6 +106,7 @@ struct TaskTime {
   double ready = 0; // when its last input was there: it waited for its stage from then to `start`
 };
 
+// The times and the memory peaks of one stage, in seconds and bytes.
 struct StageTiming {
   double busySeconds = 0;
   double firstStart = 0, lastEnd = 0;
@@ -110,6 +117,7 @@ struct StageTiming {
   double innerIdleSeconds() const { return lastEnd - firstStart - busySeconds; }
 };
 
+// The simulated times of a schedule.
 struct PipelineTiming {
   double makespan = 0;       // seconds from the first start to the last end
   double bubbleFraction = 0; // idle share of stages x makespan
@@ -126,11 +134,13 @@ Result<PipelineTiming> timeSchedule(const PipelineSchedule &schedule,
 // The chunk activations that a stage keeps at its peak without a memory cap; divide by
 // virtualStages for micro-batches. `activations` from F to the end of B, `pending` to the end of W
 // (equal where the backward is not split). What the schedules of equal chunks reach when there are
-// enough micro-batches, and what no schedule exceeds; an upper bound for Interleaved with a last group
-// that is not full, and for the activations of V-Half and V-Min, which are told by their `pending`.
+// enough micro-batches, and what no schedule exceeds; an upper bound for Interleaved with a last
+// group that is not full, and for the activations of V-Half and V-Min, which are told by their
+// `pending`.
 struct InFlight {
   int64_t activations = 0, pending = 0;
 };
+// Returns the chunk activations that the schedule stores at most on a stage.
 InFlight inFlight(ScheduleKind kind, int stages, int virtualStages, int microBatches, int stage);
 
 // Seconds of the step in closed form, where there is one: GPipe of any chunks, and 1F1B and

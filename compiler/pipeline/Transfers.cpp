@@ -1,4 +1,4 @@
-// What the chunks of a pipeline take to send each other.
+// Sets the transfer times between chunks.
 #include "compiler/pipeline/Transfers.h"
 
 #include "llvm/ADT/STLExtras.h"

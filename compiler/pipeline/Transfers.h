@@ -1,4 +1,4 @@
-// What the chunks of a pipeline take to send each other.
+// Sets the transfer times between the chunks of a pipeline.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"

@@ -9,11 +9,12 @@
 
 namespace dtc {
 
-// Of equal moments that of the stage with the smaller number is first. A stage has few moments ahead of it, and
-// which stage is next is a knockout among them: one match per level, where a heap of all moments moves an
-// entry and compares two others.
+// A queue of moments, by stage. Ties go to the stage with the smaller number. As a stage has few
+// pending moments, the next stage is found by a tournament over stages: one match per level, where
+// a binary heap of all moments moves an entry and compares two others.
 class WakeQueue {
 public:
+  // A moment at which a stage is woken.
   struct Wake {
     double time = 0;
     int stage = 0;
@@ -28,8 +29,10 @@ public:
       winners[match] = winners[2 * match]; // all are equal: the smaller number
   }
 
+  // Returns true if no moment is left.
   bool empty() const { return first[winners[1]] == never; }
 
+  // Adds a moment.
   void push(Wake wake) {
     llvm::SmallVector<double, 6> &moments = ahead[static_cast<size_t>(wake.stage)];
     auto place = moments.end();
@@ -41,7 +44,7 @@ public:
       setFirst(static_cast<size_t>(wake.stage), wake.time);
   }
 
-  // Of a queue that is not empty.
+  // Removes and returns the earliest moment. The queue must not be empty.
   Wake pop() {
     size_t stage = winners[1];
     Wake wake{first[stage], static_cast<int>(stage)};
@@ -60,7 +63,7 @@ private:
     for (size_t place = size + stage; place > 1; place /= 2) {
       size_t other = winners[place ^ 1];
       double mine = first[winner], others = first[other];
-      // Who wins is anyone's guess: chosen without a branch.
+      // Selects the winner without a branch, as it cannot be predicted.
       bool loses = (others < mine) | ((others == mine) & (other < winner));
       winner ^= (winner ^ other) & (size_t(0) - size_t(loses));
       size_t &known = winners[place / 2];
@@ -70,9 +73,9 @@ private:
     }
   }
 
-  size_t size;                                     // of stages, to the next power of two
-  std::vector<llvm::SmallVector<double, 6>> ahead; // of each stage, the last moment first
-  std::vector<double> first;                       // of each stage its first moment
+  size_t size;                                     // number of stages, rounded up to a power of two
+  std::vector<llvm::SmallVector<double, 6>> ahead; // per stage: its moments, the latest first
+  std::vector<double> first;                       // per stage: its earliest moment
   std::vector<size_t> winners;                     // matches 1 to size - 1, then the stages
 };
 

@@ -1,4 +1,4 @@
-// Which bytes an instruction reads and writes, and what it does with them.
+// The bytes that an instruction reads and writes, and how values flow through it.
 #pragma once
 
 #include "runtime/format/Repeats.h"
@@ -19,20 +19,20 @@ struct Piece {
 struct Touch {
   uint32_t buffer = 0;
   bool reads = false, writes = false;
-  // Every byte of the pieces on every rank; else the pieces are the hull of what it touches.
+  // True if every byte of the pieces is touched on every rank; else the pieces are a hull.
   bool exact = true;
-  AxisSet movesWith = 0; // axes on which ranks touch other bytes of the buffer
+  AxisSet movesWith = 0; // axes on which ranks touch different bytes of the buffer
   int64_t layerShift = 0, microBatchShift = 0; // bytes that all pieces move on by
   std::vector<Piece> pieces;
-  // Where Steps has noted its segments: of each layer, slot and piece. Not where it moves on with
-  // micro-batches.
+  // Index of the touch's first segment in the table of Steps, per layer, slot and piece; kNotNoted
+  // if the address moves with micro-batches.
   static constexpr uint32_t kNotNoted = 0xffffffff;
   uint32_t noted = kNotNoted, slots = 1;
 };
 
-// What becomes of values.
+// How the values that an instruction writes follow from those that it reads.
 enum class Flow : uint8_t {
-  Function, // results are made of all that is read, alike on all ranks
+  Function, // every result depends on every operand, by the same function on all ranks
   Copy,     // piece by piece; adds where the instruction accumulates
   Zero,
   Collective,
@@ -42,6 +42,7 @@ enum class Flow : uint8_t {
   Wait
 };
 
+// The memory accesses of one instruction, and the flow of values between them.
 struct Accesses {
   const format::Instruction *source = nullptr;
   Flow flow = Flow::Function;

@@ -1,4 +1,4 @@
-// Between which ranks the lists of a group make things equal.
+// Mesh axes along which the collectives of a group make values equal.
 #pragma once
 
 #include "compiler/verify/Accesses.h"
@@ -10,15 +10,15 @@
 
 namespace dtc {
 
-// What the groups of a file mean for its programs.
+// Relates the communication groups of a file to the mesh axes of its programs.
 class GroupAxes {
 public:
   explicit GroupAxes(const format::Manifest &manifest);
 
   // Axes on which ranks of a program differ.
   AxisSet varying(uint32_t program) const { return ofPrograms[program]; }
-  // Axes that every list of the group has all coordinates of, as far as ranks of the program go: what
-  // is the same on all ranks of each list is the same along these axes.
+  // Axes that every list of the group has all coordinates of, as far as ranks of the program go:
+  // what is the same on all ranks of each list is the same along these axes.
   AxisSet joined(uint32_t group, uint32_t program) const;
   // Axes on which ranks of the program differ within a list.
   AxisSet spread(uint32_t group, uint32_t program) const;
@@ -32,7 +32,7 @@ public:
   AxisSet crossed(uint32_t group, uint32_t shift, uint32_t program) const {
     return waysOf(group, shift)[program].crossed;
   }
-  // Whether the ranks of every list are in order of their places.
+  // Returns true if every list of the group has its ranks in ascending mesh order.
   bool ascends(uint32_t group) const { return factsOf(group).ascends; }
 
 private:
@@ -45,7 +45,7 @@ private:
     std::vector<OfProgram> programs;
     bool ascends = true;
   };
-  // Where the ranks of a program send by a shift.
+  // The receivers of a program's ranks for one shift.
   struct Way {
     std::vector<uint32_t> peers;
     AxisSet crossed = 0;
@@ -57,9 +57,9 @@ private:
   const format::Manifest &manifest;
   format::RankMesh mesh;
   std::vector<AxisSet> ofPrograms;
-  // Of those that were asked for: each takes a look at all ranks, once.
+  // Computed on first use, as each entry takes a pass over all ranks.
   mutable std::map<uint32_t, Facts> groups;
-  mutable std::map<std::pair<uint32_t, uint32_t>, std::vector<Way>> ways; // by group and shift
+  mutable std::map<std::pair<uint32_t, uint32_t>, std::vector<Way>> ways; // key: group and shift
 };
 
 // "dp and tp"

@@ -97,7 +97,7 @@ std::optional<Fault> Meetings::collect(uint32_t p) {
   return std::nullopt;
 }
 
-// What ranks of `p` do in a channel is what those of `q` do at its other end.
+// Compares the instructions of `p` in a channel with those of `q` at the other end.
 std::optional<Fault> Meetings::compare(uint32_t p, uint32_t q, const Channel &channel) {
   static const std::vector<std::pair<uint32_t, uint32_t>> none;
   Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
@@ -181,8 +181,8 @@ uint32_t Meetings::placeOf(uint32_t program, size_t stream, uint32_t sequence) c
   return start.place + start.shape->places[stream][sequence - start.sequences[stream]];
 }
 
-// How much of the whole the host has enqueued when no stream can move: up to the first instruction
-// that does not fit behind what its stream waits in.
+// Returns the number of instructions that the host has enqueued when no stream can move: up to the
+// first one that does not fit in the ring of a waiting stream.
 uint32_t Meetings::enqueued(uint32_t index) const {
   uint32_t least = std::numeric_limits<uint32_t>::max();
   uint32_t program = ranks.classes()[index].program;
@@ -235,7 +235,8 @@ std::optional<Fault> Meetings::play() {
   return explain();
 }
 
-// Of streams that hang those that wait for other ranks say more than those that wait for them.
+// Reports streams that wait for other ranks before streams that wait for local events, as the
+// former say more about the cause.
 std::optional<Fault> Meetings::explain() const {
   for (bool meets : {true, false})
     for (uint32_t index = 0; index < states.size(); ++index)

@@ -11,10 +11,12 @@
 
 namespace dtc {
 
-// Of every stream at least this many instructions lie between host and device, so that the host waits
-// only where a stream is that far behind; dtrun's rings have twice as many (runtime/device/WorkRing.h).
+// Lower bound of the instructions per stream that the host may enqueue ahead of the device; the
+// host blocks only when a stream is that far behind. The rings of dtrun have twice as many slots
+// (runtime/device/WorkRing.h).
 inline constexpr uint32_t kRingSlots = 512;
 
+// Proves that matched collectives and transfers of all ranks agree and that no rank waits forever.
 class Meetings {
 public:
   // `steps`: of every program, in one entry. `ringSlots`: for tests of small ones.
@@ -22,18 +24,20 @@ public:
            uint32_t ringSlots = kRingSlots)
       : manifest(manifest), steps(steps), ringSlots(ringSlots), ranks(manifest) {}
 
+  // Returns the first fault, or nullopt if all streams of all ranks end.
   std::optional<Fault> prove();
+  // Returns the number of classes of ranks that behave equally.
   size_t numClasses() const { return ranks.classes().size(); }
 
 private:
-  // Where a stream may have to wait.
+  // A step at which a stream may have to wait.
   struct Stop {
     enum Kind : uint8_t { Record, Wait, Meet } kind;
-    uint32_t run, step;       // which run of the entry, and where in its task
-    uint32_t place, sequence; // among all that the host enqueues, and on the stream
+    uint32_t run, step;       // index of the run in the entry, and of the step in its task
+    uint32_t place, sequence; // position among all enqueued instructions, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
   };
-  // What alike runs of a task have, counted from the first instruction of each.
+  // The stops that equal runs of a task share, counted from the first instruction of each run.
   struct Shape {
     struct Place {
       uint32_t step, place, sequence;
@@ -42,7 +46,7 @@ private:
     std::vector<std::vector<uint32_t>> places; // per stream: of its instructions
     uint32_t count = 0;
   };
-  // Where a run begins: among all that the host enqueues, and on each stream.
+  // The positions at which a run begins: among all enqueued instructions, and on each stream.
   struct Start {
     const Shape *shape;
     uint32_t place;
@@ -50,15 +54,15 @@ private:
   };
   struct Program {
     std::vector<std::vector<Stop>> streams;
-    std::map<std::pair<uint32_t, bool>, Shape> shapes; // by task, and whether it is its last run
-    std::vector<Start> starts;                         // of runs, and of what would follow them
+    std::map<std::pair<uint32_t, bool>, Shape> shapes; // key: task, true for its last run
+    std::vector<Start> starts;                         // one per run, and one past the last
     std::vector<format::Channel> channels;
-    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> uses; // of channels: run, step
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> uses; // per channel: run and step
   };
   struct Partner {
     uint32_t index, channel;
   };
-  // How far one rank of a class is.
+  // The progress of one rank of a class.
   struct State {
     std::vector<size_t> position;
     std::vector<uint32_t> recorded, arrived;
@@ -98,7 +102,7 @@ private:
   uint32_t ringSlots;
   format::RankClasses ranks;
   std::vector<Program> programs;
-  std::vector<State> states; // of classes
+  std::vector<State> states; // one per class
   std::deque<uint32_t> awake;
 };
 

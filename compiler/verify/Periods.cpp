@@ -5,10 +5,11 @@
 namespace dtc {
 namespace {
 
-// Longer periods are not looked for: those of interleaved schedules have some runs for each chunk of each stage.
+// Longer periods are not looked for: those of interleaved schedules have some runs for each chunk
+// of each stage.
 constexpr uint32_t kLongest = 1024;
 
-// Whether a run is the first or last one of its task.
+// Marks the first and the last run of each task.
 std::vector<bool> findEnds(const std::vector<format::Run> &order) {
   std::vector<bool> isEnd(order.size());
   for (bool forward : {true, false}) {
@@ -46,7 +47,8 @@ Period findStretch(const std::vector<format::Run> &order, const std::vector<bool
   return best;
 }
 
-// Lengths of which a period may be that has one of these runs: so far behind it its task runs again.
+// Lengths of which a period may be that has one of these runs: so far behind it its task runs
+// again.
 std::vector<uint32_t> candidatesOf(const std::vector<format::Run> &order) {
   std::vector<uint32_t> lengths;
   auto size = static_cast<uint32_t>(order.size());
@@ -64,7 +66,7 @@ std::vector<uint32_t> candidatesOf(const std::vector<format::Run> &order) {
 std::optional<Period> findPeriod(const std::vector<format::Run> &order) {
   std::vector<bool> isEnd = findEnds(order);
   Period best;
-  // What is left to skip when the first periods, which must be looked at, are gone.
+  // Returns the runs that can be skipped once the leading periods have been followed.
   auto gain = [](const Period &period) {
     uint32_t size = period.end - period.begin;
     return size > 3 * period.length ? size - 3 * period.length : 0;

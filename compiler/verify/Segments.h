@@ -16,17 +16,23 @@ struct SegmentSpan {
 // Example: ranges 0-8 and 4-16 give segments 0-4, 4-8, 8-16.
 class Segments {
 public:
+  // Adds the byte range [begin, end). Call before cut().
   void add(int64_t begin, int64_t end) {
     bounds.push_back(begin);
     bounds.push_back(end);
   }
+  // Cuts the memory at the bounds of all added ranges.
   void cut() {
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
   }
+  // Returns the number of segments.
   size_t size() const { return bounds.empty() ? 0 : bounds.size() - 1; }
+  // Returns the first byte of a segment.
   int64_t begin(uint32_t segment) const { return bounds[segment]; }
+  // Returns the byte behind a segment.
   int64_t end(uint32_t segment) const { return bounds[segment + 1]; }
+  // Returns the segments of the range [begin, end), which has been added.
   SegmentSpan find(int64_t begin, int64_t end) const {
     auto first = std::lower_bound(bounds.begin(), bounds.end(), begin);
     auto last = std::lower_bound(first, bounds.end(), end);

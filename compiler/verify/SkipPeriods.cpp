@@ -42,7 +42,7 @@ void PeriodSkipper::collectUses() {
     }
 }
 
-// Of all views of a storage as many slots are kept, or none are.
+// Finds the number of slots of each storage. Returns false if two views of a storage disagree.
 bool PeriodSkipper::findSlots() {
   auto add = [&](uint64_t storage, uint32_t slots) {
     return slotsOf.try_emplace(storage, slots).first->second == slots;
@@ -58,7 +58,8 @@ bool PeriodSkipper::findSlots() {
   return true;
 }
 
-// What is at cycle[s] is a period later at cycle[s + shift]. False where another cycle says otherwise.
+// Maps cycle[s] to cycle[s + shift], its counterpart one period later. Returns false if another
+// cycle maps an entry differently.
 bool PeriodSkipper::addCycle(const std::vector<uint32_t> &cycle, Order &order,
                              std::vector<bool> &isSet) const {
   for (size_t slot = 0; slot < cycle.size(); ++slot) {
@@ -142,7 +143,7 @@ bool PeriodSkipper::findOrders() {
   return true;
 }
 
-// Whether memory that is another one for each micro-batch is only read in a period.
+// Returns true if memory that differs between micro-batches is only read in a period.
 bool PeriodSkipper::staysApart() {
   std::vector<bool> &moves = isElsewhere;
   moves.resize(steps.segments.size());
@@ -169,7 +170,7 @@ bool PeriodSkipper::staysApart() {
   return true;
 }
 
-// What is left of a time is how many of those that were seen are before it.
+// Reduces a time to its rank: the number of observed times of the stream before it.
 uint32_t PeriodSkipper::Snapshot::rankOf(size_t stream, uint32_t time) const {
   const std::vector<uint32_t> &all = seen[stream];
   return static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), time) - all.begin());
@@ -224,13 +225,14 @@ uint64_t PeriodSkipper::storageAfter(uint64_t storage, uint32_t periods) const {
   return (storage >> 20) << 20 | (slot + uint64_t(period->shift) * periods) % slots;
 }
 
-// Whether no later run is of the micro-batch that wrote it.
+// Returns true if no later run belongs to the micro-batch that wrote the byte.
 bool PeriodSkipper::isPast(const Values::Byte &byte) const {
   return byte.microBatch == Values::kStep ||
          lastRuns[static_cast<size_t>(byte.microBatch)] < last->run;
 }
 
-// Whether the bytes of a segment are as those of the one that takes its place were a period before.
+// Returns true if a segment's bytes equal, one period on, those of the segment whose role it takes
+// over.
 bool PeriodSkipper::isAlike(const Snapshot &now, uint32_t segment) const {
   uint32_t place = segmentAfter[segment];
   const Values::Byte &a = last->bytes[segment], &b = now.bytes[place];

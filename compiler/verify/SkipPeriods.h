@@ -6,41 +6,42 @@
 
 namespace dtc {
 
-// Why what is skipped holds. S(k) is what is known before period k of an order that repeats itself (Periods.h). S(k)
-// and S(k+1) are *alike* if they are the same but for
-// - buffers and events with slots: slot s in S(k) is as slot s + shift in S(k+1);
-// - who wrote bytes, and for which micro-batch: of what a period writes both are a period later. What no period writes has
-//   both unchanged, and its micro-batch, if it is of one, is one that no later run is of;
-// - times, of which only the order matters: of each stream, which of those are past that others have seen of it;
-// - addends of sums that no period begins, of which each period adds as many.
-// A period asks of what is known nothing in which alike states differ: it compares micro-batches with its own and times
-// with what was seen, and counts addends only in runs of the whole step, of which it has none. So if S(k) and S(k+1) are
-// alike, period k+1 does what period k did, with the same outcome, and leaves S(k+2) alike to S(k+1); and so on to the end of
-// the repetition. What its last period leaves is S(k+1) with all that moves on moved on.
-//
-// Inputs lie elsewhere for each micro-batch. No period may write such memory, and that of every micro-batch that is skipped
-// is looked at. What other programs send in a period is taken to be what they sent in the one before; Board compares it with
-// what they do send, in the end. Were one of these wrong, then of all that are wrong one would be the first to meet, as
-// Meetings proves that meetings can be put in an order, and what it brings was made of what is right.
-//
-// What is looked at only at the end, as meetings whose result nobody has read yet, is in S(k+1) as it will be there; what
-// nobody can read any more has an equal in period k, which is found.
+// Correctness of skipping. S(k) is the state before period k of a repeating order (Periods.h). S(k)
+// and S(k+1) are *equivalent* if they differ only in
+// - buffers and events with slots: slot s of S(k) corresponds to slot s + shift of S(k+1);
+// - the writer and micro-batch of bytes: both are one period later if a period writes the bytes.
+//   Otherwise both are unchanged, and no later run has that micro-batch;
+// - times, of which only the order matters: per stream, the set of observed times that are past;
+// - addends of sums that no period begins: each period adds the same number.
+// A period reads nothing of the state in which equivalent states differ: it compares micro-batches
+// with its own and times with observed ones. It counts addends only in runs of the whole step, and
+// a period has none. So if S(k) and S(k+1) are equivalent, period k+1 does the same as period k,
+// with the same result, and leaves a state S(k+2) that is equivalent to S(k+1). By induction this
+// holds to the end of the repetition, and the state there is S(k+1) moved on by the periods
+// between.
+// Inputs of each micro-batch have memory of their own. No period may write such memory, and the
+// inputs of every skipped micro-batch are checked. A period assumes that other programs send the
+// same as in the period before; Board compares this with what they do send at the end. If any
+// assumption were wrong, there would be a first wrong one, as Meetings proves that matched
+// operations can be ordered, and its value would have been computed from right ones: a
+// contradiction.
+// Facts that are checked only at the end, such as collectives whose result is still unread, are in
+// S(k+1) as they will be there. A result that can no longer be read has an equal in period k, which
+// is found.
 class PeriodSkipper {
 public:
   explicit PeriodSkipper(Values &values);
   // Before each run: skips what is known already, so that `values` goes on behind it.
   void beforeRun();
-  // What other programs sent was guessed: the periods so far say nothing of those to come.
+  // Forgets the snapshots: a guess about other programs invalidates the periods seen so far.
   void forget() { last.reset(); }
 
 private:
-  using Order =
-      std::vector<uint32_t>; // of each segment or event: which one is as it a period later
+  using Order = std::vector<uint32_t>; // per segment or event: its counterpart one period later
   struct Snapshot {
     uint32_t run = 0;
     std::vector<Values::Byte> bytes;
-    std::vector<bool>
-        awaited; // of bytes: a meeting brought them, and nobody has read what it brought
+    std::vector<bool> awaited; // per byte: written by a collective and not read yet
     std::vector<uint32_t> readTimes;
     std::vector<std::vector<uint32_t>> clocks, eventClocks;
     std::vector<std::vector<uint32_t>> seen; // per stream: all times of it that others have seen
@@ -75,10 +76,10 @@ private:
   const Steps &steps;
   std::optional<Period> period;
   std::vector<uint32_t> lastRuns;       // per micro-batch
-  std::vector<Use> uses, moving;        // of tasks of a period
-  std::map<uint64_t, uint32_t> slotsOf; // of storages
+  std::vector<Use> uses, moving;        // by tasks of a period
+  std::map<uint64_t, uint32_t> slotsOf; // key: storage
   Order segmentAfter, eventAfter;
-  std::vector<bool> isElsewhere; // of segments: memory of one micro-batch's inputs
+  std::vector<bool> isElsewhere; // per segment: holds the inputs of one micro-batch
   std::optional<Snapshot> last;
   uint32_t boundary = 0, tries = 0;
 };

@@ -118,7 +118,8 @@ void Steps::collectSegments() {
   segments.cut();
 }
 
-// Of what no run looks at, or of so much that memory would matter, nothing is noted.
+// Notes the segments of touches, except touches that no run makes, and none at all if the table
+// would take too much memory.
 void Steps::noteSpans() {
   constexpr size_t kMostNoted = size_t(1) << 24;
   for (size_t t = 0; t < instructions.size(); ++t) {

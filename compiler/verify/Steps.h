@@ -1,4 +1,4 @@
-// What a program executes in an entry, and where each of it touches memory.
+// The instructions that a program executes in an entry, and the memory that each one touches.
 #pragma once
 
 #include "compiler/verify/Accesses.h"
@@ -23,8 +23,10 @@ public:
   struct Place {
     int64_t begin = 0, end = 0;
   };
+  // Returns the address range of a piece in a run and layer.
   Place placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
                 uint32_t layer) const;
+  // Returns the segments of a piece in a run and layer.
   SegmentSpan spanOf(const Touch &touch, size_t piece, const format::Run &run,
                      uint32_t layer) const {
     if (touch.noted != Touch::kNotNoted)
@@ -42,28 +44,34 @@ public:
       visit(spanOf(touch, piece, run, layer));
   }
 
-  // Whether it is elsewhere for each micro-batch, and not by slots alone.
+  // Returns true if the address depends on the micro-batch by more than slots.
   bool movesOn(const Touch &touch) const;
 
+  // Returns the instructions of a task in the order of execution.
   const std::vector<Executed> &executed(uint32_t task) const { return orders[task]; }
+  // Returns the accesses of an instruction of a task.
   const Accesses &accesses(uint32_t task, uint32_t instruction) const {
     return instructions[task][instruction];
   }
-  // Whether the instruction belongs to the step, not to one of its several micro-batches.
+  // Returns true if the instruction runs once per step rather than once per micro-batch.
   bool isOfStep(uint32_t task, const format::Instruction &instruction) const {
     return manifest.num_micro_batches() == 1 || runs[task] == 1 ||
            instruction.runs() == format::Runs::last;
   }
-  // What its bytes mean: unlike for unlike slots of what each slot has.
+  // Returns an identifier of the content of a buffer; slots of a slotted storage have different
+  // ones.
   uint64_t storageOf(uint32_t buffer, const format::Run &run, uint32_t layer) const;
   // A buffer that lacks the storage of a layer it is used in; the first one.
   bool lacksStorage(const format::Buffer &buffer, uint32_t layer) const {
     return format::sizeOf(buffer.layer_storages()) > 0 && layer >= buffer.layer_storages()->size();
   }
 
+  // Returns a fault at an instruction of a run; `check` is as in Fault::check.
   Fault fault(const format::Run &run, const Executed &executed, const char *check,
               std::string message, std::string note = "") const;
+  // Describes an instruction with its rank, task, micro-batch and layer, for messages.
   std::string describe(const format::Run &run, const Executed &executed) const;
+  // Returns the name of a buffer for messages.
   std::string bufferName(uint32_t buffer) const;
 
   const format::Manifest &manifest;
@@ -80,7 +88,7 @@ private:
 
   std::vector<std::vector<Accesses>> instructions; // per task
   std::vector<std::vector<Executed>> orders;
-  std::vector<SegmentSpan> noted; // of touches, as they are the same in many runs
+  std::vector<SegmentSpan> noted; // per touch; shared by runs that touch the same segments
 };
 
 } // namespace dtc

@@ -1,15 +1,18 @@
-// Which values are parts of sums that ranks have yet to finish, and who may read such parts.
-//
-// An instruction leaves such sums where a dim that it sums over is split. A generated kernel says so itself
-// (Launch.shares). Of all others the operands tell: along an axis on which ranks hold unlike parts of
-//   both sides of a product, its inner dim is split: another dim of the result belongs to one side only;
-//   the ids of an embedding's gradient, ranks have tokens of their own, which it adds up;
-//   the queries of attention but not its keys, several ranks add to the gradients of the same keys;
-// and where the first row of an embedding's table depends on the rank, each rank finds some of the words.
-// It does not matter where operands come from: parameters at rest, gathered before use, in another type, activations.
-//
-// Parts may be copied, sent, and summed up by collectives. What a kernel makes of them has to be parts, too, as the
-// kernel says; a product, attention, a norm or any other function would make nonsense of a part.
+// Tracks values that are partial sums, and checks who may read them.
+// An instruction leaves partial sums if a dimension that it reduces is sharded. A generated kernel
+// declares this itself (Launch.shares). For other instructions the operands tell, along each axis:
+// - matmul: if both operands are sharded along the axis, the contracted dimension is sharded, since
+//   any other dimension of the result belongs to one operand only;
+// - gradient of an embedding: if the ids are sharded, each rank adds up its own tokens;
+// - attention: if the queries are sharded but not the keys, several ranks add to the gradients of
+//   the same keys;
+// - embedding lookup: if the table's first row depends on the rank, each rank finds some of the
+//   vocabulary entries.
+// It does not matter how operands came about: parameters at rest, gathered, converted, or
+// activations.
+// Partial sums may be copied, sent, and reduced by collectives. A kernel that reads one has to
+// declare its result as partial, too; a matmul, attention, norm or any other function of a partial
+// sum is an error.
 #include "compiler/verify/Values.h"
 
 #include "runtime/format/Description.h"
@@ -30,7 +33,7 @@ AxisSet Values::axesOf(uint32_t buffer) const {
 AxisSet Values::unfinishedOf(uint32_t buffer) const {
   const format::Instruction &instruction = *source->source;
   if (const format::Gemm *op =
-          instruction.op_as_Gemm()) // of a batch ranks may have some products each
+          instruction.op_as_Gemm()) // ranks may each have some matrices of a batch
     return op->batch() > 1 ? AxisSet(0) : static_cast<AxisSet>(axesOf(op->a()) & axesOf(op->b()));
   if (instruction.op_as_Embedding())
     return source->scalarAxes & groups.varying(steps.index);
@@ -62,8 +65,8 @@ std::optional<Fault> Values::checkFinished(const Touch &touch, const std::vector
   return std::nullopt;
 }
 
-// Rows of a table are looked up where they are: ranks that begin with another row hold other rows, and words of a
-// rank's own are in a table that is the same where they differ.
+// Rows of a table are looked up where they are: ranks that begin with another row hold other rows,
+// and words of a rank's own are in a table that is the same where they differ.
 std::optional<Fault> Values::checkLookup() const {
   const format::Embedding *op = source->source->op_as_Embedding();
   if (!op)
@@ -82,7 +85,7 @@ std::optional<Fault> Values::checkLookup() const {
 
 std::optional<Fault> Values::checkParts() const {
   const format::Instruction &instruction = *source->source;
-  bool averages = false; // which commutes with sums
+  bool averages = false; // averaging commutes with sums
   if (const format::Pool2d *op = instruction.op_as_Pool2d())
     averages = !op->shape()->max();
   if (const format::Pool2dGrad *op = instruction.op_as_Pool2dGrad())

@@ -1,4 +1,4 @@
-// What has to hold of a value where it is read, written, exchanged, or left.
+// Rules for values that are read, written, communicated, or left at the end.
 #include "compiler/verify/Values.h"
 
 #include "runtime/format/Description.h"
@@ -87,13 +87,13 @@ std::optional<Fault> Values::checkWrite(const Touch &touch, const Byte &byte,
   return std::nullopt;
 }
 
-// Replicas of what a step keeps stay equal.
+// Checks that replicas of a persistent tensor stay equal.
 std::optional<Fault> Values::checkTensor(const Touch &touch, const Kept &tensor,
                                          const Held &value) const {
   AxisSet wrong = value.axes & static_cast<AxisSet>(~tensor.shards);
   if (wrong == 0)
     return std::nullopt;
-  // What it was made of says why.
+  // The operand explains the fault.
   std::string why = "its ranks along " + axisNames(steps.manifest, wrong) + " hold copies of '" +
                     tensor.name + "'";
   for (size_t i = 0; i < source->touches.size(); ++i)
@@ -236,7 +236,8 @@ std::optional<Fault> Values::checkReduced(const format::Collective &op, const He
   return std::nullopt;
 }
 
-// What the entry is for: the gradient of every parameter, whole, in the parts that it declares.
+// Checks the purpose of a training entry: each parameter's gradient is complete, in the shards that
+// the file declares.
 std::optional<Fault> Values::checkGradients() const {
   for (uint32_t t = 0; t < format::sizeOf(steps.program.gradients()); ++t) {
     const format::Tensor &tensor = *steps.program.gradients()->Get(t);

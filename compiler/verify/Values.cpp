@@ -79,7 +79,7 @@ void Values::keep(uint32_t buffer, const std::string &name, AxisSet shards,
   }
 }
 
-// What is there when a step begins.
+// Initialises the state at the begin of a step.
 void Values::fill() {
   std::set<std::string> elsewhere;
   for (uint32_t p = 0; p < steps.manifest.programs()->size(); ++p) {
@@ -234,7 +234,7 @@ void Values::merge(Held &all, const Held &part) {
     all.together = part.together;
 }
 
-// Of ranges that ascend: what [begin, end) holds.
+// Returns the merged value of [begin, end); the ranges ascend.
 Values::Held Values::at(const std::vector<Held> &held, int64_t begin, int64_t end) {
   Held all;
   all.reduced = kComplete;
@@ -288,11 +288,12 @@ std::optional<Fault> Values::runFunction() {
           Held part = mergedOf(read_[i]);
           value.together = part.together ? part.together : value.together;
           if (part.reduced == kComplete)
-            continue; // of what is kept nothing is to be said
+            continue; // persistent tensors carry no reduction state
           value.reduced &= part.reduced;
           any = true;
         }
-      // A value that no sample enters is the same addend in each rank's sum, so nothing is to be summed.
+      // A value that no sample enters is the same addend in each rank's sum, so nothing is to be
+      // summed.
       if (!any && !value.isZero)
         value.reduced = batchAxes & static_cast<AxisSet>(~(made.samples | value.partial));
       value.reduced &= static_cast<AxisSet>(~share);

@@ -12,44 +12,50 @@
 
 namespace dtc {
 
-// What programs tell each other of what they send and reduce together: per program, channel and
-// number of the meeting, the axes on which it differs, those along which it is still to be summed,
-// and those along which it comes of samples that no collective has summed.
+// Shares between programs the properties of values that they send or reduce together. Per program,
+// channel and number of the operation: the axes on which the value differs, those along which it is
+// a partial sum, and those along which its samples have not been summed.
 class Board {
 public:
+  // One end of a channel: a program, its group, and the way within the group.
   struct Key {
     uint32_t program, group, way; // way: stream of a collective; 256 + shift of a send
     bool operator<(const Key &other) const {
       return std::tie(program, group, way) < std::tie(other.program, other.group, other.way);
     }
   };
+  // The properties of a value that a program sends or reduces.
   struct Sent {
     AxisSet axes = 0, partial = 0, samples = 0;
     bool operator==(const Sent &) const = default;
   };
   using Counts = std::map<Key, size_t>;
+  // Records the next operation of a channel.
   void post(const Key &key, Sent sent) { posted[key].push_back(sent); }
-  // Of meeting `number`, from 0; null where the program has not come so far.
+  // Returns operation `number`, from 0; null if the program has not reached it.
   const Sent *find(const Key &key, size_t number) const {
     auto found = posted.find(key);
     return found == posted.end() || number >= found->second.size() ? nullptr
                                                                    : &found->second[number];
   }
 
-  // How many meetings each way of a program has had.
+  // Returns the number of operations so far for each way of a program.
   Counts counts(uint32_t program) const;
-  // What was posted from counts `from` on up to `to`, so many times more.
+  // Repeats the operations posted between counts `from` and `to`, `times` more times.
   void repeat(const Counts &from, const Counts &to, uint32_t times);
   // Meetings [from + length, from + length + count) are taken to be as those `length` before them.
   void expect(const Key &key, size_t from, size_t length, size_t count) {
     expected.push_back({key, from, length, count});
   }
+  // Returns true if every assumption made by expect() holds.
   bool isAsExpected() const;
 
-  // A program went on before it knew what it meets, which is no part of a sum; else that is a fault.
+  // A program went on before it knew what it meets, which is no part of a sum; else that is a
+  // fault.
   void guess(const Key &key, size_t number, Fault fault) {
     guesses.push_back({key, number, std::move(fault)});
   }
+  // Returns the fault of the first guess that turned out wrong.
   std::optional<Fault> findWrongGuess() const;
 
 private:
@@ -77,33 +83,36 @@ public:
   // Goes on until the end, a fault, or a meeting at which another program is not yet. `force`: then
   // goes on all the same, as if what is to come differed along all axes.
   std::optional<Fault> advance(bool force);
+  // Returns true if the whole order has been followed.
   bool isDone() const { return run == steps.entry.order()->size(); }
-  // From now on leaves out what `skipper`, which is of these values, knows already.
+  // Skips, from now on, the periods that `skipper` (made for these values) can predict.
   void skipWith(PeriodSkipper &which) { skipper = &which; }
   // Executed so far; of these, those that were not skipped.
   uint64_t count() const { return executedSoFar; }
+  // Returns the number of executed instructions that were not skipped.
   uint64_t followed() const { return executedSoFar - skipped; }
 
 private:
   friend class PeriodSkipper;
-  struct Byte { // of all bytes of a segment
+  struct Byte { // common to all bytes of a segment
     uint64_t storage = 0;
     uint32_t writer = 0, writerStep = 0; // run and place in its task
     uint32_t writeTime = 0;
-    uint32_t meeting = 0; // that brought it; 0: none, or one that counts as read
-    uint32_t adds = 0;    // addends of a sum
-    uint32_t begun = 0;   // run that wrote the first of them
+    // The collective or receive that wrote it; 0: none, or one that counts as read.
+    uint32_t meeting = 0;
+    uint32_t adds = 0;  // addends of a sum
+    uint32_t begun = 0; // run that wrote the first of them
     int32_t microBatch = kStep;
     uint32_t tensor = 0;   // 1 + that of `tensors`, where it is one's memory
     uint32_t together = 0; // 1 + group of several programs that it was reduced over
     AxisSet axes = 0;      // on which it may differ
-    AxisSet reduced = 0;   // along which it was summed, or need not be
-    AxisSet partial = 0;   // along which it is known to be a sum that is not finished
-    AxisSet samples = 0; // along which it comes of inputs that ranks have apart, and is not summed
+    AxisSet reduced = 0;   // axes along which it was summed, or needs no sum
+    AxisSet partial = 0;   // axes along which it is a partial sum
+    AxisSet samples = 0; // axes along which it depends on different samples and has not been summed
     uint8_t writeStream = 0;
     bool isWritten = false, isMixed = false, isZero = false, isRead = false, isGradient = false;
   };
-  // What bytes of the arena hold.
+  // The value in a byte range of the arena.
   struct Held {
     int64_t begin = 0, end = 0;
     AxisSet axes = 0, reduced = 0, partial = 0, samples = 0;
@@ -122,12 +131,12 @@ private:
     const format::Tensor *tensor = nullptr;
   };
   static constexpr int32_t kStep = -1;
-  static constexpr AxisSet kComplete = 0xffff; // of what is kept from step to step
+  static constexpr AxisSet kComplete = 0xffff; // for tensors that persist between steps
 
   void fill();
   void keep(uint32_t buffer, const std::string &name, AxisSet shards,
             const format::Tensor *tensor = nullptr, bool isShared = false, bool isInput = false);
-  SegmentSpan spanOf(const format::Buffer &buffer) const { // of one that does not move
+  SegmentSpan spanOf(const format::Buffer &buffer) const { // for a buffer whose address is fixed
     auto begin = static_cast<int64_t>(format::addressOf(buffer));
     return steps.segments.find(begin, begin + static_cast<int64_t>(buffer.bytes()));
   }
@@ -139,7 +148,7 @@ private:
   std::optional<Fault> runCopy();
   std::optional<Fault> runCollective();
   std::optional<Fault> runTransfer();
-  // What a program brings to a meeting; nothing where that is not known yet.
+  // Returns the value that a program contributes to an operation; nullopt if not known yet.
   std::optional<Board::Sent> sentBy(const Board::Key &key, size_t number);
   static Board::Sent sentOf(const Held &held) { return {held.axes, held.partial, held.samples}; }
   void runRecord();
@@ -171,11 +180,11 @@ private:
   std::optional<Fault> checkGradients() const;
   std::optional<Fault> checkKept() const;
   Fault unread(uint32_t segment) const;
-  // What programs of the other end of a way that was met are taken to have sent: see Board.
+  // Assumes that the peers of a channel send the same again: see Board::expect.
   void expect(const Board::Key &way, size_t from, size_t length, size_t count);
   std::optional<Fault> checkEnd();
   bool isBefore(uint8_t stream, uint32_t time) const { return clocks[now][stream] >= time; }
-  uint64_t elementsOf(const Touch &touch) const { // of its first piece
+  uint64_t elementsOf(const Touch &touch) const { // in its first piece
     return static_cast<uint64_t>(touch.pieces[0].bytes) /
            format::bytesOf(steps.program.buffers()->Get(touch.buffer)->dtype());
   }
@@ -197,7 +206,7 @@ private:
   const GroupAxes &groups;
   Board &board;
   uint32_t numStreams;
-  AxisSet batchAxes = 0;           // that split samples, in any program
+  AxisSet batchAxes = 0;           // axes that split samples, in any program
   std::vector<Byte> bytes;         // per segment
   std::vector<uint32_t> readTimes; // per segment and stream
   std::vector<Kept> tensors;
@@ -216,7 +225,7 @@ private:
   uint32_t meeting = 0; // that is executed
   std::vector<uint32_t> runsLeft, runsDone;
   std::vector<std::vector<Held>> read_; // per touch of the instruction
-  std::vector<Held> pending;            // of a collective that waits for other programs
+  std::vector<Held> pending;            // values of a collective that waits for other programs
   uint64_t executedSoFar = 0, skipped = 0;
   PeriodSkipper *skipper = nullptr;
 };

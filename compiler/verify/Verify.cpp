@@ -43,7 +43,7 @@ std::optional<Fault> verifyEntry(const format::Manifest &manifest, const GroupAx
     return found;
   }
   report.classes = std::max<uint64_t>(report.classes, meetings.numClasses());
-  // Where skipping found a fault it is looked for again, as one would who has not guessed anything.
+  // A fault found with skipping is searched again without, as guesses may have caused it.
   for (bool skips : {true, false}) {
     if (skips && !maySkip)
       continue;

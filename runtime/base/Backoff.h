@@ -1,4 +1,4 @@
-// Looking again and again at what another thread or process does, ever less often.
+// Waits between repeated looks at what another thread or process does.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@ namespace dtc::rt {
 // Sleeps 20 us at first, then twice as long each time, up to 500 us.
 class Backoff {
 public:
+  // Sleeps, longer after each call.
   void pause() {
     std::this_thread::sleep_for(next);
     next = std::min(2 * next, std::chrono::microseconds(500));

@@ -1,14 +1,17 @@
-// Arithmetic that says when it overflows, for sizes that come from a file.
+// Arithmetic that detects overflow, for sizes that come from a file.
 #pragma once
 
 #include <cstdint>
 
 namespace dtc::format {
 
-// result = a + b, a * b; false when the true value does not fit, and then result is unspecified.
+// Computes result = a + b; returns false if the true value does not fit, and then result is
+// unspecified.
 template <typename T> [[nodiscard]] bool checkedAdd(T a, T b, T &result) {
   return !__builtin_add_overflow(a, b, &result);
 }
+// Computes result = a * b; returns false if the true value does not fit, and then result is
+// unspecified.
 template <typename T> [[nodiscard]] bool checkedMul(T a, T b, T &result) {
   return !__builtin_mul_overflow(a, b, &result);
 }
@@ -20,9 +23,9 @@ public:
   Checked(uint64_t value) : number(value) {}
 
   bool ok() const { return fits; }
-  // Only when ok().
+  // Returns the value; only valid if ok().
   uint64_t value() const { return number; }
-  // Whether the value is known and at most `limit`.
+  // Returns true if the value is known and at most `limit`.
   bool atMost(uint64_t limit) const { return fits && number <= limit; }
 
   friend Checked operator+(Checked a, Checked b) {

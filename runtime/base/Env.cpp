@@ -1,4 +1,4 @@
-// Reads environment variables by the table in Env.def.
+// Reads the environment variables in the table of Env.def.
 #include "runtime/base/Env.h"
 
 #include "runtime/base/Text.h"
@@ -59,7 +59,7 @@ static Status checkVariable(EnvVar variable) {
   if (unit == "0 or 1")
     return parse<uint64_t>(
         variable, "a digit", [](uint64_t digit) { return digit <= 1; }, count);
-  // All others are words, which only their readers know.
+  // All other units are words, which only their readers know.
   for (const char *number : {"threads", "microseconds", "milliseconds", "bytes", "KiB",
                              "a whole number", "a version", "port"})
     if (unit == number)

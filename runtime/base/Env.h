@@ -12,32 +12,35 @@
 
 namespace dtc::rt {
 
+// The environment variables of Env.def.
 enum class EnvVar {
 #define DTC_ENV(id, name, default_, unit, sentence) id,
 #include "runtime/base/Env.def"
 #undef DTC_ENV
 };
 
+// The table entry of one variable.
 struct EnvInfo {
   const char *name, *defaultValue, *unit, *sentence;
 };
 
-// All variables, in the order of EnvVar.
+// Returns all variables, in the order of EnvVar.
 std::span<const EnvInfo> envTable();
+// Returns the entry of a variable.
 const EnvInfo &envInfo(EnvVar variable);
 
-// The variable's value, or its default where it is unset or empty.
+// Returns the variable's value, or its default if it is unset or empty.
 std::string envText(EnvVar variable);
-// The same as a number. InvalidArgument names the variable and what it holds; `seconds` must be
-// positive and finite.
+// Reads the variable as a whole number. InvalidArgument names the variable and its text.
 Status envUnsigned(EnvVar variable, uint64_t &value);
+// Reads the variable as seconds, which must be positive and finite; errors as above.
 Status envSeconds(EnvVar variable, double &seconds);
 
-// Whether every variable that is set holds what its unit says; the first that does not, as an error.
-// What a program reads only now and then is not wrong unnoticed until then.
+// Checks that every variable that is set holds what its unit says; returns an error for the first
+// that does not. This finds mistakes in variables that are rarely read.
 Status checkEnv();
 
-// One line per variable with unit, default and meaning, for --help.
+// Returns one line per variable with unit, default and meaning, for --help.
 std::string describeEnv();
 
 } // namespace dtc::rt

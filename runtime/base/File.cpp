@@ -19,7 +19,8 @@ using format::text;
 
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr size_t kMostPerCall = size_t(1) << 30;
-// The system counts what a call has read when it is over: the pieces of a slow file show that it goes on.
+// The system counts the bytes of a read when the call returns: smaller pieces of a slow file show
+// progress.
 constexpr size_t kMostPerRead = size_t(16) << 20;
 
 // A Status for errno after `doing` something to `path`.
@@ -116,7 +117,7 @@ static std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// `path` without symbolic links and ".." as far as it is there.
+// Returns `path` without symbolic links and "..", as far as it exists.
 static std::string resolved(const std::string &path) {
   auto real = [](const std::string &of) {
     char *found = ::realpath(of.c_str(), nullptr);
@@ -134,7 +135,7 @@ static std::string resolved(const std::string &path) {
 static std::string temporaryName(const std::string &path, int number) {
   return text(path, ".tmp-", static_cast<int64_t>(::getpid()), "-", number);
 }
-constexpr int kMostNames = 100; // that others may have taken
+constexpr int kMostNames = 100; // the most names to try that others may have taken
 
 namespace {
 // Holds back the signals by which people and job managers end programs.
@@ -160,8 +161,8 @@ static int openUnnamed(const std::string &path) {
   return ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-// Gives a file without a name one beside `path`; false with errno set. Only a file with a name can
-// replace another.
+// Links a file without a name to a name beside `path`; returns false with errno set. Only a file
+// with a name can replace another.
 static bool giveName(int descriptor, const std::string &path, std::string &name) {
   std::string self = text("/proc/self/fd/", descriptor);
   errno = EEXIST;
@@ -174,8 +175,8 @@ static bool giveName(int descriptor, const std::string &path, std::string &name)
   return false;
 }
 
-// Whether giveName will work when the file is complete: it takes /proc and a file system that links
-// such files. Found out with another one, as a file that had a name gets no second.
+// Returns true if giveName will work when the file is complete: it needs /proc and a file system
+// that links such files. Tried with another file, as a file that had a name gets no second one.
 static bool canGiveNames(const std::string &path) {
   HoldSignals whileNamed;
   int probe = openUnnamed(path);
@@ -196,14 +197,14 @@ Status AtomicFile::open(const std::string &wanted, bool named) {
   if (::stat(wanted.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return Status::invalidArgument(
         text("writing '", wanted, "': it exists and is not a regular file"));
-  path = resolved(wanted); // through a symbolic link, what it points to is written
+  path = resolved(wanted); // writes through a symbolic link
   if (!named && canGiveNames(path))
     descriptor = openUnnamed(path);
   return descriptor >= 0 ? Status() : openNamed();
 }
 
 Status AtomicFile::openNamed() {
-  HoldSignals untilKnown; // that a file without a remover is there
+  HoldSignals untilKnown; // until the file's removal is registered
   errno = EEXIST;
   for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
     std::string name = temporaryName(path, i);
@@ -259,7 +260,7 @@ static Status syncFolderOf(const std::string &path) {
 }
 
 Status AtomicFile::finish() {
-  // What was reserved beyond the end is given back.
+  // Gives back the space reserved beyond the end.
   if (::ftruncate(descriptor, static_cast<off_t>(written)) != 0 || ::fsync(descriptor) != 0)
     return systemError("syncing", path);
   HoldSignals whileNamed;

@@ -17,7 +17,7 @@ struct Normal {
   uint64_t seed, key;
   double mean, stddev;
 
-  // Elements 2 * pair and 2 * pair + 1.
+  // Draws elements 2 * pair and 2 * pair + 1.
   void draw(uint64_t pair, float &even, float &odd) const {
     std::array<uint32_t, 4> words =
         cpu::philox4x32({static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32),
@@ -81,7 +81,8 @@ Status initialiseTensor(const TensorSpec &spec, uint64_t seed, std::span<const u
   uint64_t parts = std::clamp<uint64_t>(local.size() / minPerThread, 1, std::max(threads, 1));
   auto fillPart = [&](uint64_t part) {
     forEachRun(spec, boxes, [&](uint64_t global, uint64_t at, uint64_t length) {
-      // Part p takes [p, p + 1) / parts of the local buffer: here what of it falls into this run.
+      // Part p takes [p, p + 1) / parts of the local buffer, and here its intersection with this
+      // run.
       uint64_t begin = std::clamp(local.size() / parts * part, at, at + length);
       uint64_t end = part + 1 == parts
                          ? at + length

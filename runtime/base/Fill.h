@@ -1,5 +1,5 @@
-// Initial values of parameters, the same whatever the plan: each depends on the seed, the tensor's
-// key and the element's global index only.
+// Initial values of parameters, equal for all plans: each depends only on the seed, the tensor's
+// key and the element's global index.
 //
 // Element e (row-major, unpadded) of a normal tensor with key K: Philox4x32-10 under the seed with
 // counter {lo32(e/2), hi32(e/2), lo32(K), hi32(K)} gives words w0, w1; u = (w + 0.5) / 2^32;
@@ -11,8 +11,8 @@
 
 namespace dtc::rt {
 
-// Fills `local` (as many elements as spec.localShape) for the rank at `coordinates` of the
-// mesh, with up to `threads` threads. InvalidArgument when sizes do not agree.
+// Fills `local` (as many elements as spec.localShape) for the rank at `coordinates` of the mesh,
+// with up to `threads` threads. InvalidArgument if sizes do not agree.
 Status initialiseTensor(const TensorSpec &spec, uint64_t seed, std::span<const uint32_t> meshSizes,
                         std::span<const uint32_t> coordinates, std::span<float> local,
                         int threads = 1);

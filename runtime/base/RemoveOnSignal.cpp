@@ -1,4 +1,4 @@
-// A table of names that a signal handler can read: whoever takes a name out of it owns it.
+// A table of names that a signal handler can read: taking a name out of it takes ownership.
 #include "runtime/base/RemoveOnSignal.h"
 
 #include <atomic>
@@ -14,7 +14,7 @@ constexpr int kMostFiles = 64;
 std::atomic<char *> files[kMostFiles];
 std::atomic<int> terminal{-1};
 
-// Removes the files; the signal then does what it does by default.
+// Removes the files; the signal then has its default effect.
 void removeAll(int signal) {
   for (std::atomic<char *> &file : files)
     if (char *name = file.exchange(nullptr))

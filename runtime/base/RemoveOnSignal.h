@@ -1,17 +1,18 @@
-// What is done when a signal ends the process: files are removed, a terminal is left tidy.
+// Cleans up when a signal ends the process: removes files, tidies a terminal.
 #pragma once
 
 #include <string>
 
 namespace dtc::rt {
 
-// From now on SIGHUP, SIGINT and SIGTERM remove the file `path` before they end this process; where
-// the program takes one of these signals itself, that one does not. Returns what dropRemoval wants;
-// -1, and does nothing, where too many files are under way.
+// Makes SIGHUP, SIGINT and SIGTERM remove the file `path` before they end this process, except
+// those of them that the program handles itself. Returns a number for dropRemoval; -1, without any
+// effect, if too many files are registered.
 int removeOnSignal(const std::string &path);
+// Undoes removeOnSignal, so that signals leave the file.
 void dropRemoval(int removal);
 
-// The same for what a terminal shows from its cursor on: it is erased. -1: nothing is, any more.
+// Makes the same signals erase a terminal from its cursor on; -1 undoes that.
 void eraseOnSignal(int descriptor);
 
 } // namespace dtc::rt

@@ -1,5 +1,5 @@
-// The result of every fallible function of the runtime: ok, or a code for the machine and a message
-// for the person.
+// The result of every fallible function of the runtime: ok, or a code for programs and a message
+// for people.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 namespace dtc::rt {
 
+// The kinds of results.
 enum class StatusCode {
   Ok,
   InvalidArgument, // the caller's or user's input is wrong; trying again fails again
@@ -18,26 +19,35 @@ enum class StatusCode {
   Internal,
 };
 
-// Ok costs nothing to make or test. A message names what was being done, to what, what was found
-// and what was wanted.
+// A result. Ok costs nothing to make or test. A message names what was being done, to what, what
+// was found and what was wanted.
 class [[nodiscard]] Status {
 public:
   Status() = default;
   Status(StatusCode code, std::string message) : code(code), text(std::move(message)) {}
 
+  // Returns ok.
   static Status okStatus() { return {}; }
+  // Returns an error in the caller's or user's input.
   static Status invalidArgument(std::string m) {
     return {StatusCode::InvalidArgument, std::move(m)};
   }
+  // Returns an error about something that does not exist.
   static Status notFound(std::string m) { return {StatusCode::NotFound, std::move(m)}; }
+  // Returns an error about a damaged file.
   static Status dataLoss(std::string m) { return {StatusCode::DataLoss, std::move(m)}; }
+  // Returns an error about a backend or feature that this machine lacks.
   static Status unavailable(std::string m) { return {StatusCode::Unavailable, std::move(m)}; }
+  // Returns an error about memory, space or another resource that ran out.
   static Status resourceExhausted(std::string m) {
     return {StatusCode::ResourceExhausted, std::move(m)};
   }
+  // Returns an error caused by another rank or a timeout.
   static Status aborted(std::string m) { return {StatusCode::Aborted, std::move(m)}; }
+  // Returns an error that the user did not cause.
   static Status internal(std::string m) { return {StatusCode::Internal, std::move(m)}; }
 
+  // Returns true if there is no error.
   bool ok() const { return code == StatusCode::Ok; }
   StatusCode statusCode() const { return code; }
   const std::string &message() const { return text; }

@@ -20,7 +20,7 @@ uint64_t elementCount(std::span<const uint64_t> shape) {
   return count;
 }
 
-// Elements of `shape`, or an overflow.
+// Returns the number of elements of `shape`, or an overflow.
 static format::Checked checkedCount(std::span<const uint64_t> shape) {
   format::Checked count = 1;
   for (uint64_t size : shape)
@@ -28,7 +28,7 @@ static format::Checked checkedCount(std::span<const uint64_t> shape) {
   return count;
 }
 
-// How one dimension is split: axes outermost first.
+// The split of one dimension: axes outermost first.
 struct DimShards {
   std::vector<ShardedDim> axes;
   uint64_t ranks = 1, pieces = 1;
@@ -103,8 +103,8 @@ Status checkTensorSpec(const TensorSpec &spec, std::span<const uint32_t> meshSiz
   return Status::okStatus();
 }
 
-// Where piece `piece` of the rank's part starts in the whole dimension: from the inside out, a step
-// on an axis passes all pieces of the axes inside of it.
+// Returns the start of piece `piece` of the rank's part in the whole dimension: from the inside
+// out, a step on an axis passes all pieces of the axes inside of it.
 static uint64_t pieceStart(const DimShards &shards, uint64_t pieceSize, uint64_t piece,
                            std::span<const uint32_t> meshSizes,
                            std::span<const uint32_t> coordinates) {

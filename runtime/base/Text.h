@@ -1,4 +1,4 @@
-// Makes messages out of pieces without streams or exceptions.
+// Builds messages from pieces without streams or exceptions.
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,9 @@
 
 namespace dtc::format {
 
+// Appends a piece of text.
 inline void appendText(std::string &out, std::string_view piece) { out += piece; }
+// Appends a number; true or false for a bool.
 template <typename T>
 requires std::is_arithmetic_v<T>
 void appendText(std::string &out, T value) {
@@ -23,7 +25,7 @@ void appendText(std::string &out, T value) {
   }
 }
 
-// text("gemm needs ", 12, " bytes") is "gemm needs 12 bytes".
+// Returns the pieces joined. Example: text("gemm needs ", 12, " bytes") is "gemm needs 12 bytes".
 template <typename... Pieces> std::string text(const Pieces &...pieces) {
   std::string out;
   (appendText(out, pieces), ...);

@@ -26,7 +26,8 @@ CodeSegment::CodeSegment(CodeSegment &&other) noexcept
     : handle(std::exchange(other.handle, nullptr)),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
-// What was checked is what is mapped: others of this user may open the file through /proc.
+// Seals the bytes, so that those that were checked are mapped: other processes of this user may
+// open the file through /proc.
 static Status seal(int descriptor) {
   constexpr int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::fcntl(descriptor, F_ADD_SEALS, seals) == 0)
@@ -34,7 +35,7 @@ static Status seal(int descriptor) {
   return Status::unavailable(text("loading code: sealing its memory: ", std::strerror(errno)));
 }
 
-// Reads back what is sealed: until then it could be changed.
+// Reads back the sealed bytes and checks them: until they are sealed they could be changed.
 static Status checkSealed(int descriptor, size_t bytes) {
   format::CodeFacts facts;
   if (bytes == 0)

@@ -17,18 +17,18 @@ public:
   CodeSegment(CodeSegment &&other) noexcept;
   CodeSegment &operator=(CodeSegment &&) = delete;
 
-  // `object`: the bytes of an ELF shared object for this machine. Nothing of it is mapped before
-  // format::readCode has found it to be as dtc writes them, so that loading runs nothing of it; from
-  // then on nobody can change it. InvalidArgument for other code, or with the loader's own words.
+  // Loads `object`, the bytes of an ELF shared object for this machine. Nothing of it is mapped
+  // before format::readCode has accepted it, so that loading runs nothing of it; from then on
+  // nobody can change it. InvalidArgument for other code, or with the loader's own message.
   Status load(std::span<const uint8_t> object);
 
-  // Null when the object has no symbol of that name.
+  // Returns the address of a symbol; null if the object has no symbol of that name.
   void *find(const std::string &symbol) const;
 
 private:
   void *handle = nullptr;
   int descriptor =
-      -1; // open as long as the code is loaded: its number is in the name that the loader knows the code by
+      -1; // open while the code is loaded, as the loader's name of the code contains it
 };
 
 } // namespace dtc::rt

@@ -66,7 +66,7 @@ constexpr KnownFormat kFormats[] = {
     {0, "\x80\x05\x95"sv, "a Python pickle", kArrays},
 };
 
-// The files of llm.c that begin alike and hold no tokens to train on.
+// The files of llm.c that begin alike but hold no tokens to train on.
 struct OtherLlmc {
   int32_t magic;
   const char *what;
@@ -120,7 +120,7 @@ Content describeNpy(const InputFile &file) {
   return other(text("a NumPy array of ", nameOf(header.type), " [", sizes, "]"), advice);
 }
 
-// u64 length of a JSON object, which follows.
+// Recognises the u64 length of a JSON object, which follows.
 bool isSafetensors(std::string_view head, uint64_t fileBytes) {
   uint64_t length = 0;
   if (head.size() < 10)
@@ -136,7 +136,7 @@ size_t skipSpaces(std::string_view head, size_t at) {
   return at;
 }
 
-// JSON or JSON lines: an object, or a list of objects, lists, strings or numbers.
+// Recognises JSON or JSON lines: an object, or a list of objects, lists, strings or numbers.
 bool isJson(std::string_view head) {
   size_t at = skipSpaces(head, 0);
   if (at == head.size())
@@ -156,7 +156,7 @@ bool isJson(std::string_view head) {
          (digits > next && after < head.size() && head[after] == ',');
 }
 
-// Whether `head` is UTF-8 without a NUL. The last character may be cut off where `isCut`.
+// Returns true if `head` is UTF-8 without a NUL. The last character may be cut off if `isCut`.
 bool isText(std::string_view head, bool isCut) {
   for (size_t at = 0; at < head.size();) {
     auto lead = static_cast<unsigned char>(head[at]);

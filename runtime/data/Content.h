@@ -1,4 +1,4 @@
-// Recognises what a file holds by its first bytes, so that no other format is taken for tokens.
+// Recognises the format of a file by its first bytes, so that no other format is taken for tokens.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -8,8 +8,9 @@
 
 namespace dtc::rt {
 
-// The content of a file, as its first bytes say.
+// The content of a file, according to its first bytes.
 struct Content {
+  // The formats that are told apart.
   enum class Kind {
     Empty,
     LlmcU16,       // an llm.c header: ids of 2 bytes follow
@@ -21,17 +22,17 @@ struct Content {
     Unknown,
   };
   Kind kind = Kind::Unknown;
-  // Of Json and Other: which format it is, and what to do.
+  // Json and Other: the format, and what to do.
   std::string what;   // "a gzip archive"
   std::string advice; // "unpack it: gunzip 'a.gz'"
+  // Returns true if the file holds no tokens.
   bool isRefused() const { return kind == Kind::Json || kind == Kind::Other; }
 };
 
-// Reads at most 4 KiB of `file`.
-// Errors: those of reading.
+// Recognises the content of `file`; reads at most 4 KiB. Errors: those of reading.
 Status recognise(const InputFile &file, Content &content);
 
-// How to turn text into tokens, for messages.
+// Advice for text files, for messages.
 inline constexpr const char *kTokenizeAdvice =
     "tokenize it into an llm.c .bin, a Megatron .bin and .idx, or plain ids (u16:FILE, u32:FILE)";
 

@@ -11,33 +11,36 @@ namespace dtc::rt {
 // The format of tokens that an argument states; Any leaves it to the content.
 enum class StatedFormat { Any, Bytes, U16, U32, U64 };
 
-// Splits "u16:PATH" into the stated format and the path.
+// The stated format and the path of an argument.
 struct TokenPath {
   StatedFormat stated = StatedFormat::Any;
   std::string path;
 };
+// Splits an argument such as "u16:PATH".
 TokenPath parseTokenPath(const std::string &argument);
-// "u16:"; empty for Any.
+// Returns the prefix of a format: "u16:"; empty for Any.
 const char *prefixOf(StatedFormat stated);
 
-// Tokens of one or several files. Errors and formats as openTokens says.
+// Opens the tokens of one file. Errors and formats: see openTokens.
 Status openTokenFile(const TokenPath &path, const TokenSourceOptions &options,
                      std::unique_ptr<TokenSource> &source);
+// Opens the token files of a folder. Errors and formats: see openTokens.
 Status openTokenFolder(const TokenPath &path, const TokenSourceOptions &options,
                        std::unique_ptr<TokenSource> &source);
-// Ids without a header: of the stated width, or of the width that the vocabulary implies.
-// InvalidArgument where none is implied, or where the ids cannot have that width; the message says
-// how to state it. `missingIndex` is the .idx that a Megatron data set would have, empty for none.
+// Opens ids without a header: of the stated width, or of the width that the vocabulary implies.
+// InvalidArgument if no width is implied, or if the ids cannot have it; the message says how to
+// state it. `missingIndex` is the .idx that a Megatron data set would have, empty for none.
 Status openPlainIds(InputFile file, StatedFormat stated, const std::string &missingIndex,
                     const TokenSourceOptions &options, std::unique_ptr<TokenSource> &source);
-// `stem` is the path without ".bin" and ".idx".
+// Opens a Megatron data set; `stem` is the path without ".bin" and ".idx".
 Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
                     std::unique_ptr<TokenSource> &source);
+// Makes random tokens below the vocabulary, from the seed.
 std::unique_ptr<TokenSource> makeSyntheticTokens(const TokenSourceOptions &options);
 
-// DataLoss that names token, position and vocabulary, unless `token` is one.
+// Returns DataLoss with token, position and vocabulary, unless `token` is in the vocabulary.
 Status checkToken(int64_t token, uint64_t position, const std::string &file, uint64_t vocabulary);
-// InvalidArgument unless [begin, begin + count) lies inside `size` tokens.
+// Returns InvalidArgument unless [begin, begin + count) lies inside `size` tokens.
 Status checkRange(uint64_t begin, uint64_t count, uint64_t size, const std::string &file);
 
 } // namespace dtc::rt

@@ -27,7 +27,7 @@ template <typename T> T load(const uint8_t *from) {
   return value;
 }
 
-// Token type of the code in byte 17; false for floats and unknown codes.
+// Returns the token type of the code in byte 17; false for floats and unknown codes.
 bool tokenType(uint8_t code, TokenType &type) {
   constexpr TokenType types[] = {TokenType::U8, TokenType::I8, TokenType::I16, TokenType::I32,
                                  TokenType::I64};

@@ -1,4 +1,4 @@
-// Reads the header of a .npy file and trusts none of it.
+// Reads the header of a .npy file, without trusting it.
 #include "runtime/data/NpyHeader.h"
 
 #include "runtime/base/Checked.h"

@@ -9,12 +9,15 @@
 
 namespace dtc::rt {
 
+// The element types of NumPy that can be read.
 enum class NpyType { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64 };
 
+// Returns the bytes of an element.
 uint64_t bytesOf(NpyType type);
-// As NumPy calls it: "float32".
+// Returns NumPy's name of a type: "float32".
 const char *nameOf(NpyType type);
 
+// The content of a header.
 struct NpyHeader {
   NpyType type = NpyType::F32;
   std::vector<uint64_t> shape;

@@ -101,7 +101,7 @@ Status NpySamples::refuse(const std::string &value, uint64_t index, uint64_t ele
                                          std::numeric_limits<int32_t>::max());
   if (type.ignored)
     wanted += text(", or ", *type.ignored, ", which is ignored");
-  else if (value == "-100") // as PyTorch's ignore_index
+  else if (value == "-100") // PyTorch's ignore_index
     wanted += "; for targets that do not count, write 'ignoring -100' behind the operands of the "
               "model's graph.cross_entropy ('dtc import' writes the model as text)";
   std::string place = type.shape.empty() ? "" : text(", element ", element);

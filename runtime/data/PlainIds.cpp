@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMostOfTwoBytes = uint64_t(1) << 16; // vocabulary entries
 constexpr size_t kSampleBytes = 16384;
 
-// Returns 8 or 4 where the sample reads as ids of that many bytes and hardly as narrower ones: the
+// Returns 8 or 4 if the sample reads as ids of that many bytes and hardly as narrower ones: the
 // upper half of each is 0, which no text in ids of 2 bytes has in every second place. Otherwise 2.
 size_t likelyWidth(const std::vector<uint8_t> &sample) {
   constexpr size_t leastHalves = 8;
@@ -28,7 +28,7 @@ size_t likelyWidth(const std::vector<uint8_t> &sample) {
   return isZero[2] && isZero[3] ? 8 : isZero[1] && isZero[3] ? 4 : 2;
 }
 
-// Whether every id of the sample, of `width` bytes, is in the vocabulary.
+// Returns true if every id of the sample, of `width` bytes, is in the vocabulary.
 bool fitVocabulary(const std::vector<uint8_t> &sample, size_t width, uint64_t vocabulary) {
   for (size_t at = 0; at + width <= sample.size(); at += width) {
     uint64_t id = 0;
@@ -39,7 +39,7 @@ bool fitVocabulary(const std::vector<uint8_t> &sample, size_t width, uint64_t vo
   return true;
 }
 
-// The beginning and the middle of `file`, whole ids of any width.
+// Reads the beginning and the middle of `file`, as whole ids of any width.
 Status readSample(const InputFile &file, std::vector<uint8_t> &sample) {
   uint64_t whole = file.size() / 8 * 8;
   if (file.size() <= kSampleBytes) {
@@ -56,7 +56,7 @@ TokenType typeOf(size_t width) {
   return width == 2 ? TokenType::U16 : width == 4 ? TokenType::U32 : TokenType::I64;
 }
 
-// "write u16:x.bin, u32:x.bin or u64:x.bin, ..."
+// Returns advice such as "write u16:x.bin, u32:x.bin or u64:x.bin, ...".
 std::string statingAdvice(const std::string &path, const std::string &missingIndex) {
   std::string advice =
       text("write u16:", path, ", u32:", path, " or u64:", path, ", by the bytes of an id");

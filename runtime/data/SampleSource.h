@@ -15,45 +15,49 @@
 
 namespace dtc::rt {
 
-enum class SampleElement { F32, I32 }; // both of 4 bytes
+enum class SampleElement { F32, I32 }; // 4 bytes each
 inline constexpr uint64_t kSampleElementBytes = 4;
 
-// What an input takes.
+// The type of an input's samples.
 struct SampleType {
   std::string input; // its name, for messages
   SampleElement element = SampleElement::F32;
-  std::vector<uint64_t> shape; // of one sample; empty: one value
+  std::vector<uint64_t> shape; // shape of one sample; empty: one value
   // I32: values are from 0 to below `below` (0: any), or `ignored`.
   uint64_t below = 0;
   std::optional<int64_t> ignored;
 
+  // Returns the number of elements of a sample.
   uint64_t elements() const;
 };
 
-// "f32 [8, 8]"; "i32 []" for one value.
+// Returns a type in words: "f32 [8, 8]"; "i32 []" for one value.
 std::string describe(const SampleType &type);
 
+// The samples of one file or token source.
 class SampleSource {
 public:
   virtual ~SampleSource() = default;
-  virtual const std::string &name() const = 0; // of the file
+  virtual const std::string &name() const = 0; // the file's name
+  // Returns the number of samples.
   virtual uint64_t samples() const = 0;
-  // Copies elements of sample `index` from its element `begin` on, row-major, to fill `out`. Any
+  // Copies elements of sample `index`, from its element `begin` on, row-major, to fill `out`. Any
   // thread may call it. Errors: InvalidArgument past the end; DataLoss for a value that the input
-  // does not take, with the file and its index.
+  // does not accept, with the file and its index.
   virtual Status read(uint64_t index, uint64_t begin, std::span<std::byte> out) const = 0;
 };
 
-// Sample i is the `length` tokens from i * length + shift on: there are (tokens - 1) / length, for
-// shifts of 0 (tokens) and 1 (targets: what comes next). InvalidArgument when the source is too
-// short for one: names it, tokens found and needed.
+// Makes samples of windows: sample i is the `length` tokens from i * length + shift on. There are
+// (tokens - 1) / length of them, for shifts of 0 (tokens) and 1 (targets: the next tokens).
+// InvalidArgument if the source is too short for one: names it, tokens found and needed.
 Status makeTokenSamples(std::shared_ptr<const TokenSource> tokens, uint64_t length, uint64_t shift,
                         std::unique_ptr<SampleSource> &source);
 
-// Samples along dim 0 of a NumPy file (.npy of version 1.0 or 2.0, little endian, C order), whose
-// other dims must be those of `type`. While they are read, elements become those of the input:
+// Opens samples along dim 0 of a NumPy file (.npy of version 1.0 or 2.0, little endian, C order),
+// whose other dims must be those of `type`. Elements are converted to the input's type while they
+// are read:
 //   f32 from floats of 2, 4 or 8 bytes, integers and bool, rounded to nearest
-//   i32 from integers and bool; a value that does not fit, or that the input does not take, is an
+//   i32 from integers and bool; a value that does not fit, or that the input does not accept, is an
 //   error
 // Errors name file and input, what was found and what was wanted.
 // Example: openNpy("labels.npy", {"labels", SampleElement::I32, {}, 10, {}}, source)

@@ -1,4 +1,4 @@
-// Tokens that lie one after the other in a file.
+// Consecutive tokens in a file.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -6,14 +6,16 @@
 
 namespace dtc::rt {
 
+// The types of tokens in files.
 enum class TokenType { U8, I8, I16, U16, I32, U32, I64 };
 
+// Returns the bytes of a token.
 size_t bytesOf(TokenType type);
-// "2-byte ids"
+// Returns a type in words: "2-byte ids".
 std::string idsOf(TokenType type);
 
-// `count` tokens of `type` from byte `offset` of `file`. The offset need not be aligned. The range
-// must lie inside the file: openers check it.
+// Reads `count` tokens of `type` from byte `offset` of `file`. The offset need not be aligned. The
+// range must lie inside the file: openers check it.
 class TokenArray final : public TokenSource {
 public:
   // `format` is the origin's, for people.

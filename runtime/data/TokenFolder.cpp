@@ -48,7 +48,7 @@ private:
   std::vector<uint64_t> ends; // total tokens up to and with each part
 };
 
-// The names in a folder, sorted by their bytes, by what they are.
+// The names in a folder, by kind, sorted by their bytes.
 struct Listing {
   std::vector<std::string> bins, texts, indexes, others, folders;
 };
@@ -84,7 +84,7 @@ std::string quoteSome(const std::vector<std::string> &names) {
   return names.size() > most ? text(all, " and ", names.size() - most, " more") : all;
 }
 
-// An error for a folder without token files says what it holds instead.
+// Returns an error for a folder without token files that says what it holds instead.
 Status nothingIn(const std::string &folder, const Listing &found) {
   std::string what = "it has no .bin and no .txt files";
   if (!found.folders.empty()) {
@@ -133,7 +133,7 @@ Status checkPairs(const std::string &folder, const Listing &found) {
   return {};
 }
 
-// The part of a data set that a file's name says it is, as "fineweb_val_000001.bin" does.
+// The part of a data set that a file's name states, as "fineweb_val_000001.bin" does.
 enum class Part { Train, Validation, Test, Unnamed };
 
 Part partOf(const std::string &name) {
@@ -160,8 +160,8 @@ Part partOf(const std::string &name) {
   return Part::Unnamed;
 }
 
-// Leaves the names of one split in `names` and moves the others to `leftOut`. A folder that has one
-// part only is taken whole.
+// Leaves the names of one split in `names` and moves the others to `leftOut`. A folder that has
+// only one part is taken whole.
 Status takeSplit(const std::string &folder, Split split, std::vector<std::string> &names,
                  std::vector<std::string> &leftOut) {
   std::vector<std::string> parts[4];

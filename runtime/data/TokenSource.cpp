@@ -1,4 +1,4 @@
-// Finds out what a path holds and opens it.
+// Recognises what a path holds and opens it.
 #include "runtime/data/TokenSource.h"
 
 #include "runtime/base/Text.h"
@@ -30,8 +30,8 @@ constexpr Prefix kPrefixes[] = {{"bytes:", StatedFormat::Bytes},
                                 {"u32:", StatedFormat::U32},
                                 {"u64:", StatedFormat::U64}};
 
-// The vocabularies of models whose tokens may be the bytes of a text: 256 values, and some entries
-// for what is no byte.
+// The vocabularies of models whose tokens may be the bytes of a text: 256 values, and some special
+// entries.
 constexpr uint64_t kLeastOfBytes = 256, kMostOfBytes = 512;
 } // namespace
 
@@ -84,7 +84,7 @@ static void openBytes(InputFile file, const char *format, const TokenSourceOptio
                                         options.vocabulary);
 }
 
-// Text is tokens only for a model whose vocabulary is that of bytes.
+// Opens text, which is tokens only for a model whose vocabulary is that of bytes.
 static Status openText(InputFile file, const TokenSourceOptions &options,
                        std::unique_ptr<TokenSource> &source) {
   uint64_t vocabulary = options.vocabulary;
@@ -119,7 +119,7 @@ static Status openStated(InputFile file, StatedFormat stated, const TokenSourceO
   return openPlainIds(std::move(file), stated, "", options, source);
 }
 
-// X.bin by its content. Without a header it may be half of a Megatron data set.
+// Opens X.bin by its content. Without a header it may be half of a Megatron data set.
 static Status openBin(InputFile file, const Content &content, const TokenSourceOptions &options,
                       std::unique_ptr<TokenSource> &source) {
   const std::string path = file.path(), stem = path.substr(0, path.size() - 4);
@@ -189,7 +189,7 @@ Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
   }
   if (endsWith(path, ".bin"))
     return openBin(std::move(file), content, options, source);
-  // The name .txt says that it is text, in whatever encoding.
+  // A file named .txt is text, in any encoding.
   if (content.kind != Content::Kind::Unknown || endsWith(path, ".txt"))
     return openText(std::move(file), options, source);
   return Status::invalidArgument(

@@ -1,4 +1,4 @@
-// Machine code of a program on this CPU, and running any instruction that computes.
+// Machine code of a program on this CPU, and the execution of every instruction that computes.
 #pragma once
 
 #include "runtime/code/CodeSegment.h"
@@ -10,14 +10,16 @@ class ThreadPool;
 
 namespace dtc::rt {
 
+// Loads kernels of the host and runs them and library instructions.
 class CpuCode {
 public:
-  // As the functions of Device with these names.
+  // Loads an object: see Device::loadCode.
   Status load(const CodeObject &object);
+  // Finds the function of a kernel: see Device::findSymbol.
   Status findSymbol(int object, const KernelSpec &kernel, int &symbol);
 
-  // Runs a kernel or an instruction of the library with the threads of `pool`. Internal for one that
-  // does not compute.
+  // Runs a kernel or an instruction of the library with the threads of `pool`. Internal for an
+  // instruction that does not compute.
   Status run(const Command &command, cpu::ThreadPool &pool) const;
 
 private:

@@ -28,7 +28,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What all streams of a device share: events, and how the device stands.
+// The state that all streams of a device share: events, and the first error.
 class Shared {
 public:
   explicit Shared(Comm *world) : world(world) {}
@@ -48,7 +48,7 @@ public:
     changed.notify_all();
   }
 
-  // A thread has ended.
+  // Counts a thread as ended.
   void end() {
     std::lock_guard lock(mutex);
     --running;
@@ -217,22 +217,22 @@ public:
 
 private:
   Status enqueueCopy(int stream, char *to, const char *from, uint64_t bytes, const Mark &mark);
-  // The slot to fill, marked; null once the device has stopped.
+  // Returns the slot to fill, marked; null once the device has stopped.
   Work *beginWork(int stream, Work::Kind kind, const Mark &mark);
   Status endWork(int stream);
 
   int threads;
   Comm *world;
-  // Both are memory of the machine.
+  // The arenas of both memory spaces, which are memory of the machine.
   struct Arena {
     char *base = nullptr;
     uint64_t bytes = 0;
   };
-  std::array<Arena, 2> arenas; // by format::MemorySpace
+  std::array<Arena, 2> arenas; // index: format::MemorySpace
   CpuCode code;
   std::vector<std::unique_ptr<char[]>> hostMemory;
   std::vector<std::unique_ptr<Comm>> groups;
-  std::vector<uint32_t> records; // per event: how many were enqueued
+  std::vector<uint32_t> records; // per event: the number of records enqueued
   uint64_t steps = 0;
   Shared shared;
   std::vector<std::unique_ptr<Stream>> streams; // null for one that nothing uses

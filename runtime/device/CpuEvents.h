@@ -8,10 +8,13 @@
 
 namespace dtc::rt {
 
+// Counts the records of events, so that streams can wait for them.
 class CpuEvents {
 public:
+  // Sets the number of events, before any is used.
   void resize(int count) { records.assign(static_cast<size_t>(count), 0); }
 
+  // Counts a record of an event and wakes the streams that wait.
   void record(int event) {
     {
       std::lock_guard lock(mutex);
@@ -20,8 +23,8 @@ public:
     changed.notify_all();
   }
 
-  // Returns when `event` was recorded `ordinal` times in all; false where abort() came first.
-  // Numbers wrap around: no two that are compared are further apart than a ring is long.
+  // Returns when `event` was recorded `ordinal` times in all; false if abort() came first. Numbers
+  // wrap around: no two that are compared are further apart than a ring is long.
   bool wait(int event, uint32_t ordinal) {
     std::unique_lock lock(mutex);
     auto passed = [&] {
@@ -31,6 +34,7 @@ public:
     return passed();
   }
 
+  // Ends all waits, for good.
   void abort() {
     {
       std::lock_guard lock(mutex);

@@ -13,14 +13,14 @@ float *asFloat(char *address) { return reinterpret_cast<float *>(address); }
 const int32_t *asIds(char *address) { return reinterpret_cast<const int32_t *>(address); }
 int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
 
-// Of numbers: the loader has checked that it is one of these.
+// Returns the type of numbers; the loader has checked that it is one of these.
 cpu::ElementType elementType(format::DType type) {
   return type == format::DType::bf16  ? cpu::ElementType::BF16
          : type == format::DType::f16 ? cpu::ElementType::F16
                                       : cpu::ElementType::F32;
 }
 
-// What products of all types have alike.
+// Sets what matrix products of all types have in common.
 template <typename Args> void setShape(Args &args, const format::Gemm &op, const Command &command) {
   args.m = asSigned(op.m());
   args.n = asSigned(op.n());
@@ -77,7 +77,7 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
     float step = 0;
     std::memcpy(&seed, command.buffers[5], sizeof(seed));
     std::memcpy(&step, command.buffers[6], sizeof(step));
-    // The step is whatever the program left there; only a whole number in range is one.
+    // The program may leave any value in the step; only a whole number in range is used.
     args.step = step >= 0 && step < 4294967296.0f ? static_cast<uint64_t>(step) : 0;
     args.dropout = args.step == 0 ? 0 : op.dropout(); // step 0 is evaluation
     args.seed = static_cast<uint64_t>(seed);

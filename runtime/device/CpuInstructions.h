@@ -1,4 +1,4 @@
-// What each instruction of the library is on the CPU: a call of kernels/cpu.
+// Library instructions on the CPU: calls of kernels/cpu.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -9,7 +9,8 @@ class ThreadPool;
 
 namespace dtc::rt {
 
-// Runs the instruction with the threads of `pool`; false for one that is not of the library.
+// Runs the instruction with the threads of `pool`; returns false for one that is not of the
+// library.
 bool runOnCpu(const Command &command, cpu::ThreadPool &pool);
 
 } // namespace dtc::rt

@@ -1,4 +1,4 @@
-// The communicator of hosts that a group of ranks has.
+// The communicator of a group of ranks, between hosts.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -6,8 +6,9 @@
 
 namespace dtc::rt {
 
-// Splits that of this rank's list of `spec` off `world`, whose ranks all call this alike: what waits in one group does not wait in
-// another. A group of one rank needs no world. Errors: others where `world` is null.
+// Splits the communicator of this rank's list of `spec` off `world`, whose ranks all call this with
+// the same `spec`: work of one group never waits for another. A group of one rank needs no world.
+// Errors: `world` is null for a larger group.
 Status makeGroupComm(Comm *world, int rank, const GroupSpec &spec, std::unique_ptr<Comm> &made);
 
 } // namespace dtc::rt

@@ -9,7 +9,8 @@ namespace dtc::rt {
 static constexpr uint32_t kSlotsPerWake = WorkRing::kSlots / 4;
 static_assert((WorkRing::kSlots & (WorkRing::kSlots - 1)) == 0, "numbers of slots wrap around");
 
-// `stop` changes a number by this, so that whoever sleeps on it wakes; nobody reads it afterwards.
+// `stop` changes a number by this, so that a sleeping thread wakes; nobody reads the number
+// afterwards.
 static constexpr uint32_t kJump = uint32_t(1) << 31;
 
 WorkRing::WorkRing(size_t maxBuffers, size_t maxScalars) : slots(kSlots) {

@@ -1,5 +1,5 @@
-// A program made ready for one rank: addresses, rank scalars and communicators in place of indices,
-// and the runs of its entries.
+// A program bound to one rank: addresses, rank scalars and communicators in place of indices, and
+// the runs of its entries.
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
@@ -19,37 +19,42 @@ struct Moving {
   uint32_t index = 0; // in the command's buffers or scalars
   int64_t slotStride = 0, microBatchStride = 0, layerStride = 0;
   uint32_t slots = 1;
-  int64_t base = 0;      // a scalar, or an offset from the arena's start
-  char *arena = nullptr; // of a buffer
+  int64_t base = 0;      // a scalar's value, or a buffer's offset from the arena's start
+  char *arena = nullptr; // the buffer's arena
 
+  // Returns true if the value changes within a step.
   bool moves() const { return slotStride != 0 || microBatchStride != 0 || layerStride != 0; }
 };
 
+// An instruction with its command.
 struct BoundInstruction {
   Command command;
   std::vector<Moving> moving;
   uint32_t index = 0; // in Task.instructions
   TimeClass timeClass = TimeClass::Kernel;
   int stream = 0;
-  int event = -1;      // Record, Wait: in layer 0
-  int eventStride = 0; // from layer to layer
+  int event = -1;      // Record, Wait: the event in layer 0
+  int eventStride = 0; // added per layer
   uint32_t eventSlots = 1;
-  uint32_t layers = 1; // in which it runs one after another
+  uint32_t layers = 1; // number of layers in which it runs, one after another
 
+  // Returns the event in a layer and micro-batch.
   int eventIn(uint32_t layer, uint32_t microBatch) const {
     return event + eventStride * static_cast<int>(layer) +
            static_cast<int>(microBatch % eventSlots);
   }
 };
 
+// The instructions of a task.
 struct BoundTask {
   std::vector<BoundInstruction> instructions; // in program order
-  const format::Task *source = nullptr;       // says which of them repeat
+  const format::Task *source = nullptr;       // has the repeats of the task
 };
 
+// A run of a task for a micro-batch.
 struct BoundRun {
   uint32_t task = 0, microBatch = 0;
-  bool isFirst = true, isLast = true; // of its task in the entry
+  bool isFirst = true, isLast = true; // first or last run of its task in the entry
 };
 
 // An instruction of a run, in a layer where it repeats.
@@ -58,26 +63,29 @@ struct Issue {
   uint32_t layer = 0;
 };
 
+// The runs of an entry.
 struct BoundEntry {
   std::vector<BoundRun> runs;
   std::vector<Issue> issues; // in the order in which the host enqueues them
-  std::vector<bool> streams; // per stream whether the entry has anything on it
+  std::vector<bool> streams; // per stream: true if the entry has anything on it
 };
 
+// All tasks and entries of a program.
 struct BoundProgram {
   std::vector<BoundTask> tasks;
   std::map<format::EntryKind, BoundEntry> entries;
 };
 
-// Makes the command that of a run, which has it, and a layer.
+// Sets the command of an instruction to its values in a run and a layer.
 void moveTo(const BoundRun &run, uint32_t layer, BoundInstruction &instruction);
 
+// Returns the sizes of the mesh's axes.
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest);
 
-// What a tensor of the file is to initialisation, --init and --dump-params.
+// Returns the description of a tensor of the file for initialisation, --init and --dump-params.
 TensorSpec tensorSpec(const format::Tensor &tensor);
 
-// base + sum of stride * coordinate on the axis of each term; 0 for null.
+// Returns base + sum of stride * coordinate on the axis of each term; 0 for null.
 int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates);
 
 // Binds `program` to the arenas of `device` and loads its kernels' symbols, whose code segments the

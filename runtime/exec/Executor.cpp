@@ -18,8 +18,8 @@ namespace {
 
 using format::text;
 
-// Tags of what is enqueued: the number of the step in the upper half, in the lower one the instruction
-// by BoundEntry.issues, or this for the copies and waits around them.
+// Tags of enqueued work: the number of the step in the upper half; in the lower half the index into
+// BoundEntry.issues, or this value for the copies and waits around the instructions.
 constexpr uint32_t kAround = 0xffffffff;
 
 uint64_t tagOf(uint64_t step, uint32_t issue) { return step << 32 | issue; }
@@ -55,12 +55,12 @@ private:
   Status prepareHere();
   Status makePlaces();
   void forEachTuned(const std::function<void(const Command &)> &visit);
-  // The place of the step that is enqueued next.
+  // Finds the slot of the step that is enqueued next.
   Status nextPlace(StepPlace *&place);
   int forkEvent() const { return static_cast<int>(step.num_events()); }
   int joinEvent(size_t stream) const { return forkEvent() + static_cast<int>(stream); }
   Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
-  // The event of an instruction that meets other ranks, 0 for others.
+  // Returns the flight recorder's number of an instruction with other ranks, 0 for others.
   uint64_t schedule(const BoundInstruction &instruction, StepPlace &at, uint64_t tag);
   Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
   Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
@@ -77,30 +77,29 @@ private:
   int rank;
   const format::Program &step;
   std::vector<uint32_t> place;
-  std::vector<int>
-      codeSegments; // per segment of the file: the device's number, -1 where it has none
+  std::vector<int> codeSegments; // per segment of the file: the device's number, -1 if it has none
   Groups groups;
   BoundProgram bound;
 
-  std::vector<StepPlace> places; // taken in turns
+  std::vector<StepPlace> places; // used in turns
   uint64_t numEnqueued = 0, numCollected = 0;
   uint32_t trainingSteps = 0; // enqueued
-  Status failure;             // after which nothing runs
+  Status failure;             // the error after which nothing runs
 
-  double firstBegin = -1;                     // of the first training step
+  double firstBegin = -1;                     // begin of the first training step, in seconds
   std::vector<std::vector<TraceEvent>> trace; // per stream
 };
 
 ExecutorImpl::~ExecutorImpl() {
   if (numCollected == numEnqueued || !failure.ok())
     return;
-  // The device still writes to the places.
+  // The device still writes to the slots.
   device.abort();
   uint64_t tag = 0;
   (void)device.synchronize(places[(numEnqueued - 1) % places.size()].deviceStep, tag);
 }
 
-// An error about what the file holds, with the file.
+// Prefixes an error about the file's content with the file's name.
 Status ExecutorImpl::named(Status status) const {
   if (status.ok() || status.message().starts_with(executable.name()))
     return status;
@@ -133,7 +132,8 @@ Status ExecutorImpl::loadCode() {
   return {};
 }
 
-// Events of the program, one that begins a step and one that ends it for each stream but 0.
+// Returns the streams and events: those of the program, one that begins a step, and one that ends
+// it for each stream but 0.
 StreamSpec ExecutorImpl::streamSpec() const {
   StreamSpec spec;
   spec.used.resize(step.num_streams());
@@ -152,7 +152,7 @@ StreamSpec ExecutorImpl::streamSpec() const {
   return spec;
 }
 
-// What concerns this rank alone, and can fail on it alone.
+// Prepares everything that concerns this rank alone and can fail on it alone.
 Status ExecutorImpl::prepareHere() {
   DTC_RETURN_IF_ERROR(loadCode());
   DTC_RETURN_IF_ERROR(device.allocateArena(format::MemorySpace::device, step.arena_bytes()));
@@ -185,7 +185,8 @@ Status ExecutorImpl::prepare() {
   return device.tune(control, [this](const auto &visit) { forEachTuned(visit); });
 }
 
-// In all runs and layers, whose buffers may be aligned otherwise.
+// Visits matrix products and attentions of all runs and layers, whose buffers may be aligned
+// otherwise.
 void ExecutorImpl::forEachTuned(const std::function<void(const Command &)> &visit) {
   for (const auto &[kind, entry] : bound.entries)
     for (const Issue &issue : entry.issues) {
@@ -247,7 +248,7 @@ Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte
   return {};
 }
 
-// No stream runs ahead of what stream 0 read for the step.
+// Keeps all streams behind stream 0's reads of the step's inputs.
 Status ExecutorImpl::fork(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
   DTC_RETURN_IF_ERROR(at.enqueueIn(device, {tag, nullptr}));
   DTC_RETURN_IF_ERROR(device.enqueueRecord(0, forkEvent(), {tag, &at.begin}));
@@ -258,7 +259,7 @@ Status ExecutorImpl::fork(const BoundEntry &entry, StepPlace &at, uint64_t tag) 
   return {};
 }
 
-// Stream 0 ends the step, and with it every other one.
+// Ends the step on stream 0, after all other streams.
 Status ExecutorImpl::join(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
   for (size_t stream = 1; stream < entry.streams.size(); ++stream)
     if (entry.streams[stream]) {
@@ -292,7 +293,7 @@ uint64_t ExecutorImpl::schedule(const BoundInstruction &instruction, StepPlace &
   return at.lastEvent;
 }
 
-// `tag` becomes that of what was enqueued last.
+// Enqueues all instructions of a step. `tag` becomes that of the last enqueued work.
 Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag) {
   tag = tagOf(numEnqueued, kAround);
   DTC_RETURN_IF_ERROR(device.beginStep(static_cast<uint32_t>(at.entry)));
@@ -369,7 +370,7 @@ Status ExecutorImpl::collect(StepResult &result) {
   uint64_t tag = 0;
   Status status = device.synchronize(at.deviceStep, tag);
   if (!status.ok() || !at.enqueued.ok()) {
-    // What stopped the device, unless that was its refusal of more.
+    // The cause of the stop, unless the device only refused further work.
     bool refused = !at.enqueued.ok() && at.enqueued.statusCode() != StatusCode::Aborted;
     failure = refused ? named(at.enqueued, at.enqueueTag) : named(status, tag);
     control.abandon(failure.message());

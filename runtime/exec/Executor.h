@@ -31,11 +31,14 @@
 
 namespace dtc::rt {
 
-// What time is counted under; of stream 0 but for collectives, which count on any stream.
+// The class that time counts under; only on stream 0, but for collectives, which count on any
+// stream.
 using format::TimeClass;
 inline constexpr size_t numTimeClasses = 7;
+// Returns the name of a time class, for reports.
 const char *nameOf(TimeClass timeClass);
 
+// The numbers that change from step to step.
 struct StepScalars {
   uint64_t step = 1; // from 1
   uint64_t totalSteps = 1;
@@ -43,20 +46,21 @@ struct StepScalars {
   uint64_t seed = 0;
 };
 
+// The results and times of one step.
 struct StepResult {
   float loss = 0, gradNorm = 0, learningRate = 0, skippedSteps = 0, lossScale = 0;
-  float lossWeight = 0;    // what the loss was divided by
-  float gradientScale = 1; // times the program's gradients it is the loss's
+  float lossWeight = 0;    // number that the loss was divided by
+  float gradientScale = 1; // factor from the program's gradients to those of the loss
   bool hasLoss = false, hasGradNorm = false, hasLearningRate = false, hasSkippedSteps = false,
        hasLossScale = false, hasGradientScale = false,
-       hasLossWeight = false; // whether the program reports it
+       hasLossWeight = false; // true if the program reports the value
   double seconds = 0;
-  // Seconds in which stream 0 ran or waited for a collective and computed nothing.
+  // The seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
   std::array<double, numTimeClasses> classSeconds = {};
 };
 
-// The number of a result for each role of an output.
+// The field of a result for each role of an output.
 struct StepOutput {
   format::OutputRole role;
   float StepResult::*value;
@@ -72,54 +76,62 @@ inline constexpr StepOutput stepOutputs[] = {
     {format::OutputRole::loss_weight, &StepResult::lossWeight, &StepResult::hasLossWeight}};
 static_assert(std::size(stepOutputs) == static_cast<size_t>(format::OutputRole::MAX) + 1);
 
+// Options of an executor.
 struct ExecutorOptions {
-  bool trace = false;           // whether to keep a time line of all steps for writeTrace()
-  size_t stepsAhead = 2;        // most steps that are enqueued and not collected
-  Progress *progress = nullptr; // hears where the steps are; outlives the executor; may be null
+  bool trace = false;    // keep a time line of all steps for writeTrace()
+  size_t stepsAhead = 2; // the most steps that are enqueued and not collected
+  // Receives the position of each stream; outlives the executor; may be null.
+  Progress *progress = nullptr;
 };
 
+// Runs the program of one rank on its device.
 class Executor {
 public:
   virtual ~Executor() = default;
 
   // Loads code, makes the arena, the streams and one group of the device for each group of the file
-  // and stream. Collective over `control`, whose size must be executable.ranks(). All arguments must
-  // outlive the executor.
+  // and stream. Collective over `control`, whose size must be executable.ranks(). All arguments
+  // must outlive the executor.
   static Status create(const Executable &executable, Control &control, Device &device,
                        const ExecutorOptions &options, std::unique_ptr<Executor> &executor);
 
+  // Returns the program of this rank.
   virtual const format::Program &program() const = 0;
+  // Returns the rank's mesh coordinates, one per axis.
   virtual const std::vector<uint32_t> &coordinates() const = 0;
-  // Device address of buffer `index` of program(); to be read and written while no step is under way.
+  // Returns the device address of buffer `index` of program(), to be read and written while no step
+  // is under way.
   virtual char *address(uint32_t index) const = 0;
-  // The input of that name, or null where the program has none.
+  // Returns the input of that name, or null if the program has none.
   virtual const format::Input *findInput(std::string_view name) const = 0;
-  // The scalar of that role, or null where the program does not read it.
+  // Returns the scalar of that role, or null if the program does not read it.
   virtual const format::StepScalar *findScalar(format::ScalarRole role) const = 0;
 
-  // Sets those of step, base_lr, total_steps and seed that the program reads, from the step that is
-  // enqueued next.
+  // Sets those of step, base_lr, total_steps and seed that the program reads, from the next
+  // enqueued step on.
   virtual Status setScalars(const StepScalars &scalars) = 0;
-  // Fills an input from the step that is enqueued next: the bytes of its shape, row-major, in its
-  // dtype. They are copied; steps that are under way keep theirs. InvalidArgument where it is no
-  // input or has another size, or where stepsAhead steps wait to be collected.
+  // Fills an input from the next enqueued step on: `values` are the bytes of its shape, row-major,
+  // in its dtype. They are copied; steps that are under way keep theirs. InvalidArgument if there
+  // is no such input, if it has another size, or if stepsAhead steps wait to be collected.
   virtual Status writeInput(std::string_view name, std::span<const std::byte> values) = 0;
 
-  // Enqueues an entry of the program once, behind what was enqueued before; `evaluate` sets scalar
-  // `step` to 0 for it and reports the loss alone. NotFound where the program has no such entry,
-  // InvalidArgument where stepsAhead steps wait to be collected; all other errors are collect's.
+  // Enqueues an entry of the program once, behind earlier steps. `evaluate` sets scalar `step` to 0
+  // for it and reports the loss alone. NotFound if the program has no such entry, InvalidArgument
+  // if stepsAhead steps wait to be collected; collect() returns all other errors.
   virtual Status enqueue(format::EntryKind entry) = 0;
   // Waits for the oldest step that was enqueued and not collected. An error names rank, task,
-  // instruction and source location; it has stopped the device, and comes again for later steps.
+  // instruction and source location; it has stopped the device, and is returned for later steps,
+  // too.
   virtual Status collect(StepResult &result) = 0;
-  // Both. No step may wait to be collected.
+  // Enqueues a step and collects it. No step may wait to be collected.
   Status run(format::EntryKind entry, StepResult &result) {
     DTC_RETURN_IF_ERROR(enqueue(entry));
     return collect(result);
   }
+  // Runs a training step.
   Status runStep(StepResult &result) { return run(format::EntryKind::train, result); }
-  // Writes a Chrome trace of all training steps collected so far, of none without ExecutorOptions::trace, into `file`,
-  // which is open, and commits it.
+  // Writes a Chrome trace of all training steps collected so far into `file`, which is open, and
+  // commits it. The trace is empty without ExecutorOptions::trace.
   virtual Status writeTrace(AtomicFile &file) const = 0;
 };
 

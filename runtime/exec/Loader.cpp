@@ -11,7 +11,7 @@ namespace dtc::rt {
 Status Executable::load(const std::string &path, std::unique_ptr<Executable> &executable) {
   InputFile input;
   DTC_RETURN_IF_ERROR(input.open(path));
-  // The header first: what is no .dte file need not fit into memory.
+  // The header is read first, as other files need not fit into memory.
   std::vector<uint8_t> bytes(std::min<uint64_t>(input.size(), format::headerBytes));
   DTC_RETURN_IF_ERROR(input.read(0, bytes));
   format::Header header;

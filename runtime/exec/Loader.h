@@ -11,25 +11,28 @@
 
 namespace dtc::rt {
 
+// A checked .dte file in memory.
 class Executable {
 public:
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
 
-  // Reads `path` into memory, so that nothing that happens to the file afterwards changes what
-  // runs, and runs format::verifyExecutable on all of it. NotFound when there is no such file.
+  // Reads `path` into memory, so that later changes of the file do not matter, and runs
+  // format::verifyExecutable on all of it. NotFound if there is no such file.
   static Status load(const std::string &path, std::unique_ptr<Executable> &executable);
-  // The same for bytes that are in memory already; `name` stands for the path in messages.
+  // Checks bytes that are in memory already; `name` stands for the path in messages.
   static Status fromBytes(std::vector<uint8_t> bytes, const std::string &name,
                           std::unique_ptr<Executable> &executable);
 
   const format::Manifest &manifest() const { return *root; }
   const std::string &name() const { return fileName; }
+  // Returns the number of ranks that the file is for.
   size_t ranks() const { return root->rank_program()->size(); }
-  // The program that `rank` runs.
+  // Returns the program that `rank` runs.
   const format::Program &program(int rank) const;
+  // Returns the bytes of a segment.
   std::span<const uint8_t> segment(uint32_t index) const;
-  // All of the file, as it was checked.
+  // Returns the whole file, as it was checked.
   std::span<const uint8_t> bytes() const { return file; }
 
 private:

@@ -71,7 +71,7 @@ ProgramNotes noteProgram(const format::Manifest &manifest, uint32_t rank, const 
   ProgramNotes notes;
   notes.groups = groups.notes();
   const auto &tasks = *manifest.programs()->Get(manifest.rank_program()->Get(rank))->tasks();
-  std::vector<uint32_t> firsts; // of each task, among the instructions of all
+  std::vector<uint32_t> firsts; // index of each task's first instruction among all
   for (uint32_t task = 0; task < bound.tasks.size(); ++task) {
     firsts.push_back(static_cast<uint32_t>(notes.instructions.size()));
     for (const BoundInstruction &instruction : bound.tasks[task].instructions)

@@ -1,4 +1,4 @@
-// What the flight recorder and the keeper need to know of a program, in words.
+// Describes a program in words, for the flight recorder and the keeper.
 #pragma once
 
 #include "runtime/exec/Binding.h"
@@ -6,11 +6,12 @@
 
 namespace dtc::rt {
 
-// Of the program that `rank` runs; its tags are BoundEntry.issues' places, by kind of entry.
+// Describes the program that `rank` runs; its tags are indices into BoundEntry.issues, by kind of
+// entry.
 ProgramNotes noteProgram(const format::Manifest &manifest, uint32_t rank, const Groups &groups,
                          const BoundProgram &bound);
 
-// What an instruction is to other ranks.
+// Returns what an instruction does with other ranks.
 Meets meetsOf(const format::Instruction &instruction);
 
 } // namespace dtc::rt

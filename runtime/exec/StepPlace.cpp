@@ -6,7 +6,7 @@
 
 namespace dtc::rt {
 
-// Whether the tasks of the entry make the output.
+// Returns true if the tasks of the entry compute the output.
 static bool reports(format::EntryKind entry, const format::Output &output) {
   return entry == format::EntryKind::train || output.role() == format::OutputRole::loss ||
          output.role() == format::OutputRole::loss_weight ||
@@ -16,7 +16,7 @@ static bool reports(format::EntryKind entry, const format::Output &output) {
 
 Status StepPlace::create(const format::Program &of, Device &device, size_t issues) {
   program = &of;
-  arena = device.arena(format::MemorySpace::device); // what steps are given and give is there
+  arena = device.arena(format::MemorySpace::device); // inputs and outputs of steps are there
   times.resize(issues);
   constexpr uint64_t alignment = 64;
   uint64_t total = 0;

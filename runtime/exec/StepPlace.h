@@ -1,4 +1,4 @@
-// What the host keeps of a step that is under way: what it reads, what it gives, and when it ran.
+// The host's buffers of a step that is under way: its inputs, results and times.
 #pragma once
 
 #include "runtime/exec/Executor.h"
@@ -7,37 +7,40 @@
 
 namespace dtc::rt {
 
-// Made once and used by every so many steps, so that the host may prepare a step while another runs.
-// Everything that the device reads or writes is in memory that it gave for that.
+// One of several slots that steps use in turn, so that the host may prepare a step while another
+// runs. Everything that the device reads or writes is in memory that it allocated for that.
 class StepPlace {
 public:
-  // For steps of `program`, whose entries have at most `issues` instructions.
+  // Allocates a slot for steps of `program`, whose entries have at most `issues` instructions.
   Status create(const format::Program &program, Device &device, size_t issues);
 
-  // For the step that is enqueued next from here, and not for later ones.
+  // Sets the scalars of the next step that uses this slot, and not of later ones.
   void setScalars(const StepScalars &scalars);
+  // Sets one scalar of that step, if the program reads it.
   void setScalar(format::ScalarRole role, float value);
+  // Sets the bytes of one input of that step.
   void writeInput(uint32_t input, std::span<const std::byte> values);
 
-  // Enqueues on stream 0 what was set and written since the last time, into the arena.
+  // Enqueues copies on stream 0 of all that was set and written since the last time, into the
+  // arena.
   Status enqueueIn(Device &device, const Mark &mark);
-  // The same for what `entry` reports, out of the arena.
+  // Enqueues copies on stream 0 of all that `entry` reports, out of the arena.
   Status enqueueOut(format::EntryKind entry, Device &device, const Mark &mark);
-  // What enqueueOut has brought, once the step is done.
+  // Reads the results that enqueueOut has copied, once the step is done.
   void readOutputs(format::EntryKind entry, StepResult &result) const;
 
-  // The step that uses the place.
+  // The step that uses the slot.
   format::EntryKind entry = format::EntryKind::train;
-  uint64_t deviceStep = 0;   // the device's number of it
-  uint32_t trainingStep = 0; // its number, from 1; for an evaluation that of the step before
-  Status enqueued;           // why not all of it was
-  uint64_t enqueueTag = 0;   // what could not be
-  uint64_t firstEvent = 0, lastEvent = 0; // of the flight recorder; 0 where it has none
-  TimeRange begin, end;                   // its first and last moments on stream 0
-  std::vector<TimeRange> times;           // of its instructions, by BoundEntry.issues
+  uint64_t deviceStep = 0;   // the device's number of the step
+  uint32_t trainingStep = 0; // its number, from 1; for an evaluation the number of the step before
+  Status enqueued;           // the reason if not all of it was enqueued
+  uint64_t enqueueTag = 0;   // tag of what could not be enqueued
+  uint64_t firstEvent = 0, lastEvent = 0; // numbers in the flight recorder; 0 without one
+  TimeRange begin, end;                   // the step's first and last moments on stream 0
+  std::vector<TimeRange> times;           // times of its instructions, by BoundEntry.issues
 
 private:
-  // A piece of memory and where it goes to or comes from.
+  // A buffer of the host and its place in the arena.
   struct Piece {
     char *host = nullptr;
     uint64_t offset = 0, bytes = 0; // in the arena

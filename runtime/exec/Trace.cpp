@@ -24,7 +24,8 @@ void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
               ",\"args\":{\"name\":", format::jsonString(name), "}},\n");
 }
 
-// What went over the network, as this rank ran it: "bytes" are those of the larger buffer.
+// Returns the fields of a collective or transfer, as this rank ran it: "bytes" are those of the
+// larger buffer.
 std::string communicated(const format::Manifest &manifest, const BoundInstruction &instruction) {
   const format::Instruction &source = *instruction.command.source;
   std::optional<format::Meeting> meeting = format::meetingOf(source);

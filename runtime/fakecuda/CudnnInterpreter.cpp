@@ -22,7 +22,7 @@ template <typename Visit> void forEach(const CudnnShape &sizes, const Visit &vis
           visit(at);
 }
 
-// Of values that lie without gaps, in order.
+// Returns the index of an element in values without gaps, in order.
 size_t placeOf(const FakeTensor &tensor, const CudnnShape &at) {
   int64_t place = 0;
   for (size_t dim = 0; dim < at.size(); ++dim)
@@ -37,7 +37,8 @@ int64_t offsetOf(const FakeTensor &tensor, const CudnnShape &at) {
   return offset;
 }
 
-// Where the element of `tensor` is that one of a larger tensor goes with: groups of it share one.
+// Returns the element of `tensor` that an element of a larger tensor uses: groups of these share
+// one.
 CudnnShape shared(const FakeTensor &tensor, const CudnnShape &at, const CudnnShape &sizes) {
   CudnnShape in{};
   for (size_t dim = 0; dim < at.size(); ++dim)
@@ -71,7 +72,7 @@ void write(const FakeTensor &tensor, char *at, float value) {
   std::memcpy(at, &bits, sizeof(bits));
 }
 
-// Calls `visit` with the runs of a tensor in memory that have no gaps: where each begins, and its bytes.
+// Calls `visit` with the start and the bytes of each run of a tensor in memory that has no gaps.
 template <typename Visit>
 Status forEachRun(const FakeTensor &tensor, char *base, const Visit &visit) {
   size_t dim = 3;
@@ -218,7 +219,7 @@ private:
     });
   }
 
-  // The element of y at an offset is that of x there.
+  // Reshapes: the element of y at an offset is the element of x there.
   static void turn(const FakeOp &op, const Values &x, Values &y) {
     std::map<int64_t, float> byOffset;
     forEach(op.x.sizes,
@@ -234,7 +235,7 @@ private:
   const std::map<int64_t, float> &scalars;
   float error;
   simt::Memory &memory;
-  std::map<int64_t, Values> known; // by id
+  std::map<int64_t, Values> known; // key: id
 };
 
 bool isPartOf(const CudnnShape &small, const CudnnShape &large) {

@@ -1,4 +1,4 @@
-// What a graph of cuDNN's operations computes, in f32, one operation after another.
+// Computes a graph of cuDNN's operations in f32, one operation after another.
 #pragma once
 
 #include "runtime/cuda/Cudnn.h"
@@ -13,38 +13,43 @@ namespace dtc::rt::fake {
 
 using CudnnShape = std::array<int64_t, 4>;
 
+// A tensor of a graph.
 struct FakeTensor {
   int64_t id = 0, alignment = 0;
   cu::CudnnData type = cu::cudnnF32;
   CudnnShape sizes{}, strides{};
   bool isVirtual = false, isByValue = false;
 
+  // Returns the number of elements.
   int64_t elements() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+  // Returns the bytes of one element.
   uint64_t elementBytes() const {
     return type == cu::cudnnBool ? 1 : type == cu::cudnnF16 || type == cu::cudnnBf16 ? 2 : 4;
   }
   bool operator==(const FakeTensor &) const = default;
 };
 
-// y of x, and b and t where it has them; of a matmul x and b are its sides.
+// One operation: y of x, and of b and t if it has them; the sides of a matmul are x and b.
 struct FakeOp {
   enum Kind { Matmul, Pointwise, Reduction, Reshape } kind = Matmul;
-  int mode = 0; // of pointwise operations and reductions
+  int mode = 0; // pointwise operations and reductions only
   int64_t axis = -1;
   FakeTensor x, b, t, y;
   bool hasB = false, hasT = false;
 };
 
+// The operations and tensors of a graph.
 struct FakeGraphOfOps {
   std::vector<FakeOp> ops;
-  std::map<int64_t, FakeTensor> tensors; // by id
+  std::map<int64_t, FakeTensor> tensors; // key: id
 };
 
-// Whether the shapes of an operation go together.
+// Returns true if the shapes of an operation fit together.
 bool isShaped(const FakeOp &op);
 
-// Computes it: tensors in memory are read and written where `pointers` says. `error`: what a wrong engine multiplies results
-// with, 1 for a right one. The error names a tensor that is not where memory is, or not written.
+// Computes a graph: reads and writes tensors in memory at `pointers`. `error` is the factor by
+// which a wrong engine multiplies results, 1 for a right one. Fails with the name of a tensor that
+// is not in memory, or not written.
 Status computeGraph(const FakeGraphOfOps &graph, const std::map<int64_t, char *> &pointers,
                     const std::map<int64_t, float> &values, float error, simt::Memory &memory);
 

@@ -1,4 +1,5 @@
-// Stand-in for cuBLASLt: the products that CudaGemm asks for, computed on the host with f32 sums, column-major.
+// Stand-in for cuBLASLt: the matrix products that CudaGemm asks for, computed on the host with f32
+// sums, column-major.
 #include "runtime/base/HalfFloats.h"
 #include "runtime/fakecuda/Machine.h"
 
@@ -14,9 +15,10 @@ using Lock = std::unique_lock<std::mutex>;
 
 constexpr BlasStatus executionFailed = 13, internalError = 14;
 
-// Algorithms are numbers. The first that it offers takes three times as long as the fastest; which that is depends on the GPU,
-// so that ranks which measure for themselves do not agree. The third adds up from the other end. The fourth is offered and does
-// not run; the fifth runs and is not offered, as it may add up in 16 bits.
+// Algorithms are numbers. The first one offered takes three times as long as the fastest; the
+// fastest depends on the GPU, so that ranks which measure for themselves do not agree. The third
+// adds up from the other end. The fourth is offered and fails; the fifth runs and is not offered,
+// as it may add up in 16 bits.
 enum Algorithm : uint64_t { Slow = 1, FastOnEven, FastOnOdd, Failing, Narrow, numAlgorithms };
 
 double secondsOf(uint64_t algorithm, int gpu) {
@@ -54,7 +56,7 @@ struct Layout {
   int64_t batchStride = 0;
 
   uint64_t elementBytes() const { return type == cu::blasF32 ? 4 : 2; }
-  // From the first element to behind the last.
+  // Returns the bytes from the first element to the end of the last.
   uint64_t bytes() const {
     return ((columns - 1) * static_cast<uint64_t>(pitch) + rows +
             static_cast<uint64_t>(batches - 1) * static_cast<uint64_t>(batchStride)) *
@@ -182,13 +184,14 @@ BlasStatus cublasLtMatmulPreferenceSetAttribute(cu::BlasPreference preference, i
   return status != 0 || isPower ? status : cu::blasInvalidValue;
 }
 
-// Rows and columns of op(matrix).
+// Returns the rows and columns of op(matrix).
 std::pair<uint64_t, uint64_t> sizesOf(const Layout &layout, int32_t transposed) {
   return transposed ? std::pair(layout.columns, layout.rows)
                     : std::pair(layout.rows, layout.columns);
 }
 
-// What is documented of epilogues, and no more: 16-bit results, one product, addresses and pitches of 16 bytes.
+// Checks an epilogue by the documented rules, and no more: 16-bit results, one product, addresses
+// and pitches of 16 bytes.
 BlasStatus checkEpilogue(const Desc &desc, const Layout &d) {
   constexpr uintptr_t vectorBytes = 16;
   constexpr int64_t vectorElements = 8;
@@ -247,7 +250,7 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu:
   BlasStatus status =
       check(*static_cast<Desc *>(desc), *static_cast<Layout *>(a), *static_cast<Layout *>(b),
             *static_cast<Layout *>(c), *static_cast<Layout *>(d));
-  // What may add up in 16 bits does so; the first that it finds is none.
+  // Offers nothing if sums may be in 16 bits. The first choice is not supported.
   const auto &of = *static_cast<Preference *>(preference);
   bool isExact =
       static_cast<Layout *>(d)->type == cu::blasF32 || of.reductions == cu::blasReduceInCompute;
@@ -281,7 +284,7 @@ void write(char *matrix, int type, uint64_t index, float value) {
   std::memcpy(matrix + index * sizeof(bits), &bits, sizeof(bits));
 }
 
-// GELU by tanh, and its derivative.
+// Computes GELU by tanh, and its derivative.
 struct Gelu {
   explicit Gelu(float x)
       : x(x), tanh(std::tanh(scale * (x + cubic * x * x * x))),
@@ -295,7 +298,7 @@ struct Gelu {
 
 struct Product {
   Desc desc;
-  Layout aLayout, bLayout, cLayout; // d lies as c
+  Layout aLayout, bLayout, cLayout; // d has the layout of c
   const char *a, *b, *c;
   char *d;
   float alpha, beta;
@@ -377,7 +380,7 @@ BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, 
                   false};
   BlasStatus status = check(product.desc, product.aLayout, product.bLayout, product.cLayout,
                             *static_cast<Layout *>(dLayout));
-  // Another c has to be worth reading.
+  // A c other than d needs a beta, or it would not be read.
   bool isAddend = c == d || product.beta != 0;
   if (status != 0 || !isAddend || !algo || !isAlgorithm(*algo))
     return status != 0 ? status : cu::blasInvalidValue;

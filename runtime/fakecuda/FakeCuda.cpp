@@ -10,7 +10,7 @@ namespace {
 
 using format::text;
 
-// A driver is one for its process, and its functions have no argument that could say which.
+// The machine of the process: driver functions have no argument for it.
 fake::Machine *theMachine = nullptr;
 
 class FakeCudaImpl : public FakeCuda {
@@ -67,7 +67,7 @@ public:
   uint64_t numLaunches() const override { return machine.launches; }
   std::string leaks() const override {
     std::string list;
-    // Nobody can end communicators in good order after a fault.
+    // Communicators cannot end in good order after a fault.
     auto isExcused = [this](const std::string &kind) {
       return machine.fault != cu::success && (kind == "communicator" || kind == "registration");
     };

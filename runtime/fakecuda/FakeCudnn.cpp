@@ -1,5 +1,5 @@
-// Stand-in for cuDNN's backend API: descriptors with what its documentation wants of them, a few engines, and graphs that are
-// computed on the host.
+// Stand-in for cuDNN's backend API: descriptors with the attributes that its documentation
+// requires, a few engines, and graphs that are computed on the host.
 #include "runtime/fakecuda/CudnnInterpreter.h"
 #include "runtime/fakecuda/Machine.h"
 
@@ -17,17 +17,18 @@ using cu::CudnnStatus;
 using cu::CudnnType;
 using Lock = std::unique_lock<std::mutex>;
 
-// Engines are numbers. The first that heuristics offer adds up in any order, and says so; then one that has no plan, one that is
-// fast and wrong, one that gives other bits each time and does not say so, one that does nothing, and one that is right.
+// Engines are numbers. Heuristics offer first one that adds up in any order, and says so; then one
+// that has no plan, one that is fast and wrong, one whose bits differ from run to run without
+// saying so, one that does nothing, and one that is right.
 enum Engine : int64_t { Right, Unordered, Unplanned, Wrong, Restless, Idle, numEngines };
 constexpr int kKernelKnob = 24;
 constexpr int64_t kMostKnob = 40;
-// The one that is right, which is offered last, wants most.
+// Returns the workspace of an engine; the right one, which is offered last, wants the most.
 constexpr uint64_t workspaceBytes(int64_t engine) {
   return 4096 * static_cast<uint64_t>(numEngines - engine);
 }
 
-// What an attribute of a kind of descriptor is.
+// The rule for an attribute of a kind of descriptor.
 struct Rule {
   CudnnKind kind;
   CudnnAttribute name;
@@ -119,12 +120,12 @@ struct Object {
   CudnnKind kind = cu::cudnnTensor;
   bool isFinal = false;
   std::map<CudnnAttribute, std::vector<char>> attributes;
-  // What finalizing makes of them.
+  // The results of finalizing a descriptor.
   FakeTensor tensor;
   FakeOp op;
-  std::shared_ptr<const FakeGraphOfOps> graph; // also of engines, configurations, plans
+  std::shared_ptr<const FakeGraphOfOps> graph; // also in engines, configurations and plans
   int64_t engine = 0;
-  std::vector<std::pair<int, int64_t>> knobs; // of a configuration, types and values
+  std::vector<std::pair<int, int64_t>> knobs; // types and values of a configuration
 
   template <typename T> T get(CudnnAttribute name, T otherwise = T()) const {
     auto found = attributes.find(name);
@@ -312,7 +313,8 @@ CudnnStatus finalizeOp(Object &object) {
   return isShaped(op) ? cu::cudnnSuccess : cu::cudnnBadParamShape;
 }
 
-// Tensors are those of one number alike; what is virtual is written once, before it is read.
+// Finalizes a graph: tensors with one number have to be equal, and virtual tensors are written
+// once, before they are read.
 CudnnStatus finalizeGraph(Object &object) {
   auto graph = std::make_shared<FakeGraphOfOps>();
   std::set<int64_t> written;
@@ -401,7 +403,8 @@ CudnnStatus cudnnBackendFinalize(CudnnDescriptor descriptor) {
   return status;
 }
 
-// Engines that heuristics offer, best first, and what their knob is, -1 for none.
+// Returns the engines that heuristics offer, best first, with the choice of their knob; -1 for
+// none.
 std::vector<std::pair<int64_t, int64_t>> offersOf(int mode) {
   if (mode == cu::cudnnHeuristicsA)
     return {{Unordered, 3}, {Unplanned, 7}, {Wrong, 2}, {Restless, -1}, {Idle, -1}, {Right, 5}};
@@ -487,13 +490,13 @@ CudnnStatus cudnnBackendGetAttribute(CudnnDescriptor descriptor, CudnnAttribute 
   return cu::cudnnBadParam;
 }
 
-// Where a graph's tensors are, as a pack says.
+// The addresses of a graph's tensors, from a variant pack.
 struct Operands {
   std::map<int64_t, char *> pointers;
   std::map<int64_t, float> values;
 };
 
-// Every tensor of the graph that is not virtual has to be there, and no other.
+// Reads a pack, which has to have every tensor of the graph that is not virtual, and no other.
 CudnnStatus readPack(const FakeGraphOfOps &graph, const Object &pack, Operands &operands) {
   auto ids = pack.list<int64_t>(cu::cudnnPackIds);
   auto pointers = pack.list<char *>(cu::cudnnPackPointers);

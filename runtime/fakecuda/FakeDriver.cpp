@@ -60,7 +60,8 @@ Result cuGetErrorName(Result error, const char **name) {
   return *name ? cu::success : cu::errorInvalidValue;
 }
 
-// Of a fault: what the emulator has found. The words stay, since there is one fault at most.
+// Returns the text of an error; for a fault, the emulator's finding. That text stays valid, since
+// there is one fault at most.
 Result cuGetErrorString(Result error, const char **words) {
   const auto *found = std::find_if(std::begin(errorWords), std::end(errorWords),
                                    [error](const ErrorWords &each) { return each.code == error; });

@@ -1,11 +1,12 @@
-// The functions of the fake driver, one for each of runtime/cuda/Driver.def, and what they have in common.
+// The functions of the fake driver, one for each of runtime/cuda/Driver.def, and their common
+// parts.
 #pragma once
 
 #include "runtime/fakecuda/Machine.h"
 
 namespace dtc::rt::fake::driver {
 
-using namespace cu; // the types of the parameters
+using namespace cu; // for the types of the parameters
 
 #define DTC_CU(name, symbol, parameters) Result name parameters;
 #include "runtime/cuda/Driver.def"
@@ -13,7 +14,7 @@ using namespace cu; // the types of the parameters
 
 using Lock = std::unique_lock<std::mutex>;
 
-// Returns from a function where the call must not go on.
+// Returns from a function if the call must not go on.
 #define DTC_FAKE_DRIVER(isSafe)                                                                    \
   Machine &m = machine();                                                                          \
   Lock lock(m.mutex);                                                                              \
@@ -24,13 +25,16 @@ using Lock = std::unique_lock<std::mutex>;
   Lock lock(m.mutex);                                                                              \
   Result entered = m.enterFree();
 
+// Returns the stream of a handle; null is the default stream.
 inline FakeStream &streamOf(Machine &m, cu::Stream stream) {
   return stream ? *reinterpret_cast<FakeStream *>(stream) : m.current().defaultStream;
 }
+// Returns the event of a handle.
 inline FakeEvent &eventOf(cu::Event event) { return *reinterpret_cast<FakeEvent *>(event); }
+// Returns a device address as a pointer.
 inline char *pointer(cu::DevicePtr address) { return reinterpret_cast<char *>(address); }
 
-// Waits for all that the present GPU has to do.
+// Waits until the current GPU is idle.
 inline void awaitGpu(Machine &m, Lock &lock) {
   int number = Machine::currentGpu;
   m.runUntil(lock, [&] { return m.isIdle(number); });

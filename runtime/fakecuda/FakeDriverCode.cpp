@@ -8,7 +8,8 @@
 
 namespace dtc::rt::fake::driver {
 
-// Bytes of a shared object, which cuModuleLoadDataEx is not told: its last section or table of sections ends it.
+// Returns the bytes of a shared object, which cuModuleLoadDataEx is not told: its last section or
+// section table ends it.
 static uint64_t sizeOfObject(const uint8_t *image) {
   if (std::memcmp(image, ELFMAG, SELFMAG) != 0)
     return 0;
@@ -73,7 +74,7 @@ Result cuFuncSetAttribute(cu::Function function, int attribute, int value) {
   return cu::success;
 }
 
-// What a driver finds out before anything runs.
+// Checks the limits that a driver checks before anything runs.
 static bool isLegal(const FakeFunction &function, simt::Dim3 grid, simt::Dim3 block,
                     uint32_t shared) {
   constexpr uint32_t mostThreads = 1024, mostZ = 64, mostGrid = 65535, mostGridX = 0x7fffffff;
@@ -99,7 +100,7 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
     parameterBytes += bytes;
   if (!isLegal(of, grid, block, shared) || parameterBytes > 4096 || extra)
     return cu::errorInvalidValue;
-  // Parameters are copied by the call; each is aligned as any could be.
+  // The call copies parameters; each has the largest alignment.
   auto values = std::make_shared<std::vector<std::vector<uint64_t>>>();
   for (size_t i = 0; i < of.kernel->parameterBytes.size(); ++i) {
     uint32_t bytes = of.kernel->parameterBytes[i];
@@ -126,7 +127,8 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
   return result;
 }
 
-// Threads of the host may do what the function does, but for calls of CUDA's, which wait for ever here.
+// Enqueues a host function. Host threads may do what it does, except for calls of CUDA, which never
+// return here.
 Result cuLaunchHostFunc(cu::Stream stream, void (*function)(void *), void *data) {
   DTC_FAKE_DRIVER(true)
   if (!function)

@@ -11,7 +11,7 @@ Result cuMemAlloc(cu::DevicePtr *address, size_t bytes) {
   FakeGpu &gpu = m.current();
   if (bytes == 0)
     return cu::errorInvalidValue;
-  awaitGpu(m, lock); // as drivers may
+  awaitGpu(m, lock); // drivers may wait here
   void *memory = nullptr;
   if (bytes > m.options.memoryBytes - gpu.used || !gpu.memory.allocate(bytes, memory).ok())
     return cu::errorOutOfMemory;
@@ -22,7 +22,7 @@ Result cuMemAlloc(cu::DevicePtr *address, size_t bytes) {
   return cu::success;
 }
 
-// Waits for all that could still use it.
+// Frees memory after waiting for all work that could use it.
 Result cuMemFree(cu::DevicePtr address) {
   DTC_FAKE_DRIVER_FREE
   FakeGpu &gpu = m.current();
@@ -54,7 +54,7 @@ Result cuMemAddressReserve(cu::DevicePtr *address, size_t bytes, size_t alignmen
   void *memory = nullptr;
   if (bytes == 0 || bytes % granularity != 0 || alignment != 0 || wanted != 0 || flags != 0)
     return cu::errorInvalidValue;
-  // What does not exist is not reserved either, as it would have to be kept here.
+  // Memory beyond that of the GPU is not reserved either, as it would have to be kept here.
   if (bytes > m.options.memoryBytes || !m.current().memory.allocate(bytes, memory).ok())
     return cu::errorOutOfMemory;
   *address = reinterpret_cast<uintptr_t>(memory);
@@ -85,7 +85,7 @@ Result cuMemCreate(cu::Allocation *made, size_t bytes, const cu::AllocationPrope
   awaitGpu(m, lock);
   if (bytes > m.options.memoryBytes - gpu.used)
     return cu::errorOutOfMemory;
-  *made = m.calls; // a number of its own
+  *made = m.calls; // a unique number
   gpu.created[*made] = bytes;
   gpu.used += bytes;
   ++m.alive["unreleased allocation"];
@@ -134,7 +134,7 @@ Result cuMemSetAccess(cu::DevicePtr address, size_t bytes, const cu::AccessDescr
   return cu::success;
 }
 
-// Waits for all that could still use it.
+// Unmaps memory after waiting for all work that could use it.
 Result cuMemUnmap(cu::DevicePtr address, size_t bytes) {
   DTC_FAKE_DRIVER_FREE
   FakeGpu &gpu = m.current();
@@ -153,11 +153,11 @@ Result cuMemUnmap(cu::DevicePtr address, size_t bytes) {
 Result cuMemAllocHost(void **memory, size_t bytes) {
   DTC_FAKE_DRIVER(false)
   constexpr size_t page = 4096;
-  awaitGpu(m, lock); // as drivers may
+  awaitGpu(m, lock); // drivers may wait here
   *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   if (!*memory)
     return cu::errorOutOfMemory;
-  std::memset(*memory, 0xa5, bytes); // holds whatever
+  std::memset(*memory, 0xa5, bytes); // content is arbitrary
   if (!m.current().memory.addHostRange(*memory, bytes).ok())
     return cu::errorInvalidValue;
   m.pinned[static_cast<char *>(*memory)] = bytes;
@@ -215,7 +215,7 @@ static std::function<Status()> fill(FakeGpu &gpu, cu::DevicePtr to, unsigned cha
   };
 }
 
-// Of memory that is not pinned: the bytes are taken now, and land later, on the default stream.
+// Copies memory that is not pinned: the bytes are taken now, and land later, on the default stream.
 Result cuMemcpyHtoD(cu::DevicePtr to, const void *from, size_t bytes) {
   DTC_FAKE_DRIVER(false)
   const auto *begin = static_cast<const char *>(from);
@@ -234,7 +234,8 @@ Result cuMemcpyDtoH(void *to, cu::DevicePtr from, size_t bytes) {
   return result == cu::success ? m.fault : result;
 }
 
-// A copy of memory that is not pinned would make the host wait, and be captured as it is then.
+// Enqueues a copy, which requires pinned memory: other memory would make the host wait, and would
+// be captured with its present content.
 Result cuMemcpyHtoDAsync(cu::DevicePtr to, const void *from, size_t bytes, cu::Stream stream) {
   DTC_FAKE_DRIVER(true)
   if (!m.isPinned(from, bytes))

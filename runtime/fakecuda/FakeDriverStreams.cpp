@@ -30,7 +30,7 @@ Result cuStreamWaitEvent(cu::Stream stream, cu::Event event, unsigned flags) {
   return flags == 0 ? m.wait(streamOf(m, stream), eventOf(event)) : cu::errorInvalidValue;
 }
 
-// The word lies in pinned memory, where threads of the host write it, too.
+// Waits for a value in pinned memory, which host threads write, too.
 Result cuStreamWaitValue32(cu::Stream stream, cu::DevicePtr address, uint32_t value,
                            unsigned flags) {
   DTC_FAKE_DRIVER(true)
@@ -55,7 +55,8 @@ Result cuStreamWriteValue32(cu::Stream stream, cu::DevicePtr address, uint32_t v
 
 Result cuStreamBeginCapture(cu::Stream stream, int mode) {
   DTC_FAKE_DRIVER(true)
-  // As strict as in mode THREAD_LOCAL: what makes the host wait has no place in a capture.
+  // The rules of mode THREAD_LOCAL apply: calls that make the host wait are refused during a
+  // capture.
   return mode == cu::captureRelaxed ? m.beginCapture(streamOf(m, stream)) : cu::errorInvalidValue;
 }
 
@@ -63,7 +64,7 @@ Result cuStreamEndCapture(cu::Stream stream, cu::Graph *graph) {
   DTC_FAKE_DRIVER_FREE
   FakeGraph *made = nullptr;
   Result result = m.endCapture(streamOf(m, stream), made);
-  if (entered != cu::success) { // it ends all the same
+  if (entered != cu::success) { // the capture ends even then
     delete made;
     return entered;
   }
@@ -83,7 +84,8 @@ Result cuGraphLaunch(cu::GraphExec exec, cu::Stream stream) {
   DTC_FAKE_DRIVER(true)
   FakeStream &on = streamOf(m, stream);
   if (on.capture)
-    return cu::errorCaptureUnsupported; // in CUDA a graph within the graph, which nobody here wants
+    // In CUDA a graph within the graph, which the runtime does not use.
+    return cu::errorCaptureUnsupported;
   m.launch(*reinterpret_cast<FakeGraph *>(exec), on);
   return cu::success;
 }
@@ -133,8 +135,8 @@ Result cuEventSynchronize(cu::Event event) {
   return m.fault;
 }
 
-// A look lets one thing run, whichever, so that whoever looks again and again gets there; it takes a while where nothing can,
-// so that whoever it depends on, maybe another process, gets there, too.
+// A query runs one node, any of them, so that repeated queries make progress; if nothing can run it
+// takes a while, so that other threads or processes make progress, too.
 Result cuEventQuery(cu::Event event) {
   DTC_FAKE_DRIVER(false)
   FakeEvent &of = eventOf(event);

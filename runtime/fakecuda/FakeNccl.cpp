@@ -1,6 +1,7 @@
-// Stand-in for NCCL between the GPUs of one process. An operation takes its input when it begins on the stream and gives its
-// output when all ranks have begun it; in between its input must stay as it is. Communicators that do not block are in
-// progress for a while after each call, as NCCL's may be.
+// Stand-in for NCCL between the GPUs of one process. An operation takes its input when it begins on
+// the stream and gives its output when all ranks have begun it; in between its input must not
+// change. Communicators that do not block are in progress for a while after each call, as NCCL's
+// may be.
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
 #include "runtime/fakecuda/Machine.h"
@@ -16,7 +17,7 @@ using Lock = std::unique_lock<std::mutex>;
 
 enum class NcclKind { AllReduce, AllGather, ReduceScatter, Send, Receive };
 
-// What all ranks of a collective have to agree on.
+// The arguments on which all ranks of a collective have to agree.
 struct NcclCall {
   NcclKind kind = NcclKind::AllReduce;
   uint64_t count = 0;
@@ -28,20 +29,20 @@ struct NcclCall {
 
 struct NcclMeeting {
   NcclCall call;
-  std::vector<std::vector<char>> inputs; // by rank; empty before it has begun
+  std::vector<std::vector<char>> inputs; // index: rank; empty before it has begun
   size_t begun = 0;
 };
 
-// What one rank sends to another, in order.
+// Messages from one rank to another, in order.
 struct NcclMail {
   std::vector<std::vector<char>> sent;
   size_t wanted = 0; // receives that have begun
 };
 
 struct NcclWorld {
-  std::vector<int> gpus; // by rank; -1 before it has come
+  std::vector<int> gpus; // index: rank; -1 before it has joined
   size_t present = 0;
-  std::map<uint64_t, NcclMeeting> meetings; // by number
+  std::map<uint64_t, NcclMeeting> meetings; // key: number
   std::map<std::pair<int, int>, NcclMail> mail;
 };
 
@@ -51,20 +52,20 @@ struct Communicator {
   std::shared_ptr<NcclWorld> world;
   int rank = 0, ranks = 0, gpu = 0;
   bool blocks = true, aborted = false, destroyed = false, finalized = false;
-  uint64_t looks = 0; // for which it will still be in progress
+  uint64_t looks = 0; // queries for which it will still be in progress
   uint64_t meetings = 0;
-  std::map<int, size_t> sends, receives;        // begun, by peer
+  std::map<int, size_t> sends, receives;        // number begun, by peer
   std::set<std::pair<NcclKind, int>> connected; // transfers outside of captures, by kind and peer
   int registrations = 0;
-  int held = 0; // operations that graphs have, or runs of them
-  // What was enqueued last: operations run one after another, whatever their streams.
+  int held = 0; // operations in graphs, or in runs of them
+  // The operation enqueued last: operations run one after another, whatever their streams.
   NodePtr last;
   std::weak_ptr<Capture> capture;
-  size_t captured = 0; // where it was captured
+  size_t captured = 0; // its node, if it was captured
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-// What a graph has of a communicator. In NCCL, too, it goes with the graph.
+// A graph's reference to a communicator. In NCCL, too, it ends with the graph.
 struct Held {
   explicit Held(CommunicatorPtr of) : comm(std::move(of)) { ++comm->held; }
   ~Held() { --comm->held; }
@@ -74,14 +75,14 @@ struct Held {
   CommunicatorPtr comm;
 };
 
-// One operation, as it was called. What it is at the moment changes with each run.
+// One operation, with the arguments of its call; the fields below change with each run.
 struct Operation {
   CommunicatorPtr comm;
   NcclCall call;
   const char *src = nullptr;
   char *dst = nullptr;
   int peer = 0;
-  uint64_t number = 0; // of this run, among its kind
+  uint64_t number = 0; // index of this run among those of its kind
 };
 
 CommunicatorPtr &of(cu::NcclComm comm) { return *reinterpret_cast<CommunicatorPtr *>(comm); }
@@ -240,7 +241,7 @@ Status end(const Operation &op) {
   return memoryOf(op).markWritten(op.dst, result.size());
 }
 
-// Between ncclGroupStart and ncclGroupEnd.
+// The calls between ncclGroupStart and ncclGroupEnd.
 struct OpenGroup {
   int depth = 0;
   std::vector<Operation> operations;
@@ -249,8 +250,9 @@ struct OpenGroup {
 };
 thread_local OpenGroup openGroup;
 
-// In NCCL the first transfer between two ranks makes their hosts meet, which is no part of a graph: ranks that record in
-// different orders would wait in a circle.
+// Notes the first transfer between two ranks. In NCCL it makes their hosts wait for each other,
+// which is no part of a graph: ranks that record in different orders would deadlock. Returns false
+// for such a transfer in a capture.
 bool connect(const FakeStream &stream, const std::vector<Operation> &operations) {
   for (const Operation &op : operations) {
     if (op.call.kind != NcclKind::Send && op.call.kind != NcclKind::Receive)
@@ -313,7 +315,7 @@ NcclResult call(cu::NcclComm handle, const NcclCall &what, const void *src, void
   const CommunicatorPtr &comm = of(handle);
   auto &on = *reinterpret_cast<FakeStream *>(stream);
   if (comm->looks > 0 || comm->aborted || comm->finalized || on.gpu != comm->gpu)
-    return cu::ncclInvalidArgument; // the call before is to be waited for
+    return cu::ncclInvalidArgument; // the previous call has to be awaited first
   if (peer < 0 || peer >= comm->ranks)
     return cu::ncclInvalidArgument;
   Operation op{comm, what, static_cast<const char *>(src), static_cast<char *>(dst), peer, 0};
@@ -383,7 +385,7 @@ NcclResult ncclCommInitRankConfig(cu::NcclComm *made, int ranks, cu::NcclId id, 
   comm->gpu = gpu;
   comm->blocks = config->blocking != 0;
   if (comm->blocks)
-    return cu::ncclInvalidUsage; // would wait here for ranks that may be of the same thread
+    return cu::ncclInvalidUsage; // would wait here for ranks that may be in the same thread
   ++m.alive["communicator"];
   *made = reinterpret_cast<cu::NcclComm>(new CommunicatorPtr(comm));
   comm->looks = 1 + m.draw(3);
@@ -419,7 +421,8 @@ NcclResult ncclCommFinalize(cu::NcclComm handle) {
   return done(m, comm);
 }
 
-// As in NCCL, it lasts until no graph has operations of the communicators, and until what of them runs is over.
+// Waits, as NCCL does, until no graph has operations of the communicators, and until their running
+// operations are over.
 void awaitAborted(Machine &m, Lock &lock, const std::vector<CommunicatorPtr *> &aborted) {
   if (aborted.empty())
     return;
@@ -434,7 +437,7 @@ void awaitAborted(Machine &m, Lock &lock, const std::vector<CommunicatorPtr *> &
     delete owned;
 }
 
-// Of a communicator that nobody uses any more.
+// Ends a communicator that nobody uses any more.
 NcclResult end(cu::NcclComm handle, bool aborts) {
   Machine &m = machine();
   Lock lock(m.mutex);
@@ -447,7 +450,7 @@ NcclResult end(cu::NcclComm handle, bool aborts) {
   --m.alive["communicator"];
   if (aborts && m.fault != cu::success)
     ++m.alive["abort after a fault"];
-  // What stood behind an operation that is given up runs, before the next communicator is aborted.
+  // Operations behind one that is given up run before the next communicator is aborted.
   constexpr uint64_t mostRunBetween = 12;
   for (uint64_t left = aborts ? m.draw(mostRunBetween) : 0; left > 0 && m.runOne(); --left) {
   }
@@ -520,12 +523,12 @@ NcclResult ncclRecv(void *dst, size_t count, cu::NcclType type, int peer, cu::Nc
   return call(comm, {NcclKind::Receive, count, type, cu::ncclSum}, nullptr, dst, peer, stream);
 }
 
-NcclResult ncclGroupStart() { // of which nothing can fail
+NcclResult ncclGroupStart() { // nothing in it can fail
   ++openGroup.depth;
   return cu::ncclSuccess;
 }
 
-// All of a group and a communicator has to be of one stream here.
+// Ends a group. All operations of a communicator in a group have to be on one stream here.
 NcclResult ncclGroupEnd() {
   Machine &m = machine();
   Lock lock(m.mutex);
@@ -544,7 +547,7 @@ NcclResult ncclGroupEnd() {
     FakeStream *stream = nullptr;
     std::vector<Operation> operations;
   };
-  std::vector<Part> parts; // by communicator
+  std::vector<Part> parts; // one per communicator
   for (size_t i = 0; i < closed.operations.size(); ++i) {
     const Operation &op = closed.operations[i];
     auto part = std::find_if(parts.begin(), parts.end(),

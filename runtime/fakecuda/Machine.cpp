@@ -92,7 +92,8 @@ Result Machine::record(FakeEvent &event, FakeStream &stream) {
   return result;
 }
 
-// A stream joins a capture by waiting for something in it. What is outside of a capture, nothing inside may wait for.
+// Makes a stream wait for an event. A stream joins a capture by waiting for an event in it; nothing
+// inside a capture may wait for an event outside.
 Result Machine::wait(FakeStream &stream, FakeEvent &event) {
   bool isOpen =
       event.capture && std::find(captures.begin(), captures.end(), event.capture) != captures.end();
@@ -150,7 +151,7 @@ Result Machine::endCapture(FakeStream &stream, FakeGraph *&graph) {
     invalidate(capture, cu::errorCaptureInvalidated);
     return cu::errorCaptureUnmatched;
   }
-  // All that was captured must be before the end of the stream that began.
+  // All captured nodes must come before the end of the stream that began the capture.
   std::vector<bool> joined(capture->nodes.size());
   std::vector<size_t> open(stream.captured.begin(), stream.captured.end());
   while (!open.empty()) {
@@ -174,7 +175,7 @@ Result Machine::endCapture(FakeStream &stream, FakeGraph *&graph) {
   });
   if (result == cu::success)
     graph = new FakeGraph{std::move(capture->nodes)};
-  capture->nodes.clear(); // events may keep the capture
+  capture->nodes.clear(); // events may keep the capture alive
   return result;
 }
 
@@ -203,7 +204,7 @@ void Machine::launch(const FakeGraph &graph, FakeStream &stream) {
   add(end);
 }
 
-// CUDA promises no more of branches than that each comes to run at some time.
+// Puts branches of a graph on queues: CUDA only promises that each branch runs at some time.
 void Machine::queue(const std::vector<NodePtr> &nodes) {
   if (options.graphQueues == 0)
     return;

@@ -1,4 +1,4 @@
-// What the fake driver keeps of a machine: its GPUs, what was enqueued and has not run, and what is being captured.
+// The state of the emulated machine: its GPUs, enqueued work, and captures.
 #pragma once
 
 #include "runtime/base/Backoff.h"
@@ -17,125 +17,142 @@ namespace dtc::rt::fake {
 
 using cu::Result;
 
-// Something enqueued. It may run once all of `after` have.
+// Enqueued work. It may run once all of `after` have.
 struct Node {
   std::vector<std::shared_ptr<Node>> after;
   std::function<Status()> run;   // null: nothing to do
   std::function<bool()> isReady; // null: always
-  std::shared_ptr<void> held;    // until it has run
-  std::shared_ptr<size_t> depth; // of its stream
+  std::shared_ptr<void> held;    // kept alive until it has run
+  std::shared_ptr<size_t> depth; // outstanding calls of its stream
   int gpu = 0;
   bool done = false;
-  double seconds = 0; // when it ran
+  double seconds = 0; // GPU's clock when it ran
 };
 using NodePtr = std::shared_ptr<Node>;
 
-// What a node of a graph does, and behind which others.
+// A node of a graph: its work, and the nodes before it.
 struct GraphNode {
   std::vector<size_t> after;
   std::function<Status()> run;
   std::function<bool()> isReady;
-  std::shared_ptr<void> held = nullptr; // as long as the graph, a copy of it or a run of it lives
+  std::shared_ptr<void> held = nullptr; // kept alive by the graph, a copy of it or a run of it
 };
 
+// A captured graph.
 struct FakeGraph {
   std::vector<GraphNode> nodes;
 };
 
 struct FakeStream;
 
+// A capture that is under way.
 struct Capture {
   FakeStream *origin = nullptr;
   std::thread::id thread;
-  Result error = cu::success; // after which it is invalid
+  Result error = cu::success; // error that made it invalid
   std::vector<GraphNode> nodes;
 };
 
+// A stream.
 struct FakeStream {
   int gpu = 0;
-  NodePtr last; // all before has run once this has; may be null
+  NodePtr last; // all earlier work has run once this has; may be null
   std::shared_ptr<Capture> capture;
-  std::set<size_t> captured; // nodes that what comes next is behind
-  // Calls that have not run.
+  std::set<size_t> captured; // nodes that the next one comes after
+  // The number of calls that have not run.
   std::shared_ptr<size_t> depth = std::make_shared<size_t>(0);
 };
 
+// An event.
 struct FakeEvent {
   unsigned flags = 0;
-  NodePtr node;                     // of the last record, where it was not captured
-  std::shared_ptr<Capture> capture; // of the last record, where it was
+  NodePtr node;                     // of the last record, if it was not captured
+  std::shared_ptr<Capture> capture; // of the last record, if it was
   std::set<size_t> captured;
 };
 
+// A loaded module.
 struct FakeModule {
   std::unique_ptr<simt::Module> code;
 };
 
+// A kernel of a module.
 struct FakeFunction {
   const simt::Kernel *kernel = nullptr;
   FakeModule *module = nullptr;
   bool isLoaded = false;
-  uint32_t dynamicShared = 48 * 1024; // most that a launch may ask for
+  uint32_t dynamicShared = 48 * 1024; // the most that a launch may ask for
 };
 
+// A GPU and its memory.
 struct FakeGpu {
   simt::Memory memory;
   std::map<uint64_t, uint64_t> allocations;   // address, bytes
   std::map<uint64_t, uint64_t> reservations;  // address, bytes
-  std::map<cu::Allocation, uint64_t> created; // bytes, of what is not released
-  std::map<uint64_t, cu::Allocation> mapped;  // by address
+  std::map<cu::Allocation, uint64_t> created; // bytes of each until it is released
+  std::map<uint64_t, cu::Allocation> mapped;  // key: address
   std::set<uint64_t> accessible;              // addresses
   uint64_t used = 0;
   FakeStream defaultStream;
-  int contexts = 0;                      // how often its own was retained
-  std::map<uint64_t, uint64_t> products; // by algorithm, how many were asked for
-  std::map<int64_t, uint64_t> cudnnRuns; // by engine
-  double clock = 0;                      // seconds, of what has run
+  int contexts = 0;                      // how often its primary context was retained
+  std::map<uint64_t, uint64_t> products; // calls by algorithm
+  std::map<int64_t, uint64_t> cudnnRuns; // runs by engine
+  double clock = 0;                      // seconds of all work that has run
 };
 
 struct NcclWorld; // the ranks of a communicator (FakeNccl.cpp)
 
+// The emulated machine. Its mutex is held during calls.
 class Machine {
 public:
   explicit Machine(const FakeCudaOptions &options);
 
-  // Begins a call, of which most must not be made by a thread that captures: `isSafe` are those that may. Not success
-  // where the call is to end at once.
+  // Begins a call. Most calls must not be made by a thread that captures; `isSafe` marks those that
+  // may. Returns an error if the call has to end at once.
   Result enter(bool isSafe = true);
-  // The same of one that frees something, which is done in any case.
+  // Begins a call that frees something, which happens even after an error.
   Result enterFree();
-  // A number below `count`, by the seed.
+  // Returns a number below `count`, by the seed.
   uint64_t draw(uint64_t count) { return random() % count; }
 
-  // Adds work to a stream or to what it captures.
+  // Adds work to a stream or to its capture.
   Result push(FakeStream &stream, std::function<Status()> run, std::function<bool()> isReady = {});
+  // Records an event on a stream, or in its capture.
   Result record(FakeEvent &event, FakeStream &stream);
+  // Makes a stream wait for an event; it joins the capture of a captured event.
   Result wait(FakeStream &stream, FakeEvent &event);
+  // Begins a capture of a stream.
   Result beginCapture(FakeStream &stream);
+  // Ends a capture; `graph` becomes the captured graph.
   Result endCapture(FakeStream &stream, FakeGraph *&graph);
+  // Enqueues a run of a graph.
   void launch(const FakeGraph &graph, FakeStream &stream);
   // Ends a call that has enqueued something: waits while the stream is full.
   void await(std::unique_lock<std::mutex> &lock, FakeStream &stream);
 
-  // Runs one of the nodes that may run, whichever; false where none may.
+  // Runs one node that may run, any of them; returns false if there is none.
   bool runOne();
-  // Lets go of the lock for a while, a longer one each time until something has run.
+  // Releases the lock for a while, longer each time until something has run.
   void rest(std::unique_lock<std::mutex> &lock);
-  // Runs nodes until `isOver`; lets go of the lock while none may run, since other threads may change that.
+  // Runs nodes until `isOver`; releases the lock while none may run, since other threads may change
+  // that.
   void runUntil(std::unique_lock<std::mutex> &lock, const std::function<bool()> &isOver);
+  // Returns true if the GPU has no enqueued work.
   bool isIdle(int gpu) const;
 
-  // Functions are never freed in CUDA; they go with their module.
+  // Adds a function. CUDA never frees functions; they are removed with their module.
   FakeFunction *addFunction(FakeFunction function);
+  // Removes the functions of a module.
   void removeFunctions(const FakeModule *module);
-  // The stream is about to go.
+  // Removes the traces of a stream that is about to be destroyed.
   void forget(FakeStream &stream);
 
-  // Whether host memory is pinned, as copies that come later need it.
+  // Returns true if host memory is pinned, as copies that run later need it.
   bool isPinned(const void *address, uint64_t bytes) const;
+  // Returns the calling thread's GPU.
   FakeGpu &current() { return *gpus[static_cast<size_t>(currentGpu)]; }
 
-  // The GPU whose context is that of the calling thread, as in CUDA; -1 for none.
+  // The GPU whose context the calling thread has, as in CUDA; -1 for none.
   static thread_local int currentGpu;
 
   FakeCudaOptions options;
@@ -143,13 +160,13 @@ public:
   std::vector<std::unique_ptr<FakeGpu>> gpus;
   std::map<const char *, uint64_t> pinned;                   // address, bytes
   std::map<std::string, int64_t> alive;                      // objects that exist, by kind
-  std::map<uint64_t, std::shared_ptr<NcclWorld>> ncclWorlds; // by the number in their id
-  uint64_t launches = 0;                                     // of kernels, that ran
-  uint64_t cudnnGraphs = 0;                                  // that were computed
+  std::map<uint64_t, std::shared_ptr<NcclWorld>> ncclWorlds; // key: number in their id
+  uint64_t launches = 0;                                     // kernels that ran
+  uint64_t cudnnGraphs = 0;                                  // graphs that were computed
   uint64_t calls = 0;
-  Result fault = cu::success; // after which nothing works any more
+  Result fault = cu::success; // error after which nothing works any more
   std::string faultWords;
-  bool isEnding = false; // of the machine
+  bool isEnding = false; // the machine is ending
   int stuck = 0;         // calls that return only then
 
 private:
@@ -164,16 +181,19 @@ private:
   std::vector<std::shared_ptr<Capture>> captures;
   std::vector<FakeStream *> capturing;
   std::mt19937_64 random;
-  Backoff idle; // since something has run last
+  Backoff idle; // time since something has run
 };
 
-// The one of this process, as a driver is.
+// Returns the machine of this process, of which there is one, as with a driver.
 Machine &machine();
 
-// What stands in for each table.
+// Fills a table with the functions that stand in for it.
 void fillDriver(cu::Driver &table);
+// Fills cuBLASLt's table.
 void fillBlasLt(cu::BlasLt &blas);
+// Fills cuDNN's table.
 void fillCudnn(cu::Cudnn &cudnn);
+// Fills NCCL's table.
 void fillNccl(cu::Nccl &nccl);
 
 } // namespace dtc::rt::fake

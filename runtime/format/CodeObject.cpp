@@ -2,9 +2,8 @@
 //  1. header and program headers: which bytes come to lie where, with which rights;
 //  2. the dynamic section: which tables there are, and nothing that would run or link;
 //  3. symbols, by the hash table through which the loader finds them;
-//  4. relocations.
-// The tables of 3 and 4 lie in memory that is not written, so that no relocation changes them behind
-// this check.
+//  4. relocations. The tables of 3 and 4 lie in memory that is not written, so that no relocation
+//  changes them behind this check.
 #include "runtime/format/CodeObject.h"
 
 #include "runtime/base/Text.h"
@@ -22,7 +21,8 @@ using rt::Status;
 
 constexpr uint64_t kPage = 4096, kMostAlign = uint64_t(1) << 21;
 
-// A PT_LOAD: bytes [offset, offset + fileBytes) of the file come to lie from `begin` on; zeros follow.
+// A PT_LOAD: bytes [offset, offset + fileBytes) of the file come to lie from `begin` on; zeros
+// follow.
 struct Region {
   uint64_t begin, end, offset, fileBytes;
   uint32_t flags;
@@ -67,14 +67,14 @@ private:
   Status readRelocations();
   Status readRelocation(const Elf64_Rela &relocation, uint64_t index);
 
-  // What is no code of dtc's, whether by damage or on purpose.
+  // Reports an object that dtc did not write, whether by damage or on purpose.
   template <typename... Pieces> Status fail(const Pieces &...pieces) const {
     return Status::invalidArgument(text("code of ", file.size(), " bytes: ", pieces...,
                                         "; dtc writes no such code: do not run this file, "
                                         "recompile its model"));
   }
 
-  // The caller knows that the file has it.
+  // Reads a value; the caller has checked that the file has it.
   template <typename T> T at(uint64_t offset) const {
     T value;
     std::memcpy(&value, file.data() + offset, sizeof(value));
@@ -84,7 +84,8 @@ private:
     return offset <= file.size() && bytes <= file.size() - offset;
   }
 
-  // Where one region ends another may begin: nothing there is of that one, unless there is none.
+  // Returns the region of the bytes, or null. A region may begin where another ends; an empty range
+  // there belongs to the one that begins, if there is one.
   const Region *regionOf(uint64_t address, uint64_t bytes) const {
     const Region *ending = nullptr;
     for (const Region &region : regions) {
@@ -95,7 +96,8 @@ private:
     }
     return ending;
   }
-  // Where in the file the bytes are that come to lie there; none where they don't, or may be written.
+  // Returns the offset in the file of the bytes at an address; nullopt if there are none, or if
+  // their right to be written is not `isWritten`.
   std::optional<uint64_t> offsetOf(uint64_t address, uint64_t bytes, bool isWritten = false) const {
     const Region *region = regionOf(address, bytes);
     if (!region || bool(region->flags & PF_W) != isWritten ||
@@ -104,7 +106,7 @@ private:
       return std::nullopt;
     return region->offset + (address - region->begin);
   }
-  // Of a table of `count` entries that a tag of the dynamic section points to.
+  // Returns the offset of a table of `count` entries that a tag of the dynamic section points to.
   std::optional<uint64_t> tableAt(int64_t tag, uint64_t count, uint64_t each) const {
     auto found = tags.find(tag);
     if (found == tags.end() || count > file.size() / each)
@@ -115,7 +117,7 @@ private:
     auto found = tags.find(tag);
     return found == tags.end() ? 0 : found->second;
   }
-  // A name of the string table, whose last byte is 0.
+  // Returns a name of the string table, whose last byte is 0.
   std::string_view nameAt(uint64_t offset) const {
     return reinterpret_cast<const char *>(file.data()) + strings + offset;
   }
@@ -125,8 +127,8 @@ private:
   Elf64_Ehdr header = {};
   std::vector<Region> regions; // ascending
   std::optional<Range> dynamic;
-  std::map<int64_t, uint64_t> tags;                                   // of the dynamic section
-  std::vector<uint64_t> needed;                                       // names of libraries
+  std::map<int64_t, uint64_t> tags; // entries of the dynamic section
+  std::vector<uint64_t> needed;     // offsets of the names of libraries
   uint64_t strings = 0, stringBytes = 0, symbols = 0, numSymbols = 0; // offsets in the file
 };
 
@@ -191,7 +193,7 @@ Status CodeReader::readPart(const Elf64_Phdr &part) {
   case PT_GNU_EH_FRAME:
     return isInside ? Status() : fail("its table of frames is not in its memory");
   case PT_GNU_RELRO: {
-    // Its end may be that of a page that the last of the memory is in.
+    // The end of a region may be that of the page that holds the last of the memory.
     const Region *region = regionOf(part.p_vaddr, 0);
     if (region && (region->flags & PF_W) && part.p_memsz <= roundUp(region->end) - part.p_vaddr)
       return {};
@@ -216,7 +218,7 @@ Status CodeReader::readParts() {
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
     auto part = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
     DTC_RETURN_IF_ERROR(readPart(part));
-    // The loader takes an absent one for a stack that may be run.
+    // The loader takes an absent PT_GNU_STACK for an executable stack.
     hasStack = hasStack || (part.p_type == PT_GNU_STACK && !(part.p_flags & PF_X));
     if (part.p_type == PT_GNU_STACK && (part.p_flags & PF_X))
       return fail("it asks for a stack that may be run");
@@ -249,7 +251,7 @@ Status CodeReader::findStrings() {
   return {};
 }
 
-// Nothing that would run when it is loaded or unloaded, nothing that links, and no tag unknown here.
+// Refuses tags of code that runs when it is loaded or unloaded, tags that link, and unknown tags.
 Status CodeReader::checkTags() {
   const std::pair<int64_t, const char *> running[] = {
       {DT_INIT, "a constructor (DT_INIT)"},
@@ -280,8 +282,8 @@ Status CodeReader::checkTags() {
   return isPlain ? Status() : fail("its dynamic section asks for what no code here needs");
 }
 
-// By the hash table, as the loader does: it knows of no number of symbols, and follows each chain to
-// an entry with the lowest bit set.
+// Counts the symbols through the hash table, as the loader does: no number of symbols is stored,
+// and each chain ends with an entry whose lowest bit is set.
 Status CodeReader::countSymbols() {
   auto broken = [&] { return fail("its table of hashes is not sound"); };
   std::optional<uint64_t> head = tableAt(DT_GNU_HASH, 4, sizeof(uint32_t));
@@ -299,7 +301,7 @@ Status CodeReader::countSymbols() {
     return broken();
   *table += uint64_t(words) * 8;
   address += uint64_t(words) * 8 + uint64_t(buckets) * sizeof(uint32_t);
-  uint64_t last = 0; // that a bucket begins with
+  uint64_t last = 0; // the largest first symbol of a bucket
   for (uint64_t i = 0; i < buckets; ++i) {
     auto symbol = at<uint32_t>(*table + i * sizeof(uint32_t));
     if (symbol != 0 && symbol < first)
@@ -360,8 +362,8 @@ Status CodeReader::readSymbols() {
   return {};
 }
 
-// Values and addresses that the loader adds up: the result lies in the code's own memory, or is a
-// function that it may call.
+// Checks values and addresses that the loader adds up: the result lies in the code's own memory, or
+// is a function that it may call.
 Status CodeReader::readRelocation(const Elf64_Rela &relocation, uint64_t index) {
   std::string name = text("relocation ", index);
   const Region *region = regionOf(relocation.r_offset, sizeof(uint64_t));
@@ -397,7 +399,7 @@ Status CodeReader::readRelocations() {
       continue;
     if (!offset || bytes % sizeof(Elf64_Rela) != 0)
       return fail("its relocations are not where it says");
-    // The loader takes so many of the first for relative ones without a look.
+    // The loader takes so many of the first entries for relative ones without checking them.
     uint64_t relative = table == DT_RELA ? valueOf(DT_RELACOUNT) : 0;
     if (relative > count)
       return fail("it has ", relative, " relative relocations of ", count);

@@ -1,5 +1,4 @@
-// What each kind of instruction is called and counted as, and how it describes itself: one entry a
-// kind, in one table.
+// A table of the kinds of instructions: name, time class and description.
 #pragma once
 
 #include "runtime/format/Operands.h"
@@ -8,16 +7,17 @@ namespace dtc::format {
 
 class Description;
 
-// What the time of an instruction is counted as.
+// The class that the time of an instruction counts as.
 enum class TimeClass : uint8_t { Kernel, Gemm, Attention, Embedding, Copy, Collective, Wait };
 
+// The entry of one kind.
 struct InstructionKind {
   const char *name = "unknown op";
   TimeClass timeClass = TimeClass::Kernel;
   void (*describe)(const Instruction &, Description &) = nullptr;
 };
 
-// The entry of a kind; one without a name of its own for a value that is none. Adding a kind to the
+// Returns the entry of a kind; for an unknown value, one named "unknown op". Adding a kind to the
 // union of dte.fbs without an entry here does not compile.
 const InstructionKind &kindOf(Op op);
 

@@ -1,4 +1,4 @@
-// The table of instructions, and what each says of itself.
+// The table of instructions, and the description of each.
 #include "runtime/format/Description.h"
 #include "runtime/format/InstructionKinds.h"
 #include "runtime/format/Verify.h"
@@ -18,7 +18,7 @@ void describe(const Launch &op, Description &d) {
     d.scalar("scalars", op.scalars()->Get(i));
 }
 
-// The elements from the first to the last of `batch` matrices.
+// Returns the elements from the first to the last of `batch` matrices.
 Checked matrices(uint64_t rows, uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
   return (Checked(batch) - 1) * (batch > 1 ? stride : 0) + (Checked(rows) - 1) * ld + columns;
 }
@@ -32,7 +32,7 @@ bool hasAux(Epilogue epilogue) {
   return epilogue == Epilogue::gelu_aux_bias || epilogue == Epilogue::dgelu;
 }
 
-// What a product has beyond its three matrices.
+// Describes what a matrix product has beyond its three matrices.
 void describeEpilogue(const Gemm &op, Description &d) {
   Epilogue epilogue = op.epilogue();
   bool isKnown = epilogue <= Epilogue::MAX;
@@ -97,7 +97,7 @@ void describe(const Gemm &op, Description &d) {
     else
       d.reads(matrix.name, matrix.buffer, op.dtype(), elements);
   }
-  // Products of the batch either follow each other or lie side by side in the rows.
+  // The results of the batch either follow each other or lie side by side in the rows.
   uint64_t stride = op.stride_c();
   bool follow = stride >= (op.m() - 1) * op.ldc() + op.n();
   bool sideBySide =
@@ -118,7 +118,8 @@ struct AttentionElements {
   Checked lse, query;
 };
 
-// One of the tensors of heads that may be part of another: rows of what a token has, `stride` apart, 0 where they have no gaps.
+// Describes a tensor of heads that may be part of another tensor: a row per token, `stride` apart;
+// 0 if rows have no gaps.
 void describeHeads(const char *name, uint32_t buffer, const Attention &op, bool areKeys,
                    const char *strideName, uint64_t stride, Access access, Description &d) {
   Checked columns = Checked(areKeys ? op.kv_heads() : op.heads()) * op.head_dim();
@@ -134,7 +135,7 @@ void describeHeads(const char *name, uint32_t buffer, const Attention &op, bool 
   d.inRows(row, stride);
 }
 
-// `isForward`: out and lse are written.
+// Describes attention; `isForward`: out and lse are written.
 void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.size("batch", op.batch());
   d.size("queries", op.queries());
@@ -216,8 +217,8 @@ void describe(const EmbeddingGrad &op, Description &d) {
   d.reads("dout", op.dout(), op.dtype(), Checked(op.tokens()) * op.columns());
 }
 
-// Pixels that a result has along one side of an image. Overflows, so that no buffer holds it, where
-// the kernel does not fit or a size is 0, which `size` says.
+// Returns the pixels of a result along one side of an image. Overflows, so that no buffer holds it,
+// if the kernel does not fit or a size is 0, which `size` reports.
 Checked resultPixels(uint64_t image, uint64_t kernel, uint64_t stride, uint64_t padding,
                      uint64_t dilation) {
   Checked rest =
@@ -225,7 +226,7 @@ Checked resultPixels(uint64_t image, uint64_t kernel, uint64_t stride, uint64_t 
   return Checked(rest.ok() ? rest.value() / std::max<uint64_t>(stride, 1) : ~uint64_t(0)) + 1;
 }
 
-// How a kernel moves over an image.
+// The movement of a kernel over an image.
 struct Moves {
   Moves(const char *side, uint64_t image, uint64_t kernel, uint64_t stride, uint64_t padding,
         uint64_t dilation, Description &d)
@@ -235,10 +236,10 @@ struct Moves {
     d.require(pixels.ok(), "a kernel of ", kernel, " with dilation ", dilation,
               " does not fit into a ", side, " of ", image, " with padding ", padding);
   }
-  Checked pixels; // of the result
+  Checked pixels; // pixels of the result
 };
 
-// Elements of the three tensors of a convolution.
+// The number of elements of the three tensors of a convolution.
 struct Conv2dElements {
   Conv2dElements(const Conv2dShape &s, Description &d) {
     d.size("batch", s.batch());

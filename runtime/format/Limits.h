@@ -1,4 +1,4 @@
-// How large a .dte file may be, and what it describes.
+// The limits of a .dte file and of what it describes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr uint64_t maxGroups = 4096;
 inline constexpr uint64_t maxSlots = uint64_t(1) << 16;
 // Records, waits, collectives and transfers of one program in one run of an entry.
 inline constexpr uint64_t maxStops = uint64_t(1) << 24;
-// How often a kind of rank is looked at while an entry is played.
+// The most times that a class of ranks is visited while an entry is played.
 inline constexpr uint64_t maxTurns = uint64_t(1) << 26;
 inline constexpr uint32_t maxLayers = uint32_t(1) << 16;
 // Instructions of a task with its repeats written out, and those of one run of an entry.

@@ -1,4 +1,4 @@
-// The groups of ranks that a mesh has, as the file lists them.
+// The groups of ranks of a mesh, as the file lists them.
 #include "runtime/format/MeshGroups.h"
 
 #include "runtime/base/Text.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Mesh = std::vector<std::unique_ptr<AxisT>>;
 
-// Axes "tp.kv" and "tp.group" are parts of one.
+// Returns the axis that an axis is part of: "tp" for "tp.kv" and "tp.group".
 std::string_view wholeName(std::string_view name) {
   return name.substr(0, std::min(name.find('.'), name.size()));
 }
@@ -43,7 +43,7 @@ std::unique_ptr<GroupT> groupOfAxes(const Mesh &mesh, const std::vector<uint32_t
                                     const std::vector<uint32_t> &placeRanks) {
   auto group = std::make_unique<GroupT>();
   group->name = nameOf(mesh, axes);
-  // Places by what `axes` move and by what the others move, each in order.
+  // Offsets of places along `axes`, and along the others, each in order.
   std::vector<uint32_t> members{0}, firsts{0};
   uint32_t stride = 1;
   for (size_t axis = mesh.size(); axis-- > 0;) {

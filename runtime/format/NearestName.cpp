@@ -16,7 +16,8 @@ static std::string lowerCase(std::string_view text) {
   return lower;
 }
 
-// Computes Levenshtein's distance; time and memory grow with the product and the length of the texts.
+// Computes Levenshtein's distance; time and memory grow with the product and the length of the
+// texts.
 static size_t editDistance(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));
@@ -36,7 +37,7 @@ std::string nearestName(std::string_view name, std::span<const std::string_view>
   if (name.size() > kLongestName)
     return "";
   std::string wanted = lowerCase(name);
-  // What somebody began to write: "dgx-a100" is "dgx-a100-80g" rather than "dgx-h100".
+  // A name that begins so wins: "dgx-a100" is "dgx-a100-80g" rather than "dgx-h100".
   for (std::string_view candidate : known)
     if (wanted.size() >= 3 && lowerCase(candidate).starts_with(wanted))
       return std::string(candidate);

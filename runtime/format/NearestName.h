@@ -1,4 +1,4 @@
-// The name that a person meant who misspelled one of several.
+// Suggests a name for a misspelled one.
 #pragma once
 
 #include <span>

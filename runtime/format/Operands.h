@@ -11,9 +11,10 @@
 
 namespace dtc::format {
 
-// Where a buffer begins among all memory of its program: the host's follows on this many bytes for the device's, so that equal
-// places are the same bytes.
+// The address of host memory among all memory of a program: it follows the device's, so that equal
+// addresses are the same bytes.
 inline constexpr uint64_t hostMemory = uint64_t(1) << 56;
+// Returns the address of a buffer among all memory of its program.
 inline uint64_t addressOf(const Buffer &buffer) {
   return buffer.offset() + (buffer.space() == MemorySpace::host ? hostMemory : 0);
 }
@@ -21,58 +22,64 @@ inline uint64_t addressOf(const Buffer &buffer) {
 // Marks an optional buffer that is not there.
 inline constexpr uint32_t noBuffer = 0xffffffff;
 
+// The access of an instruction to a buffer.
 enum class Access : uint8_t {
   None, // absent
   Read,
   Write,
-  Any // what a launch reads and writes, only its kernel knows
+  Any // known to the kernel of a launch alone
 };
 
+// A buffer of an instruction.
 struct Operand {
   const char *name; // the field of dte.fbs: "src"
-  uint32_t buffer;  // noBuffer where it is absent
+  uint32_t buffer;  // noBuffer if it is absent
   Access access = Access::Any;
   std::optional<DType> dtype = {};
-  Checked elements = 0; // that the instruction may touch, from the buffer's first one on
-  // Where these are rows with gaps: elements of a row, and from one to the next. What is in gaps it does not touch.
+  // The most elements that the instruction may touch, from the buffer's first one on.
+  Checked elements = 0;
+  // Rows with gaps: elements of a row, and from one row to the next. Gaps are not touched.
   uint64_t rowElements = 0, rowStride = 0;
 
+  // Returns true if the operand has gaps between its rows.
   bool hasGaps() const { return rowStride > rowElements; }
 };
 
-// "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
+// Returns the name of an op: "attention_grad" for Op::AttentionGrad; "unknown op" for an unknown
+// value.
 const char *opName(Op op);
 
-// What a collective and a transfer have in common: they meet other ranks.
+// The common part of collectives and transfers, which other ranks take part in.
 struct Meeting {
   uint32_t group;
   CollectiveRole role;
   const flatbuffers::String *name;
 };
-// Nothing for an instruction that meets no other ranks.
+// Returns the common part; nullopt for an instruction without other ranks.
 std::optional<Meeting> meetingOf(const Instruction &instruction);
 
-// Whether a product does more to its sums than to add to c, which is for GPUs alone.
+// Returns true if a matrix product does more to its sums than to add to c, which only GPUs can.
 inline bool hasEpilogue(const Gemm &op) {
   return op.epilogue() != Epilogue::none || op.addend() != noBuffer;
 }
 
-// The name of a group: "dp", "dp x cp".
+// Returns the name of a group: "dp", "dp x cp".
 std::string groupName(const Manifest &manifest, uint32_t group);
 
-// "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the
-// place where the file has none.
+// Returns an instruction in words: "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients
+// over dp 'grad wte +3'"; without the location if the file has none.
 std::string describe(const Manifest &manifest, const Instruction &instruction);
 
-// The entry of that kind; null where the program has none.
+// Returns the entry of that kind; null if the program has none.
 const Entry *findEntry(const Program &program, EntryKind kind);
 
-// How often the entry runs each task of the program.
+// Returns how often the entry runs each task of the program.
 std::vector<uint32_t> countRuns(const Program &program, const Entry &entry);
 
-// 1, 2, 4 or 8; 0 for a value that is no DType.
+// Returns 1, 2, 4 or 8 bytes; 0 for an unknown value.
 uint64_t bytesOf(DType type);
 
+// Returns the size of a vector that may be absent.
 template <typename Vector> uint32_t sizeOf(const Vector *vector) {
   return vector ? vector->size() : 0;
 }

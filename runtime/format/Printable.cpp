@@ -11,7 +11,7 @@ bool isWordByte(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a
+// Returns the bytes of the UTF-8 character that `text` begins with; 0 if there is none, or a
 // control character (U+0080 to U+009F are, too). Overlong forms and surrogates are none.
 size_t characterBytes(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -31,7 +31,7 @@ size_t characterBytes(std::string_view text) {
   return isControl || isOverlong || isBeyond ? 0 : count;
 }
 
-// Where `text` may be cut at or before `at`, so that no character is.
+// Returns the last position at or before `at` where `text` can be cut between characters.
 size_t cutBefore(std::string_view text, size_t at) {
   for (size_t back = 0; back < 3 && at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
        ++back)
@@ -55,7 +55,7 @@ void appendEscaped(std::string &out, std::string_view piece, bool isQuoted) {
   }
 }
 
-// The beginning and the end of `piece`, in which the ending of a file's name is.
+// Appends the beginning and the end of `piece`, so that the ending of a file's name stays.
 void appendCut(std::string &out, std::string_view piece, bool isQuoted, size_t most) {
   if (piece.size() <= most)
     return appendEscaped(out, piece, isQuoted);
@@ -65,7 +65,8 @@ void appendCut(std::string &out, std::string_view piece, bool isQuoted, size_t m
   appendEscaped(out, piece.substr(tail), isQuoted);
 }
 
-// Where a quoted name ends that begins at `begin`: at the first quote that no letter follows.
+// Returns the end of the quoted name that begins at `begin`: the first quote that no letter
+// follows.
 size_t endOfQuote(std::string_view message, size_t begin) {
   for (size_t at = message.find('\'', begin); at != message.npos; at = message.find('\'', at + 1))
     if (at + 1 == message.size() || !isWordByte(message[at + 1]))
@@ -73,7 +74,8 @@ size_t endOfQuote(std::string_view message, size_t begin) {
   return message.npos;
 }
 
-// Lines that are too long in spite of short names: of many names, or of one without quotes.
+// Shortens lines that are too long in spite of short names: with many names, or with one without
+// quotes.
 std::string withShortLines(const std::string &text) {
   std::string out;
   std::string_view rest = text;
@@ -94,7 +96,7 @@ std::string printable(std::string_view message) {
   std::string out;
   for (size_t at = 0; at < message.size();) {
     size_t quote = message.find('\'', at);
-    // That of "can't" is none.
+    // The quote of "can't" begins no name.
     while (quote != message.npos && quote > 0 && isWordByte(message[quote - 1]))
       quote = message.find('\'', quote + 1);
     size_t end = quote == message.npos ? quote : endOfQuote(message, quote + 1);

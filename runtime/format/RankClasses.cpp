@@ -6,9 +6,9 @@
 namespace dtc::format {
 namespace {
 
-// Of layouts that people make there are as many classes as stages of a pipeline, or a few times that.
+// Usual layouts have as many classes as stages of a pipeline, or a few times that.
 constexpr size_t maxClasses = 1024;
-// Ranks looked at while classes are taken apart.
+// The most ranks visited while classes are split.
 constexpr uint64_t maxLooks = uint64_t(1) << 28;
 
 } // namespace
@@ -34,7 +34,7 @@ void RankClasses::refine(const Channel &channel) {
   for (size_t program = 0; program < used.size(); ++program)
     takesPart[program] =
         std::find(used[program].begin(), used[program].end(), channel) != used[program].end();
-  // The first rank of a class keeps it for what it meets.
+  // The first rank of a class keeps the class for all that meet the same.
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, uint32_t> next;
   std::set<uint32_t> kept;
   std::vector<std::pair<uint32_t, uint32_t>> changed; // rank, its new class
@@ -85,7 +85,7 @@ rt::Status RankClasses::find(const VerifyContext &context,
       return context.fail("more than ", all.size() - 1, " ranks meet unlike others, in ",
                           distinct.size(), " ways: too many to prove that none waits forever");
   }
-  // Where the first rank of each class stands in the groups.
+  // The index of each class's first rank in the groups.
   for (uint32_t rank = static_cast<uint32_t>(classOf.size()); rank-- > 0;)
     all[classOf[rank]].rank = rank;
   places.resize(sizeOf(manifest.groups()));

@@ -1,4 +1,4 @@
-// Where the ranks of a job are on its mesh.
+// The positions of a job's ranks on its mesh.
 #pragma once
 
 #include "runtime/format/dte_generated.h"
@@ -8,21 +8,26 @@
 
 namespace dtc::format {
 
-// A place is the row-major index of coordinates, the last axis innermost. Each has one rank.
-// Example: sizes {2, 3} have place 4 at {1, 1}; where ranks are {0, 2, 4, 1, 3, 5}, rank 3 is there.
+// Maps ranks to places and back. A place is the row-major index of mesh coordinates, the last axis
+// innermost. Each has one rank.
+// Example: sizes {2, 3} have place 4 at {1, 1}; with ranks {0, 2, 4, 1, 3, 5}, rank 3 is there.
 class RankMesh {
 public:
   // `ranks`: by place; empty: each is at the place of its own number.
   explicit RankMesh(std::vector<uint32_t> sizes, std::vector<uint32_t> ranks = {});
-  // Of a file whose mesh and ranks have been verified.
+  // Takes the mesh of a file whose mesh and ranks have been verified.
   explicit RankMesh(const Manifest &manifest);
 
   const std::vector<uint32_t> &sizes() const { return axes; }
+  // Returns the number of ranks.
   uint64_t numRanks() const;
+  // Returns the rank at a place.
   uint32_t rankAt(uint32_t place) const { return ranks.empty() ? place : ranks[place]; }
+  // Returns the rank at coordinates, one per axis.
   uint32_t rankAt(std::span<const uint32_t> coordinates) const;
+  // Returns the place of a rank.
   uint32_t placeOf(uint32_t rank) const { return places.empty() ? rank : places[rank]; }
-  // Of a rank, one per axis.
+  // Returns the coordinates of a rank, one per axis.
   std::vector<uint32_t> coordinatesOf(uint32_t rank) const;
 
 private:

@@ -1,4 +1,4 @@
-// Which instructions of a task run several times, once for each of alike layers.
+// Repeats of a task: instructions that run once for each of several equal layers.
 #pragma once
 
 #include "runtime/format/Operands.h"
@@ -8,9 +8,9 @@
 
 namespace dtc::format {
 
-// Calls visit(instruction, layer) for each of `instructions`, ascending indices of the task, as often as it runs and in
-// that order, until it returns false. Says whether it never did.
-// Example: of 0 1 2 3 with the repeat [1, 3) x 2 that is 0/0, 1/0, 2/0, 1/1, 2/1, 3/0.
+// Calls visit(instruction, layer) for each of `instructions`, ascending indices of the task, as
+// often as it runs and in that order, until it returns false. Returns true if it never did.
+// Example: 0 1 2 3 with the repeat [1, 3) x 2 is 0/0, 1/0, 2/0, 1/1, 2/1, 3/0.
 template <typename Visit>
 bool visitLayers(const Task &task, const std::vector<uint32_t> &instructions, Visit &&visit) {
   size_t next = 0, size = instructions.size();
@@ -33,13 +33,15 @@ bool visitLayers(const Task &task, const std::vector<uint32_t> &instructions, Vi
   return true;
 }
 
-// The event of a Record or Wait in a layer and micro-batch; `slots` was checked to be 1 or more.
+// Returns the event of a Record or Wait in a layer and micro-batch; `slots` was checked to be 1 or
+// more.
 template <typename Op> uint32_t eventOf(const Op &op, uint32_t layer, uint32_t microBatch) {
   return static_cast<uint32_t>(op.event() + static_cast<int64_t>(op.layer_stride()) * layer +
                                microBatch % op.slots());
 }
 
-// Per instruction of the task, in how many layers it runs; 1 outside of repeats.
+// Returns, per instruction of the task, the number of layers in which it runs; 1 outside of
+// repeats.
 std::vector<uint32_t> countLayers(const Task &task);
 
 } // namespace dtc::format

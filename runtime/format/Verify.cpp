@@ -42,7 +42,8 @@ rt::Status checkPadding(std::span<const uint8_t> file, uint64_t begin, uint64_t 
   return {};
 }
 
-// Segments are aligned, ascend without overlap, fill the file to its end, and match their hashes.
+// Checks that segments are aligned, ascend without overlap, fill the file to its end, and match
+// their hashes.
 rt::Status checkSegments(std::span<const uint8_t> file, const Manifest &manifest,
                          uint64_t manifestEnd, const std::string &fileName) {
   uint64_t end = manifestEnd;
@@ -102,7 +103,7 @@ Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape) {
 
 namespace {
 
-// Which coordinates the ranks of each program have; every program has a rank by then.
+// Returns the range of coordinates of each program's ranks; every program has a rank by then.
 std::vector<std::vector<CoordinateRange>> coordinateRanges(const Manifest &manifest) {
   const RankMesh mesh(manifest);
   size_t axes = mesh.sizes().size();
@@ -119,7 +120,7 @@ std::vector<std::vector<CoordinateRange>> coordinateRanges(const Manifest &manif
   return ranges;
 }
 
-// Per program, then per group: whether all of its ranks are in the group.
+// Returns, per program and group, true if all of the program's ranks are in the group.
 std::vector<std::vector<bool>> groupMembers(const Manifest &manifest) {
   const auto &programOf = *manifest.rank_program();
   std::vector<uint32_t> ranks(manifest.programs()->size());

@@ -1,9 +1,9 @@
 // The full check of a .dte file before anything of it is used.
 //
-// Nothing in the file is trusted: after this returns ok, every index is in range, every instruction
-// stays inside its buffers and every buffer inside the arena, on every rank, no wait can hang, and
-// collectives and transfers agree between ranks. What is trusted is that the machine code in a code segment does
-// what its Kernel entry says.
+// The file is not trusted: after this returns ok, every index is in range, every instruction stays
+// inside its buffers and every buffer inside the arena, on every rank, no wait can hang, and
+// collectives and transfers agree between ranks. Only the machine code in a code segment is trusted
+// to do what its Kernel entry says.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -22,7 +22,7 @@ namespace dtc::format {
 rt::Status verifyExecutable(std::span<const uint8_t> file, const std::string &fileName,
                             const Manifest *&manifest);
 
-// The part after the hashes: what the manifest says, given that its FlatBuffers encoding is sound.
+// Checks the content of a manifest whose FlatBuffers encoding is sound: the part after the hashes.
 rt::Status verifyManifest(const Manifest &manifest, const std::string &fileName);
 
 } // namespace dtc::format

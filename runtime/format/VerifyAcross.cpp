@@ -1,5 +1,4 @@
-// Checks that what several programs have by one name is one thing: parameters, state, gradients,
-// inputs.
+// Checks that programs agree on what they share by name: parameters, state, gradients, inputs.
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -44,7 +43,7 @@ bool same(const Input &a, const Input &b) {
          a.below() == b.below() && a.ignored() == b.ignored();
 }
 
-// What was found by its name, and in which program.
+// The first declaration of each name, and its program.
 template <typename T> using Known = std::map<std::string_view, std::pair<const T *, uint32_t>>;
 
 template <typename T, typename List>

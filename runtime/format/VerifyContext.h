@@ -18,16 +18,19 @@ struct CoordinateRange {
   uint32_t last = 0;
 };
 
+// The file that is checked.
 class VerifyContext {
 public:
   VerifyContext(const Manifest &manifest, const std::string &fileName)
       : manifest(manifest), fileName(fileName) {}
 
+  // Returns InvalidArgument with the file's name before the message, and the advice to recompile.
   template <typename... Pieces> rt::Status fail(const Pieces &...pieces) const {
     return rt::Status::invalidArgument(text(fileName, ": ", pieces..., "; recompile with dtc"));
   }
 
-  // A name that messages and files may repeat: bounded, without control characters. Null passes.
+  // Checks a name that messages and files may repeat: bounded, without control characters. Null
+  // passes.
   rt::Status checkName(const char *what, const flatbuffers::String *name) const;
 
   const Manifest &manifest;
@@ -37,29 +40,32 @@ public:
 // One program and the ranks that run it.
 class ProgramContext : public VerifyContext {
 public:
-  // `inGroup`: per group, whether all of these ranks are in one of its lists.
+  // `inGroup`: per group, true if all of these ranks are in one of its lists.
   ProgramContext(const VerifyContext &context, uint32_t index, std::vector<CoordinateRange> ranges,
                  std::vector<bool> inGroup)
       : VerifyContext(context), program(*context.manifest.programs()->Get(index)), index(index),
         ranges(std::move(ranges)), inGroup(std::move(inGroup)) {}
 
+  // Returns InvalidArgument with the program's index before the message.
   template <typename... Pieces> rt::Status failHere(const Pieces &...pieces) const {
     return fail("program ", index, ": ", pieces...);
   }
 
+  // Returns the number of buffers of the program.
   uint32_t numBuffers() const { return program.buffers()->size(); }
+  // Returns a buffer, whose index has been checked.
   const Buffer &buffer(uint32_t i) const { return *program.buffers()->Get(i); }
-  // Bytes of the arena that it is in.
+  // Returns the bytes of the arena that a buffer is in.
   uint64_t arenaOf(const Buffer &buffer) const {
     return buffer.space() == MemorySpace::host ? program.host_bytes() : program.arena_bytes();
   }
-  // What a run can add to the offset of a buffer, at most.
+  // Returns the most that a run can add to the offset of a buffer, in bytes.
   Checked reachOf(const Buffer &buffer) const {
     return Checked(buffer.slots() - 1) * buffer.slot_stride() +
            Checked(manifest.num_micro_batches() - 1) * buffer.micro_batch_stride();
   }
 
-  // "'name' (buffer 3)".
+  // Returns "'name' (buffer 3)".
   std::string bufferName(uint32_t i) const;
 
   const Program &program;
@@ -68,16 +74,16 @@ public:
   std::vector<bool> inGroup;
 };
 
-// Whether the elements of a vector lie where their type wants them; FlatBuffers' own verifier looks
-// at the length only.
+// Returns true if the elements of a vector lie where their type wants them; FlatBuffers' own
+// verifier looks at the length only.
 template <typename Vector> bool isAligned(const Vector *vector) {
   return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
 }
 
-// Product of a shape times `unit`; an absent shape is a scalar.
+// Returns the number of elements of a shape; 1, a scalar, if it is absent.
 Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
 
-// The parts, in the order in which they run; each may rely on those before it.
+// The parts of the check, in the order in which they run; each may rely on those before it.
 rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cpp
 rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
 rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp

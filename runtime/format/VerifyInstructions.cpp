@@ -11,38 +11,39 @@
 namespace dtc::format {
 namespace {
 
-// The bytes [begin, end), from addressOf on, that an operand may touch, in slot, micro-batch and layer 0, and how far they
-// move on with these.
+// The bytes [begin, end), from addressOf on, that an operand may touch in slot, micro-batch and
+// layer 0, and the strides by which they move.
 struct Span {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t slotStride = 0, microBatchStride = 0;
   uint32_t slots = 1;
-  uint64_t reach = 0; // of both, at most
+  uint64_t reach = 0; // the most that slot and micro-batch add
   int64_t layerStride = 0;
 
   bool movesAs(const Span &other) const {
     return slotStride == other.slotStride && (slotStride == 0 || slots == other.slots) &&
            microBatchStride == other.microBatchStride;
   }
-  // Where it is in another layer, which is in the arena.
+  // Returns the span in another layer, which is in the arena.
   Span inLayer(uint32_t layer) const {
     Span moved = *this;
-    uint64_t by = static_cast<uint64_t>(layerStride) * layer; // modulo 2^64, as what it is added to
+    uint64_t by = static_cast<uint64_t>(layerStride) * layer; // modulo 2^64, as is the sum
     moved.begin += by;
     moved.end += by;
     return moved;
   }
 };
 
-// Whether the two have a byte in common in some run, in layer 0. Those that move alike keep their distance.
+// Returns true if two spans share a byte in some run, in layer 0. Spans that move the same way keep
+// their distance.
 bool overlapInFirst(const Span &a, const Span &b) {
   if (a.movesAs(b))
     return a.begin < b.end && b.begin < a.end;
   return a.begin < b.end + b.reach && b.begin < a.end + a.reach;
 }
 
-// Smallest and largest value of a rank scalar.
+// The smallest and largest value of a rank scalar.
 struct Bounds {
   int64_t low = 0;
   int64_t high = 0;
@@ -63,13 +64,13 @@ private:
                             describe(context.manifest, instruction), ": ", pieces...);
   }
 
-  // The operand is a buffer that exists, and is in the arena in every layer.
+  // Checks that the buffer exists and is in the arena in every layer.
   rt::Status bufferExists(const char *operand, uint32_t buffer) const;
-  // The buffer exists, has elements of `type`, and at least `elements` of them.
+  // Checks that the buffer exists and has at least `elements` elements of `type`.
   rt::Status holds(const char *operand, uint32_t buffer, DType type, Checked elements) const;
   rt::Status sizeInRange(const char *name, uint64_t size) const;
   rt::Status bounds(const Description::Scalar &scalar, Bounds &bounds) const;
-  // Bytes [begin, end) of a buffer.
+  // Returns the span of bytes [begin, end) of a buffer.
   Span spanOf(uint32_t index, uint64_t begin, uint64_t end) const {
     const Buffer &buffer = context.buffer(index);
     return {addressOf(buffer) + begin,   addressOf(buffer) + end, buffer.slot_stride(),
@@ -78,7 +79,7 @@ private:
   }
   Span spanOf(uint32_t buffer, Checked bytes) const { return spanOf(buffer, 0, bytes.value()); }
 
-  // Whether the two have a byte in common in some run and layer.
+  // Returns true if two spans share a byte in some run and layer.
   bool overlap(const Span &a, const Span &b) const {
     uint32_t differing = a.layerStride == b.layerStride ? 1 : layers;
     for (uint32_t layer = 0; layer < differing; ++layer)
@@ -90,7 +91,7 @@ private:
   rt::Status verifyDescription();
   rt::Status verifyMemory() const;
   rt::Status verifySharing() const;
-  // What a description cannot say, as it depends on kernels, boxes or the mesh.
+  // Rules that a description cannot state, as they depend on kernels, boxes or the mesh.
   rt::Status verifyOp(const Launch &op) const;
   rt::Status verifyOp(const Gemm &op) const;
   rt::Status verifyOp(const StridedCopy &op) const;
@@ -107,7 +108,7 @@ private:
   const Task &task;
   const Instruction &instruction;
   uint32_t index;
-  uint32_t layers; // that it runs in
+  uint32_t layers; // layers in which the instruction runs
   Description description;
 };
 
@@ -203,7 +204,8 @@ rt::Status InstructionVerifier::verifyDescription() {
   return verifySharing();
 }
 
-// Launches and zeros work in one memory, copies may go from one to the other, all else is the device's.
+// Checks memory spaces: launches and zeros work in one space, copies may cross, all else is on the
+// device.
 rt::Status InstructionVerifier::verifyMemory() const {
   const StridedCopy *copy = instruction.op_as_StridedCopy();
   bool works = copy || instruction.op_as_Launch() || instruction.op_as_Zero();
@@ -224,7 +226,8 @@ rt::Status InstructionVerifier::verifyMemory() const {
   return {};
 }
 
-// Whether rows of the two follow each other in turn, as parts of one tensor do, in every run and layer.
+// Returns true if rows of two operands alternate, as parts of one tensor do, in every run and
+// layer.
 bool interleave(const Operand &a, const Span &inA, const Operand &b, const Span &inB) {
   if (!a.hasGaps() || a.rowStride != b.rowStride || a.dtype != b.dtype || !inA.movesAs(inB) ||
       inA.layerStride != inB.layerStride)
@@ -236,7 +239,7 @@ bool interleave(const Operand &a, const Span &inA, const Operand &b, const Span 
          distance + b.rowElements * element <= a.rowStride * element;
 }
 
-// What is written shares no memory with the other buffers.
+// Checks that a written buffer shares no memory with the others.
 rt::Status InstructionVerifier::verifySharing() const {
   auto span = [&](const Operand &operand) {
     return operand.dtype ? spanOf(operand.buffer, operand.elements * bytesOf(*operand.dtype))
@@ -270,7 +273,7 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
                   context.buffer(buffer).bytes(), " bytes, wanted at least ",
                   kernel.min_bytes()->Get(i));
   }
-  // Its buffers are in one memory by now.
+  // All buffers are in one memory space, as checked before.
   bool onHost =
       sizeOf(op.buffers()) > 0 && context.buffer(op.buffers()->Get(0)).space() == MemorySpace::host;
   SegmentKind wanted = onHost ? SegmentKind::code : kernelSegments(deviceOf(context.manifest));
@@ -299,7 +302,8 @@ rt::Status InstructionVerifier::verifyOp(const Gemm &op) const {
   return {};
 }
 
-// No element of dst is written twice: each stride steps over all that the smaller ones reach.
+// Checks that no element of dst is written twice: each stride steps over all that the smaller ones
+// reach.
 rt::Status InstructionVerifier::verifyDistinct(const StridedCopy &op) const {
   std::vector<std::pair<uint64_t, uint64_t>> dims; // stride, size
   for (uint32_t i = 0; i < sizeOf(op.sizes()); ++i) {
@@ -376,7 +380,7 @@ rt::Status InstructionVerifier::verifyGroup(uint32_t group) const {
 rt::Status InstructionVerifier::verifyOp(const Transfer &op) const {
   if (op.kind() > TransferKind::MAX || op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", role ", static_cast<int>(op.role()),
-                ", of which one is not known");
+                "; at least one of these is unknown to this version");
   DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
   uint32_t ranks = context.manifest.groups()->Get(op.group())->size();
   if (op.shift() == 0 || op.shift() >= ranks)
@@ -390,7 +394,7 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
       op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
                 ", dtype ", static_cast<int>(op.dtype()), ", role ", static_cast<int>(op.role()),
-                ", of which one is not known");
+                "; at least one of these is unknown to this version");
   DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
   uint64_t ranks = context.manifest.groups()->Get(op.group())->size();
   bool gathers = op.kind() == CollectiveKind::all_gather;
@@ -422,7 +426,7 @@ rt::Status InstructionVerifier::verifyEvent(uint32_t event, int32_t layerStride,
 }
 
 rt::Status InstructionVerifier::verify() {
-  // First, as every message about it repeats the name.
+  // Checks the name first, as every message about the instruction repeats it.
   if (std::optional<Meeting> meeting = meetingOf(instruction))
     DTC_RETURN_IF_ERROR(context.checkName(
         text("the name of a ", opName(instruction.op_type())).c_str(), meeting->name));

@@ -37,7 +37,7 @@ rt::Status verifyNumbers(const VerifyContext &context) {
   for (const auto &rate : rates)
     if (!std::isfinite(rate.value) || rate.value < 0)
       return context.fail(rate.name, " is ", rate.value, ", wanted a finite number of at least 0");
-  // Sizes of a step enter products of three: bounded once, here.
+  // Sizes of a step are multiplied, three at a time: they are bounded once, here.
   struct {
     const char *name;
     uint64_t value, limit;
@@ -71,7 +71,7 @@ rt::Status verifyMesh(const VerifyContext &context, uint64_t &ranks) {
   return {};
 }
 
-// Absent, or each rank at one place.
+// Checks that the places of ranks are absent, or a permutation.
 rt::Status verifyPlaces(const VerifyContext &context, uint64_t ranks) {
   const auto *placed = context.manifest.place_ranks();
   if (!placed)
@@ -150,7 +150,7 @@ rt::Status verifyTarget(const VerifyContext &context) {
   return {};
 }
 
-// Code of any device's host may be there, of GPUs that of the file's own.
+// Checks segments: code of the host may be in any file, of GPUs only that of the file's device.
 rt::Status verifySegments(const VerifyContext &context) {
   std::string_view device = deviceOf(context.manifest);
   const auto *segments = context.manifest.segments();
@@ -168,7 +168,7 @@ rt::Status verifySegments(const VerifyContext &context) {
   return {};
 }
 
-// What a device does with a kernel and the number of its threads follow from its segment.
+// Checks the segment of a kernel, and the limits of threads and parameters that follow from it.
 rt::Status verifyPlace(const VerifyContext &context, const Kernel &kernel,
                        const std::string &name) {
   const auto *segments = context.manifest.segments();
@@ -192,7 +192,7 @@ rt::Status verifyPlace(const VerifyContext &context, const Kernel &kernel,
   return {};
 }
 
-// What does several of its launches at once.
+// Checks a kernel that does several launches at once.
 rt::Status verifyMerged(const VerifyContext &context, const Kernel &kernel,
                         const std::string &name) {
   if (!kernel.merged())

@@ -1,14 +1,14 @@
 // Checks that every entry ends: plays the streams of all programs against each other, with waits,
-// collectives and transfers that block and nothing else. Also checks that ranks that meet mean the
-// same.
+// collectives and transfers that block and nothing else. Also checks that matched instructions
+// agree.
 //
-// 1. Go through the runs of the entry and number the records of each event and what each channel is
-//    used for.
-// 2. One rank stands for all that meet alike ones (RankClasses).
-// 3. What ranks meet in is the same on all sides: the same collectives; a receive for every send, of
-//    as many elements of one type.
+// 1. Go through the runs of the entry and number the records of each event and the uses of each
+//    channel.
+// 2. Ranks that meet equal ranks form a class, and one stands for all (RankClasses).
+// 3. Both ends of a channel have to agree: the same collectives; a receive for every send, of as
+//    many elements of one type.
 // 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
-//    A send waits for its receive: nothing relies on a transport that keeps messages.
+//    A send waits for its receive: no transport has to keep messages.
 #include "runtime/format/RankClasses.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"
@@ -21,24 +21,24 @@
 namespace dtc::format {
 namespace {
 
-// Where a program is.
+// A position in a program.
 struct Place {
   uint32_t task = 0, microBatch = 0, instruction = 0, layer = 0;
 };
 
-// A record, wait, collective or transfer: what can hold up a stream.
+// An instruction that can hold up a stream: a record, wait, collective or transfer.
 struct Stop {
   enum Kind { Record, Wait, Meet } kind;
   Place place;
   uint32_t event = 0;   // Record, Wait
   uint32_t ordinal = 0; // Wait: how many records must have run; Meet: number in its channel, from 1
-  uint32_t channel = 0; // Meet: of the program's channels
+  uint32_t channel = 0; // Meet: index into the program's channels
 };
 
 struct ProgramStops {
   std::vector<std::vector<Stop>> streams;
   std::vector<Channel> channels;
-  std::vector<std::vector<Place>> uses; // of each channel, in order
+  std::vector<std::vector<Place>> uses; // uses of each channel, in order
 };
 
 class OrderVerifier {
@@ -73,7 +73,7 @@ private:
   const ProgramStops &stopsOf(uint32_t index) const {
     return stops[ranks.classes()[index].program];
   }
-  // The index of the channel in those of the program; their number where it has none such.
+  // Returns the index of the channel in those of the program; their number if it has none such.
   uint32_t find(uint32_t p, const Channel &channel) const {
     const std::vector<Channel> &all = stops[p].channels;
     return static_cast<uint32_t>(std::find(all.begin(), all.end(), channel) - all.begin());
@@ -82,19 +82,20 @@ private:
   const VerifyContext &context;
   const Manifest &manifest;
   EntryKind kind;
-  std::vector<uint32_t> records, recorder;    // per event, of the program that is gone through
-  std::map<Channel, uint32_t> indices;        // of the channels of that program
-  std::vector<std::vector<uint32_t>> mayStop; // per task of it: the instructions that are stops
-  uint64_t numStops = 0;                      // of that program
+  std::vector<uint32_t> records, recorder; // per event of the current program
+  std::map<Channel, uint32_t> indices;     // indices of the channels of that program
+  // Per task of that program: the instructions that are stops.
+  std::vector<std::vector<uint32_t>> mayStop;
+  uint64_t numStops = 0; // number of stops of that program
   std::vector<ProgramStops> stops;
   RankClasses ranks;
 
-  // One of the classes that a class meets in a channel: which, and the index of the channel there.
+  // A class that a class meets in a channel, and the index of the channel there.
   struct Partner {
     uint32_t index, channel;
   };
-  // Per class: how far its streams are, how often each event was recorded, how many meetings of each
-  // channel it has come to, and whom it meets there.
+  // The progress of a class: the position of its streams, how often each event was recorded, how
+  // many uses of each channel it has reached, and its partners there.
   struct State {
     std::vector<size_t> position;
     std::vector<uint32_t> recorded, arrived;
@@ -151,7 +152,7 @@ rt::Status OrderVerifier::addMeeting(uint32_t p, const Place &place, const Meeti
     out.uses.emplace_back();
   }
   std::vector<Place> &uses = out.uses[entry->second];
-  // Streams run in any order: what meets the k-th must be the same every time.
+  // Streams run in any order, so that all uses of a channel have to be on one stream.
   if (uint32_t first = isNew ? instruction.stream() : instructionAt(p, uses[0]).stream();
       first != instruction.stream())
     return context.fail(describe(p, place), ": it is on stream ",
@@ -202,7 +203,8 @@ rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &
   return addMeeting(p, place, *meetingOf(instruction), out);
 }
 
-// What `rank` of program p does in a channel is what `otherRank` of program q does at its other end.
+// Compares the instructions of `rank` of program p in a channel with those of `otherRank` of
+// program q at its other end.
 rt::Status OrderVerifier::compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
                                   uint32_t otherRank) const {
   const Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
@@ -243,7 +245,7 @@ rt::Status OrderVerifier::compare(uint32_t p, uint32_t q, const Channel &channel
   return {};
 }
 
-// Finds whom a class meets, and compares what they do.
+// Finds the classes that a class meets, and compares their instructions.
 rt::Status OrderVerifier::compareClass(uint32_t index) {
   const RankClasses::Class &mine = ranks.classes()[index];
   State &state = states[index];
@@ -309,7 +311,8 @@ rt::Status OrderVerifier::play() {
           moved = true;
     }
   }
-  // Of streams that hang those that wait for other ranks say more than those that wait for them.
+  // Reports streams that wait for other ranks before those that wait for local events, as they say
+  // more.
   for (bool meets : {true, false})
     for (uint32_t index = 0; index < states.size(); ++index)
       for (size_t stream = 0; stream < states[index].position.size(); ++stream)

@@ -1,5 +1,5 @@
-// Checks what a program declares: arena, buffers, tensors, inputs, scalars, outputs, and the runs of
-// its entries.
+// Checks what a program declares: arena, buffers, tensors, inputs, scalars, outputs, and the runs
+// of its entries.
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -59,7 +59,8 @@ rt::Status verifyBuffers(const ProgramContext &context) {
   return {};
 }
 
-// Dims and axes of a sharding are there, no axis is used twice, and one of a dim at most is zigzag.
+// Checks a sharding: dims and axes exist, no axis is used twice, and at most one axis of a dim is
+// zigzag.
 rt::Status verifyShards(const ProgramContext &context, const std::string &what,
                         const Shards *shards, uint32_t dims) {
   for (uint32_t i = 0; i < sizeOf(shards); ++i) {
@@ -81,12 +82,12 @@ rt::Status verifyShards(const ProgramContext &context, const std::string &what,
   return {};
 }
 
-// How a dim is sharded: over `ranks`, each of which has `pieces`.
+// The sharding of a dim: over `ranks`, each of which has `pieces`.
 struct DimShards {
   Checked ranks = 1;
   uint64_t pieces = 1;
 
-  // What a rank holds of `size` elements, padding included.
+  // Returns the part of `size` elements that a rank holds, padding included.
   Checked localSize(uint64_t size) const {
     Checked all = ranks * pieces;
     return all.ok() ? Checked(size / all.value() + (size % all.value() != 0)) * pieces : all;
@@ -106,8 +107,8 @@ DimShards shardsOf(const ProgramContext &context, const Shards *shards, uint32_t
   return result;
 }
 
-// The buffer is there, stays where it is, in the device's memory unless it may be in the host's, has the
-// type, and holds `elements` of it.
+// Checks that a buffer exists, does not move, is in the device's memory unless the host's is
+// allowed, has the type, and holds `elements` of it.
 rt::Status verifyHolds(const ProgramContext &context, const std::string &what, uint32_t index,
                        DType type, Checked elements, bool mayBeOnHost = false) {
   if (index >= context.numBuffers())
@@ -187,7 +188,7 @@ bool sameSizes(const flatbuffers::Vector<uint64_t> *a, const flatbuffers::Vector
   return sizeOf(a) == sizeOf(b) && (sizeOf(a) == 0 || std::equal(a->begin(), a->end(), b->begin()));
 }
 
-// A copy is of a parameter of the program, in f32 and with its shapes.
+// Checks a copy: of a parameter of the program, in f32 and with its shapes.
 rt::Status verifyCopy(const ProgramContext &context, const Tensor &state) {
   std::string_view name = state.copy_of()->string_view();
   std::string what = text("optimizer state '", state.name()->string_view(), "'");
@@ -203,7 +204,7 @@ rt::Status verifyCopy(const ProgramContext &context, const Tensor &state) {
   return context.failHere(what, " is a copy of '", name, "', which is no parameter here");
 }
 
-// What lasts from step to step may share no memory, nor may what is there when gradients are.
+// Checks that parameters, optimizer state and gradients share no memory.
 rt::Status verifyDisjoint(const ProgramContext &context) {
   struct Range {
     uint64_t begin, end;
@@ -230,7 +231,7 @@ rt::Status verifyDisjoint(const ProgramContext &context) {
   return {};
 }
 
-// Each is of a parameter, of whose shape it is.
+// Checks that each gradient belongs to a parameter and has its shape.
 rt::Status verifyGradients(const ProgramContext &context) {
   std::unordered_map<std::string_view, const Tensor *> parameters;
   for (const Tensor *parameter : *context.program.parameters())
@@ -268,8 +269,8 @@ rt::Status verifyTensors(const ProgramContext &context) {
   return verifyDisjoint(context);
 }
 
-// The shape that a rank reads follows from the sample's, the shards, and what the manifest says of
-// the whole job.
+// Checks the shape that a rank reads: it follows from the sample's, the shards, and the manifest's
+// figures of the whole job.
 rt::Status verifyInputShape(const ProgramContext &context, const std::string &what,
                             const Input &input) {
   const Manifest &manifest = context.manifest;
@@ -353,7 +354,8 @@ rt::Status verifyOutput(const ProgramContext &context, const Output &output, uin
   return verifyHolds(context, what, output.buffer(), DType::f32, 1);
 }
 
-// What repeats is there, in order, and bounded. `unrolled`: how many instructions the task executes.
+// Checks that repeats are in range, in order, and bounded. `unrolled`: the number of instructions
+// that the task executes.
 rt::Status verifyRepeats(const ProgramContext &context, const Task &task, uint64_t &unrolled) {
   std::string what = text("task '", task.name()->string_view(), "'");
   uint32_t size = task.instructions()->size(), last = 0;
@@ -375,7 +377,7 @@ rt::Status verifyRepeats(const ProgramContext &context, const Task &task, uint64
   return {};
 }
 
-// What runs is there, and no task runs twice for one micro-batch.
+// Checks that the runs of an entry exist, and that no task runs twice for one micro-batch.
 rt::Status verifyEntry(const ProgramContext &context, const Entry &entry,
                        const std::vector<uint64_t> &unrolled) {
   std::string what = text("entry '", EnumNameEntryKind(entry.kind()), "'");

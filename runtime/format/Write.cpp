@@ -12,9 +12,9 @@ uint64_t alignUp(uint64_t offset) {
   return (offset + segmentAlignment - 1) / segmentAlignment * segmentAlignment;
 }
 
-// Segment offsets are written as fixed-width fields even where they are 0, so that the manifest's
-// size does not depend on them: it is packed once to learn its size and once with the offsets that
-// follow from that.
+// Segment offsets are written as fixed-width fields even if they are 0, so that the manifest's size
+// does not depend on them: it is packed once to learn its size and once with the offsets that
+// follow.
 flatbuffers::FlatBufferBuilder pack(const ManifestT &manifest) {
   flatbuffers::FlatBufferBuilder builder(64 * 1024);
   builder.ForceDefaults(true);

@@ -17,6 +17,7 @@
 
 namespace dtc::format {
 
+// The content of one segment.
 struct SegmentBytes {
   SegmentKind kind = SegmentKind::code;
   std::vector<uint8_t> bytes;
@@ -29,7 +30,7 @@ struct SegmentBytes {
 rt::Status writeExecutable(ManifestT &manifest, std::span<const SegmentBytes> segments,
                            std::vector<uint8_t> &file);
 
-// writeExecutable without the check, for tests of the verifier.
+// Makes the file without the check, for tests of the verifier.
 std::vector<uint8_t> writeUnchecked(ManifestT &manifest, std::span<const SegmentBytes> segments);
 
 } // namespace dtc::format

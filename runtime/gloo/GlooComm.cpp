@@ -1,8 +1,9 @@
-// The Gloo backend, built as the plugin libdtc_gloo.so: ranks that no MPI introduces.
+// The Gloo backend, built as the plugin libdtc_gloo.so, for ranks that no MPI connects.
 //
-// All groups share the connections of the job: a group is a list of ranks, and a number that its messages carry in their
-// slots. Gloo's own collectives add up in an order that depends on the algorithm; here they are made of messages, so
-// that results are those of Loopback to the bit: reductions go from rank 0 up, and floats of 16 bits are rounded once.
+// All groups share the connections of the job: a group is a list of ranks, and a number that its
+// messages carry in their slots. Gloo's own collectives add up in an order that depends on the
+// algorithm; here they are made of messages, so that results are those of Loopback to the bit:
+// reductions go from rank 0 up, and floats of 16 bits are rounded once.
 #include "runtime/base/Text.h"
 #include "runtime/comm/GlooPlugin.h"
 #include "runtime/comm/Names.h"
@@ -21,11 +22,11 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-// An all-reduce of less goes to all ranks whole, in one exchange instead of two.
+// An all-reduce of fewer bytes goes to all ranks whole, in one exchange instead of two.
 constexpr size_t kSmallBytes = 4096;
-// Of a larger one, and of a reduce-scatter, so much is received before it is added up.
+// A larger all-reduce, and a reduce-scatter, receive so many bytes before they add them up.
 constexpr size_t kPieceBytes = 8 << 20;
-constexpr size_t kBlockBytes = 64 * 1024; // of a sum; stays in a core's own cache
+constexpr size_t kBlockBytes = 64 * 1024; // block of a sum; stays in a core's own cache
 
 enum class Kind : uint64_t {
   AllReduce,
@@ -41,7 +42,8 @@ enum class Kind : uint64_t {
 struct Call : CommCall {
   Kind kind;
   uint64_t reduction = 0;
-  uint64_t number = 0; // of its kind of order: of collectives, or of messages between two ranks
+  // Number in its kind of order: of collectives, or of messages between two ranks.
+  uint64_t number = 0;
 };
 
 uint64_t mix(std::initializer_list<uint64_t> numbers) {
@@ -57,7 +59,7 @@ public:
         groupName(std::move(name)), id(id), sends(this->members.size()),
         receives(this->members.size()) {}
   ~GlooComm() override {
-    // Nobody closes a connection that others still need.
+    // Waits for all ranks, so that nobody closes a connection that others still need.
     if (isWorld)
       mesh->leave();
     if (isWorld && !mesh->hasFailed())
@@ -84,13 +86,13 @@ public:
   bool isWorld = false;
 
 private:
-  // Aborted when the job was given up; else the call has a number.
+  // Returns Aborted if the job was given up; else numbers the call.
   Status begin(Call &call, uint64_t &counter);
   uint64_t slotOf(const Call &call, uint64_t round) const;
   size_t ranks() const { return members.size(); }
   size_t me() const { return static_cast<size_t>(myRank); }
 
-  // Messages of one round of a call.
+  // Add the messages of one round of a call.
   void addSend(size_t peer, const void *from, size_t bytes) {
     parcels.push_back({members[peer], from, nullptr, bytes});
   }
@@ -99,9 +101,9 @@ private:
   }
   Status go(const Call &call, uint64_t round);
 
-  // Each rank's `count` elements at `src` to all, in order of rank at `dst`.
+  // Sends each rank's `count` elements at `src` to all, in order of rank at `dst`.
   Status gather(const Call &call, uint64_t round, const void *src, void *dst, size_t count);
-  // to[i] = reduction over ranks of `own` where a rank is this one, else of its piece of `received`.
+  // Computes to[i] = reduction over ranks, of `own` for this rank and of `received` for the others.
   void reduce(const void *own, void *to, size_t count, DataType type, Reduction op);
   Status reduceWhole(const Call &call, const void *src, void *dst, Reduction op);
   Status reducePiece(const Call &call, uint64_t round, const void *src, void *dst, size_t count,
@@ -116,11 +118,11 @@ private:
   std::vector<int> members; // ranks of the world, in this group's order
   int myRank;
   std::string groupName;
-  uint64_t id; // of the group: alike on all members, and no other's
+  uint64_t id; // the group's: equal on all members, and no other group's
   uint64_t calls = 0;
   std::vector<uint64_t> sends, receives; // messages to and from each member so far
   std::vector<Parcel> parcels;
-  std::vector<char> received, sums; // grow to the largest
+  std::vector<char> received, sums; // buffers, which grow to the largest
 };
 } // namespace
 
@@ -131,7 +133,7 @@ Status GlooComm::begin(Call &call, uint64_t &counter) {
   return {};
 }
 
-// Alike on ranks that make the same call, and for no other call.
+// Returns a number that is equal on ranks that make the same call, and differs for other calls.
 uint64_t GlooComm::slotOf(const Call &call, uint64_t round) const {
   uint64_t root = call.kind == Kind::Broadcast ? static_cast<uint64_t>(call.peer) : 0;
   return mix({id, static_cast<uint64_t>(call.kind), call.number, call.count,
@@ -179,7 +181,7 @@ void GlooComm::reduce(const void *own, void *to, size_t count, DataType type, Re
   }
 }
 
-// All of it in one round, which each rank adds up for itself.
+// Reduces in one round: each rank receives all data and adds it up for itself.
 Status GlooComm::reduceWhole(const Call &call, const void *src, void *dst, Reduction op) {
   received.resize(std::max(received.size(), ranks() * call.count * bytesOf(call.type)));
   DTC_RETURN_IF_ERROR(gather(call, 0, src, received.data(), call.count));
@@ -187,7 +189,8 @@ Status GlooComm::reduceWhole(const Call &call, const void *src, void *dst, Reduc
   return {};
 }
 
-// Each rank adds up its share of the piece, then all gather the shares: as many bytes as a ring takes.
+// Reduces a piece: each rank adds up its share, then all gather the shares, with as many bytes as a
+// ring.
 Status GlooComm::reducePiece(const Call &call, uint64_t round, const void *src, void *dst,
                              size_t count, Reduction op) {
   size_t element = bytesOf(call.type);
@@ -203,7 +206,7 @@ Status GlooComm::reducePiece(const Call &call, uint64_t round, const void *src, 
     addSend(to, at(src, beginOf(to), call.type), bytesOfShare(to));
   }
   DTC_RETURN_IF_ERROR(go(call, round));
-  // Where src is dst, the others have what they need of it.
+  // If src is dst, the others have already received their part of it.
   char *share = at(dst, beginOf(me()), call.type);
   reduce(at(src, beginOf(me()), call.type), share, mine, call.type, op);
   for (size_t step = 1; step < ranks(); ++step) {
@@ -272,7 +275,8 @@ Status GlooComm::allToAll(const void *src, void *dst, size_t count, DataType typ
   return {};
 }
 
-// Along a tree: of the ranks counted from the root, each hears from the one without its highest bit.
+// Broadcasts along a tree: with ranks counted from the root, each receives from the one without its
+// highest bit.
 Status GlooComm::broadcast(void *data, size_t count, DataType type, int root) {
   Call call{{this, "broadcast", count, type, root}, Kind::Broadcast};
   DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/true));
@@ -306,7 +310,8 @@ Status GlooComm::receive(void *data, size_t count, DataType type, int peer) {
   return go(call, 0);
 }
 
-// In round k each rank tells the one 2^k behind it that all of the 2^k before it are here.
+// Waits for all ranks: in round k each rank sends to the one 2^k behind it that the 2^k ranks
+// before it have arrived.
 Status GlooComm::barrier() {
   Call call{{this, "barrier"}, Kind::Barrier};
   call.hasData = false;

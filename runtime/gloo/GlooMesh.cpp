@@ -1,4 +1,4 @@
-// The one file that knows Gloo: compiled with exceptions, which end here.
+// The only file that uses Gloo: compiled with exceptions, which end here.
 #include "runtime/gloo/GlooMesh.h"
 
 #include "runtime/base/Text.h"
@@ -33,8 +33,8 @@ std::chrono::milliseconds millis(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(std::clamp(seconds * 1000, 1.0, 1e12)));
 }
 
-// Gloo writes to sockets without asking for no signal where nobody reads them; what SIGPIPE means elsewhere in the process
-// is not to change.
+// Blocks SIGPIPE in a scope: Gloo writes to sockets without MSG_NOSIGNAL, and the signal's meaning
+// elsewhere in the process must not change.
 class NoPipeSignal {
 public:
   NoPipeSignal() {
@@ -60,7 +60,7 @@ private:
   bool wasPending = false, isBlocked = false;
 };
 
-// Gloo's messages begin with "[/path/of/its/source.cc:123] ".
+// Returns the text of an error without Gloo's prefix "[/path/of/its/source.cc:123] ".
 std::string wordsOf(const std::exception &error) {
   std::string words = error.what();
   size_t end = words.starts_with("[/") ? words.find("] ") : std::string::npos;
@@ -74,8 +74,9 @@ public:
   Mesh(const Mesh &) = delete;
   Mesh &operator=(const Mesh &) = delete;
 
-  // One try: addresses, connections, and a look at who is at the other end of each. Aborted where it makes no sense to try
-  // again; else `words` says what went wrong on this rank or another, and is empty where nothing did.
+  // Tries once: addresses, connections, and a check of the rank at the other end of each. Aborted
+  // if another try is pointless; else `words` says what went wrong on this rank or another, and is
+  // empty if nothing did.
   Status connect(std::string &words);
 
   bool transfer(std::span<const Parcel> parcels, double seconds) override;
@@ -103,10 +104,10 @@ private:
   mutable std::mutex mutex;
   std::atomic<bool> failed = false;
   std::string firstReason;
-  std::set<Buffer *> waiting; // that transfers wait for
+  std::set<Buffer *> waiting; // buffers that transfers wait for
 
   std::atomic<bool> isLeaving = false;
-  std::vector<char> never; // what each peer sends under kNeverSlot, which none does
+  std::vector<char> never; // received from peers under kNeverSlot, which none sends
   std::unique_ptr<Buffer> sentinel;
   std::thread watcher;
 };
@@ -155,7 +156,7 @@ std::string Mesh::connectPairs(const std::vector<std::string> &addresses) {
   return "";
 }
 
-// Who was first at a port is perhaps none of the job.
+// Compares tokens: the first to connect at a port may not belong to the job.
 std::string Mesh::compareTokens() {
   const std::string &token = options.meeting->token();
   std::vector<std::string> theirs(static_cast<size_t>(options.size), std::string(token.size(), 0));
@@ -174,8 +175,9 @@ std::string Mesh::compareTokens() {
   return "";
 }
 
-// Gloo tells of a lost connection those messages that have not begun to move; one that is half there would be waited for
-// until its time is out. A receive from each peer that never begins hears of all.
+// Watches the connections. Gloo reports a lost connection only to messages that have not begun to
+// move; one that is half moved would wait until the timeout. A receive from each peer that never
+// begins is told of every loss.
 std::string Mesh::watchConnections() {
   try {
     NoPipeSignal guard;
@@ -192,7 +194,7 @@ std::string Mesh::watchConnections() {
       while (sentinel->waitRecv(nullptr, kForEver) && !isLeaving) {
       }
     } catch (const std::exception &error) {
-      // A transfer that notices by itself knows which rank it was.
+      // A transfer that notices by itself knows which rank was lost.
       for (int patience = 20; patience > 0 && !failed && !isLeaving; --patience)
         ::usleep(10000);
       if (!isLeaving)
@@ -251,7 +253,8 @@ std::string Mesh::timeOut(const Parcel &parcel, double seconds) const {
                   : suspects);
 }
 
-// Begins to move `parcel`; throws what Gloo throws. `buffer` has to outlive its entry among those that are waited for.
+// Begins to move `parcel`; throws Gloo's exceptions. `buffer` has to outlive its entry in
+// `waiting`.
 void Mesh::post(const Parcel &parcel, std::unique_ptr<Buffer> &buffer) {
   // Gloo does not write to what it sends.
   void *data = parcel.from ? const_cast<void *>(parcel.from) : parcel.to;
@@ -266,9 +269,9 @@ void Mesh::post(const Parcel &parcel, std::unique_ptr<Buffer> &buffer) {
     buffer->recv(parcel.peer, parcel.slot);
 }
 
-// False once it was given up; throws what Gloo throws.
+// Waits for a parcel; returns false once it was given up; throws Gloo's exceptions.
 bool Mesh::wait(Buffer &buffer, const Parcel &parcel, std::chrono::steady_clock::time_point end) {
-  // Never less than what is left, so that who waits knows that it is over.
+  // Rounded up, so that the time is over when the wait ends.
   auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
   left = std::max(left, std::chrono::milliseconds(1));
   return parcel.from ? buffer.waitSend(nullptr, left) : buffer.waitRecv(nullptr, left);
@@ -302,7 +305,7 @@ bool Mesh::transfer(std::span<const Parcel> parcels, double seconds) {
     }
   } catch (const std::exception &error) {
     std::string words = wordsOf(error);
-    // Gloo closes all connections for a transfer that is late, whose thread says so in a moment.
+    // Gloo closes all connections for a transfer that is late; its thread reports that in a moment.
     for (int patience = 200; patience > 0 && !failed && words.find(kClosedByAnother) == 0;
          --patience)
       ::usleep(10000);

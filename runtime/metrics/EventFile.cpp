@@ -58,7 +58,7 @@ Status EventFile::append(const std::string &bytes) {
   return {};
 }
 
-// Half a record would hide all that come after it.
+// Ends the file after an error: half a record would hide all that come after it.
 Status EventFile::write(int64_t step, const std::vector<Scalar> &scalars) {
   if (path.empty() || isOver || scalars.empty())
     return {};

@@ -9,6 +9,7 @@
 
 namespace dtc::rt {
 
+// A file of events. Write errors end it.
 class EventFile {
 public:
   EventFile() = default;
@@ -16,11 +17,12 @@ public:
   EventFile(const EventFile &) = delete;
   EventFile &operator=(const EventFile &) = delete;
 
-  // Events go to a new file of `folder`, named as TensorBoard looks for them and after this time, host and process. It is made
-  // when the first event is written. Unavailable where the folder may not be written.
+  // Chooses a new file in `folder`, named as TensorBoard looks for it, after the current time, host
+  // and process. The file is made when the first event is written. Unavailable if the folder may
+  // not be written.
   Status open(const std::string &folder);
-  // Adds scalars of a step; nothing where open() was not called. They are in the file when this returns. Unavailable says why they are
-  // not, after which nothing is written any more.
+  // Adds scalars of a step; does nothing if open() was not called. They are in the file when this
+  // returns. After an error, Unavailable with its reason, nothing is written any more.
   Status write(int64_t step, const std::vector<Scalar> &scalars);
 
   const std::string &name() const { return path; } // empty before open()
@@ -31,7 +33,7 @@ private:
 
   std::string path;
   int descriptor = -1;
-  bool isOver = false; // nothing is to be written any more
+  bool isOver = false; // nothing more may be written
 };
 
 } // namespace dtc::rt

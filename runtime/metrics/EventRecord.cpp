@@ -19,7 +19,7 @@ constexpr std::array<uint32_t, 256> makeCrcTable() {
 
 constexpr std::array<uint32_t, 256> crcTable = makeCrcTable();
 
-// As TFRecord keeps it, since a CRC of bytes that have CRCs in them says little.
+// Returns the CRC as TFRecord stores it, since a CRC of bytes that contain CRCs says little.
 uint32_t maskedCrc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
 
 template <typename T> void putFixed(std::string &out, T value) {
@@ -42,7 +42,7 @@ void putBytes(std::string &out, uint64_t field, std::string_view bytes) {
   out += bytes;
 }
 
-// Event: 1 wall_time, 2 step, 3 file_version, 5 summary.
+// Begins an Event: 1 wall_time, 2 step, 3 file_version, 5 summary.
 std::string beginEvent(double wallTime) {
   std::string event;
   putTag(event, 1, kFixed64);
@@ -50,7 +50,7 @@ std::string beginEvent(double wallTime) {
   return event;
 }
 
-// u64 length, its CRC, the bytes, their CRC.
+// Returns a frame: u64 length, its CRC, the bytes, their CRC.
 std::string frame(std::string_view event) {
   std::string out;
   putFixed<uint64_t>(out, event.size());

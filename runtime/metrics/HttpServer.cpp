@@ -36,7 +36,7 @@ std::string answer(const char *status, const char *type, const std::string &body
               "\r\nConnection: close\r\n\r\n", isHead ? "" : body);
 }
 
-// To what came before the empty line.
+// Returns the response to a request, which ends before the empty line.
 std::string respond(std::string_view request, const std::function<std::string()> &page) {
   std::string_view line = request.substr(0, request.find('\r'));
   size_t first = line.find(' '), last = line.rfind(' ');
@@ -59,7 +59,7 @@ struct Client {
   double deadline = 0;
   std::string request, response;
   size_t sent = 0;
-  bool isDrained = false; // all is sent: it closes when the other side has
+  bool isDrained = false; // all is sent: the connection closes when the other side has closed it
 };
 
 struct Address {
@@ -95,7 +95,7 @@ public:
 private:
   void serve();
   void accept();
-  // False where the client is done with.
+  // Returns false if the client is finished.
   bool advance(Client &client, short events);
   bool read(Client &client);
   bool write(Client &client);
@@ -134,7 +134,7 @@ Status Server::open(Address address) {
   return {};
 }
 
-// Signals are for the other threads.
+// Blocks all signals in the server's thread: they are for the other threads.
 Status Server::start() {
   sigset_t all, before;
   sigfillset(&all);
@@ -159,7 +159,7 @@ void Server::serve() {
       watched.push_back(
           {client.socket,
            static_cast<short>(client.response.empty() || client.isDrained ? POLLIN : POLLOUT), 0});
-    constexpr int kMillis = 500; // between looks at the clock
+    constexpr int kMillis = 500; // longest sleep between looks at the clock
     (void)::poll(watched.data(), watched.size(), clients.empty() ? -1 : kMillis);
     if (watched[0].revents)
       break;
@@ -199,7 +199,7 @@ bool Server::read(Client &client) {
   if (count == 0)
     return false;
   if (client.isDrained)
-    return true; // what comes after the answer is nothing to us
+    return true; // bytes after the answer are ignored
   client.request.append(bytes, static_cast<size_t>(count));
   size_t end = client.request.find("\r\n\r\n");
   if (end == std::string::npos && client.request.size() < kMostRequest)
@@ -209,7 +209,8 @@ bool Server::read(Client &client) {
   return write(client);
 }
 
-// Closed at once, a connection with bytes unread would be reset, and the answer lost.
+// Sends the answer. A connection that is closed at once with bytes unread would be reset, and the
+// answer lost.
 bool Server::write(Client &client) {
   ssize_t count = ::send(client.socket, client.response.data() + client.sent,
                          client.response.size() - client.sent, MSG_NOSIGNAL);

@@ -14,7 +14,8 @@ namespace {
 
 using format::text;
 
-// Where the plugin may lie, best first: as libdtc_mpi.so does (runtime/comm/Bootstrap.cpp).
+// Returns the paths at which the plugin may lie, best first, as for libdtc_mpi.so
+// (runtime/comm/Bootstrap.cpp).
 std::vector<std::string> pluginPaths() {
   if (std::string chosen = envText(EnvVar::MetricsLibrary); !chosen.empty())
     return {chosen};
@@ -31,7 +32,7 @@ std::vector<std::string> pluginPaths() {
   return paths;
 }
 
-// The plugin stays open until the process ends.
+// Opens the plugin, which stays open until the process ends.
 Status openPlugin(MetricsText *&write) {
   std::string tried;
   for (const std::string &path : pluginPaths()) {
@@ -88,7 +89,8 @@ private:
   MetricsText *write;
   std::mutex mutex;
   std::vector<Metric> metrics;
-  std::unique_ptr<HttpServer> http; // the last one: it ends before what its thread reads
+  // Last member, so that it ends before the data that its thread reads.
+  std::unique_ptr<HttpServer> http;
 };
 
 } // namespace

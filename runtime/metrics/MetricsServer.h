@@ -1,4 +1,4 @@
-// What a run serves to Prometheus.
+// Serves the metrics of a run to Prometheus.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,17 +10,19 @@
 
 namespace dtc::rt {
 
+// A server of /metrics.
 class MetricsServer {
 public:
   virtual ~MetricsServer() = default; // ends serving
+  // Returns the port.
   virtual int port() const = 0;
-  // What /metrics says from now on. Does not wait for who reads.
+  // Sets the content of /metrics. Does not wait for readers.
   virtual void set(std::vector<Metric> metrics) = 0;
 };
 
-// Serves http://ADDRESS:PORT/metrics until `server` goes; an `address` is numeric, port 0 is any that
-// is free. Unavailable where the plugin cannot be loaded, InvalidArgument where the address cannot be
-// listened at.
+// Serves http://ADDRESS:PORT/metrics until `server` is destroyed; `address` is numeric, port 0 is
+// any that is free. Unavailable if the plugin cannot be loaded, InvalidArgument if the server
+// cannot listen at the address.
 Status serveMetrics(const std::string &address, int port, std::unique_ptr<MetricsServer> &server);
 
 } // namespace dtc::rt

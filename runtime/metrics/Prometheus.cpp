@@ -1,4 +1,4 @@
-// The plugin libdtc_metrics.so: writes metrics by prometheus-cpp, whose exceptions end here.
+// The plugin libdtc_metrics.so: writes metrics with prometheus-cpp, whose exceptions end here.
 //
 // Its HTTP server is not used: the threads of Debian's civetweb have stacks of 100 kB, of which the
 // thread-local memory of OpenBLAS takes 60, so that an answer of 404 ends the process.

@@ -31,7 +31,7 @@ Status finish(const std::string &wrong, const Params &params, LibraryLaunches &p
   return {};
 }
 
-// `row`: elements from a token to the next, 0 where they have no gaps.
+// Returns the strides of heads; `row`: elements from a token to the next, 0 if they have no gaps.
 cuda::HeadStrides stridesOf(uint64_t tokens, uint64_t heads, uint64_t headDim, uint64_t row) {
   if (row == 0)
     return cuda::denseStrides(asSigned(tokens), asSigned(heads), asSigned(headDim));

@@ -1,5 +1,5 @@
-// Launches of the hand-written kernels of kernels/cuda that an instruction is: the device makes them, the compiler puts
-// their kernels into the program.
+// Launches of the hand-written kernels of kernels/cuda that an instruction needs: the device makes
+// them, the compiler puts their kernels into the program.
 #pragma once
 
 #include "kernels/cuda/Launch.h"
@@ -11,23 +11,25 @@
 
 namespace dtc::rt {
 
-// What an instruction works on, as in Command.
+// The operands of an instruction, as in Command.
 struct LibraryOperands {
   std::vector<char *> buffers;
   std::vector<int64_t> scalars;
   bool startsSum = false;
 };
 
-// More than any instruction has of either.
+// More than any instruction has of either kind.
 inline constexpr size_t kMaxLibraryBuffers = 16, kMaxLibraryScalars = 4;
 
+// The launches of one instruction.
 struct LibraryLaunches {
   std::vector<cuda::Launch> launches; // one after another
   std::vector<uint64_t> parameter;    // the bytes of the one struct that all of them take
 };
 
-// Plans an instruction that computes but is no launch or product. Which kernels these are follows from the instruction,
-// `startsSum` and how buffers are aligned, which may be null otherwise. Unavailable for what has no kernel, and says why.
+// Plans an instruction that computes but is no launch or matrix product. The choice of kernels
+// follows from the instruction, `startsSum` and the alignment of buffers, which may be null
+// otherwise. Unavailable, with the reason, for an instruction without a kernel.
 Status planLibrary(const format::Instruction &instruction, const LibraryOperands &operands,
                    LibraryLaunches &planned);
 

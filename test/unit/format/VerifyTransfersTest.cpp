@@ -127,7 +127,8 @@ TEST_P(TransferCorruption, IsNamed) {
 
 const Corruption corruptions[] = {
     {"Kind", [](ManifestT &m) { transferOf(m, 0, 0).kind = static_cast<TransferKind>(2); },
-     "transfer of tensors of stages over pair 'y': kind is 2, role 4, of which one is not known"},
+     "transfer of tensors of stages over pair 'y': kind is 2, role 4; at least one of these is "
+     "unknown to this version"},
     {"Role", [](ManifestT &m) { transferOf(m, 0, 0).role = static_cast<CollectiveRole>(9); },
      "send of something over pair 'y': kind is 0, role 9"},
     {"Name", [](ManifestT &m) { transferOf(m, 1, 0).name = "a\nb"; },

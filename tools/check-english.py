@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Checks that comments are plain technical English, folder by folder.
+
+  tools/check-english.py [--root DIR] [--table] [--all] [FOLDER...]
+
+For every folder (the named ones, or all), counts the comments that open with a dependent or prepositional clause ("What
+is left", "Of all ranks"), the public declarations of headers that have a docstring, lines that are too long, and words
+that docs/words.md advises against. Prints file:line of each fault of a folder that is over a limit, and exits with 1.
+Folders listed in tools/check-english.txt have not been rewritten yet: their faults are printed only with --all.
+--table prints the shares of every folder. test/tools/check_english_test.py tests this file.
+"""
+import argparse
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+OPENINGS_LIMIT = 0.04  # share of the comments of a folder that may open with a clause
+DOCSTRINGS_LIMIT = 0.95  # share of the public declarations that need a docstring
+CODE_COLUMNS, DOC_COLUMNS = 100, 120
+
+CPP = {".h", ".cpp", ".c", ".cu", ".cuh", ".td", ".def", ".inc"}
+HASH = {".py", ".sh", ".cmake"}
+
+OPENING = re.compile(
+    r"(?:what|of|whether|where|wherever|which|those|that|how|why|who|whom|whose|likewise|else|each that|"
+    r"by|from|as|with|without|along|among|between|beyond|through|until)\b", re.I)
+# Openings of ordinary sentences that begin with one of these words.
+PLAIN = re.compile(r"(?:that is|as a result|by default|as long as|until then|which is why)\b", re.I)
+# Comments that address a tool.
+MARKERS = re.compile(r"(?:namespace\b|NOLINT|clang-format|IWYU|end namespace|=====|-----|RUN:|CHECK)")
+
+
+def comments_of(lines, mark):
+    """Returns (line, text) of every comment: a block of whole lines, or the end of a line of code."""
+    found, column, last = [], None, -1
+    for number, line in enumerate(lines, 1):
+        at = comment_column(line, mark)
+        if at is None:
+            continue
+        text = line[at:].lstrip(mark[0] + "!<").strip()
+        owns_line = not line[:at].strip()
+        if owns_line and last == number - 1 and at == column:  # the block goes on
+            if not found[-1][1]:
+                found[-1] = (number, text)
+        else:
+            found.append((number, text))
+        column, last = at, number
+    return [(number, text) for number, text in found if text and not MARKERS.match(text)]
+
+
+def comment_column(line, mark):
+    """Returns the index at which the comment of a line begins, or None. Marks inside of strings do not count."""
+    quote = None
+    index = 0
+    while index < len(line):
+        char = line[index]
+        if quote:
+            if char == "\\":
+                index += 1
+            elif char == quote:
+                quote = None
+        elif char == '"' or char == "'" and not (index and line[index - 1].isalnum()):
+            quote = char
+        elif line.startswith(mark, index) and (mark == "//" or index == 0 or line[index - 1].isspace()):
+            return None if mark == "#" and line.startswith("#!") else index
+        index += 1
+    return None
+
+
+def docstrings_of(text):
+    """Returns (line, first words) of the docstrings of a Python file."""
+    pattern = re.compile(r'^(?:[ \t]*(?:def|class)\b[^\n]*(?:\n[ \t]+[^\n]*?)??:\n[ \t]*|(?:#[^\n]*\n)*)"""(.*?)"""', re.M | re.S)
+    return [(text.count("\n", 0, match.start(1)) + 1, match.group(1).strip()) for match in pattern.finditer(text)]
+
+
+def opens_with_clause(comment):
+    """True if the comment opens with a dependent or prepositional clause."""
+    text = comment.lstrip("-*`( ")
+    return bool(OPENING.match(text)) and not PLAIN.match(text)
+
+
+# Declarations
+
+TYPE = re.compile(r"(?:template <.*> ?)?(?:struct|class|enum(?: class)?) (?:\[\[nodiscard\]\] )?(\w+)[^;=()]*\{")
+FUNCTION = re.compile(r"(?:[\w:<>,&*\[\]~ .-]+?[ &*>])?(~?\w+|operator[^\w\s(]+)\(")
+NOT_FUNCTION = re.compile(r"(?:return|if|for|while|switch|else|static_assert|assert|using|typedef|friend|case|#|\}|:|\"|DTC_\w+\()")
+SPECIAL = re.compile(r"= (?:default|delete)\b|\boverride\b|operator ?(?:==|!=|<=>|<|=)|^(?:explicit )?~")
+ACCESSOR = re.compile(r"\) (?:const )?(?:noexcept )?\{ return \*?&?[\w.]+(?:\.size\(\)|\.get\(\))?; \}")
+
+
+def declarations_of(lines):
+    """Returns (line, name, is_documented) of the types and functions that a header declares publicly.
+
+    Left out: private and protected members, overrides, constructors and special members, and accessors that return a
+    member. A docstring is a comment on the lines before a declaration, or behind it.
+    """
+    found = []
+    scopes = []  # of open braces: ("namespace" | "type" | "body", name, is_public)
+    statement, first = "", 0
+    documented, fresh_comment = False, False
+    for number, line in enumerate(lines, 1):
+        at = comment_column(line, "//")
+        code = (line if at is None else line[:at]).strip()
+        if not code:
+            if at is not None:
+                fresh_comment = True
+            elif not statement:
+                fresh_comment = False
+            continue
+        if code.startswith("#") or code.endswith("\\"):
+            fresh_comment = False
+            continue
+        if not statement:
+            first, documented = number, fresh_comment
+        fresh_comment = False
+        documented = documented or at is not None
+        statement = (statement + " " + code).strip()
+        access = re.match(r"(public|private|protected):$", statement)
+        if access and scopes:
+            scopes[-1] = (*scopes[-1][:2], access.group(1) == "public")
+            statement = ""
+            continue
+        if re.match(r"template <[^{};]*>$", statement) or not re.search(r"[;{}]\s*$|\{.*\}|:$", statement):
+            if statement.endswith(")") and statement.isupper():
+                statement = ""
+            continue
+        is_visible = all(kind != "body" and public for kind, _, public in scopes)
+        name = None
+        if is_visible:
+            name = declared(statement, [scope[1] for scope in scopes])
+        if name:
+            found.append((first, name, documented))
+        opened = statement.count("{") - statement.count("}")
+        if opened > 0:
+            if re.match(r"(?:inline )?namespace\b|extern \"C\"", statement):
+                kind = ("namespace", None, not re.match(r"namespace (detail|\{)", statement))
+            elif TYPE.match(statement):
+                kind = ("body" if statement.startswith("enum") else "type", TYPE.match(statement).group(1),
+                        not statement.startswith("class") and "> class " not in statement)
+            else:
+                kind = ("body", None, False)
+            scopes += [kind] + [("body", None, False)] * (opened - 1)
+        elif opened < 0:
+            del scopes[max(len(scopes) + opened, 0):]
+        statement = ""
+    return found
+
+
+def declared(statement, scopes):
+    """Returns the name that a statement declares and that needs a docstring, or None."""
+    if match := TYPE.match(statement):
+        return match.group(1)
+    plain = re.sub(r"^template <[^()]*?> ?(?=\w)", "", statement)
+    plain = re.sub(r"\[\[\w+\]\] ?", "", plain)
+    if NOT_FUNCTION.match(plain) or SPECIAL.search(plain.split("{")[0]) or ACCESSOR.search(plain):
+        return None
+    match = FUNCTION.match(plain)
+    before = plain[:match.start(1)] if match else ""
+    if not match or "=" in before or "{" in before or match.group(1) in scopes or not before.strip():
+        return None
+    return match.group(1)
+
+
+# Words
+
+
+def words_of(root):
+    """Returns (pattern, advice) of the table in docs/words.md: the rows whose third column has patterns to check."""
+    table = root / "docs/words.md"
+    words = []
+    for line in table.read_text().splitlines() if table.exists() else []:
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        if line.startswith("|") and len(cells) == 3:
+            words += [(re.compile(rf"\b(?:{word})\b", re.I), cells[0]) for word in re.findall(r"`([^`]+)`", cells[2])]
+    return words
+
+
+# Folders
+
+
+class Folder:
+    """The faults and counts of one folder."""
+
+    def __init__(self):
+        self.comments, self.openings = 0, []
+        self.declarations, self.bare = 0, []
+        self.long_lines, self.words = [], []
+
+    def openings_share(self):
+        return len(self.openings) / max(self.comments, 1)
+
+    def docstrings_share(self):
+        return 1 - len(self.bare) / max(self.declarations, 1)
+
+    def faults(self):
+        """Returns the faults, as lines to print, of every limit that the folder is over."""
+        faults = list(self.long_lines) + list(self.words)
+        if self.openings_share() > OPENINGS_LIMIT:
+            faults += self.openings
+        if self.docstrings_share() < DOCSTRINGS_LIMIT:
+            faults += self.bare
+        return sorted(faults, key=lambda fault: (fault[0], fault[1]))
+
+
+def is_breakable(line, columns):
+    """True if a line is too long and has a space to break it at: addresses and table rows stay whole."""
+    return len(line) > columns and " " in line[:columns].strip() and not line.startswith("|")
+
+
+def check_file(folder, name, text, words):
+    """Adds the counts and faults of one file to its folder."""
+    lines = text.splitlines()
+    suffix = Path(name).suffix
+    is_code = suffix in CPP
+    if is_code or suffix in HASH or Path(name).name == "CMakeLists.txt":
+        comments = comments_of(lines, "//" if is_code else "#")
+        if suffix == ".py":
+            comments += docstrings_of(text)
+        folder.comments += len(comments)
+        folder.openings += [(name, number, "opens with a clause: " + comment[:60])
+                            for number, comment in comments if opens_with_clause(comment)]
+        texts = [(number, line[at:]) for number, line in enumerate(lines, 1)
+                 if (at := comment_column(line, "//" if is_code else "#")) is not None]
+    else:
+        texts = list(enumerate(lines, 1))
+    if suffix == ".h":
+        declarations = declarations_of(lines)
+        folder.declarations += len(declarations)
+        folder.bare += [(name, number, f"'{declared}' has no docstring")
+                        for number, declared, documented in declarations if not documented]
+    columns = CODE_COLUMNS if suffix in CPP - {".td", ".def", ".inc"} else DOC_COLUMNS
+    folder.long_lines += [(name, number, f"{len(line)} columns; at most {columns}")
+                          for number, line in enumerate(lines, 1) if is_breakable(line, columns)]
+    folder.words += [(name, number, f"says '{match.group(0)}'; say: {advice}")
+                     for number, line in texts for pattern, advice in words for match in pattern.finditer(line)]
+
+
+def check(root, files, words):
+    """Returns the Folder of each directory of the files, by its path."""
+    folders = defaultdict(Folder)
+    for name in files:
+        path = root / name
+        if not path.is_file() or path.suffix not in CPP | HASH | {".md"} and path.name != "CMakeLists.txt":
+            continue
+        if path.name == "words.md":
+            continue
+        check_file(folders[str(Path(name).parent)], name, path.read_text(errors="replace"), words)
+    return folders
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--table", action="store_true", help="print the shares of every folder")
+    parser.add_argument("--all", action="store_true", help="print faults of folders that are not rewritten yet")
+    parser.add_argument("folders", nargs="*", help="check only these")
+    args = parser.parse_args()
+    files = subprocess.run(["git", "-C", args.root, "ls-files"], check=True, capture_output=True, text=True)
+    folders = check(args.root, files.stdout.split("\n"), words_of(args.root))
+    listed = args.root / "tools/check-english.txt"
+    lines = listed.read_text().split("\n") if listed.exists() else []
+    pending = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    if unknown := sorted(pending - set(folders)):
+        sys.exit(f"error: {listed} lists '{unknown[0]}', which has no files; remove the line")
+
+    failed = False
+    if args.table:
+        print("comments  clause  declarations  docstrings  long lines  words  folder")
+    for name, folder in sorted(folders.items()):
+        if args.folders and name not in args.folders:
+            continue
+        if args.table:
+            print(f"{folder.comments:8}  {folder.openings_share():5.1%}  {folder.declarations:12}"
+                  f"  {folder.docstrings_share():10.0%}  {len(folder.long_lines):10}  {len(folder.words):5}"
+                  f"  {name}{' (not rewritten yet)' if name in pending else ''}")
+        if name in pending and not args.all:
+            continue
+        for path, number, fault in folder.faults():
+            print(f"{path}:{number}: {fault}")
+        failed = failed or name not in pending and bool(folder.faults())
+    if failed:
+        sys.exit("error: the folders of these lines are over the limits of docs/words.md")
+    if not args.table:
+        checked = [name for name in folders if name not in pending]
+        print(f"check-english.py: {len(checked)} of {len(folders)} folders are within the limits; "
+              f"{len(pending)} are still to be rewritten")
+
+
+if __name__ == "__main__":
+    main()
