@@ -205,9 +205,11 @@ Value ModelBuilder::dropout(Value x, double p) {
                                   ArrayAttr());
 }
 
-Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
+Value ModelBuilder::meanCrossEntropy(Value logits, Value targets, bool mayIgnore) {
   return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
-                                       IntegerAttr(), builder.getUnitAttr())
+                                       mayIgnore ? builder.getI64IntegerAttr(kIgnoredTarget)
+                                                 : IntegerAttr(),
+                                       builder.getUnitAttr())
       .getLoss();
 }
 

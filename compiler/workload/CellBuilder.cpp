@@ -39,6 +39,7 @@ CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts)
       microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
       roles(module, graph::kMicrobatchFunction) {
   findForward();
+  findCounting();
   findSharedGradients();
 }
 
@@ -65,6 +66,21 @@ void CellBuilder::findForward() {
     for (Value operand : forward[next]->getOperands())
       if (Operation *op = operand.getDefiningOp())
         forward.insert(op);
+}
+
+void CellBuilder::findCounting() {
+  Operation *end = microbatch.getBody().front().getTerminator();
+  auto isWeight = [&](OpOperand &use) {
+    return use.getOwner() == end &&
+           microbatch.getResultAttrOfType<StringAttr>(use.getOperandNumber(),
+                                                      graph::kAccumulatedAttr) ==
+               StringAttr::get(module.getContext(), graph::kWeightSum);
+  };
+  for (Operation &op : llvm::reverse(microbatch.getBody().front().without_terminator()))
+    if (!op.use_empty() && llvm::all_of(op.getUses(), [&](OpOperand &use) {
+          return counting.contains(use.getOwner()) || isWeight(use);
+        }))
+      counting.insert(&op);
 }
 
 bool CellBuilder::isForwardCall(Operation *op) const {
@@ -117,7 +133,7 @@ ModelCells CellBuilder::build() {
       afterForward.insert(&op);
     if (ofEmbedding)
       afterBackward.insert(&op);
-    if (isStructure(&op) && !isView(&op))
+    if ((isStructure(&op) && !isView(&op)) || counting.contains(&op))
       continue;
     bool first = cells.blocks.empty() || ofEmbedding || (isForward(&op) && !ofHead);
     (first ? embedding : head).push_back(&op);

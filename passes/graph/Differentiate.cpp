@@ -83,27 +83,39 @@ private:
     }
   }
 
+  // Returns whether rows are 0, and have no gradient, wherever `weights`, which are 0 or 1, are 0: a
+  // cross entropy has left out the targets that are not counted.
+  static bool isZeroWithout(Value rows, Value weights) {
+    auto entropy = rows.getDefiningOp<graph::CrossEntropyOp>();
+    auto counted = weights.getDefiningOp<graph::CountedOp>();
+    return entropy && counted && rows == entropy.getLoss() &&
+           entropy.getTargets() == counted.getTargets() &&
+           entropy.getIgnoringAttr() == counted.getIgnoringAttr();
+  }
+
   // Where the loss is a weighted mean, returns the sum of what it adds up instead, and gives the
   // sum of the weights: both are known at the end of a step only, when '@update' divides. Until then
-  // the sum is divided by the number of rows of the step, so that gradients are as large as those of
-  // a mean, whatever the gradient type can hold.
+  // the sum is divided by the number of rows, as a mean over all of them is: gradients are as large
+  // as its, whatever the gradient type can hold, and the same where all weights are 1.
   Value takeWeightedMeanApart(Operation *returned) {
     auto mean = returned->getOperand(0).getDefiningOp<graph::WeightedMeanOp>();
     if (!mean)
       return Value();
     OpBuilder builder(mean);
     Value x = mean.getX(), weights = mean.getWeights();
-    rows = cast<RankedTensorType>(x.getType()).getNumElements() * microBatches;
-    scale = 1 / static_cast<double>(rows);
-    auto dims =
-        llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(x.getType()).getRank()));
-    auto sum = [&](Value value) -> Value {
-      return graph::ReduceOp::create(builder, mean.getLoc(), mean.getType(), value,
-                                     graph::ReduceKind::Sum, dims);
+    auto type = cast<RankedTensorType>(x.getType());
+    rows = type.getNumElements() * microBatches;
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    auto sum = [&](Value value, double scaledBy) -> Value {
+      return graph::ReduceOp::create(
+          builder, mean.getLoc(), mean.getType(), value,
+          graph::ReduceKindAttr::get(module.getContext(), graph::ReduceKind::Sum),
+          builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(scaledBy), ArrayAttr());
     };
-    returned->setOperand(
-        0, sum(graph::MultiplyOp::create(builder, mean.getLoc(), x.getType(), x, weights)));
-    Value weight = sum(weights);
+    if (!isZeroWithout(x, weights))
+      x = graph::MultiplyOp::create(builder, mean.getLoc(), type, x, weights);
+    returned->setOperand(0, sum(x, 1 / static_cast<double>(type.getNumElements())));
+    Value weight = sum(weights, 1);
     mean.erase();
     return weight;
   }
