@@ -21,6 +21,11 @@ struct CellPrecision {
   double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
     return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
   }
+  // Of a frozen parameter, which has no master copy: software that casts what it gathers keeps it wide.
+  double frozenBytesAtRest(int64_t zero) const {
+    constexpr double kWide = 4;
+    return castsGathered && zero >= 3 ? kWide : parameterBytes;
+  }
 };
 
 // "f32", "bf16", "f16" or "fp8"; optimizer "adamw", "lamb" (two states), "lars" (one) or "sgd"
@@ -52,9 +57,14 @@ struct BlockCost {
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
   std::array<PartialCost, kNumPartials> partial{};
-  double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
-  double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
+  double denseParameters = 0,
+         expertParameters = 0;              // elements of this rank that are trained, under ep
+  double frozenDense = 0, frozenExpert = 0; // and those that are not
+  bool runsBackward = true;                 // false where nothing in or before it is trained
+  double sharedGradients = 0; // of the trained ones, that tensor parallelism adds up once a step
 
+  double allDense() const { return denseParameters + frozenDense; }
+  double allExpert() const { return expertParameters + frozenExpert; }
   double backward() const { return backwardInput + backwardWeight; }
   double forwardCollectives() const { return forwardTp + forwardCp + forwardHeads + forwardEp; }
   double backwardCollectives() const {

@@ -43,8 +43,8 @@ struct ModelCost {
   BlockCost embedding, head;
   std::optional<VocabularyCost> vocabulary; // where stages may share it out
   std::vector<BlockCost> blocks;
-  double tiedParameters = 0;
-  double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
+  double tiedParameters = 0, tiedFrozen = 0; // elements that embedding and head share
+  double allDense = 0, allExpert = 0;        // trained parameters of a rank if it had all layers
   // The least bytes that all layers keep of a micro-batch, by the most that they recompute.
   std::array<double, kNumRecomputes> allKept{};
   AxisGroups groups;

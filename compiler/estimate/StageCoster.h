@@ -148,9 +148,11 @@ private:
   LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
   // What the parts of a stage add up to, as far as its memory follows from it.
   struct PartSums {
-    double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
-    double ends = 0;                          // of these parameters, embedding's and head's
-    double transient = 0, largestLayer = 0;
+    // Trained parameters; of these, summed over tensor ranks.
+    double dense = 0, expert = 0, summed = 0;
+    double frozenDense = 0, frozenExpert = 0; // those that are not trained
+    double ends = 0;                          // of both, embedding's and head's
+    double transient = 0, largestLayer = 0, largestTrained = 0;
     // Of the layer that is computed again, or copied, by what any layer does.
     std::array<double, kNumLayerWays> workspace{};
     std::bitset<kNumLayerWays> ways; // that layers do
@@ -160,6 +162,8 @@ private:
     double sent = 0;     // of a micro-batch, that stays after it was sent on
     void add(const BlockCost &part, bool isLayer);
     void addLayer(const BlockCost &part, LayerWay way);
+    // Takes off what embedding and head of one stage share.
+    void takeTied(const ModelCost &cost);
   };
   // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
   bool isSent(size_t chunk) const; // what comes of it
@@ -188,7 +192,7 @@ private:
   double leastOwnOfMeanStage() const;
   llvm::SmallVector<double, 4> layersOfBlocks() const;
   // Bytes of parameters, gradients and states of so many elements.
-  double statesOf(double dense, double expert, const Place &place) const;
+  double statesOf(const BlockCost &block, const Place &place) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, LayerWay way) const;

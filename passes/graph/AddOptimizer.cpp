@@ -90,7 +90,10 @@ private:
     SmallVector<StringRef> sums{graph::kLossSum};
     if (rows > 0)
       sums.push_back(graph::kWeightSum);
-    SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
+    // Frozen parameters have no gradient, no state and no update.
+    SmallVector<graph::ParameterOp> parameters(
+        llvm::make_filter_range(module.getOps<graph::ParameterOp>(),
+                                [](graph::ParameterOp op) { return !op.getFrozen(); }));
     SmallVector<Type> types(sums.size(), scalar);
     llvm::StringSet<> withGradient = parametersWithGradient();
     for (graph::ParameterOp parameter : parameters)

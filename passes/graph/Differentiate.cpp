@@ -46,7 +46,7 @@ public:
     for (Operation &op : body.without_terminator())
       ops.push_back(&op);
     for (Operation *op : ops)
-      if (auto get = dyn_cast<graph::GetOp>(op))
+      if (auto get = dyn_cast<graph::GetOp>(op); get && isTrained(get.getSymbol()))
         reverse.want(get.getResult());
     reverse.markActive(ops);
     if (failed(blocks.replaceCalls(ops, reverse)))
@@ -71,6 +71,12 @@ public:
   }
 
 private:
+  // Returns whether the symbol is a parameter that is not frozen.
+  bool isTrained(StringRef symbol) {
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
+    return parameter && !parameter.getFrozen();
+  }
+
   // The op that looks something up is far from the file that holds the index: the input itself says
   // what it may be.
   void limitInputs(OpBuilder &builder) {

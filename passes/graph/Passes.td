@@ -126,8 +126,8 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
     `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
     so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
     weighted mean: then they are divided by the rows of a step, and the sum of the weights is returned, too, with that number of
-    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. A parameter that the loss does not depend on has no
-    gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
+    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. A parameter that the loss does not depend on, or that
+    is `frozen`, has no gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
     // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)
@@ -144,7 +144,7 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
     update per parameter; of lamb and lars those around a ratio of two norms of each tensor, of a repeat's each layer. Weight
     decay, and the ratios, apply to parameters marked `decay`. A parameter of which `@microbatch` returns no gradient is updated
-    with zeros. Where `@microbatch` returns the sum of the
+    with zeros; a `frozen` one is left alone. Where `@microbatch` returns the sum of the
     weights of a mean, loss, norm and gradients are divided by that of the step first; where there is a loss scale, norm and
     gradients are divided by it.
 

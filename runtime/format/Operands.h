@@ -73,6 +73,9 @@ std::vector<uint32_t> countRuns(const Program &program, const Entry &entry);
 // 1, 2, 4 or 8; 0 for a value that is no DType.
 uint64_t bytesOf(DType type);
 
+// Returns whether the program trains a parameter. Of a frozen one it keeps no state ("NAME.exp_avg").
+bool isTrained(const Program &program, const Tensor &parameter);
+
 template <typename Vector> uint32_t sizeOf(const Vector *vector) {
   return vector ? vector->size() : 0;
 }
