@@ -207,7 +207,7 @@ private:
                              : model.parameter(weight("lm_head", "lm_head.weight",
                                                       {config.vocabulary, config.width}));
     Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
-    Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1), !hasBalance());
+    Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
     if (hasBalance()) {
       Value balance = model.as("mean").mean(results[1]);
       balance = model.as("per_layer").scale(balance, 1 / static_cast<double>(config.layers));

@@ -206,10 +206,9 @@ Value ModelBuilder::dropout(Value x, double p) {
                                   ArrayAttr());
 }
 
-Value ModelBuilder::meanCrossEntropy(Value logits, Value targets, bool mayIgnore) {
+Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
   return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
-                                       mayIgnore ? builder.getI64IntegerAttr(kIgnoredTarget)
-                                                 : IntegerAttr(),
+                                       builder.getI64IntegerAttr(kIgnoredTarget),
                                        builder.getUnitAttr())
       .getLoss();
 }

@@ -125,8 +125,8 @@ public:
   // [batch]
   mlir::Value balanceLoss(const Routing &routing, double coefficient);
   mlir::Value dropout(mlir::Value x, double p); // `x` itself where p is 0
-  // Over the targets that are not kIgnoredTarget, or over all.
-  mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets, bool mayIgnore = true);
+  // Over the targets that are not kIgnoredTarget.
+  mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
   mlir::Value mean(mlir::Value x); // of all elements
   mlir::Value scale(mlir::Value x, double factor);
   mlir::Value zeroForEachSample(); // [batch]

@@ -94,10 +94,10 @@ private:
     auto numActive = llvm::count_if(op.getOperands().take_front(2),
                                     [&](Value operand) { return active.contains(operand); });
     if (rule.kind == graph::OpKind::Attention)
-      numActive = llvm::any_of(op.getOperands(),
-                               [&](Value operand) { return active.contains(operand); })
-                      ? 2
-                      : 0;
+      numActive =
+          llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })
+              ? 2
+              : 0;
     return points * static_cast<double>(1 + numActive);
   }
 

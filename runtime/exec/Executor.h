@@ -45,11 +45,12 @@ struct StepScalars {
 
 struct StepResult {
   float loss = 0, gradNorm = 0, learningRate = 0, skippedSteps = 0, lossScale = 0;
-  float lossWeight = 0;    // what the loss was divided by
+  float lossWeight = 0; // what the loss, but for lossBeside, was divided by
+  float lossBeside = 0;
   float gradientScale = 1; // times the program's gradients it is the loss's
   bool hasLoss = false, hasGradNorm = false, hasLearningRate = false, hasSkippedSteps = false,
-       hasLossScale = false, hasGradientScale = false,
-       hasLossWeight = false; // whether the program reports it
+       hasLossScale = false, hasGradientScale = false, hasLossWeight = false,
+       hasLossBeside = false; // whether the program reports it
   double seconds = 0;
   // Seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
@@ -69,7 +70,8 @@ inline constexpr StepOutput stepOutputs[] = {
     {format::OutputRole::gradient_scale, &StepResult::gradientScale, &StepResult::hasGradientScale},
     {format::OutputRole::skipped_steps, &StepResult::skippedSteps, &StepResult::hasSkippedSteps},
     {format::OutputRole::loss_scale, &StepResult::lossScale, &StepResult::hasLossScale},
-    {format::OutputRole::loss_weight, &StepResult::lossWeight, &StepResult::hasLossWeight}};
+    {format::OutputRole::loss_weight, &StepResult::lossWeight, &StepResult::hasLossWeight},
+    {format::OutputRole::loss_beside, &StepResult::lossBeside, &StepResult::hasLossBeside}};
 static_assert(std::size(stepOutputs) == static_cast<size_t>(format::OutputRole::MAX) + 1);
 
 struct ExecutorOptions {

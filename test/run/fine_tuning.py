@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fine-tuning trains as it does in PyTorch: targets of -100, frozen parameters, under every plan.
+"""Fine-tuning trains as it does in PyTorch: targets of -100, losses beside their mean, frozen parameters, under every plan.
 
 reference/data/fine_tuning.json has losses, gradient norms, gradients and parameters of reference/make_fine_tuning.py, of three steps
 with targets of which many are -100: all of some samples, and of the whole last step in one case.
 
 1. Models of config.json take such targets as transformers does (ignore_index).
-2. Frozen parameters keep every bit and have no gradient; all others move as with requires_grad=False: a frozen embedding, which is
+2. A mean over the targets that are not ignored stands beside other means: the z-loss over all tokens, or over those that count.
+3. Frozen parameters keep every bit and have no gradient; all others move as with requires_grad=False: a frozen embedding, which is
    the head as well; frozen first layers, behind which backward stops; norms and head alone trained.
 
 Usage: fine_tuning.py [NAME]; with a part of a case's name that case under all plans.
