@@ -69,7 +69,8 @@ SmallVector<Value> ModelBuilder::parameters(ArrayRef<ParameterSpec> specs) {
     double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
     declarations.push_back(graph::DeclarationAttr::get(
         builder.getContext(), builder.getStringAttr(spec.name), spec.init, llvm::APFloat(0.0),
-        llvm::APFloat(stddev), spec.stored, spec.decay));
+        llvm::APFloat(stddev), spec.stored, spec.decay,
+        /*frozen=*/false));
     types.push_back(tensor(spec.shape));
     values.push_back(spec.value);
   }
@@ -207,7 +208,8 @@ Value ModelBuilder::dropout(Value x, double p) {
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
   return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
-                                       IntegerAttr(), builder.getUnitAttr())
+                                       builder.getI64IntegerAttr(kIgnoredTarget),
+                                       builder.getUnitAttr())
       .getLoss();
 }
 

@@ -12,6 +12,9 @@
 
 namespace dtc {
 
+// The target that transformers leaves out of losses (ignore_index of torch.nn.CrossEntropyLoss).
+constexpr int64_t kIgnoredTarget = -100;
+
 struct ParameterSpec {
   std::string value; // its name in the function: "c_attn_weight"
   std::string name;  // in checkpoints, below the prefix of the block: "attn.c_attn.weight"
@@ -122,6 +125,7 @@ public:
   // [batch]
   mlir::Value balanceLoss(const Routing &routing, double coefficient);
   mlir::Value dropout(mlir::Value x, double p); // `x` itself where p is 0
+  // Over the targets that are not kIgnoredTarget.
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
   mlir::Value mean(mlir::Value x); // of all elements
   mlir::Value scale(mlir::Value x, double factor);

@@ -50,7 +50,7 @@ module @gpt2 attributes {graph.sequence_length = 1024 : i64} {
     %ln_f, %ln_f_bias = graph.param "transformer.ln_f.weight" ones, "transformer.ln_f.bias" zeros : !width, !width
     %normed = graph.layer_norm %layers, %ln_f, %ln_f_bias : (!hidden, !width, !width) -> !hidden
     %logits = graph.linear %normed, %wte transposed : (!hidden, !wte) -> !logits
-    %loss = graph.cross_entropy %logits, %targets mean : (!logits, !tokens) -> tensor<f32>
+    %loss = graph.cross_entropy %logits, %targets ignoring -100 mean : (!logits, !tokens) -> tensor<f32>
     graph.return %loss : tensor<f32>
   }
 }

@@ -54,7 +54,7 @@ module @llama attributes {graph.sequence_length = 8192 : i64} {
     %normed = graph.rms_norm %layers, %norm : (!hidden, !width) -> !hidden
     %lm_head = graph.param "lm_head.weight" normal(0.0, 0.02) decay : !words
     %logits = graph.linear %normed, %lm_head transposed : (!hidden, !words) -> !logits
-    %loss = graph.cross_entropy %logits, %targets mean : (!logits, !tokens) -> tensor<f32>
+    %loss = graph.cross_entropy %logits, %targets ignoring -100 mean : (!logits, !tokens) -> tensor<f32>
     graph.return %loss : tensor<f32>
   }
 }

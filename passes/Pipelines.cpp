@@ -25,6 +25,7 @@ void addBindBatch(OpPassManager &passes, const StepOptions &options) {
   // Every shape is static from here on, and means are sums with a constant scale.
   BindBatchOptions bind;
   bind.batch = options.batch;
+  bind.microBatches = options.microBatches;
   passes.addPass(createBindBatch(bind));
 }
 

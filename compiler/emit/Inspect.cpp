@@ -327,8 +327,12 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
     if (bytes[kind] > 0)
       out << formatv("  {0,-14} {1} bytes\n",
                      EnumNameBufferKind(static_cast<format::BufferKind>(kind)), bytes[kind]);
-  out << formatv("tensors      {0} parameters, {1} of optimizer state\n",
-                 program.parameters()->size(), format::sizeOf(program.optimizer_state()));
+  auto numFrozen = llvm::count_if(*program.parameters(), [&](const format::Tensor *parameter) {
+    return !format::isTrained(program, *parameter);
+  });
+  std::string frozen = numFrozen > 0 ? formatv(" ({0} frozen)", numFrozen).str() : "";
+  out << formatv("tensors      {0} parameters{1}, {2} of optimizer state\n",
+                 program.parameters()->size(), frozen, format::sizeOf(program.optimizer_state()));
   out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
                  countInstructions(program), program.num_streams(), program.num_events(),
                  program.tasks()->size(), mostSlots(program));

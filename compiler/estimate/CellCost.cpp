@@ -193,7 +193,7 @@ void addAgain(BlockCost &cost, const BlockCell &cell, const CellCollective &coll
 double keptOf(const BlockCost &block, Recompute recompute) {
   if (isPartial(recompute))
     return block.partial[partialIndex(recompute)].kept;
-  return recompute == Recompute::Full        ? block.input
+  return recompute == Recompute::Full        ? (block.runsBackward ? block.input : 0)
          : recompute == Recompute::Selective ? block.keptSelective
                                              : block.kept;
 }
@@ -333,9 +333,18 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient =
       std::max({0.0, cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes});
-  for (size_t bits = 0; bits < numScaleSets; ++bits)
-    (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
-        cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  for (size_t bits = 0; bits < numScaleSets; ++bits) {
+    bool isExpert = bits & ScalesWithExperts;
+    double factor = scale.factor(static_cast<uint8_t>(bits));
+    (isExpert ? cost.expertParameters : cost.denseParameters) +=
+        cell.parameters.parts[bits] * factor;
+    (isExpert ? cost.frozenExpert : cost.frozenDense) += cell.frozen.parts[bits] * factor;
+  }
+  cost.runsBackward = cell.runsBackward;
+  if (!cost.runsBackward) {
+    cost.kept = cost.keptSelective = cost.selective = 0;
+    cost.partial.fill({});
+  }
   cost.sharedGradients = cell.sharedGradients.at(scale);
   OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, cell);
   cost.backwardWeight += secondsOf(accumulation, topology.device, cell.launch);

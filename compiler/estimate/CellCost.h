@@ -23,6 +23,11 @@ struct CellPrecision {
   double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
     return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
   }
+  // Of a frozen parameter, which has no master copy: software that casts what it gathers keeps it wide.
+  double frozenBytesAtRest(int64_t zero) const {
+    constexpr double kWide = 4;
+    return castsGathered && zero >= 3 ? kWide : parameterBytes;
+  }
 };
 
 // Returns the formats of a precision ("f32", "bf16", "f16" or "fp8") with an optimizer ("adamw" and
@@ -55,9 +60,15 @@ struct BlockCost {
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
   std::array<PartialCost, kNumPartials> partial{};
-  double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
-  double sharedGradients = 0; // part of these that tensor parallelism sums once a step
+  // Elements of this rank that are trained, under ep.
+  double denseParameters = 0, expertParameters = 0;
+  double frozenDense = 0, frozenExpert = 0; // elements that are frozen
+  bool runsBackward = true;                 // false if nothing in or before it is trained
+  double sharedGradients = 0; // part of the trained ones that tensor parallelism sums once a step
 
+  // Returns the elements that are trained or frozen.
+  double allDense() const { return denseParameters + frozenDense; }
+  double allExpert() const { return expertParameters + frozenExpert; }
   // Returns the compute seconds of the backward pass.
   double backward() const { return backwardInput + backwardWeight; }
   // Returns the seconds of the forward pass's collectives, as if nothing were hidden.

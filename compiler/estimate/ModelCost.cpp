@@ -78,6 +78,7 @@ ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisi
   for (const BlockCell &block : cells.blocks)
     cost.blocks.push_back(costOf(block));
   cost.tiedParameters = cells.tied.at(scale);
+  cost.tiedFrozen = cells.tiedFrozen.at(scale);
   auto add = [&](const BlockCost &block) {
     cost.allDense += block.denseParameters;
     cost.allExpert += block.expertParameters;
@@ -112,7 +113,7 @@ void addGroups(ModelCost &cost, const Topology &topology, const ModelCells &cell
   add(cells.head, cost.head);
   for (auto [cell, block] : llvm::zip(cells.blocks, cost.blocks))
     add(cell, block);
-  if (cells.dividesVocabulary && decisions.pp > 1 && cost.tiedParameters == 0)
+  if (cells.dividesVocabulary && decisions.pp > 1 && cost.tiedParameters + cost.tiedFrozen == 0)
     cost.vocabulary = costVocabulary(cells, scale, cost.groups, decisions.pp, topology, precision);
 }
 

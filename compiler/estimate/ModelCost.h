@@ -46,8 +46,8 @@ struct ModelCost {
   BlockCost embedding, head;
   std::optional<VocabularyCost> vocabulary; // set if stages may share it
   std::vector<BlockCost> blocks;
-  double tiedParameters = 0;
-  double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
+  double tiedParameters = 0, tiedFrozen = 0; // elements that embedding and head share
+  double allDense = 0, allExpert = 0;        // trained parameters of a rank if it had all layers
   // The fewest bytes that all layers save of a micro-batch, by the maximum recomputation.
   std::array<double, kNumRecomputes> allKept{};
   AxisGroups groups;

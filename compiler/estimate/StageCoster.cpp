@@ -56,8 +56,9 @@ void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, doub
 
 double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
                                   CollectiveKind kind, const Place &place) const {
-  double dense = block.denseParameters * bytesPerParameter,
-         expert = block.expertParameters * bytesPerParameter;
+  bool isOfGradients = kind == CollectiveKind::ReduceScatter; // frozen parameters have none
+  double dense = (isOfGradients ? block.denseParameters : block.allDense()) * bytesPerParameter,
+         expert = (isOfGradients ? block.expertParameters : block.allExpert()) * bytesPerParameter;
   auto [it, isNew] = known.gathers.try_emplace({place.kind, kind, dense, expert}, 0.0);
   if (isNew)
     it->second = collectiveSeconds(kind, dense, place.shards.denseShards, place.topology) +
@@ -116,7 +117,9 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   recompute(Recompute::Selective) = block.selective + waitsOf(block.selectiveCollectives);
   for (auto [index, partial] : llvm::enumerate(block.partial))
     recompute(partialAt(index)) = partial.compute + waitsOf(partial.collectives);
-  recompute(Recompute::Full) = forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
+  if (block.runsBackward)
+    recompute(Recompute::Full) =
+        forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
   if (d.layersOnHost != LayersOnHost::None)
     addCopies(block, place.topology.device.hostShare(), times);
   return times;
@@ -456,8 +459,7 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
       // A matrix shared by embedding and head is on the first and the last stage of a pipeline, but
       // counts once without one.
       if (index == 0) {
-        sums.dense -= cost.tiedParameters;
-        sums.ends -= cost.tiedParameters;
+        sums.takeTied(cost);
       }
     }
     sums.sent += sentAfter(chunk, chunks[chunk].second, place);
@@ -517,7 +519,7 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
     for (const BlockCost &block : place.model.blocks)
       if (place.isShared())
         largest = std::max(
-            largest, (block.denseParameters + block.expertParameters) *
+            largest, (block.allDense() + block.allExpert()) *
                          std::max(request.precision.parameterBytes, request.precision.reduceBytes));
   if (largest == 0)
     return true;

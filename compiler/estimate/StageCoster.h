@@ -166,10 +166,11 @@ private:
   LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
   // Sums over the parts of a stage that determine its memory.
   struct PartSums {
-    // Parameters; summed: those with gradients summed over tensor-parallel ranks.
+    // Trained parameters; summed: those with gradients summed over tensor-parallel ranks.
     double dense = 0, expert = 0, summed = 0;
-    double ends = 0; // parameters of embedding and head
-    double transient = 0, largestLayer = 0;
+    double frozenDense = 0, frozenExpert = 0; // frozen parameters
+    double ends = 0;                          // all parameters of embedding and head
+    double transient = 0, largestLayer = 0, largestTrained = 0;
     // The bytes of the largest layer that is recomputed or copied, by way.
     std::array<double, kNumLayerWays> workspace{};
     std::bitset<kNumLayerWays> ways; // ways that layers of the stage use
@@ -180,6 +181,8 @@ private:
     double sent = 0; // bytes of a micro-batch that stay allocated after they were sent
     void add(const BlockCost &part, bool isLayer);
     void addLayer(const BlockCost &part, LayerWay way);
+    // Takes off what embedding and head of one stage share.
+    void takeTied(const ModelCost &cost);
   };
   // Returns true if the output of a chunk is sent to another stage.
   bool isSent(size_t chunk) const;
@@ -213,8 +216,8 @@ private:
   // Returns the parameters that a device of the mean stage updates; some stage has no fewer.
   double leastOwnOfMeanStage() const;
   llvm::SmallVector<double, 4> layersOfBlocks() const;
-  // Returns the bytes of parameters, gradients and states of so many elements.
-  double statesOf(double dense, double expert, const Place &place) const;
+  // Returns the bytes of parameters, gradients and states of a part.
+  double statesOf(const BlockCost &block, const Place &place) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, LayerWay way) const;

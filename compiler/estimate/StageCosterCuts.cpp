@@ -256,7 +256,7 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
                       ? 0
                       : keptOf(block, std::max(d.recompute, d.recomputeMost));
     double bytes =
-        statesOf(block.denseParameters, block.expertParameters, place) +
+        statesOf(block, place) +
         process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);

@@ -83,10 +83,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
     ends += place.head.total();
-    if (index == 0) {
-      sums.dense -= cost.tiedParameters;
-      sums.ends -= cost.tiedParameters;
-    }
+    if (index == 0)
+      sums.takeTied(cost);
   }
   double own = infinity, bytes = infinity, freed = 0;
   llvm::SmallVector<Freed, 32> ways;
@@ -98,7 +96,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     const PartTimes &times = place.blocks[block];
     double least = keptBy(part, leastWay());
     own = std::min(own, leastOf(times));
-    bytes = std::min(bytes, statesOf(part.denseParameters, part.expertParameters, place) +
+    bytes = std::min(bytes, statesOf(part, place) +
                                 fragmentation *
                                     (alive.inFlight * least + alive.stashed * (part.kept - least)));
     for (LayerWay way : more) {
@@ -110,7 +108,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     }
     ownWorkspace = std::min(ownWorkspace, workspaceOf(part, leastWay()));
     transient = std::min(transient, part.transient);
-    largest = std::min(largest, part.denseParameters + part.expertParameters);
+    largest = std::min(largest, part.allDense() + part.allExpert());
   }
   if (leastLayersOf(index) > 0) {
     sums.transient = std::max(sums.transient, transient);

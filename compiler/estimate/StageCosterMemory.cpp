@@ -14,10 +14,15 @@ namespace dtc {
 // in simulated schedules of 4 stages and more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-double StageCoster::statesOf(double dense, double expert, const Place &place) const {
+double StageCoster::statesOf(const BlockCost &block, const Place &place) const {
   const CellPrecision &p = request.precision;
-  double whole = dense + expert, part = dense / place.dataRanks + expert / place.expertRanks;
-  return p.bytesAtRest(d.zero, d.offloadOptimizer) * (d.zero >= 3 ? part : whole) +
+  auto sum = [&](double dense, double expert, bool isSplit) {
+    return isSplit ? dense / place.dataRanks + expert / place.expertRanks : dense + expert;
+  };
+  double whole = sum(block.denseParameters, block.expertParameters, false),
+         part = sum(block.denseParameters, block.expertParameters, true);
+  return p.frozenBytesAtRest(d.zero) * sum(block.frozenDense, block.frozenExpert, d.zero >= 3) +
+         p.bytesAtRest(d.zero, d.offloadOptimizer) * (d.zero >= 3 ? part : whole) +
          p.gradientBytes * (d.zero >= 2 ? part : whole) +
          (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
 }
@@ -44,14 +49,23 @@ StageCoster::Alive StageCoster::aliveOf(size_t index) const {
 void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   dense += part.denseParameters;
   expert += part.expertParameters;
+  frozenDense += part.frozenDense;
+  frozenExpert += part.frozenExpert;
   summed += part.sharedGradients;
   transient = std::max(transient, part.transient);
   if (!isLayer) {
-    ends += part.denseParameters + part.expertParameters;
+    ends += part.allDense() + part.allExpert();
     return;
   }
   kept += part.kept;
-  largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
+  largestLayer = std::max(largestLayer, part.allDense() + part.allExpert());
+  largestTrained = std::max(largestTrained, part.denseParameters + part.expertParameters);
+}
+
+void StageCoster::PartSums::takeTied(const ModelCost &cost) {
+  dense -= cost.tiedParameters;
+  frozenDense -= cost.tiedFrozen;
+  ends -= cost.tiedParameters + cost.tiedFrozen;
 }
 
 void StageCoster::PartSums::addLayer(const BlockCost &part, LayerWay way) {
@@ -107,12 +121,16 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
                                   double keptPerMicroBatch, double recomputedPerMicroBatch,
                                   double workspace) const {
   const CellPrecision &p = request.precision;
+  auto sum = [&](double dense, double expert, bool isSplit) {
+    return isSplit ? dense / place.dataRanks + expert / place.expertRanks : dense + expert;
+  };
   auto shared = [&](double bytes, bool isSplit) {
-    return bytes * (isSplit ? sums.dense / place.dataRanks + sums.expert / place.expertRanks
-                            : sums.dense + sums.expert);
+    return bytes * sum(sums.dense, sums.expert, isSplit);
   };
   MemoryParts memory;
-  memory.parameters = shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
+  memory.parameters =
+      shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3) +
+      p.frozenBytesAtRest(d.zero) * sum(sums.frozenDense, sums.frozenExpert, d.zero >= 3);
   double whole = process.wholeLayers * sums.largestLayer, ends = process.keepsEnds ? sums.ends : 0;
   if (d.zero >= 3 && place.isShared())
     memory.parameters += (whole + ends) * p.parameterBytes;
@@ -121,7 +139,8 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   // on the wire; those of parameters that stay gathered take as many bytes as these until the last
   // backward pass ends.
   if (d.zero >= 2 && place.isShared())
-    memory.gradients += whole * p.reduceBytes + (d.zero >= 3 ? ends * p.parameterBytes : 0);
+    memory.gradients += process.wholeLayers * sums.largestTrained * p.reduceBytes +
+                        (d.zero >= 3 ? ends * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +

@@ -25,6 +25,8 @@ Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &to
     return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
   if (facts.parameters != plan.parameters)
     return differs("a number of parameters of", plan.parameters, facts.parameters);
+  if (facts.frozen != plan.frozenParameters)
+    return differs("a number of frozen parameters of", plan.frozenParameters, facts.frozen);
   if (!plan.modelShape.empty() && facts.shape != plan.modelShape)
     return UserError("explaining the plan: it was made for a model of other ops or shapes",
                      "give the model that it was made for, or plan again");
@@ -105,9 +107,13 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
     if (result.choice.seconds > 0)
       part.collectives.push_back(result);
   }
-  for (size_t bits = 0; bits < numScaleSets; ++bits)
-    (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
-        cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  for (size_t bits = 0; bits < numScaleSets; ++bits) {
+    bool isExpert = bits & ScalesWithExperts;
+    double factor = scale.factor(static_cast<uint8_t>(bits));
+    (isExpert ? part.expertParameters : part.denseParameters) +=
+        cell.parameters.parts[bits] * factor;
+    (isExpert ? part.frozenExpert : part.frozenDense) += cell.frozen.parts[bits] * factor;
+  }
   part.sharedGradients = cell.sharedGradients.at(scale);
   part.gatheredForward = gatherOf(cell.gatheredForward, scale);
   for (Recompute recompute : kRecomputes)
@@ -268,7 +274,8 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
     costed.parts.push_back(costedVocabulary(*divided, scale, d.pp, costed));
   if (!software->runsPrograms) // which gather whole units, whatever a pass reads of them
     for (CostedPart &part : costed.parts) {
-      part.gatheredForward = {part.denseParameters, part.expertParameters};
+      part.gatheredForward = {part.denseParameters + part.frozenDense,
+                              part.expertParameters + part.frozenExpert};
       part.gatheredBackward.fill(part.gatheredForward);
     }
   return costed;

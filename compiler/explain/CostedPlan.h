@@ -44,7 +44,8 @@ struct CostedPart {
   bool isOnEveryStage = false; // a share of the vocabulary
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
-  double denseParameters = 0, expertParameters = 0; // elements of a rank
+  double denseParameters = 0, expertParameters = 0; // elements of a rank that are trained
+  double frozenDense = 0, frozenExpert = 0;         // and those that are not
   double sharedGradients = 0; // of them those whose gradients tp adds up once a step
   // What ZeRO-3 gathers of them for one pass forward, and for one backward by what that recomputes.
   struct Gather {
@@ -60,7 +61,7 @@ struct CostedPlan {
   CellPrecision precision;
   Overlap overlap;               // of the software
   std::vector<CostedPart> parts; // in the order of the model
-  double tiedParameters = 0;     // elements that embedding and head share
+  double tiedParameters = 0;     // trained elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage
 };
 

@@ -69,6 +69,8 @@ public:
               {"parameter_bytes", parameterBytes},
               {"gradient_bytes", gradientBytes},
               {"optimizer_bytes", optimizerBytes}};
+    if (isFrozen)
+      json["frozen"] = true;
     json["placements"] = Json::object();
     for (const auto &[axis, placement] : group.placements)
       json["placements"][axis] = placement;
@@ -89,6 +91,7 @@ private:
       if (name != group.pattern && layerPattern(name) != group.pattern &&
           !llvm::is_contained(parameter.getMemberNames(), group.pattern))
         continue;
+      isFrozen = parameter.getFrozen();
       auto type = mlir::cast<mlir::RankedTensorType>(parameter.getType());
       whole.assign(type.getShape().begin(), type.getShape().end());
       break;
@@ -147,6 +150,10 @@ private:
     auto held = [&](double bytesEach, bool isDivided) {
       return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
     };
+    if (isFrozen) {
+      parameterBytes = held(p.frozenBytesAtRest(d.zero), d.zero >= 3);
+      return;
+    }
     parameterBytes = held(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
     gradientBytes = held(p.gradientBytes, plan.decisions.zero >= 2);
     optimizerBytes =
@@ -172,7 +179,9 @@ private:
         plan.decisions.zero == 0 ? "" : " (ZeRO " + std::to_string(plan.decisions.zero) + ")";
     out << bytes(parameterBytes) << " parameter, " << bytes(gradientBytes) << " gradient, "
         << bytes(optimizerBytes) << " optimizer states a rank" << zero
-        << (plan.decisions.offloadOptimizer ? ", states on the host" : "")
+        << (isFrozen                          ? ", frozen"
+            : plan.decisions.offloadOptimizer ? ", states on the host"
+                                              : "")
         << (group.count > 1 ? ", in each layer" : "") << "\n";
   }
 
@@ -220,16 +229,18 @@ private:
       addAmong(shards, what, kind, onRank * bytesEach, runs);
     };
     double microBatches = static_cast<double>(plan.decisions.numMicroBatches);
-    if (plan.decisions.zero == 0)
-      add("gradient, with others", CollectiveKind::AllReduce, p.reduceBytes, 1);
-    else
-      add(plan.decisions.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
-          CollectiveKind::ReduceScatter, p.reduceBytes,
-          plan.decisions.zero == 1 ? 1 : microBatches);
-    addAmong(copies, "gradient, between groups", CollectiveKind::AllReduce,
-             onRank * p.reduceBytes / ranksOf(shards), 1);
-    if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
-      add("parameter after the update", CollectiveKind::AllGather, p.parameterBytes, 1);
+    if (!isFrozen) {
+      if (plan.decisions.zero == 0)
+        add("gradient, with others", CollectiveKind::AllReduce, p.reduceBytes, 1);
+      else
+        add(plan.decisions.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
+            CollectiveKind::ReduceScatter, p.reduceBytes,
+            plan.decisions.zero == 1 ? 1 : microBatches);
+      addAmong(copies, "gradient, between groups", CollectiveKind::AllReduce,
+               onRank * p.reduceBytes / ranksOf(shards), 1);
+      if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
+        add("parameter after the update", CollectiveKind::AllGather, p.parameterBytes, 1);
+    }
     if (plan.decisions.zero >= 3)
       add("parameter, before forward and backward", CollectiveKind::AllGather, p.parameterBytes,
           2 * microBatches);
@@ -251,7 +262,7 @@ private:
   const TensorGroup &group;
   std::vector<int64_t> whole, local;
   std::vector<StageOp> readers;
-  bool isExpert = false;
+  bool isExpert = false, isFrozen = false;
   double elementsDivided = 1; // by axes other than that of ZeRO-3
   double onRank = 0;          // elements, before ZeRO divides them
   int64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;

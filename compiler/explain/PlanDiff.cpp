@@ -41,6 +41,7 @@ private:
     auto &list = diff.request;
     add(list, "model", a.modelName, b.modelName);
     add(list, "parameters", text(a.parameters), text(b.parameters));
+    add(list, "frozen_parameters", text(a.frozenParameters), text(b.frozenParameters));
     add(list, "sequence_length", text(a.sequenceLength), text(b.sequenceLength));
     add(list, "topology", a.topologyName, b.topologyName);
     add(list, "devices", text(a.devices), text(b.devices));

@@ -102,6 +102,9 @@ void printIdleNodes(llvm::raw_ostream &out, const Plan &plan) {
 void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topology) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
+  if (plan.frozenParameters > 0)
+    out << ", " << llvm::format("%.1f", static_cast<double>(plan.frozenParameters) / 1e6)
+        << " M of them frozen";
   if (plan.sequenceLength > 0)
     out << ", sequence " << plan.sequenceLength;
   out << ") on " << plan.topologyName << ", " << counted(plan.devices, "device") << ", "

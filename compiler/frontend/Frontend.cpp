@@ -173,11 +173,18 @@ Outcome dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
   for (auto get : loss.getBody().getOps<graph::GetOp>())
     read.insert(get.getSymbol());
   SmallVector<graph::ParameterOp> unread;
-  for (auto parameter : module.getOps<graph::ParameterOp>())
-    if (!read.contains(parameter.getSymName()))
+  bool isTrained = false; // some parameter
+  for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    bool isRead = read.contains(parameter.getSymName());
+    isTrained |= isRead && !parameter.getFrozen();
+    if (!isRead && !parameter.getFrozen()) // which has no gradient either way
       unread.push_back(parameter);
-  if (read.empty()) {
-    loss.emitError(unread.empty() ? "the model has no parameters" : "the loss reads no parameter")
+  }
+  if (!isTrained) {
+    bool hasNone = module.getOps<graph::ParameterOp>().empty();
+    loss.emitError(hasNone        ? "the model has no parameters"
+                   : read.empty() ? "the loss reads no parameter"
+                                  : "every parameter that the loss reads is frozen")
         << ", so that there is nothing to train";
     return capture.errorOr(UserError("the model has nothing to train"));
   }

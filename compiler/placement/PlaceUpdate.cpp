@@ -1,6 +1,7 @@
 // The placements of the optimizer's step.
 #include "compiler/placement/PlaceUpdate.h"
 
+#include "dialects/graph/StepWeights.h"
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Partition.h"
 
@@ -21,10 +22,26 @@ public:
       return failure();
     placeBody(update);
     setResults(update, std::vector<Placement>(update.getNumResults(), replicated(mesh)));
+    if (auto prepare = step.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction))
+      placePrepare(prepare);
     return success();
   }
 
 private:
+  // Each rank of data parallelism has the inputs of its own samples, as in '@microbatch'.
+  void placePrepare(graph::FuncOp prepare) {
+    for (BlockArgument argument : prepare.getArguments()) {
+      Placement placement = replicated(mesh);
+      for (unsigned axis : mesh.axesOf(AxisRole::Data))
+        if (mesh.sizes[axis] > 1)
+          placement[axis] = AxisPlacement::shard(0);
+      placements[argument] = placement;
+      prepare.setArgAttr(argument.getArgNumber(), kPlacementAttr,
+                         toAttr(step.getContext(), placement));
+    }
+    placeBody(prepare);
+  }
+
   LogicalResult placeArguments(graph::FuncOp update) {
     auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
     llvm::StringMap<Attribute> crossings;

@@ -22,6 +22,8 @@ public:
   virtual double keptBytes(mlir::Type type, const Placement &placement) const = 0;
   // Bytes of a parameter, its gradient and its optimizer state on one rank.
   virtual double parameterBytes(mlir::Type type, const Placement &placement) const = 0;
+  // Bytes of a frozen parameter, which has neither.
+  virtual double frozenBytes(mlir::Type type, const Placement &placement) const = 0;
   // Seconds of the optimizer's step over a parameter.
   virtual double updateSeconds(mlir::Type type, const Placement &placement) const = 0;
 };

@@ -242,10 +242,15 @@ FailureOr<Place> PlacementNetwork::placeClass(unsigned weightClass) {
   Place place{network.addNode(placements->size()), std::move(*placements)};
   std::vector<bool> allowed = parameterChoices.allowed(weightClass, place.placements);
   RankedTensorType type = weights[weightClass].type;
+  bool isFrozen = llvm::all_of(weights[weightClass].parameters,
+                               [](graph::ParameterOp parameter) { return parameter.getFrozen(); });
   for (auto [value, placement] : llvm::enumerate(place.placements)) {
     if (!allowed[value])
       network.addCost(place.node, value, std::numeric_limits<double>::infinity());
-    if (costs)
+    if (costs && isFrozen)
+      network.addCost(
+          {place.node, value, /*keptBytes=*/0, costs->frozenBytes(type, placement), /*seconds=*/0});
+    else if (costs)
       network.addCost({place.node, value, /*keptBytes=*/0, costs->parameterBytes(type, placement),
                        costs->updateSeconds(type, placement) / microBatches});
   }

@@ -91,6 +91,7 @@ std::optional<ModelCells> readCells(const FoldedModel &model, ModuleOp different
   cells.chain = model.chain;
   // The first stage has them, whole on each rank of tensor parallelism.
   cells.embedding.parameters.parts[0] += model.unread;
+  cells.embedding.frozen.parts[0] += model.unreadFrozen;
   return cells;
 }
 

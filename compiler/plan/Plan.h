@@ -129,6 +129,7 @@ struct Plan {
   std::string modelName;
   std::string modelShape; // of ModelFacts; empty in plans that people write
   int64_t parameters = 0;
+  int64_t frozenParameters = 0;   // of these, those that are not trained
   double flopsPerStep = 0;        // model flops: no recomputation counted
   bool modelSlides = false;       // of ModelFacts
   ModelArchitecture architecture; // nothing in plans that do not say

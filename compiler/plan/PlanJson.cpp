@@ -497,6 +497,8 @@ public:
             !what.empty())
           fail("architecture", what);
       integer(*model, "parameters", 0, plan.parameters);
+      if (optional(*model, "frozen_parameters"))
+        integer(*model, "frozen_parameters", 0, plan.frozenParameters);
       number(*model, "flops_per_step", plan.flopsPerStep);
       integer(*model, "sequence_length", 0, plan.sequenceLength);
     }

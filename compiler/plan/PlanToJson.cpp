@@ -115,6 +115,8 @@ std::string planToJson(const Plan &plan) {
                    {"parameters", plan.parameters},
                    {"flops_per_step", plan.flopsPerStep},
                    {"sequence_length", plan.sequenceLength}};
+  if (plan.frozenParameters > 0)
+    json["model"]["frozen_parameters"] = plan.frozenParameters;
   if (!plan.modelShape.empty())
     json["model"]["shape"] = plan.modelShape;
   json["topology"] = {

@@ -159,6 +159,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.modelSlides = facts.slides;
   plan.architecture = facts.architecture;
   plan.parameters = facts.parameters;
+  plan.frozenParameters = facts.frozen;
   plan.sequenceLength = facts.sequenceLength;
   plan.flopsPerStep = facts.flopsPerSample * static_cast<double>(request.globalBatch);
   plan.topologyName = request.topology.name;

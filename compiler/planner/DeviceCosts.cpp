@@ -41,6 +41,10 @@ double DeviceCosts::parameterBytes(Type type, const Placement &placement) const 
          (precision.parameterBytes + precision.gradientBytes + precision.optimizerBytes);
 }
 
+double DeviceCosts::frozenBytes(Type type, const Placement &placement) const {
+  return localElements(type, placement) * precision.parameterBytes;
+}
+
 double DeviceCosts::updateSeconds(Type type, const Placement &placement) const {
   OpWork work;
   work.bytes = kUpdateTraffic * parameterBytes(type, placement);

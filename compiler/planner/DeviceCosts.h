@@ -32,6 +32,7 @@ public:
   double moveSeconds(mlir::Type type, const Placement &from, const Placement &to) const override;
   double keptBytes(mlir::Type type, const Placement &placement) const override;
   double parameterBytes(mlir::Type type, const Placement &placement) const override;
+  double frozenBytes(mlir::Type type, const Placement &placement) const override;
   double updateSeconds(mlir::Type type, const Placement &placement) const override;
 
 private:

@@ -22,12 +22,13 @@ constexpr double kSplitWeights = 1.05;
 
 // What points are compared by, of the whole model for one sample.
 struct Merits {
-  double seconds = 0, kept = 0, parameters = 0, sharedGradients = 0;
+  double seconds = 0, kept = 0, parameters = 0, frozen = 0, sharedGradients = 0;
 
   bool atLeastAsGood(const Merits &other) const {
     constexpr double same = 1 + 1e-9;
     return seconds <= other.seconds * same && kept <= other.kept * same &&
-           parameters <= other.parameters * same && sharedGradients <= other.sharedGradients * same;
+           parameters <= other.parameters * same && frozen <= other.frozen * same &&
+           sharedGradients <= other.sharedGradients * same;
   }
 };
 
@@ -37,6 +38,7 @@ Merits meritsOf(const ModelCost &cost) {
     merits.seconds += block.forward + block.backward() + block.forwardTp + block.backwardTp;
     merits.kept += block.kept;
     merits.parameters += block.denseParameters + block.expertParameters;
+    merits.frozen += block.frozenDense + block.frozenExpert;
     merits.sharedGradients += block.sharedGradients;
   };
   add(cost.embedding);
@@ -138,7 +140,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
       Merits merits = costOf(*cells);
       auto better = [&](const Found &other) { return other.merits.atLeastAsGood(merits); };
       bool isDominated = own.atLeastAsGood(merits) && !options.keepsDominated;
-      bool isWhole = merits.parameters > kSplitWeights * own.parameters;
+      bool isWhole =
+          merits.parameters + merits.frozen > kSplitWeights * (own.parameters + own.frozen);
       if (isDominated || (isWhole && options.mustSplitWeights) || llvm::any_of(found, better))
         continue;
       llvm::erase_if(found, [&](const Found &other) { return merits.atLeastAsGood(other.merits); });

@@ -256,7 +256,8 @@ private:
     const CellPrecision &p = estimate.precision;
     double ofParameter =
         p.bytesAtRest(3, limits.mayOffload) + (limits.mayOffload ? 0 : p.optimizerBytes);
-    double bytes = static_cast<double>(facts.parameters) * ofParameter;
+    double bytes = static_cast<double>(facts.parameters - facts.frozen) * ofParameter +
+                   static_cast<double>(facts.frozen) * p.parameterBytes;
     if (programs)
       bytes += programs->inputsOf(static_cast<double>(request.globalBatch)).total();
     return bytes > static_cast<double>(request.topology.numDevices()) * estimate.memoryLimit;

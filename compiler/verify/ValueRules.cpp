@@ -321,7 +321,8 @@ std::optional<Fault> Values::checkEnd() {
     bool isOfGradients = output->role() == format::OutputRole::gradient_scale &&
                          steps.entry.kind() == format::EntryKind::gradients;
     bool isOfLoss = output->role() == format::OutputRole::loss ||
-                    output->role() == format::OutputRole::loss_weight;
+                    output->role() == format::OutputRole::loss_weight ||
+                    output->role() == format::OutputRole::loss_beside;
     if (!trains() && !isOfLoss && !isOfGradients)
       continue;
     SegmentSpan span = spanOf(*steps.program.buffers()->Get(output->buffer()));

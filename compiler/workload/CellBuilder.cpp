@@ -39,6 +39,7 @@ CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts)
       microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
       roles(module, graph::kMicrobatchFunction) {
   findForward();
+  findCounting();
   findSharedGradients();
 }
 
@@ -65,6 +66,20 @@ void CellBuilder::findForward() {
     for (Value operand : forward[next]->getOperands())
       if (Operation *op = operand.getDefiningOp())
         forward.insert(op);
+}
+
+void CellBuilder::findCounting() {
+  Operation *end = microbatch.getBody().front().getTerminator();
+  auto isWeight = [&](OpOperand &use) {
+    return use.getOwner() == end && microbatch.getResultAttrOfType<StringAttr>(
+                                        use.getOperandNumber(), graph::kAccumulatedAttr) ==
+                                        StringAttr::get(module.getContext(), graph::kWeightSum);
+  };
+  for (Operation &op : llvm::reverse(microbatch.getBody().front().without_terminator()))
+    if (!op.use_empty() && llvm::all_of(op.getUses(), [&](OpOperand &use) {
+          return counting.contains(use.getOwner()) || isWeight(use);
+        }))
+      counting.insert(&op);
 }
 
 bool CellBuilder::isForwardCall(Operation *op) const {
@@ -117,7 +132,7 @@ ModelCells CellBuilder::build() {
       afterForward.insert(&op);
     if (ofEmbedding)
       afterBackward.insert(&op);
-    if (isStructure(&op) && !isView(&op))
+    if ((isStructure(&op) && !isView(&op)) || counting.contains(&op))
       continue;
     bool first = cells.blocks.empty() || ofEmbedding || (isForward(&op) && !ofHead);
     (first ? embedding : head).push_back(&op);
@@ -135,7 +150,8 @@ ModelCells CellBuilder::build() {
     bool byEmbedding =
         llvm::any_of(get->getUsers(), [&](Operation *u) { return inEmbedding.contains(u); });
     if (byHead && byEmbedding)
-      addTo(cells.tied, static_cast<double>(graph::tensorOf(get.getType()).getNumElements()), 0);
+      addTo(isFrozen(get) ? cells.tiedFrozen : cells.tied,
+            static_cast<double>(graph::tensorOf(get.getType()).getNumElements()), 0);
   }
   return cells;
 }
@@ -176,6 +192,11 @@ BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
     addOps(cell, backwardOps, false);
     reading = {};
     cell.backwardTransient = peakOf(backwardOps, {});
+  } else { // nothing before it is trained, nor it itself
+    cell.runsBackward = false;
+    cell.kept = cell.keptSelective = {};
+    cell.keptPartial.fill({});
+    cell.selectiveOps.clear();
   }
   SmallVector<Value> weights;
   for (Value operand : call->getOperands())
@@ -578,12 +599,18 @@ double CellBuilder::elementsOf(Value value) const {
   return static_cast<double>(graph::tensorOf(value.getType()).getNumElements());
 }
 
+bool CellBuilder::isFrozen(graph::GetOp get) const {
+  auto parameter =
+      SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(get, get.getSymbolAttr());
+  return parameter && parameter.getFrozen();
+}
+
 void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
   for (Value value : values) {
     double elements = elementsOf(value);
     uint8_t bits = roles.bitsOf(value) & (ScalesWithExperts | ScalesWithVocabulary);
-    addTo(cell.parameters, elements, bits);
     auto get = rootOf(value).getDefiningOp<graph::GetOp>();
+    addTo(get && isFrozen(get) ? cell.frozen : cell.parameters, elements, bits);
     // Ranks that have the same folded expert add its gradients up with the others that have it.
     bool isLeft = (bits & ScalesWithExperts) && foldsExperts;
     if (get && sharedGradients.contains(get.getSymbol()) && !isLeft)

@@ -21,6 +21,7 @@ private:
   using OpList = llvm::SmallVector<mlir::Operation *>;
 
   void findForward();
+  void findCounting();
   void findSharedGradients();
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
   bool isForwardCall(mlir::Operation *op) const;
@@ -49,6 +50,7 @@ private:
                    const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
+  bool isFrozen(graph::GetOp get) const;
   // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads some, and some what
   // runs again to make `kept`.
   void addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,
@@ -65,6 +67,9 @@ private:
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
+  // Of them, what makes the sum of the weights of a weighted mean and nothing else. It is no work of its
+  // own: software counts targets while it reads them for the loss.
+  llvm::SmallPtrSet<mlir::Operation *, 8> counting;
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell

@@ -165,14 +165,17 @@ struct BlockCell {
   Amount rmsNormInputs;   // bytes that RMS normalisations read
   Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
-  Amount parameters;                          // elements on this rank
-  // Of these, what each pass reads, which is gathered for it where parameters rest split: a block once,
+  Amount parameters;                          // elements on this rank that are trained
+  Amount frozen;                              // and those that are not: no gradient, no state
+  bool runsBackward = true; // a block in front of all that is trained has no backward pass
+  // Of both, what each pass reads, which is gathered for it where parameters rest split: a block once,
   // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what runs
   // no product again runs nothing again that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
-  Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a
-                          // step
+  Amount
+      sharedGradients; // of the trained ones, whose gradients ranks of tensor parallelism add up, once a
+                       // step
 
   // As software computes it (applyStack).
   Launch launch = Launch::Single;             // of what is no op of the graph
@@ -214,8 +217,9 @@ struct ModelCells {
   BlockCell embedding, head;
   std::vector<BlockCell> blocks; // distinct ones
   std::vector<int> chain;        // block of each layer, in order
-  Amount tied; // elements of parameters that embedding and head share: with several stages both
-               // hold them
+  // Elements of parameters that embedding and head share, trained and frozen: with several stages both
+  // hold them.
+  Amount tied, tiedFrozen;
 
   // As software runs it (applyStack).
   Overlap overlap;

@@ -30,15 +30,15 @@ static void shorten(graph::RepeatOp repeat, int64_t keep) {
   repeat.setCountAttr(builder.getI64IntegerAttr(count));
 }
 
-// The elements of parameters that nothing in '@loss' gets.
-static double countUnread(ModuleOp model) {
+// Counts the elements of parameters, frozen or not, that nothing in '@loss' gets.
+static double countUnread(ModuleOp model, bool isFrozen) {
   llvm::StringSet<> read;
   auto loss = model.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto get : loss.getBody().getOps<graph::GetOp>())
     read.insert(get.getSymbol());
   double elements = 0;
   for (auto parameter : model.getOps<graph::ParameterOp>())
-    if (!read.contains(parameter.getSymName()))
+    if (!read.contains(parameter.getSymName()) && parameter.getFrozen() == isFrozen)
       elements += static_cast<double>(parameter.getRepeats().value_or(1)) *
                   static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
   return elements;
@@ -46,7 +46,8 @@ static double countUnread(ModuleOp model) {
 
 FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
-  folded.unread = countUnread(model);
+  folded.unread = countUnread(model, /*isFrozen=*/false);
+  folded.unreadFrozen = countUnread(model, /*isFrozen=*/true);
   folded.module = model.clone();
   ModuleOp module = *folded.module;
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);

@@ -15,7 +15,8 @@ struct FoldedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<std::string> blocks; // functions of the distinct layers, by first call
   std::vector<int> chain;          // block of each layer of the whole model, in order
-  double unread = 0;               // elements of the model's parameters that '@loss' does not read
+  // Elements of the model's trained and frozen parameters that '@loss' does not read.
+  double unread = 0, unreadFrozen = 0;
 };
 
 // Keeps `keep` layers of each kind. Layers are executions of blocks in '@loss': those of a repeat, or

@@ -2,8 +2,8 @@
 #include "compiler/workload/ModelFacts.h"
 
 #include "compiler/workload/Architecture.h"
+#include "compiler/workload/TrainingFlops.h"
 #include "dialects/graph/Moe.h"
-#include "passes/graph/SampleRows.h"
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,41 +13,6 @@
 using namespace mlir;
 
 namespace dtc {
-
-// The flops of matrix products in a function and the blocks that it calls, of one sample.
-static double flopsOf(ModuleOp module, graph::FuncOp func, CausalPairs pairs,
-                      const SampleRows &rows) {
-  double flops = 0;
-  llvm::StringMap<double> blocks;
-  for (Operation &op : func.getBody().front()) {
-    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
-      auto [it, isNew] = blocks.try_emplace(call.getBlockName(), 0);
-      if (isNew)
-        it->second =
-            flopsOf(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()), pairs, rows);
-      flops += it->second * static_cast<double>(call.getNumExecutions());
-      continue;
-    }
-    auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    if (!interface)
-      continue;
-    graph::OpRule rule = interface.getRule();
-    if (!rule.multiplies())
-      continue;
-    double points = rule.flopsPerPoint * rule.modelShare;
-    for (const graph::Loop &loop : rule.loops)
-      points *= static_cast<double>(ShapedType::isDynamic(loop.size) ? rows.ofOp(&op) : loop.size);
-    if (pairs == CausalPairs::Seen && rule.isCausal)
-      points /= 2; // rules count a window, too, as twice the pairs that it leaves
-    flops += points;
-  }
-  return flops;
-}
-
-double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
-  FailureOr<SampleRows> rows = SampleRows::read(module);
-  return flopsOf(module, func, pairs, failed(rows) ? SampleRows() : std::move(*rows));
-}
 
 // The most experts that an op of a block knows.
 static int64_t countExperts(ModuleOp module) {
@@ -121,6 +86,9 @@ static std::string shapeOf(ModuleOp module) {
           out << attribute.getName().getValue() << attribute.getValue();
       out << '\n';
     }
+  for (auto [index, parameter] : llvm::enumerate(module.getOps<graph::ParameterOp>()))
+    if (parameter.getFrozen())
+      out << "frozen " << index << '\n';
   return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
 }
 
@@ -129,9 +97,12 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.name = module.getName().value_or("model").str();
   if (auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr))
     facts.sequenceLength = sequence.getInt();
-  for (auto parameter : module.getOps<graph::ParameterOp>())
-    facts.parameters += static_cast<int64_t>(parameter.getRepeats().value_or(1)) *
-                        cast<RankedTensorType>(parameter.getType()).getNumElements();
+  for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    int64_t elements = static_cast<int64_t>(parameter.getRepeats().value_or(1)) *
+                       cast<RankedTensorType>(parameter.getType()).getNumElements();
+    facts.parameters += elements;
+    facts.frozen += parameter.getFrozen() ? elements : 0;
+  }
   facts.experts = countExperts(module);
   facts.tokenGroups = countTokenGroups(module);
   facts.kvHeads = countKvHeads(module);
@@ -141,8 +112,8 @@ ModelFacts readModelFacts(ModuleOp module) {
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();
   facts.untied = isUntied(loss);
-  facts.flopsPerSample = 3 * matrixFlops(module, loss);
-  facts.causalFlopsPerSample = 3 * matrixFlops(module, loss, CausalPairs::Seen);
+  facts.flopsPerSample = trainingFlops(module, CausalPairs::All);
+  facts.causalFlopsPerSample = trainingFlops(module, CausalPairs::Seen);
   facts.shape = shapeOf(module);
   return facts;
 }

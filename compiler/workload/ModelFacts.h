@@ -12,6 +12,7 @@ namespace dtc {
 struct ModelFacts {
   std::string name;
   int64_t parameters = 0;     // elements of all parameters
+  int64_t frozen = 0;         // of these, elements that are not trained
   int64_t layers = 0;         // calls of blocks by '@loss'
   int64_t sequenceLength = 0; // 0 where the model has no sequences
   int64_t experts = 1;        // of a mixture; 1: dense
@@ -26,7 +27,8 @@ struct ModelFacts {
   bool untied = false;
   ModelArchitecture architecture;
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
-  // only, attention's included and counted in full, backward twice the forward. Of experts, the
+  // only, attention's included and counted in full, backward twice the forward; where parameters are frozen, for what is
+  // trained alone. Of experts, the
   // rows that tokens fill when all experts are used alike.
   double flopsPerSample = 0;
   // The same with half of the products of causal attention, what a kernel does that skips masked
@@ -39,12 +41,5 @@ struct ModelFacts {
 
 // `module` holds '@loss' with an unbound batch (checkModel).
 ModelFacts readModelFacts(mlir::ModuleOp module);
-
-// Of causal attention: all pairs of queries and keys, or those that a query sees.
-enum class CausalPairs { All, Seen };
-
-// Floating-point operations of matrix products in `func` and the blocks it calls; of an unbound batch
-// those of one sample.
-double matrixFlops(mlir::ModuleOp module, graph::FuncOp func, CausalPairs pairs = CausalPairs::All);
 
 } // namespace dtc

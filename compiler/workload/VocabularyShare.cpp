@@ -51,6 +51,7 @@ void addOps(BlockCell &to, const BlockCell &from, bool ofWords) {
     to.collectives.push_back(std::move(collective));
   }
   to.parameters += partOf(from.parameters, ofWords);
+  to.frozen += partOf(from.frozen, ofWords);
   to.sharedGradients += partOf(from.sharedGradients, ofWords);
 }
 
@@ -60,7 +61,7 @@ BlockCell restOf(const BlockCell &part) {
   rest.ops.clear();
   rest.collectives.clear();
   rest.selectiveOps.clear();
-  rest.parameters = rest.sharedGradients = {};
+  rest.parameters = rest.frozen = rest.sharedGradients = {};
   addOps(rest, part, /*ofWords=*/false);
   for (Amount *amount : {&rest.kept, &rest.keptSelective, &rest.forwardTransient,
                          &rest.backwardTransient, &rest.logits})
@@ -83,7 +84,7 @@ VocabularyCells divideVocabulary(const ModelCells &cells) {
   share.ops.clear();
   share.collectives.clear();
   share.selectiveOps.clear();
-  share.parameters = share.sharedGradients = share.rmsNormInputs = {};
+  share.parameters = share.frozen = share.sharedGradients = share.rmsNormInputs = {};
   addOps(share, cells.embedding, /*ofWords=*/true);
   addOps(share, cells.head, /*ofWords=*/true);
   return divided;

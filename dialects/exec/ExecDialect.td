@@ -62,7 +62,7 @@ def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime repor
   I32EnumAttrCase<"Loss", 0, "loss">, I32EnumAttrCase<"GradNorm", 1, "grad_norm">,
   I32EnumAttrCase<"LearningRate", 2, "learning_rate">, I32EnumAttrCase<"GradientScale", 3, "gradient_scale">,
   I32EnumAttrCase<"SkippedSteps", 4, "skipped_steps">, I32EnumAttrCase<"LossScale", 5, "loss_scale">,
-  I32EnumAttrCase<"LossWeight", 6, "loss_weight">]>;
+  I32EnumAttrCase<"LossWeight", 6, "loss_weight">, I32EnumAttrCase<"LossBeside", 7, "loss_beside">]>;
 def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
 
 // #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch - 3 * layer> is 5 + 16 *

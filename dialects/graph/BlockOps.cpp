@@ -9,7 +9,7 @@ using namespace dtc::graph;
 
 // ------------------------------------------------------------------------------------------- param
 
-// name init (`stored` groups)? `decay`?
+// name init (`stored` groups)? (`decay` | `frozen`)*
 static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
   std::string name;
   if (parser.parseString(&name))
@@ -39,10 +39,17 @@ static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
     if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseGroup))
       return failure();
   }
-  bool decay = succeeded(parser.parseOptionalKeyword("decay"));
+  bool decay = false, frozen = false;
+  for (bool isMore = true; isMore;) { // either first, and each once
+    bool isDecay = !decay && succeeded(parser.parseOptionalKeyword("decay"));
+    bool isFrozen = !isDecay && !frozen && succeeded(parser.parseOptionalKeyword("frozen"));
+    decay |= isDecay;
+    frozen |= isFrozen;
+    isMore = isDecay || isFrozen;
+  }
   return DeclarationAttr::get(parser.getContext(), StringAttr::get(parser.getContext(), name),
-                              init->kind, APFloat(init->mean), APFloat(init->stddev), stored,
-                              decay);
+                              init->kind, APFloat(init->mean), APFloat(init->stddev), stored, decay,
+                              frozen);
 }
 
 static void printDeclaration(AsmPrinter &printer, DeclarationAttr declaration) {
@@ -62,6 +69,8 @@ static void printDeclaration(AsmPrinter &printer, DeclarationAttr declaration) {
   }
   if (declaration.getDecay())
     printer << " decay";
+  if (declaration.getFrozen())
+    printer << " frozen";
 }
 
 Attribute DeclarationAttr::parse(AsmParser &parser, Type) {

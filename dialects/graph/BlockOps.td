@@ -6,7 +6,7 @@ def Graph_ParamOp : Graph_Op<"param"> {
   let description = [{
     A block owns its parameters: their names are relative to where it is instantiated (`under` of `graph.call` and
     `graph.repeat`); those of `@loss` are whole. There is a result for each, in order. Says of each what `graph.parameter`
-    says; `stored` gives the dims of the type that make up each dim in a checkpoint file, so that no size is repeated.
+    says (`decay`, `frozen`); `stored` gives the dims of the type that make up each dim in a checkpoint file, so that no size is repeated.
     `dtc-instantiate-blocks` makes `graph.parameter`s of them, which all other passes see.
 
     Constraints:
@@ -20,6 +20,7 @@ def Graph_ParamOp : Graph_Op<"param"> {
     ```mlir
     %ln_weight, %ln_bias = graph.param "ln_1.weight" ones, "ln_1.bias" zeros : tensor<768xf32>, tensor<768xf32>
     %w = graph.param "attn.c_attn.weight" normal(0.0, 0.02) stored [[0], [1, 2, 3]] decay : tensor<768x3x12x64xf32>
+    %table = graph.param "wte.weight" normal(0.0, 0.02) frozen : tensor<256x768xf32>
     ```
   }];
   let arguments = (ins TypedArrayAttrBase<Graph_DeclarationAttr, "declarations">:$declarations);

@@ -124,10 +124,10 @@ def Graph_DeclarationAttr : Graph_Attr<"Declaration", "declaration"> {
   let summary = "A parameter that a block declares, but for its type";
   let description = [{
     `name` is relative to where the block is instantiated. `stored`: how many dims of the type make up each dim in a
-    checkpoint file; empty where it is stored as it is.
+    checkpoint file; empty where it is stored as it is. `decay` and `frozen` are those of `graph.parameter`.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::dtc::graph::InitKind":$init, APFloatParameter<"mean, or value of a constant">:$mean, APFloatParameter<"standard deviation">:$stddev,
-    OptionalArrayRefParameter<"int64_t">:$stored, "bool":$decay);
+    OptionalArrayRefParameter<"int64_t">:$stored, "bool":$decay, "bool":$frozen);
   let hasCustomAssemblyFormat = 1;
 }
 

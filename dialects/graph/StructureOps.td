@@ -2,9 +2,9 @@
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
-  let summary = "Declares a trained tensor";
+  let summary = "Declares a tensor that is trained, or frozen";
   let description = [{
-    A tensor that training changes. Its type is the global, unpadded shape, also after partitioning; `placement` (set from
+    A tensor that training changes, unless it is `frozen`. Its type is the global, unpadded shape, also after partitioning; `placement` (set from
     the plan) says which part each rank keeps between steps, at rest. Where the step reads it placed otherwise, `in_use`
     says how: each use gathers it, and its gradient is brought back to where it rests. The initial value depends on the name's key, the seed and the global element
     index alone, so it is the same under every plan.
@@ -12,6 +12,8 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     - `init`: `zeros`, `ones`, `constant(value)` or `normal(mean, stddev)`.
     - `stored`: the shape in a checkpoint file (safetensors) where it differs; the elements are in the same order.
     - `decay`: weight decay applies.
+    - `frozen`: it keeps its value. It has no gradient, no state and no update, and backward stops where nothing but frozen
+      parameters lies before.
 
     A `*` in the name stands for the index in dim 0: the parameter is as many tensors of a checkpoint file, one for each index,
     with the number for the `*` and the other dims. So the weights of all experts of a layer are one parameter.
@@ -36,6 +38,7 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     graph.parameter @"h.{12}.ln_1.weight" : tensor<768xf32> init ones repeats 4
     graph.parameter @"experts.*.w1.weight" : tensor<8x56x32xf32> init normal(0.0, 0.02) decay
     graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
+    graph.parameter @"wpe.weight" : tensor<1024x768xf32> init normal(0.0, 0.02) frozen
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
       placement <[replicate, shard(2)]>
     graph.parameter @"lm_head.weight" : tensor<50257x768xf32> init zeros placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
@@ -45,11 +48,12 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     Graph_InitKindAttr:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
     OptionalAttr<DenseI64ArrayAttr>:$stored_shape,     // shape in safetensors; default: the type's shape
     UnitAttr:$decay,                                    // weight decay applies
+    UnitAttr:$frozen,                                   // training leaves it as it is
     OptionalAttr<I64Attr>:$repeats,                     // how many of it there are, with numbers in their names; default: one
     OptionalAttr<Graph_PlacementAttr>:$placement,       // at rest; set from the plan
     OptionalAttr<Graph_PlacementAttr>:$in_use);         // default: as at rest
   let assemblyFormat = [{$sym_name `:` $type `init` custom<Init>($init, $mean, $stddev) (`stored` $stored_shape^)?
-    (`decay` $decay^)? (`repeats` $repeats^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
+    (`decay` $decay^)? (`frozen` $frozen^)? (`repeats` $repeats^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     // What graph.get gives: the type, or a stack of `repeats` of it.

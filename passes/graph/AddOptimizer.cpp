@@ -5,6 +5,7 @@
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StepWeights.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace dtc {
@@ -32,7 +33,8 @@ class UpdateBuilder {
 public:
   UpdateBuilder(ModuleOp module, const AddOptimizerOptions &options)
       : module(module), options(options), builder(module.getContext()), loc(module.getLoc()),
-        scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)) {}
+        scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
+        hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {}
 
   void run() {
     createFunction();
@@ -40,8 +42,12 @@ public:
     SmallVector<Value> divisors; // what gradients are larger by, and with them their norm
     if (rows > 0) {              // they are those of the mean over all rows
       Value share = divide(func.getArgument(1), constant(static_cast<double>(rows)));
-      divisors.push_back(graph::InverseOrZeroOp::create(builder, loc, scalar, share));
-      loss = times(loss, divisors.back());
+      Value inverse = graph::InverseOrZeroOp::create(builder, loc, scalar, share);
+      loss = times(loss, inverse);
+      if (hasBeside) // gradients are those of the loss already
+        loss = graph::AddOp::create(builder, loc, scalar, loss, func.getArgument(2));
+      else
+        divisors.push_back(inverse);
     }
     if (module.lookupSymbol(graph::kLossScaleState))
       divisors.push_back(divide(constant(1), readScalar(graph::kLossScaleState)));
@@ -57,6 +63,8 @@ public:
     results = {{"loss", loss}, {"grad_norm", norm}};
     if (rows > 0)
       results.push_back({"loss_weight", func.getArgument(1)});
+    if (hasBeside)
+      results.push_back({"loss_beside", func.getArgument(2)});
     if (!divisors.empty())
       results.push_back({"gradient_scale", divisors.size() == 1 ? divisors.front()
                                                                 : times(divisors[0], divisors[1])});
@@ -90,7 +98,12 @@ private:
     SmallVector<StringRef> sums{graph::kLossSum};
     if (rows > 0)
       sums.push_back(graph::kWeightSum);
-    SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
+    if (hasBeside)
+      sums.push_back(graph::kBesideSum);
+    // Frozen parameters have no gradient, no state and no update.
+    SmallVector<graph::ParameterOp> parameters(
+        llvm::make_filter_range(module.getOps<graph::ParameterOp>(),
+                                [](graph::ParameterOp op) { return !op.getFrozen(); }));
     SmallVector<Type> types(sums.size(), scalar);
     llvm::StringSet<> withGradient = parametersWithGradient();
     for (graph::ParameterOp parameter : parameters)
@@ -447,7 +460,8 @@ private:
   OpBuilder builder;
   Location loc;
   RankedTensorType scalar;
-  int64_t rows; // of a step that a weighted mean is over; 0: the loss is none
+  int64_t rows;   // of a step that a weighted mean is over; 0: the loss is none
+  bool hasBeside; // other terms stand beside it
   graph::FuncOp func;
   SmallVector<Trained> trained;
   SmallVector<std::pair<StringRef, Value>> results; // by what they are reported as

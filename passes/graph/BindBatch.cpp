@@ -2,8 +2,10 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StepWeights.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/SampleRows.h"
+#include "passes/graph/StepWeights.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_BINDBATCH
@@ -48,16 +50,23 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
       return signalPassFailure();
     }
     FailureOr<SampleRows> rows = SampleRows::read(getOperation());
-    if (failed(rows) || failed(noteLossForm()))
+    FailureOr<LossForm> form = noteLossForm();
+    if (failed(rows) || failed(form))
       return signalPassFailure();
-    auto bindValue = [&](Value value) {
-      value.setType(bind(value.getType(), batch * rows->of(value)));
-    };
-    getOperation().walk([&](Operation *op) {
-      llvm::for_each(op->getResults(), bindValue);
-      if (auto func = dyn_cast<graph::FuncOp>(op))
-        llvm::for_each(func.getArguments(), bindValue);
-    });
+    DenseMap<Value, int64_t> rowsOfPrepare;
+    if (*form == LossForm::Beside)
+      addPrepare(*rows, rowsOfPrepare);
+    for (auto func : getOperation().getOps<graph::FuncOp>()) {
+      bool isOfStep = func.getSymName() == graph::kPrepareFunction;
+      auto bindValue = [&](Value value) {
+        int64_t ofSample = rows->of(value);
+        if (auto found = rowsOfPrepare.find(value); found != rowsOfPrepare.end())
+          ofSample = found->second;
+        value.setType(bind(value.getType(), batch * (isOfStep ? microBatches : 1) * ofSample));
+      };
+      llvm::for_each(func.getArguments(), bindValue);
+      func.walk([&](Operation *op) { llvm::for_each(op->getResults(), bindValue); });
+    }
     for (auto func : getOperation().getOps<graph::FuncOp>()) {
       Block &body = func.getBody().front();
       func.setFunctionType(FunctionType::get(&getContext(), body.getArgumentTypes(),
@@ -68,11 +77,21 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
   }
 
 private:
+  // The weights of the whole step are added up before its micro-batches run.
+  void addPrepare(const SampleRows &rows, DenseMap<Value, int64_t> &rowsOfPrepare) {
+    auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    Value weights = *findStepWeights(loss);
+    int64_t count = batch * microBatches * rows.of(weights);
+    for (int64_t size : cast<RankedTensorType>(weights.getType()).getShape())
+      count *= ShapedType::isDynamic(size) ? 1 : size;
+    buildPrepare(loss, weights, count, rowsOfPrepare, rows);
+  }
+
   // Later, a mean over the batch is a sum too.
-  LogicalResult noteLossForm() {
+  FailureOr<LossForm> noteLossForm() {
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     if (!loss || loss.getResultTypes().empty())
-      return success();
+      return LossForm::Mean;
     FailureOr<LossForm> form = findLossForm(loss);
     if (succeeded(form) && *form == LossForm::Sum)
       loss->setAttr(graph::kAddsUpAttr, UnitAttr::get(&getContext()));

@@ -1,5 +1,6 @@
 // Turns the loss into a function that also returns gradients (pass dtc-differentiate).
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StepWeights.h"
 #include "passes/graph/BlockGradients.h"
 #include "passes/graph/InputLimits.h"
 #include "passes/graph/Passes.h"
@@ -38,6 +39,9 @@ public:
     OpBuilder builder(returned);
     limitInputs(builder);
     Value weight = takeWeightedMeanApart(returned);
+    Beside beside = weight ? Beside() : takeBesideApart(returned);
+    if (beside.weight)
+      weight = beside.weight;
     ReverseMode reverse(builder, [&](graph::BlockCallOpInterface call, ValueRange grads,
                                      SmallVectorImpl<Value> &operandGrads) {
       return blocks.callBackward(builder, call, grads, operandGrads);
@@ -46,7 +50,7 @@ public:
     for (Operation &op : body.without_terminator())
       ops.push_back(&op);
     for (Operation *op : ops)
-      if (auto get = dyn_cast<graph::GetOp>(op))
+      if (auto get = dyn_cast<graph::GetOp>(op); get && isTrained(get.getSymbol()))
         reverse.want(get.getResult());
     reverse.markActive(ops);
     if (failed(blocks.replaceCalls(ops, reverse)))
@@ -61,16 +65,28 @@ public:
     reverse.seed(value, seedOf(builder, value));
     if (failed(reverse.run(ops)))
       return failure();
-    if (scale != 1)
-      value = graph::ScaleOp::create(builder, loc, value.getType(), value,
-                                     builder.getF64FloatAttr(scale));
-    if (failed(returnWithGradients(builder, reverse, value, weight, returned)))
+    auto scaled = [&](Value sum) -> Value {
+      if (!sum || scale == 1)
+        return sum;
+      return graph::ScaleOp::create(builder, loc, sum.getType(), sum,
+                                    builder.getF64FloatAttr(scale));
+    };
+    if (beside.weighted)
+      value = beside.weighted;
+    SmallVector<Value> sums{scaled(value), weight, scaled(beside.others)};
+    if (failed(returnWithGradients(builder, reverse, sums, returned)))
       return failure();
     eraseUnused();
     return success();
   }
 
 private:
+  // Returns whether the symbol is a parameter that is not frozen.
+  bool isTrained(StringRef symbol) {
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
+    return parameter && !parameter.getFrozen();
+  }
+
   // The op that looks something up is far from the file that holds the index: the input itself says
   // what it may be.
   void limitInputs(OpBuilder &builder) {
@@ -83,29 +99,122 @@ private:
     }
   }
 
+  // Returns whether rows are 0, and have no gradient, wherever `weights`, which are 0 or 1, are 0: a
+  // cross entropy has left out the targets that are not counted.
+  static bool isZeroWithout(Value rows, Value weights) {
+    auto entropy = rows.getDefiningOp<graph::CrossEntropyOp>();
+    auto counted = weights.getDefiningOp<graph::CountedOp>();
+    return entropy && counted && rows == entropy.getLoss() &&
+           entropy.getTargets() == counted.getTargets() &&
+           entropy.getIgnoringAttr() == counted.getIgnoringAttr();
+  }
+
+  struct WeightedSums {
+    Value mean;   // over all rows of a micro-batch, of each times its weight
+    Value weight; // the sum of the weights
+  };
+
+  WeightedSums sumsOf(OpBuilder &builder, graph::WeightedMeanOp mean) {
+    Value x = mean.getX(), weights = mean.getWeights();
+    auto type = cast<RankedTensorType>(x.getType());
+    rows = type.getNumElements() * microBatches;
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    auto sum = [&](Value value, double scaledBy) -> Value {
+      return graph::ReduceOp::create(
+          builder, mean.getLoc(), mean.getType(), value,
+          graph::ReduceKindAttr::get(module.getContext(), graph::ReduceKind::Sum),
+          builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(scaledBy), ArrayAttr());
+    };
+    if (!isZeroWithout(x, weights))
+      x = graph::MultiplyOp::create(builder, mean.getLoc(), type, x, weights);
+    return {sum(x, 1 / static_cast<double>(type.getNumElements())), sum(weights, 1)};
+  }
+
   // Where the loss is a weighted mean, returns the sum of what it adds up instead, and gives the
   // sum of the weights: both are known at the end of a step only, when '@update' divides. Until then
-  // the sum is divided by the number of rows of the step, so that gradients are as large as those of
-  // a mean, whatever the gradient type can hold.
+  // the sum is divided by the number of rows, as a mean over all of them is: gradients are as large
+  // as its, whatever the gradient type can hold, and the same where all weights are 1.
   Value takeWeightedMeanApart(Operation *returned) {
     auto mean = returned->getOperand(0).getDefiningOp<graph::WeightedMeanOp>();
     if (!mean)
       return Value();
     OpBuilder builder(mean);
-    Value x = mean.getX(), weights = mean.getWeights();
-    rows = cast<RankedTensorType>(x.getType()).getNumElements() * microBatches;
-    scale = 1 / static_cast<double>(rows);
-    auto dims =
-        llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(x.getType()).getRank()));
-    auto sum = [&](Value value) -> Value {
-      return graph::ReduceOp::create(builder, mean.getLoc(), mean.getType(), value,
-                                     graph::ReduceKind::Sum, dims);
-    };
-    returned->setOperand(
-        0, sum(graph::MultiplyOp::create(builder, mean.getLoc(), x.getType(), x, weights)));
-    Value weight = sum(weights);
+    WeightedSums sums = sumsOf(builder, mean);
+    returned->setOperand(0, sums.mean);
     mean.erase();
-    return weight;
+    return sums.weight;
+  }
+
+  // What a loss with weighted means beside other terms adds up.
+  struct Beside {
+    Value weighted; // the part of the weighted means, as if they were means over all rows
+    Value others;   // the other terms
+    Value weight;   // the sum of the weights
+  };
+
+  // Where weighted means stand beside other terms, returns the sums that the reported loss is made of.
+  // What is differentiated has each weighted mean times the rows over the weights of the step, which
+  // '@prepare' knows: it is no part of the sums, so that evaluation does without.
+  Beside takeBesideApart(Operation *returned) {
+    SmallVector<graph::WeightedMeanOp> means(loss.getBody().getOps<graph::WeightedMeanOp>());
+    if (means.empty())
+      return {};
+    DenseMap<Value, Value> weighted, others; // parts of what the means are used for
+    Beside beside;
+    for (graph::WeightedMeanOp mean : means) {
+      OpBuilder builder(mean);
+      Location loc = mean.getLoc();
+      WeightedSums sums = sumsOf(builder, mean);
+      beside.weight = sums.weight;
+      Value ofStep = graph::GetOp::create(
+          builder, loc, mean.getType(),
+          FlatSymbolRefAttr::get(module.getContext(), graph::kWeightScaleState));
+      Value exact = graph::MultiplyOp::create(builder, loc, mean.getType(), sums.mean, ofStep);
+      weighted[exact] = sums.mean;
+      others[exact] = Value();
+      mean.getResult().replaceAllUsesWith(exact);
+      mean.erase();
+    }
+    OpBuilder builder(returned);
+    SmallVector<Operation *> ops;
+    for (Operation &op : loss.getBody().front().without_terminator())
+      ops.push_back(&op);
+    for (Operation *op : ops) {
+      if (llvm::none_of(op->getOperands(), [&](Value value) { return weighted.contains(value); }))
+        continue;
+      auto partsOf = [&](auto partOf) { return llvm::map_to_vector(op->getOperands(), partOf); };
+      weighted[op->getResult(0)] =
+          linearPart(builder, op, partsOf([&](Value value) { return weighted.lookup(value); }));
+      others[op->getResult(0)] = linearPart(builder, op, partsOf([&](Value value) {
+                                              auto part = others.find(value);
+                                              return part == others.end() ? value : part->second;
+                                            }));
+    }
+    Value value = returned->getOperand(0);
+    beside.weighted = weighted.lookup(value);
+    beside.others = others.lookup(value);
+    if (!beside.others) // a multiple of a weighted mean
+      beside.others = graph::ScaleOp::create(builder, value.getLoc(), value.getType(),
+                                             beside.weighted, builder.getF64FloatAttr(0));
+    return beside;
+  }
+
+  // Builds what an op of a loss (LossForm::Beside) makes of parts of its operands, null for 0.
+  static Value linearPart(OpBuilder &builder, Operation *op, ArrayRef<Value> parts) {
+    auto numParts = llvm::count_if(parts, [](Value part) { return static_cast<bool>(part); });
+    if (numParts == 0)
+      return {};
+    if (numParts == static_cast<int64_t>(parts.size())) {
+      Operation *copy = builder.clone(*op);
+      copy->setOperands(parts);
+      return copy->getResult(0);
+    }
+    if (parts[0])
+      return parts[0]; // graph.add and graph.subtract
+    if (isa<graph::AddOp>(op))
+      return parts[1];
+    return graph::ScaleOp::create(builder, op->getLoc(), op->getResult(0).getType(), parts[1],
+                                  builder.getF64FloatAttr(-1));
   }
 
   // What gradients of the loss are of: of it divided by the number of micro-batches, and where there
@@ -122,9 +231,10 @@ private:
     return graph::MultiplyOp::create(builder, loc, value.getType(), seed, lossScale);
   }
 
-  // `weight` is null but for a weighted mean.
-  LogicalResult returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value,
-                                    Value weight, Operation *returned) {
+  // `sums`: the loss; the weight of a weighted mean, or null; what stands beside it, or null.
+  LogicalResult returnWithGradients(OpBuilder &builder, const ReverseMode &reverse,
+                                    ArrayRef<Value> sumsOfLoss, Operation *returned) {
+    Value value = sumsOfLoss[0], weight = sumsOfLoss[1], beside = sumsOfLoss[2];
     llvm::MapVector<StringRef, Value> sums;
     for (auto get : loss.getBody().getOps<graph::GetOp>()) {
       Value gradient = reverse.gradientOf(get.getResult());
@@ -143,6 +253,11 @@ private:
       attrs.push_back(builder.getDictionaryAttr(
           {builder.getNamedAttr(graph::kAccumulatedAttr, builder.getStringAttr(graph::kWeightSum)),
            builder.getNamedAttr(graph::kRowsAttr, builder.getI64IntegerAttr(rows))}));
+    }
+    if (beside) {
+      results.push_back(beside);
+      attrs.push_back(
+          dict(builder, graph::kAccumulatedAttr, builder.getStringAttr(graph::kBesideSum)));
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());

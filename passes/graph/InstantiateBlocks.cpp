@@ -87,7 +87,8 @@ private:
       renamed.push_back(graph::DeclarationAttr::get(
           param.getContext(),
           StringAttr::get(param.getContext(), prefix + "." + from.getName().getValue()),
-          from.getInit(), from.getMean(), from.getStddev(), from.getStored(), from.getDecay()));
+          from.getInit(), from.getMean(), from.getStddev(), from.getStored(), from.getDecay(),
+          from.getFrozen()));
     param.setDeclarationsAttr(ArrayAttr::get(param.getContext(), renamed));
   }
 
@@ -226,7 +227,8 @@ FailureOr<Value> ParameterHoister::readParameter(const Declared &declared, const
       graph::InitKindAttr::get(module.getContext(), from.getInit()),
       builder.getF64FloatAttr(from.getMean().convertToDouble()),
       builder.getF64FloatAttr(from.getStddev().convertToDouble()), storedShape(declared, builder),
-      from.getDecay() ? builder.getUnitAttr() : UnitAttr(), repeats, graph::PlacementAttr(),
+      from.getDecay() ? builder.getUnitAttr() : UnitAttr(),
+      from.getFrozen() ? builder.getUnitAttr() : UnitAttr(), repeats, graph::PlacementAttr(),
       graph::PlacementAttr());
   lastParameter = parameter;
   return graph::GetOp::create(builder, user->getLoc(), parameter.getValueType(),

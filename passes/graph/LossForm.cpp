@@ -1,6 +1,8 @@
 // Follows the batch from the inputs of a loss to its result.
 #include "passes/graph/LossForm.h"
 
+#include "passes/graph/StepWeights.h"
+
 #include <map>
 
 using namespace mlir;
@@ -15,12 +17,19 @@ enum class Extent {
   Mean,    // over them
   Sum,
   WeightedMean,
+  Beside, // a weighted mean, and means
 };
 using Extents = SmallVector<Extent>;
 
 bool hasBatch(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && !type.hasStaticShape();
+}
+
+// Whether it is over the batch; weighted means are like means there.
+bool isOverBatch(Extent extent) { return extent != Extent::Free && extent != Extent::Samples; }
+bool hasWeights(Extent extent) {
+  return extent == Extent::WeightedMean || extent == Extent::Beside;
 }
 
 bool hasLoop(const graph::OpRule &rule, graph::LoopKind kind) {
@@ -58,13 +67,13 @@ private:
       FailureOr<Extents> results = readCall(call, operands);
       if (failed(results))
         return failure();
+      if (llvm::any_of(operands, hasWeights) || llvm::any_of(*results, hasWeights))
+        return op.emitOpError("takes or returns a weighted mean; take it, and what stands beside "
+                              "it in the loss, in '@loss'");
       for (auto [result, extent] : llvm::zip(op.getResults(), *results))
         extents[result] = extent;
       return success();
     }
-    if (llvm::is_contained(operands, Extent::WeightedMean))
-      return op.emitOpError("uses a weighted mean, which is known at the end of a step only; "
-                            "return it as the loss");
     for (Value result : op.getResults()) {
       FailureOr<Extent> extent = hasBatch(result) ? ofSamples(op, operands) : ofWhole(op, operands);
       if (failed(extent))
@@ -93,7 +102,7 @@ private:
 
   // A result with a part for each sample: from that sample alone.
   static FailureOr<Extent> ofSamples(Operation &op, const Extents &operands) {
-    if (llvm::is_contained(operands, Extent::Mean) || llvm::is_contained(operands, Extent::Sum))
+    if (llvm::any_of(operands, isOverBatch))
       return op.emitOpError("uses a mean or sum over the batch for each sample, which would be "
                             "another for every size of a micro-batch");
     if (auto interface = dyn_cast<graph::RuleOpInterface>(op))
@@ -118,8 +127,7 @@ private:
 
   // A result that the loop over the batch goes into.
   static FailureOr<Extent> ofBatch(Operation &op, const Extents &operands) {
-    bool mixed =
-        llvm::is_contained(operands, Extent::Mean) || llvm::is_contained(operands, Extent::Sum);
+    bool mixed = llvm::any_of(operands, isOverBatch);
     graph::OpRule rule;
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (interface)
@@ -137,17 +145,21 @@ private:
 
   // What means, or sums, become.
   static FailureOr<Extent> ofLinear(Operation &op, const Extents &operands) {
-    bool means = llvm::is_contained(operands, Extent::Mean),
+    bool weighted = llvm::any_of(operands, hasWeights),
+         means = llvm::is_contained(operands, Extent::Mean) || weighted,
          sums = llvm::is_contained(operands, Extent::Sum),
          others = llvm::is_contained(operands, Extent::Free);
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (!interface || !interface.getRule().jointlyLinear)
       return op.emitOpError("is not linear in a mean or sum over the batch, so that the results of "
                             "micro-batches would not make up that of a step");
+    if (weighted && op.getNumOperands() > 1 && !isa<graph::AddOp, graph::SubtractOp>(op))
+      return op.emitOpError("puts a weighted mean beside others by other than graph.add and "
+                            "graph.subtract");
     if (sums && (means || others))
       return op.emitOpError("adds a sum over the batch to what is none; a step of several "
                             "micro-batches would count the other once for each");
-    return sums ? Extent::Sum : Extent::Mean;
+    return sums ? Extent::Sum : weighted ? Extent::Beside : Extent::Mean;
   }
 
   ModuleOp module;
@@ -164,7 +176,10 @@ FailureOr<LossForm> findLossForm(graph::FuncOp loss) {
   if (failed(results))
     return failure();
   Extent result = results->front();
+  if (result == Extent::Beside && failed(findStepWeights(loss)))
+    return failure();
   return result == Extent::WeightedMean ? LossForm::WeightedMean
+         : result == Extent::Beside     ? LossForm::Beside
          : result == Extent::Sum        ? LossForm::Sum
                                         : LossForm::Mean;
 }

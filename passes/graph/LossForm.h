@@ -9,6 +9,7 @@ enum class LossForm {
   Mean,         // of the samples: a step's is the mean of its micro-batches'
   Sum,          // over the samples: a step's is their sum
   WeightedMean, // graph.weighted_mean: both its sums are over the step
+  Beside,       // the same beside means, by linear ops: its weights are added up before the step
 };
 
 // Reads the form of `loss`, the model's function with a dynamic batch. A loss has one where it is

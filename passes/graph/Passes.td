@@ -42,13 +42,15 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
     Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, times the rows that
     a sample has in it (8 where `tensor<?x8xf32>` was reshaped to `tensor<?xf32>`), and turns means into sums with a constant scale, so that splitting the batch later does not change what is divided by. Fails where
     `@loss` would be another number if the batch were cut up in another way; one that is a sum over the samples is marked
-    `graph.adds_up`.
+    `graph.adds_up`. Where a weighted mean stands beside other terms, the sum of its weights is needed before backward: it adds
+    `@prepare`, which reads the inputs of all micro-batches once a step and sets `step.weight_scale`, their rows over the sum.
     ```mlir
     // Before: %l = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
     // After:  %l = graph.reduce sum %x dims [0, 1] scale 0.03125 : tensor<4x8xf32> -> tensor<f32>
     ```
   }];
-  let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "Samples of a micro-batch, over all ranks">];
+  let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "Samples of a micro-batch, over all ranks">,
+    Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1", "Micro-batches of a step">];
 }
 
 def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
@@ -126,8 +128,10 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
     `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
     so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
     weighted mean: then they are divided by the rows of a step, and the sum of the weights is returned, too, with that number of
-    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. A parameter that the loss does not depend on has no
-    gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
+    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. Of a weighted mean
+    beside other terms the gradient is multiplied by `step.weight_scale` in backward, and the other terms are a sum of their own
+    (`beside`). A parameter that the loss does not depend on, or that
+    is `frozen`, has no gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
     // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)
@@ -144,8 +148,9 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
     update per parameter; of lamb and lars those around a ratio of two norms of each tensor, of a repeat's each layer. Weight
     decay, and the ratios, apply to parameters marked `decay`. A parameter of which `@microbatch` returns no gradient is updated
-    with zeros. Where `@microbatch` returns the sum of the
-    weights of a mean, loss, norm and gradients are divided by that of the step first; where there is a loss scale, norm and
+    with zeros; a `frozen` one is left alone. Where `@microbatch` returns the sum of the
+    weights of a mean, loss, norm and gradients are divided by that of the step first, but where other terms stand beside it only
+    what the loss has of it is; where there is a loss scale, norm and
     gradients are divided by it.
 
     A step whose gradient norm is not finite changes no parameter and no state but the number of steps that were skipped, and

@@ -143,6 +143,7 @@ void ExecEmitter::emitLastCopies() {
   for (auto [value, tensor] : lastCopies)
     if (value != tensor)
       exec::CopyOp::create(builder, value, tensor);
+  lastCopies.clear();
 }
 
 void ExecEmitter::copy(Value src, exec::RankScalarAttr srcOffset, Value dst,

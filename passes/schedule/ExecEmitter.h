@@ -108,6 +108,7 @@ public:
   mlir::Value lookupScalar(exec::ScalarRole role, mlir::Type dtype);
   // Copies `value` to parameter or state `name` when the step is over.
   void setAtEnd(mlir::Value value, mlir::Value tensor) { lastCopies.emplace_back(value, tensor); }
+  // Copies what was so set since the last call.
   void emitLastCopies();
 
 private:

@@ -5,6 +5,7 @@
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/StepWeights.h"
 #include "dialects/graph/TransferOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -15,6 +16,8 @@
 
 using namespace mlir;
 using namespace dtc;
+
+static constexpr StringLiteral kPrepareTask = "prepare";
 
 ExecLowering::ExecLowering(ModuleOp module, const ExecLoweringOptions &options)
     : module(module), options(options) {}
@@ -27,13 +30,16 @@ LogicalResult ExecLowering::run() {
     graph::completeChunks(microBatch); // of what passes have added
   Addends addends(microBatch);
   StepTasks tasks(microBatch, update, addends, options.splitBackward, stage);
-  if (failed(lowerMicroBatch(tasks, addends)) || failed(lowerUpdate(tasks)))
+  if (failed(lowerPrepare()) || failed(lowerMicroBatch(tasks, addends)) ||
+      failed(lowerUpdate(tasks)))
     return failure();
   placeTransfers();
   if (stage)
     addStageEntries(tasks);
   else
     addEntries(tasks);
+  if (prepare)
+    prepare.erase();
   microBatch.erase();
   update.erase();
   eraseUnusedKernels();
@@ -50,6 +56,7 @@ void ExecLowering::eraseUnusedKernels() {
 LogicalResult ExecLowering::findFunctions() {
   microBatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   update = module.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
+  prepare = module.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction);
   if (!microBatch || !update)
     return module.emitOpError()
            << "has no function '@"
@@ -289,6 +296,36 @@ LogicalResult ExecLowering::lowerTask(const StepTask &task, bool perMicroBatch,
   return success();
 }
 
+// What the micro-batches read of it is there when the first of them runs.
+LogicalResult ExecLowering::lowerPrepare() {
+  if (!prepare)
+    return success();
+  for (BlockArgument argument : prepare.getBody().getArguments()) {
+    auto name = prepare.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::kInputAttr);
+    Value all;
+    for (unsigned index = 0; index < microBatch.getNumArguments(); ++index)
+      if (name && microBatch.getArgAttr(index, graph::kInputAttr) == name)
+        all = inputs[index];
+    FailureOr<RankedTensorType> type = getStaticType(prepare, argument);
+    if (failed(type))
+      return failure();
+    if (!all || exec::getBytes(all) !=
+                    type->getNumElements() * exec::getElementBytes(type->getElementType()))
+      return prepare.emitOpError() << "has argument " << argument.getArgNumber()
+                                   << ", which is no input of all micro-batches of '@microbatch'";
+    emitter->alias(argument, all);
+  }
+  StepTask task{kPrepareTask.str(), {}};
+  for (Operation &op : prepare.getBody().front().without_terminator())
+    task.ops.push_back(&op);
+  emitter->setPrefix("prepare.");
+  if (failed(lowerTask(task, /*perMicroBatch=*/false, nullptr)))
+    return failure();
+  emitter->emitLastCopies();
+  emitter->setPrefix("");
+  return success();
+}
+
 LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks, const Addends &addends) {
   Block &body = microBatch.getBody().front();
   for (auto [argument, all] : llvm::zip(body.getArguments(), inputs)) {
@@ -459,6 +496,8 @@ void ExecLowering::addStageEntries(const StepTasks &tasks) {
   exec::ProgramOp program = emitter->getProgram();
   OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
   Order train, evaluate;
+  if (prepare)
+    train.add(context, kPrepareTask, -1);
   for (const StageOrder::Run &run : stage->runs)
     for (const StepTask &task : tasks.ofMicroBatch)
       if (task.kind == run.kind && task.chunk == run.chunk) {
@@ -488,6 +527,8 @@ void ExecLowering::addEntries(const StepTasks &tasks) {
                           order.microBatches);
   };
   Order train;
+  if (prepare)
+    train.add(context, kPrepareTask, -1);
   int64_t slots = std::min(options.slots, numMicroBatches);
   for (int64_t first = 0; first < numMicroBatches; first += slots)
     for (const StepTask &task : tasks.ofMicroBatch)

@@ -14,6 +14,8 @@ struct ExecLoweringOptions {
 
 // Steps:
 // 1. The mesh and every parameter and state are declared, with the bytes that a rank holds.
+//    @prepare, where there is one, becomes the first task of a step, which reads the inputs of all
+//    micro-batches and leaves what it sets at once.
 // 2. @microbatch becomes the tasks of a micro-batch (StepTasks), each lowered once: inputs are views
 //    that move on by micro-batch, and so do the random keys of kernels and attention.
 // 3. Gradients and other sums (the loss) are added up over micro-batches in one buffer each: the
@@ -46,6 +48,7 @@ private:
                                     llvm::ArrayRef<int64_t> stored, exec::BufferKind kind);
   llvm::LogicalResult declareInputs();
   llvm::LogicalResult declareSums();
+  llvm::LogicalResult lowerPrepare();
   llvm::LogicalResult lowerMicroBatch(const StepTasks &tasks, const Addends &addends);
   llvm::LogicalResult bindUpdateArguments();
   llvm::LogicalResult declareOutputs();
@@ -67,6 +70,7 @@ private:
   mlir::ModuleOp module;
   ExecLoweringOptions options;
   graph::FuncOp microBatch, update;
+  graph::FuncOp prepare; // null where nothing is known before the micro-batches
   int64_t numMicroBatches = 1;
   std::optional<StageOrder> stage; // of a pipeline
   std::optional<ExecEmitter> emitter;

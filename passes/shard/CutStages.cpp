@@ -1,4 +1,5 @@
 // Cuts a step into the programs of pipeline stages (pass dtc-cut-stages).
+#include "dialects/graph/StepWeights.h"
 #include "passes/shard/CutMicrobatch.h"
 #include "passes/shard/CutUpdate.h"
 #include "passes/shard/Passes.h"
@@ -42,9 +43,12 @@ private:
         nested->setAttr(attribute.getName(), attribute.getValue());
     nested->setAttr(graph::kStageAttr, builder.getI64IntegerAttr(stage));
     OpBuilder inside = OpBuilder::atBlockEnd(nested.getBody());
+    // '@prepare' and what it sets are of the stage that reads it.
+    bool isPrepared = microbatch.stagesOf(graph::kWeightScaleState).count(stage);
     for (Operation &op : *module.getBody()) {
       auto state = dyn_cast<graph::StateOp>(op);
-      if (isa<ModuleOp, graph::FuncOp>(op))
+      if (isa<ModuleOp, graph::FuncOp>(op) ||
+          (state && state.getSymName() == graph::kWeightScaleState && !isPrepared))
         continue;
       std::optional<StringRef> parameter = state ? state.getParameter() : std::nullopt;
       if (auto own = dyn_cast<graph::ParameterOp>(op))
@@ -52,6 +56,9 @@ private:
       if (!parameter || microbatch.stagesOf(*parameter).count(stage))
         inside.clone(op);
     }
+    auto prepare = module.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction);
+    if (prepare && isPrepared)
+      inside.clone(*prepare);
     for (graph::FuncOp func : {microbatch.build(inside, stage), update.build(inside, stage)})
       copyBlocks(func, inside, nested);
   }

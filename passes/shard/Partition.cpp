@@ -1,6 +1,7 @@
 // Turns the program of one logical device into the program that every rank of the mesh runs.
 #include "passes/shard/Partition.h"
 
+#include "dialects/graph/StepWeights.h"
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Stages.h"
 
@@ -28,6 +29,9 @@ public:
           "dtc-add-optimizer first");
     SmallVector<graph::FuncOp> old(module.getOps<graph::FuncOp>());
     if (failed(partition(microbatch)) || failed(partition(update)))
+      return failure();
+    if (auto prepare = module.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction);
+        prepare && failed(partition(prepare)))
       return failure();
     replace(old);
     return success();

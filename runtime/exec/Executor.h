@@ -49,11 +49,12 @@ struct StepScalars {
 // The results and times of one step.
 struct StepResult {
   float loss = 0, gradNorm = 0, learningRate = 0, skippedSteps = 0, lossScale = 0;
-  float lossWeight = 0;    // number that the loss was divided by
+  float lossWeight = 0;    // number that the loss, but for lossBeside, was divided by
+  float lossBeside = 0;    // terms of the loss that are not divided by it
   float gradientScale = 1; // factor from the program's gradients to those of the loss
   bool hasLoss = false, hasGradNorm = false, hasLearningRate = false, hasSkippedSteps = false,
-       hasLossScale = false, hasGradientScale = false,
-       hasLossWeight = false; // true if the program reports the value
+       hasLossScale = false, hasGradientScale = false, hasLossWeight = false,
+       hasLossBeside = false; // true if the program reports the value
   double seconds = 0;
   // The seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
@@ -73,7 +74,8 @@ inline constexpr StepOutput stepOutputs[] = {
     {format::OutputRole::gradient_scale, &StepResult::gradientScale, &StepResult::hasGradientScale},
     {format::OutputRole::skipped_steps, &StepResult::skippedSteps, &StepResult::hasSkippedSteps},
     {format::OutputRole::loss_scale, &StepResult::lossScale, &StepResult::hasLossScale},
-    {format::OutputRole::loss_weight, &StepResult::lossWeight, &StepResult::hasLossWeight}};
+    {format::OutputRole::loss_weight, &StepResult::lossWeight, &StepResult::hasLossWeight},
+    {format::OutputRole::loss_beside, &StepResult::lossBeside, &StepResult::hasLossBeside}};
 static_assert(std::size(stepOutputs) == static_cast<size_t>(format::OutputRole::MAX) + 1);
 
 // Options of an executor.

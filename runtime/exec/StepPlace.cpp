@@ -10,6 +10,7 @@ namespace dtc::rt {
 static bool reports(format::EntryKind entry, const format::Output &output) {
   return entry == format::EntryKind::train || output.role() == format::OutputRole::loss ||
          output.role() == format::OutputRole::loss_weight ||
+         output.role() == format::OutputRole::loss_beside ||
          (entry == format::EntryKind::gradients &&
           output.role() == format::OutputRole::gradient_scale);
 }

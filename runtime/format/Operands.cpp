@@ -85,6 +85,15 @@ std::vector<uint32_t> countLayers(const Task &task) {
   return layers;
 }
 
+bool isTrained(const Program &program, const Tensor &parameter) {
+  for (uint32_t i = 0; i < sizeOf(program.optimizer_state()); ++i) {
+    std::string_view state = program.optimizer_state()->Get(i)->name()->string_view();
+    if (state.substr(0, state.rfind('.')) == parameter.name()->string_view())
+      return true;
+  }
+  return false;
+}
+
 uint64_t bytesOf(DType type) {
   switch (type) {
   case DType::u8:

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from dtc_tools import compare_steps, dtc, train
-from inputs import (DIGITS, SAMPLES, SEQUENCE, adding_up, compile_model, ignoring, import_gpt2, weighing, write_npy,
+from inputs import (DIGITS, SAMPLES, SEQUENCE, adding_up, beside_z_loss, compile_model, ignoring, import_gpt2, weighing, write_npy,
                     write_words)
 from like_jax import DATA, LOSS_TOLERANCE, compile_curve, train_model
 from reference.sampler import samples_of
@@ -153,6 +153,18 @@ def check_ignored(folder):
     check(nothing["eval_loss"] == 0 and nothing["eval_tokens"] == 0, f"nothing counts: {nothing}")
 
 
+def check_beside(folder):
+    """A mean over counted targets beside one over all tokens: each is that of all samples, however many count in a batch."""
+    model = folder / "beside.mlir"
+    for counted in (False, True):
+        model.write_text(beside_z_loss(import_gpt2(folder), -100, SEQUENCE, counted))
+        counts = iter([1, 0] * (SAMPLES // 4) + [SEQUENCE] * (SAMPLES // 2))
+        data = write_words(folder, random.Random(12), lambda: next(counts))
+        whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
+        check(whole["eval_tokens"] == SAMPLES // 4 + SAMPLES // 2 * SEQUENCE, f"{whole['eval_tokens']} targets count")
+        check_parts(folder, model, data, f"z-loss beside, counted {counted}", whole)
+
+
 def check_weighted(folder):
     model = folder / "weighted.mlir"
     model.write_text(weighing(import_gpt2(folder)))
@@ -189,7 +201,7 @@ def check_digits(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_weighted,
+        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_beside, check_weighted,
                      check_sums, check_digits):
             part(Path(folder))
 

@@ -44,6 +44,26 @@ def ignoring(text, index):
                         f"{name} graph.cross_entropy {operands} ignoring {index} mean : ({types}) -> tensor<f32>")
 
 
+def beside_z_loss(text, index, sequence, counted=False):
+    """The same beside 0.05 times the mean of log(sum(exp(logits)))^2, over all tokens or over those that count."""
+    rows = f"tensor<?x{sequence}xf32>"
+
+    def loss(name, operands, types):
+        (logits, targets), (of_logits, of_targets) = operands.split(", "), types.split(", ")
+        mean = (f"    %z_counted = graph.counted {targets} ignoring {index} : {of_targets} to {rows}\n"
+                f"    %z_mean = graph.weighted_mean %z_square, %z_counted : {rows}\n" if counted else
+                f"    %z_mean = graph.reduce mean %z_square dims [0, 1] : {rows} -> tensor<f32>\n")
+        return (f"    %entropy = graph.cross_entropy {operands} ignoring {index} mean : ({types}) -> tensor<f32>\n"
+                f"    %z_exp = graph.exp {logits} : {of_logits}\n"
+                f"    %z_sum = graph.reduce sum %z_exp dims [2] : {of_logits} -> {rows}\n"
+                f"    %z_log = graph.log %z_sum : {rows}\n"
+                f"    %z_square = graph.multiply %z_log, %z_log : ({rows}, {rows}) -> {rows}\n{mean}"
+                f"    %z_share = graph.scale %z_mean by 0.05 : tensor<f32>\n"
+                f"{name} graph.add %entropy, %z_share : (tensor<f32>, tensor<f32>) -> tensor<f32>")
+
+    return replace_loss(text, loss)
+
+
 def weighing(text):
     """The model with the mean of its cross entropies by weights that are another input, one a word."""
     rows = f"tensor<?x{SEQUENCE}xf32>"

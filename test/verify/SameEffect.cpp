@@ -196,7 +196,7 @@ keptBy(const History &history, const Program &program, EntryKind kind) {
       addBuffer(all->Get(i)->buffer());
   for (const Output *output : *program.outputs())
     if (kind == EntryKind::train || output->role() == OutputRole::loss ||
-        output->role() == OutputRole::loss_weight ||
+        output->role() == OutputRole::loss_weight || output->role() == OutputRole::loss_beside ||
         (kind == EntryKind::gradients && output->role() == OutputRole::gradient_scale))
       addBuffer(output->buffer());
   for (uint32_t i = 0; kind == EntryKind::gradients && i < sizeOf(program.gradients()); ++i)

@@ -82,9 +82,11 @@ Status Evaluation::runBatch(uint64_t batch, Executor &executor, Control &world, 
     isOwn = true;
     return status;
   }
-  // A batch in which nothing counts has loss 0.
+  // A batch in which nothing counts has loss 0, but for what stands beside it.
+  sum.batches = 1;
+  sum.beside = static_cast<double>(result.lossBeside);
   sum.weight = isWeighted ? static_cast<double>(result.lossWeight) : 1;
-  sum.loss = sum.weight * static_cast<double>(result.loss);
+  sum.loss = sum.weight * (static_cast<double>(result.loss) - sum.beside);
   return {};
 }
 
@@ -108,6 +110,8 @@ Status Evaluation::run(uint64_t afterStep, Executor &executor, Control &world, P
   }
   report.step = afterStep;
   report.loss = total.weight > 0 ? total.loss / total.weight : 0;
+  if (total.batches > 0)
+    report.loss += total.beside / total.batches;
   DTC_RETURN_IF_ERROR(bringFromLoss(*manifest, world, report.loss));
   report.countsTokens = sequenceLength > 0;
   report.count = samples * std::max<uint64_t>(sequenceLength, 1);

@@ -43,10 +43,12 @@ public:
              EvaluationReport &report, bool &isOwn);
 
 private:
-  // Losses of samples, added up, and what they are divided by.
+  // Losses of samples, added up, and what they are divided by; and terms that are means of batches.
   struct Sum {
-    double loss = 0, weight = 0;
+    double loss = 0, weight = 0, beside = 0, batches = 0;
     void add(const Sum &other, double times) {
+      beside += times * other.beside;
+      batches += times * other.batches;
       loss += times * other.loss;
       weight += times * other.weight;
     }

@@ -26,15 +26,17 @@ const format::Tensor *findTensor(const Tensors *tensors, std::string_view name) 
   return nullptr;
 }
 
-// The tensors of one program. A parameter that the loss does not depend on has no gradient in the
-// program; its gradient is zero, and as long as the parameter.
+// The tensors of one program. A parameter that is trained although the loss does not depend on it has
+// no gradient in the program; its gradient is zero, and as long as the parameter. A frozen parameter
+// has none.
 std::vector<TensorSpec> specsOf(const format::Program &program, DumpedTensors which) {
   std::vector<TensorSpec> specs;
   const Tensors *tensors = tensorsOf(program, which);
   for (uint32_t i = 0; i < format::sizeOf(tensors); ++i)
     specs.push_back(tensorSpec(*tensors->Get(i)));
   for (const format::Tensor *parameter : *program.parameters())
-    if (!findTensor(tensors, parameter->name()->string_view())) {
+    if (!findTensor(tensors, parameter->name()->string_view()) &&
+        format::isTrained(program, *parameter)) {
       specs.push_back(tensorSpec(*parameter));
       specs.back().dtype = "F32";
     }

@@ -7,6 +7,8 @@ graph.func private @block(%x: tensor<?x16xf32>, %scale: tensor<f32>) -> tensor<?
   %w, %b = graph.param "ln.weight" ones, "ln.bias" constant(0.5) : tensor<16xf32>, tensor<16xf32>
   // CHECK: graph.param "proj" normal(0.000000e+00, 2.000000e-02) stored {{\[\[}}0], [1, 2]] decay : tensor<16x2x8xf32>
   %p = graph.param "proj" normal(0.0, 0.02) stored [[0], [1, 2]] decay : tensor<16x2x8xf32>
+  // CHECK: graph.param "kept" ones frozen, "both" zeros decay frozen, "other order" zeros decay frozen : tensor<16xf32>
+  %k, %q, %o = graph.param "kept" ones frozen, "both" zeros decay frozen, "other order" zeros frozen decay : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
   %0 = graph.multiply %x, %w : (tensor<?x16xf32>, tensor<16xf32>) -> tensor<?x16xf32>
   graph.return %0 : tensor<?x16xf32>
 }

@@ -1,19 +1,22 @@
 // RUN: dtc-opt %s --dtc-differentiate=micro-batches=2 --dtc-add-optimizer -split-input-file | FileCheck %s
 
-// Both sums of a weighted mean leave the micro-batch, that of the loss and its gradients divided by the 8 rows of the step; @update
-// divides the loss, the norm and the gradients by the mean weight of a row. What the loss ignores, the input may hold.
+// Both sums of a weighted mean leave the micro-batch, that of the loss and its gradients divided by the 8 rows of the step, as a mean
+// over 4 rows and 2 micro-batches; @update divides the loss, the norm and the gradients by the mean weight of a row. What the loss
+// ignores, the input may hold, and rows that cross entropy has left out are not left out again.
 // CHECK-LABEL: graph.func @microbatch
 // CHECK-SAME:    %x: tensor<4x3xf32> {graph.input = "x"}
 // CHECK-SAME:    %t: tensor<4xi32> {graph.below = 5 : i64, graph.ignored = -100 : i64, graph.input = "t"}
 // CHECK-SAME:    -> (tensor<f32> {graph.accumulated = "loss"}, tensor<f32> {graph.accumulated = "weight", graph.rows = 8 : i64}, tensor<5x3xf32> {graph.gradient_of = @w})
 // CHECK:         %[[ROWS:.*]], %{{.*}} = graph.cross_entropy {{.*}} ignoring -100
 // CHECK:         %[[COUNTED:.*]] = graph.counted %t ignoring -100
-// CHECK:         %[[KEPT:.*]] = graph.multiply %[[ROWS]], %[[COUNTED]]
-// CHECK:         %[[LOSS:.*]] = graph.reduce sum %[[KEPT]] dims [0]
-// CHECK:         %[[WEIGHT:.*]] = graph.reduce sum %[[COUNTED]] dims [0]
-// CHECK:         graph.constant 1.250000e-01 : tensor<f32>
+// CHECK-NOT:     graph.multiply
+// CHECK:         %[[LOSS:.*]] = graph.reduce sum %[[ROWS]] dims [0] scale 2.500000e-01
+// CHECK:         %[[WEIGHT:.*]] = graph.reduce sum %[[COUNTED]] dims [0] : tensor<4xf32>
+// CHECK:         %[[SEED:.*]] = graph.constant 5.000000e-01 : tensor<f32>
+// CHECK:         graph.scale %[[SEED]] by 2.500000e-01
+// CHECK-NOT:     graph.multiply
 // CHECK:         graph.cross_entropy_grad {{.*}} ignoring -100
-// CHECK:         %[[SHARE:.*]] = graph.scale %[[LOSS]] by 1.250000e-01
+// CHECK:         %[[SHARE:.*]] = graph.scale %[[LOSS]] by 5.000000e-01
 // CHECK-NOT:     graph.scale
 // CHECK:         graph.return %[[SHARE]], %[[WEIGHT]],
 // CHECK-LABEL: graph.func @update
@@ -35,6 +38,26 @@ module {
     %w = graph.get @w : tensor<5x3xf32>
     %y = graph.linear %x, %w transposed : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
     %rows, %lse = graph.cross_entropy %y, %t ignoring -100 : (tensor<4x5xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %counted = graph.counted %t ignoring -100 : tensor<4xi32> to tensor<4xf32>
+    %m = graph.weighted_mean %rows, %counted : tensor<4xf32>
+    graph.return %m : tensor<f32>
+  }
+}
+
+// -----
+
+// Weights of an input, and the number of targets that another op ignores, are multiplied with.
+// CHECK-LABEL: graph.func @microbatch
+// CHECK:         %[[ROWS:.*]], %{{.*}} = graph.cross_entropy {{.*}} ignoring 3
+// CHECK:         %[[COUNTED:.*]] = graph.counted %t ignoring -100
+// CHECK:         %[[KEPT:.*]] = graph.multiply %[[ROWS]], %[[COUNTED]]
+// CHECK:         graph.reduce sum %[[KEPT]] dims [0] scale 2.500000e-01
+module {
+  graph.parameter @w : tensor<5x3xf32> init zeros
+  graph.func @loss(%x: tensor<4x3xf32>, %t: tensor<4xi32>) -> tensor<f32> {
+    %w = graph.get @w : tensor<5x3xf32>
+    %y = graph.linear %x, %w transposed : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
+    %rows, %lse = graph.cross_entropy %y, %t ignoring 3 : (tensor<4x5xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
     %counted = graph.counted %t ignoring -100 : tensor<4xi32> to tensor<4xf32>
     %m = graph.weighted_mean %rows, %counted : tensor<4xf32>
     graph.return %m : tensor<f32>

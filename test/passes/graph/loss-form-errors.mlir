@@ -40,9 +40,68 @@ graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
 
 graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
   %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
-  // expected-error @+1 {{uses a weighted mean, which is known at the end of a step only; return it as the loss}}
-  %1 = graph.scale %0 by 2.0 : tensor<f32>
+  // expected-error @+1 {{is not linear in a mean or sum over the batch, so that the results of micro-batches would not make up that of a step}}
+  %1 = graph.sqrt %0 : tensor<f32>
   graph.return %1 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  %1 = graph.reduce sum %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  // expected-error @+1 {{adds a sum over the batch to what is none}}
+  %2 = graph.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  // expected-error @+1 {{uses a mean or sum over the batch for each sample}}
+  %1 = graph.multiply %x, %0 : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %2 = graph.reduce mean %1 dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+// Of several weighted means that stand together one kind of weights is counted.
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>, %t: tensor<?x8xi32>) -> tensor<f32> {
+  %counted = graph.counted %t ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  // expected-error @+1 {{has other weights than another weighted mean of the loss; means beside each other may have one kind of weights}}
+  %1 = graph.weighted_mean %x, %counted : tensor<?x8xf32>
+  %2 = graph.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+// What depends on parameters is known when forward has run, which is too late.
+graph.parameter @p : tensor<8xf32> init ones
+graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
+  // expected-note @+1 {{they depend on this}}
+  %p = graph.get @p : tensor<8xf32>
+  %w = graph.multiply %x, %p : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  // expected-error @+1 {{stands beside other terms of the loss, so that the sum of its weights is needed before the micro-batches run: make the weights of inputs alone, by ops of '@loss'}}
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  %1 = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  %2 = graph.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+graph.func private @mean(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  graph.return %0 : tensor<f32>
+}
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  // expected-error @+1 {{takes or returns a weighted mean; take it, and what stands beside it in the loss, in '@loss'}}
+  %0 = graph.call @mean(%x, %w) : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>
+  graph.return %0 : tensor<f32>
 }
 
 // -----

@@ -93,6 +93,41 @@ TEST_F(ProgramMemoryTest, CountsOneRank) {
   expectAgreement(*llama(8, true), decide(1, 1, 4, 1));
 }
 
+// Frozen parameters keep their own bytes and no others: no gradient, no moments, no master copy.
+TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
+  auto partsWith = [&](llvm::StringRef frozen, int64_t zero, const std::string &precision) {
+    mlir::OwningOpRef<mlir::ModuleOp> model = gpt2(6);
+    if (!frozen.empty())
+      model->lookupSymbol<graph::ParameterOp>(frozen).setFrozen(true);
+    Decisions d = decide(2, 1, 2, 2);
+    d.zero = zero;
+    if (precision == "f32")
+      expectAgreement(*model, d);
+    return *ProgramMemory(*model, "adamw", precision).of(d, {});
+  };
+  struct Case {
+    const char *name;
+    double elements;
+  };
+  for (auto [name, elements] : {Case{"transformer.wte.weight", 8192 * 256.0},
+                                Case{"transformer.h.{}.mlp.c_fc.weight", 6 * 256 * 1024.0}})
+    for (int64_t zero : {0, 1, 2, 3})
+      for (const char *precision : {"f32", "bf16"}) {
+        MemoryParts whole = partsWith("", zero, precision), less = partsWith(name, zero, precision);
+        double ofState = zero >= 1 ? 0.5 : 1, ofGradient = zero >= 2 ? 0.5 : 1;
+        double states = llvm::StringRef(precision) == "f32" ? 8 : 12;
+        EXPECT_EQ(whole.parameters, less.parameters) << name << " " << zero << precision;
+        EXPECT_EQ(whole.optimizer - less.optimizer, states * elements * ofState)
+            << name << " " << zero << precision;
+        // In 16 bits parts that are on the wire come and go with them.
+        double gradients = whole.gradients - less.gradients, wanted = 4 * elements * ofGradient;
+        if (states == 8)
+          EXPECT_EQ(gradients, wanted) << name << " " << zero;
+        else
+          EXPECT_GE(gradients, wanted) << name << " " << zero;
+      }
+}
+
 // Fewer layers than stand for others.
 TEST_F(ProgramMemoryTest, CountsShortModels) {
   for (int64_t layers : {1, 2, 3, 4})
