@@ -27,12 +27,12 @@ public:
   BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision)
       : scale(scale), topology(topology), precision(precision) {}
 
-  // What the op launches; of attention, as one blocked kernel.
+  // Returns the launch of an op; attention counts as one blocked kernel.
   OpWork workOf(const CellOp &op) const {
     OpWork work;
     work.kind = op.kind;
     work.type = precision.compute;
-    // Of 8-bit training the products of linear layers alone are in 8 bits.
+    // In 8-bit training only the matmuls of linear layers use 8 bits.
     if ((op.kind != WorkKind::Product || op.staysWide) && work.type == ComputeType::FP8)
       work.type = ComputeType::BF16;
     work.bytes = op.bytes.at(scale) * op.traffic;
@@ -105,9 +105,9 @@ private:
   const CellPrecision &precision;
 };
 
-// Of `copies` of a token that go to random ranks, the share that goes to different ones: to
-// different nodes where the group spans several, since the network is what takes the time.
-// Example: 8 copies to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
+// Returns the share of `copies` of a token, sent to random ranks, that go to different ranks, or to
+// different nodes if the group spans several, as the network dominates the time. Example: 8 copies
+// to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
 double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
   double ranks = 1, nodes = 1;
   llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
@@ -120,7 +120,7 @@ double distinctShare(double copies, const RankGroup &group, const Topology &topo
   return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
 }
 
-// Whether an amount is of the tokens of experts.
+// Returns true if the amount scales with the tokens of experts.
 bool isOfCapacity(const Amount &amount) {
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     if ((bits & ScalesWithCapacity) && amount.parts[bits] > 0)
@@ -133,7 +133,7 @@ CellAxis hidingAxisOf(const CellCollective &collective) {
   return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
 }
 
-// Where kernels are shorter than their launches the host is what takes time.
+// Raises the seconds to those of the host's launches, if kernels are shorter than their launches.
 void waitForHost(BlockCost &cost, double launch) {
   cost.forward = std::max(cost.forward, launch);
   cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
@@ -176,7 +176,7 @@ double &partOf(AgainCollectives &all, const CellCollective &collective) {
   llvm_unreachable("all axes are there");
 }
 
-// What is recomputed sends what it is there for again.
+// Adds the collectives that recomputed ops repeat.
 void addAgain(BlockCost &cost, const BlockCell &cell, const CellCollective &collective,
               double seconds) {
   for (size_t partial = 0; partial < kNumPartials; ++partial)
@@ -234,7 +234,7 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
   double bytes = collective.bytes.at(scale) * precision.activationShare;
   if (collective.sendsOnce)
     bytes *= distinctShare(collective.copies, group, topology);
-  // Of cp ranks those of the group have the same heads, the others other ones.
+  // The cp ranks of one group have the same heads; other groups have other heads.
   if (collective.axis == CellAxis::Cp && !collective.swapsHeads)
     bytes *= ranksOf(group) / scale.cp;
   return bytes;

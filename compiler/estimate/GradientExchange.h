@@ -22,20 +22,23 @@ struct BucketSeconds {
   double all = 0, last = 0, count = 0;
 };
 
-// Among which ranks ZeRO spreads parts, and between which copies of a part are.
+// The ranks over which ZeRO shards parameters, and the ranks that hold copies of one shard.
 struct ShardGroups {
   RankGroup denseShards, expertShards, denseCopies, expertCopies;
 
   ShardGroups(const AxisGroups &groups, const Decisions &decisions);
 };
 
+// Returns the number of ranks of a group.
 double ranksOf(const RankGroup &group);
 
-// What one stage of so many elements of dense and expert parameters exchanges once a step. Gradients that micro-batches
-// scatter are only added up between copies.
+// Seconds of one stage's gradient and parameter collectives per step. Gradients that micro-batches
+// reduce-scatter are only all-reduced between copies here.
 struct GradientExchange {
   BucketSeconds reduce, gather;
 };
+// Returns the collectives of a stage with `dense` and `expert` parameters, in buckets of
+// `bucketBytes`.
 GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, int64_t zero,
                             const ShardGroups &groups, const Topology &topology,
                             const CellPrecision &precision);

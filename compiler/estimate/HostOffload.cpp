@@ -6,10 +6,10 @@
 namespace dtc {
 namespace {
 
-// Of a link's rate, as copies of pinned memory reach it: 25 GB/s of PCIe 4.0's 31.5.
+// Share of a link's rate that copies of pinned memory reach: 25 GB/s of PCIe 4.0's 31.5.
 constexpr double kLinkShare = 0.8;
-// Of the host's memory bandwidth, as an update on its cores reaches it. Keeping the whole optimizer
-// of Qwen3-30B-A3B on the hosts of 16 H100 takes 2.88 s a step more, copies overlapped
+// Share of the host's memory bandwidth that an update on its cores reaches. Keeping the whole
+// optimizer of Qwen3-30B-A3B on the hosts of 16 H100 takes 2.88 s a step more, copies overlapped
 // (NVIDIA-NeMo/Megatron-Bridge, skills/nemo-mbridge-perf-cpu-offloading/card.yaml): a node of 614
 // GB/s updates 15.3 G parameters of 36 bytes, as counted below.
 constexpr double kMemoryShare = 0.31;

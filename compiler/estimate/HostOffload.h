@@ -6,12 +6,12 @@
 
 namespace dtc {
 
-// Of the parameters that one device updates.
+// The cost of updating one device's parameters on the host.
 struct HostUpdate {
-  double bytes = 0;         // of its host's memory
+  double bytes = 0;         // bytes of host memory
   double toHostSeconds = 0; // gradients on their way, which the backward pass may hide
-  // From the last gradient's arrival until the device has the new parameters. They go back piece by
-  // piece while the next piece is updated, so that the slower of the two counts.
+  // Seconds from the last gradient's arrival until the device has the new parameters. Pieces are
+  // copied back while the next piece is updated, so that the slower of the two counts.
   double updateSeconds = 0;
 };
 
@@ -20,9 +20,10 @@ HostUpdate updateOnHost(double parameters, const CellPrecision &precision, const
 
 // A copy of `bytes` between a device and its host, and work of the host that reads and writes them.
 double hostCopySeconds(double bytes, const HostShare &host);
+// Returns the seconds in which one device's share of the host updates `bytes` bytes.
 double hostWorkSeconds(double bytes, const HostShare &host);
 
-// What of a host's memory training may have; the rest is for the system and for data.
+// Returns the bytes of host memory that training may use; the rest is for the system and for data.
 double hostMemoryFor(const HostShare &host);
 
 } // namespace dtc

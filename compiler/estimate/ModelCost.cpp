@@ -23,8 +23,8 @@ int64_t strideOf(const Decisions &d, char axis) {
   return stride;
 }
 
-// The ranks of expert parallelism: the innermost of context and data, and of tensor parallelism where
-// experts are folded over it, as Megatron-Core's RankGenerator of experts has them
+// The ranks of expert parallelism: the innermost of context and data, and of tensor parallelism
+// where experts are folded over it, as Megatron-Core's RankGenerator of experts has them
 // (megatron/core/parallel_state.py: with a tp of 1 its ep lies inside of its dp, and cp is none).
 void addExpertGroups(const Decisions &d, AxisGroups &groups) {
   int64_t left = d.ep;
@@ -65,7 +65,7 @@ VocabularyCost costVocabulary(const ModelCells &cells, CellScale scale, const Ax
   return cost;
 }
 
-// What a rank does itself, whatever its groups.
+// Returns the costs without collectives, which do not depend on the groups.
 ModelCost workOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
                  const CellPrecision &precision) {
   ModelCost cost;

@@ -1,4 +1,4 @@
-// Which links are a network.
+// Tells network links from links with memory access.
 #include "compiler/estimate/NetworkLevels.h"
 
 #include "llvm/ADT/STLExtras.h"

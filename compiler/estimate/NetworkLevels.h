@@ -1,14 +1,16 @@
-// Which links are a network: beyond it no device reads another's memory. Internal to this folder.
+// Tells network links, across which no device reads another's memory, from other links. Internal to
+// this folder.
 #pragma once
 
 #include "compiler/cost/Cost.h"
 
 namespace dtc {
 
+// Returns true if a kind of link is a network.
 bool isNetwork(LinkKind kind);
 
-// Whether some ranks of a group reach each other over a network alone. Example: 16 neighbouring GPUs of
-// DGX H100 do, of GB200 NVL72, where 72 GPUs share NVLink, they do not.
+// Returns true if some ranks of a group reach each other over a network only. Example: 16
+// neighbouring GPUs of DGX H100 do; those of GB200 NVL72, where 72 GPUs share NVLink, do not.
 bool spansNetwork(const RankGroup &group, const Topology &topology);
 
 } // namespace dtc

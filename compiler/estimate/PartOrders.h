@@ -9,12 +9,12 @@ namespace dtc {
 // The first rank of each stage, in the order of stages. A stage has the ranks from there on.
 using StageStarts = std::vector<int64_t>;
 
-// Of stages of `stageSize` devices. First that of ranks, then its reverse. Where every group holds
-// whole stages also the groups in other orders, their stages by rank: all orders of up to four
-// groups; of more, from the fastest to the slowest, from the most memory to the least, and both
-// reversed. Each once.
-// Example: groups of 8, 8 and 16 devices and stages of 8 have the starts {0, 8, 16, 24}, {24, 16,
-// 8, 0} and those of the orders of three groups but the first: {0, 16, 24, 8}, {8, 0, 16, 24}, ...
+// Returns the orders in which stages of `stageSize` devices may visit the device groups: by rank,
+// and its reverse. If every group holds whole stages, adds orders of groups with stages by rank:
+// all orders of up to four groups; for more groups, from the fastest to the slowest, from the
+// largest memory to the smallest, and both reversed. No order repeats. Example: groups of 8, 8 and
+// 16 devices and stages of 8 have the starts {0, 8, 16, 24}, {24, 16, 8, 0} and those of the orders
+// of three groups but the first: {0, 16, 24, 8}, {8, 0, 16, 24}, ...
 std::vector<StageStarts> partOrders(llvm::ArrayRef<DeviceGroup> groups, int64_t stageSize);
 
 } // namespace dtc

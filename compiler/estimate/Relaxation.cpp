@@ -6,21 +6,21 @@
 namespace dtc {
 namespace {
 
-// What an op does once more for each further sample of a micro-batch: what it does once for all, such
-// as reading weights, large ones make small.
+// Returns the work that an op adds for each further sample of a micro-batch. Fixed work, such as
+// reading weights, becomes negligible in large micro-batches.
 OpWork workOfSample(const CellOp &op, const Topology &topology, const CellPrecision &precision) {
   OpCosting one = costOp(op, {/*samples=*/1}, topology, precision),
             two = costOp(op, {/*samples=*/2}, topology, precision);
   OpWork work = one.work;
   work.flops = (two.work.flops - one.work.flops) / one.sustained;
   work.bytes = two.work.bytes - one.work.bytes;
-  // With scores in memory attention is two products, which do more than the blocked kernel does.
+  // Attention with scores in memory is two matmuls, which do more than the blocked kernel.
   if (op.kind == WorkKind::Attention && !op.isBlocked)
     work.kind = WorkKind::Product;
   return work;
 }
 
-// Of one sample, on the kind of device that is best at the op.
+// Returns the seconds of one sample on the kind of device that is fastest at the op.
 double leastOf(const CellOp &op, const Topology &topology, const CellPrecision &precision) {
   OpWork work = workOfSample(op, topology, precision);
   auto on = [&](const Topology &part) { return leastSecondsOf(work, part.device); };

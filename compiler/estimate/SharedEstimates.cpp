@@ -1,4 +1,4 @@
-// What estimates of many decisions have in common.
+// Caches partial results that the estimates of many decisions share.
 #include "compiler/estimate/SharedEstimates.h"
 
 #include "compiler/estimate/ModelCost.h"

@@ -1,4 +1,4 @@
-// What estimates of many decisions have in common, so that it is computed once.
+// Caches partial results that the estimates of many decisions share.
 #pragma once
 
 #include "compiler/estimate/GradientExchange.h"
@@ -13,7 +13,7 @@ namespace dtc {
 // and one EstimateRequest. It may live shorter or longer than the costs that it was filled from.
 class SharedEstimates {
 public:
-  // What a cut into chunks follows from.
+  // The inputs of a cut into chunks.
   struct CutKey {
     int64_t chunks;
     Recompute recompute, recomputeMost;
@@ -37,7 +37,7 @@ public:
     double denseBytes, expertBytes;
     auto operator<=>(const GatherKey &) const = default;
   };
-  // What lowerBoundSeconds follows from.
+  // The inputs of lowerBoundSeconds.
   struct BoundKey {
     int64_t numMicroBatches, zero;
     Recompute recompute;
@@ -45,14 +45,15 @@ public:
     LayersOnHost layersOnHost;
     auto operator<=>(const BoundKey &) const = default;
   };
-  // Of decisions that agree in the sizes and places of all groups, in what a micro-batch is, and in
-  // whether stages share out the vocabulary.
+  // Results for decisions that agree in the sizes and placement of all groups, in the micro-batch,
+  // and in whether stages share the vocabulary.
   struct Parts {
     std::map<CutKey, LayerChunks> cuts;
-    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // by bucket size
+    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // per bucket size
     std::map<GatherKey, double> gathers;                            // seconds
     std::map<BoundKey, double> bounds;                              // seconds, on alike devices
   };
+  // Returns the cache of the decisions.
   Parts &of(const Decisions &decisions);
 
 private:

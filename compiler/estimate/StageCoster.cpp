@@ -11,8 +11,8 @@
 
 namespace dtc {
 
-// States, master copy and gradient are read, states and parameters written; the norm of the gradients
-// is one more pass over them.
+// States, master copy and gradient are read, states and parameters written; the norm of the
+// gradients is one more pass over them.
 static OpWork updateOf(double parameters, const CellPrecision &p) {
   double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
                  (p.parameterBytes == 4 ? 4 : 0);
@@ -67,13 +67,13 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
   PartTimes times;
-  const Overlap &overlap = place.model.overlap; // of a group that may lie on other links
+  const Overlap &overlap = place.model.overlap; // differs between device groups
   double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp + block.forwardHeads,
                   ep * block.forwardEp, 0};
   Exposed backward{tp * block.backwardTp, cp * block.backwardCp + block.backwardHeads,
                    ep * block.backwardEp, 0};
-  // What runs beside compute slows it.
+  // Overlapped communication slows compute.
   double slow = overlap.slowdown - 1;
   auto slowdown = [&](double tpAll, double cpAll, double epAll) {
     return slow * (overlap.tp * tpAll + overlap.cp * cpAll + overlap.ep * epAll);
@@ -88,7 +88,8 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
         d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
     double hide = overlap.gathers;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
-    // What is released after the forward pass is gathered for recomputation and once more after it.
+    // Parameters released after the forward pass are gathered for recomputation and once more after
+    // it.
     bool isTwice = model.cells->gathersAgain && d.recompute == Recompute::Full;
     double waits = scatter + (isTwice ? 2 : 1) * gather;
     double beside = block.backward() + (isTwice ? forwardCompute : 0);
@@ -121,8 +122,9 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   return times;
 }
 
-// What a layer keeps leaves while it runs and the next one does, and is back before its backward pass, beside that of the
-// layer behind it: layers are alike. Both directions of the link are free for it.
+// Adds the waits for host copies. A layer's saved activations are copied out while it and the next
+// layer run, and are back before its backward pass, during that of the layer behind it, which has
+// the same times. Both directions of the link are free for the copies.
 void StageCoster::addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const {
   if (!host.isKnown())
     return;
@@ -172,8 +174,9 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
 }
 
-// A stage with n_s layers of t_s seconds, and e_s of embedding and head, starts after the way b_s down to it and, but for
-// gradients of weights, ends before the way up: T >= b_s + m (n_s t_s + e_s). The n_s add up to all layers L, so
+// A stage with n_s layers of t_s seconds, and e_s of embedding and head, starts after the way b_s
+// down to it and, but for gradients of weights, ends before the way up: T >= b_s + m (n_s t_s +
+// e_s). The n_s add up to all layers L, so
 //   T >= (L + sum of (b_s / m + e_s) / t_s) / sum of 1 / (m t_s)
 double StageCoster::leastSecondsOverPlaces() const {
   if (places.size() == 1 || model.cells->chain.empty())
@@ -210,7 +213,7 @@ double StageCoster::leastSecondsBefore(int64_t stage, bool isDownOnly) const {
 }
 
 double StageCoster::meanLeastSecondsBefore(bool isDownOnly) const {
-  // Those of stages 1 to p - 1 are an arithmetic series, stage 0 has nothing before it.
+  // The seconds before stages 1 to p - 1 form an arithmetic series; stage 0 has nothing before it.
   return static_cast<double>(d.pp - 1) / static_cast<double>(d.pp) *
          (leastSecondsBefore(1, isDownOnly) + leastSecondsBefore(d.pp - 1, isDownOnly)) / 2;
 }
@@ -333,7 +336,8 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
       stages = recomputedStages(other);
       hasMoved = true;
     }
-  // The slowest stage of several chunks is that of the most alike ones, which the usual cut need not have.
+  // The slowest stage of several chunks is that of the most alike ones, which the usual cut need
+  // not have.
   if (isCutByMemory && (hasMoved || d.virtualStages == 1) && !recomputesEvenly())
     for (const StageEstimate &stage : stages)
       slowestThatFits = std::max(slowestThatFits, stage.microBatch());
@@ -344,12 +348,12 @@ std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
 std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
   std::vector<StageEstimate> stages =
       costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
-  if (leastSlowest == 0 && places.size() == 1) // of the first cut
+  if (leastSlowest == 0 && places.size() == 1) // first cut only
     leastSlowest = slowestOfAnyCut(stages);
   if (request.ignoresMemory)
     return stages;
   auto isOver = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
-  // With other layers on them stages may fit though none keeps less, or with fewer that do.
+  // Another cut may let stages fit with no recomputation, or with fewer layers that recompute.
   if (!d.mayKeepLess() || recomputesEvenly()) {
     isCutByMemory |= request.cutsToFit && mayCutByMemory() && llvm::any_of(stages, isOver);
     if (d.mayKeepLess())
@@ -400,7 +404,8 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   return stages;
 }
 
-// Whether two stages have as many layers of a kind that do the same, chunk by chunk, and neither an end of the model.
+// Returns true if two stages have equal numbers of equal layers that save memory in the same way,
+// chunk by chunk, and neither has the embedding or the head.
 bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
                             const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways) const {
   auto isEnd = [&](size_t chunk) { return chunk == 0 || chunk + 1 == chunks.size(); };
@@ -495,14 +500,15 @@ void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exch
                                                          (overlap.slowdown - 1) * hidden});
 }
 
-// With virtual stages the gradients of a chunk are done while the last micro-batches are still in
-// the others.
+// Returns the passes of micro-batches that can hide gradient collectives. With virtual stages the
+// gradients of a chunk are done while the last micro-batches are still in the others.
 double StageCoster::hiddenPasses() const {
   double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
   return overlap.gradients * passes;
 }
 
-// What every micro-batch sends is costed block by block, beside compute: a bucket holds a layer's.
+// Returns true if gradients may use buckets of this size. Collectives of every micro-batch are
+// costed block by block, beside compute: a bucket holds one layer's gradients.
 bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
   if (d.zero < 2 || bucketBytes == kStackBuckets)
     return true;
@@ -515,7 +521,7 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
                          std::max(request.precision.parameterBytes, request.precision.reduceBytes));
   if (largest == 0)
     return true;
-  // Of layers beyond all sizes the largest bucket holds most.
+  // Layers larger than all sizes use the largest bucket.
   bool isMost = llvm::none_of(
       sizes, [&](int64_t bytes) { return bytes > bucketBytes && bytes != kOneBucket; });
   return bucketBytes != kOneBucket && (isMost || static_cast<double>(bucketBytes) >= largest);

@@ -7,6 +7,7 @@
 
 namespace dtc {
 
+// Estimates the stages of a pipeline: seconds, memory, cuts, and lower bounds.
 class StageCoster {
 public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
@@ -16,57 +17,63 @@ public:
   // The same where that is given: the layers of each chunk, and what each layer does, no less than
   // the decisions' least.
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
-  // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
-  // ones after stages() has found some that do not fit as they are.
+  // Returns true if the cut into stages depends on memory: always on heterogeneous devices, and on
+  // homogeneous ones after stages() has found stages that do not fit as they are.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
-  // After stages(): whether memory has moved layers.
+  // Returns true if memory has moved layers. Call after stages().
   bool isMoved() const { return hasMoved; }
-  // After stages(): of a micro-batch, no stage of any cut that there may be is the slowest with fewer seconds; 0 on
-  // unlike devices.
+  // Returns a lower bound of the slowest stage's seconds per micro-batch over all cuts; 0 on
+  // heterogeneous devices. Call after stages().
   double leastSlowestSeconds() const { return leastSlowest; }
-  // After stages(), of cuts in which all stages fit; 0 on unlike devices, and where memory has no say in the cut.
+  // Returns the same bound over the cuts in which all stages fit; 0 on heterogeneous devices, and
+  // if memory does not influence the cut. Call after stages().
   double leastSlowestThatFits() const { return slowestThatFits; }
-  // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
+  // Returns the bytes of host memory that a stage may use; 0 if not known.
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
-  // Of the stages: in buckets of which size gradients travel; kStackBuckets: as the stack does.
+  // Returns the size of gradient buckets that stages use; kStackBuckets: the stack's default.
   int64_t bucketBytes() const { return sizes[exchange]; }
 
   // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
   struct Exposed {
     double tp = 0, cp = 0, ep = 0, gather = 0;
   };
+  // Returns the exposed seconds of a stage's collectives.
   Exposed exposedOf(size_t stage) const { return exposed[stage]; }
 
   // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
   // and head; and the slowest stage.
   double leastSecondsOfModel() const;
-  // Of these what stands between a micro-batch's start and its end where gradients of weights may
-  // wait.
+  // Returns the part of leastSecondsOfModel() on the critical path of a micro-batch if gradients of
+  // weights may wait.
   double leastSecondsOfPath() const;
+  // Returns a lower bound of the slowest stage's seconds, for one micro-batch.
   double leastSecondsOfSlowestStage() const;
-  // Of all micro-batches, on unlike devices: no cut evens them out better. 0 on alike ones.
+  // Returns a lower bound for all micro-batches on heterogeneous devices, as if the cut balanced
+  // them perfectly; 0 on homogeneous devices.
   double leastSecondsOverPlaces() const;
   // The least that a micro-batch takes on its way down to a stage and from it up again, or only
   // down; and the mean over all stages.
   double leastSecondsBefore(int64_t stage, bool isDownOnly) const;
+  // Returns the mean of leastSecondsBefore over all stages.
   double meanLeastSecondsBefore(bool isDownOnly) const;
-  // Of these, what the embedding takes; and the least share that the forward pass has of a layer.
+  // Returns the embedding's part of leastSecondsBefore.
   double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
+  // Returns the smallest share of a layer's seconds in its forward pass.
   double leastForwardShare() const;
-  // What follows the last micro-batch at the least: the update, where that is on the host.
+  // Returns a lower bound of the seconds after the last micro-batch: the update, if the host does
+  // it.
   double leastSecondsOncePerStep() const;
   // The same if that is on the host.
   double leastHostUpdateSeconds() const;
-  // Whether layers may be cut into stages, and recompute what they have to, so that all stages fit and a step takes no more than `seconds`. False only where no cut and no recomputation
-  // of the decisions' two kinds does.
+  // Returns false only if no cut and no allowed recomputation lets all stages fit and a step take
+  // at most `seconds`.
   bool mayFitWithin(double seconds) const;
-  // Of a whole step, what sharing out the vocabulary takes on every stage beside its chunks: passes
-  // S and T of each micro-batch, and, once, their collectives, while nothing hides them yet. 0 where
-  // the vocabulary is on the first and the last stage.
-  //
-  // The passes take as long on every stage, so that a pipeline with them is one of the layers alone
-  // that stops for them everywhere: "the same bubbles" (Yeung et al. 2024, section 5).
+  // Returns the seconds per step that sharing the vocabulary adds to every stage: passes S and T of
+  // each micro-batch, and, once, their collectives before anything hides them. 0 if the vocabulary
+  // is on the first and the last stage.
+  // The passes take the same time on every stage, so the pipeline is that of the layers alone,
+  // stopped everywhere for the passes: "the same bubbles" (Yeung et al. 2024, section 5).
   double vocabularySeconds() const;
 
 private:
@@ -76,9 +83,9 @@ private:
     Exposed exposed;
     double compute = 0;
     double gathers =
-        0; // of its seconds, what ZeRO-2 and 3 move for it: waits, and compute beside it slowed
+        0; // part of the seconds that ZeRO-2 and 3 add: waits, and slower compute beside transfers
     std::array<double, kNumRecomputes> recompute{}; // on top, by what runs again
-    // What copies of what is then kept to the host and back take longer than the layer's passes.
+    // Seconds by which host copies of the remaining saved activations exceed the layer's passes.
     std::array<double, kNumRecomputes> toHost{}, fromHost{};
     double total() const { return forward + backwardInput + backwardWeight; }
     double recomputeOf(Recompute how) const { return recompute[static_cast<size_t>(how)]; }
@@ -96,18 +103,18 @@ private:
   struct Place {
     const ModelCost &model;
     const Topology &topology;
-    size_t kind = 0; // of ModelCost::places
+    size_t kind = 0; // index in ModelCost::places
     double memoryLimit = 0;
-    Decisions d; // as its stages have them
+    Decisions d; // decisions with the values of its stages
     ShardGroups shards{model.groups, d};
-    // That share dense and expert parameters.
+    // Numbers of ranks that share dense and expert parameters.
     double dataRanks = static_cast<double>(d.zeroRanks() * d.cp),
            expertRanks = static_cast<double>(d.zeroRanksOfExpert());
     PartTimes embedding{}, head{}, share{}; // share: of the vocabulary, where stages share it out
     std::vector<PartTimes> blocks{};
 
     bool isShared() const { return std::max(dataRanks, expertRanks) > 1; }
-    // What of so many parameters a device updates.
+    // Returns the parameters of these that one device updates.
     double ownOf(double dense, double expert) const {
       return d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
     }
@@ -142,30 +149,31 @@ private:
   double leastForwardOf(const PartTimes &layer) const {
     return layer.forward + layer.toHostOf(leastWay());
   }
-  // What is on the host is that of one chunk alone.
+  // Activations on the host are those of one chunk only.
   bool recomputesEvenly() const { return d.evenRecompute && d.layersOnHost != LayersOnHost::Some; }
-  // What every layer does at least.
+  // Returns the least memory saving that every layer applies.
   LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
-  // What the parts of a stage add up to, as far as its memory follows from it.
+  // Sums over the parts of a stage from which its memory follows.
   struct PartSums {
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
-    double ends = 0;                          // of these parameters, embedding's and head's
+    double ends = 0;                          // part of the parameters in embedding and head
     double transient = 0, largestLayer = 0;
-    // Of the layer that is computed again, or copied, by what any layer does.
+    // Workspace of a layer that is recomputed or copied, by the layer's way.
     std::array<double, kNumLayerWays> workspace{};
-    std::bitset<kNumLayerWays> ways; // that layers do
+    std::bitset<kNumLayerWays> ways; // ways that occur among the layers
     double largestWorkspace() const;
     double headKept = 0; // alive for one micro-batch: its backward follows at once
-    double kept = 0;     // of layers that recompute nothing
-    double sent = 0;     // of a micro-batch, that stays after it was sent on
+    double kept = 0;     // bytes per micro-batch of layers that recompute nothing
+    double sent = 0;     // bytes per micro-batch that remain after they were sent on
     void add(const BlockCost &part, bool isLayer);
     void addLayer(const BlockCost &part, LayerWay way);
   };
   // Bytes that the stage of a chunk, which ends with a layer, holds of what it sends on.
-  bool isSent(size_t chunk) const; // what comes of it
+  bool isSent(size_t chunk) const; // true if the chunk's output is sent on
   double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
   LayerChunks cut() const;
-  // Whether memory may have a say in the cut: of stages of one chunk, and of several where all layers are alike.
+  // Returns true if memory may influence the cut: for stages of one chunk, and for several chunks
+  // if all layers are equal.
   bool mayCutByMemory() const;
   LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
   double slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const;
@@ -178,9 +186,11 @@ private:
     return mayBeginEmpty(static_cast<int64_t>(model.cells->chain.size()), d.pp * d.virtualStages);
   }
   bool holdsHead(size_t stage) const;
-  // Layers that a stage has at least: one a chunk, but for chunks that may be embedding or head alone.
+  // Layers that a stage has at least: one a chunk, but for chunks that may be embedding or head
+  // alone.
   int64_t leastLayersOf(size_t stage) const;
-  // Layers that a stage may have at most if it is to fit, and to take so many seconds of a micro-batch.
+  // Layers that a stage may have at most if it is to fit, and to take so many seconds of a
+  // micro-batch.
   double mostLayersWithin(size_t stage, double seconds) const;
   // The update of the mean stage, wherever that is.
   double leastUpdateSeconds() const;
@@ -200,23 +210,25 @@ private:
   PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways,
                      llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const;
-  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W, with the one whose
-  // B has just ended. These hold what
-  // gradients of weights are made of, inputs of products and gradients of their results, which together are as
-  // much as a layer keeps without recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
+  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W,
+  // with the one whose B has just ended. These hold what gradients of weights are made of, inputs
+  // of products and gradients of their results, which together are as much as a layer keeps without
+  // recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
   struct Alive {
     double inFlight = 0, stashed = 0;
     double inputs = 0; // bytes of tokens and targets: a program has those of the whole step
   };
   Alive aliveOf(size_t index) const;
   double inputsOf(size_t index) const;
-  // `recomputedPerMicroBatch`: bytes that recomputation and the host spare of what is kept until B. `workspace`: what
-  // the layer that is computed again holds of it, and what is on its way to or from the host.
+  // Returns the memory of a stage. `recomputedPerMicroBatch`: bytes of saved activations that
+  // recomputation and offload save until B. `workspace`: bytes of these that the layer being
+  // recomputed holds, and bytes on their way to or from the host.
   MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
                        double keptPerMicroBatch, double recomputedPerMicroBatch,
                        double workspace) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
-  // What some layers of a stage do, the first ones, and what the others do: they recompute more, or are on the host.
+  // The ways of a stage's first layers (`low`) and of the others (`high`), which recompute more or
+  // are on the host.
   struct Mix {
     LayerWay low, high;
   };
@@ -225,16 +237,18 @@ private:
     size_t block;
     int64_t layers;
   };
-  // The fastest mix with which a stage is `over` bytes smaller than with what its layers do at least.
+  // The fastest mix with which a stage is `over` bytes smaller than with what its layers do at
+  // least.
   struct Mixed {
     Mix mix;
     int64_t high = 0;   // layers
-    double seconds = 0; // of a micro-batch, on top; infinite where nothing does
+    double seconds = 0; // additional seconds per micro-batch; infinite if no mix suffices
   };
   void findMixes();
-  // Between the least and the most that layers recompute.
+  // Returns true if the mode is between the least and the most that layers recompute.
   bool isWithin(Recompute how) const;
-  // What layers may recompute that are on the host where others of their stage are not, and recompute the same.
+  // Returns the modes of layers on the host if other layers of their stage stay on the device with
+  // the same mode.
   std::bitset<kNumRecomputes> recomputesOnHost() const;
   // All that a layer may do more than the least.
   llvm::SmallVector<LayerWay, kNumLayerWays> waysToKeepLess() const;
@@ -249,8 +263,8 @@ private:
   double hostRoomOf(double statesOnHost, const Place &place) const;
   // Bytes that a layer keeps on its device.
   static double keptBy(const BlockCost &block, LayerWay way);
-  // Bytes that a layer holds while it is computed again, beyond what it keeps; on the host also what is copied, of this
-  // layer and of the one before it.
+  // Bytes that a layer holds while it is computed again, beyond what it keeps; on the host also
+  // what is copied, of this layer and of the one before it.
   static double workspaceOf(const BlockCost &block, LayerWay way);
   static double workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way);
   llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const Place &place) const;
@@ -273,15 +287,15 @@ private:
   const EstimateRequest &request;
   const Overlap &overlap;
   const ProcessMemory &process;
-  const std::vector<int64_t> &sizes; // of buckets
-  SharedEstimates::Parts own;        // where the request shares none
+  const std::vector<int64_t> &sizes; // bucket sizes
+  SharedEstimates::Parts own;        // used if the request shares none
   SharedEstimates::Parts &known;     // already
   std::vector<Place> places;         // one, or as ModelCost::places has them
   std::vector<Exposed> exposed;
-  size_t exchange = 0; // of sizes
+  size_t exchange = 0; // index in `sizes`
   bool isCutByMemory = false, hasMoved = false;
   double leastSlowest = 0, slowestThatFits = 0;
-  std::vector<Mix> mixes; // that may be the fastest, where layers may keep less
+  std::vector<Mix> mixes; // candidates for the fastest mix, if layers may save memory
 };
 
 } // namespace dtc

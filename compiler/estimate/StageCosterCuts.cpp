@@ -1,4 +1,4 @@
-// Where a model is cut into stages.
+// Cuts a model into stages.
 #include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageSplit.h"
@@ -20,9 +20,9 @@ LayerChunks StageCoster::cut() const {
   int64_t chunks = d.pp * d.virtualStages;
   if (d.evenStages && chunks > 1)
     return cutEvenly(layers, chunks);
-  // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
+  // ZeRO-2 and 3 change the times of layers; on heterogeneous devices memory matters, too.
   SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), {}, false, {}};
-  if (d.layersOnHost == LayersOnHost::All) // what copies wait for depends on what is beside them
+  if (d.layersOnHost == LayersOnHost::All) // waits for copies depend on the neighbouring layers
     std::tie(key.layersOnHost, key.schedule) = std::tie(d.layersOnHost, d.schedule);
   if (places.size() > 1)
     key = {chunks,     d.recompute,        d.recomputeMost, d.zero,
@@ -41,8 +41,8 @@ LayerChunks StageCoster::cut() const {
   return cut = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
 }
 
-// Layers [first, last] as the only chunk of a stage, which takes in one layer before the others after
-// another. Where all layers are alike it does not matter in which of its chunks they are.
+// Layers [first, last] as the only chunk of a stage, which takes in one layer before the others
+// after another. Where all layers are alike it does not matter in which of its chunks they are.
 class StageCoster::GrowingRun {
 public:
   explicit GrowingRun(const StageCoster &coster) : coster(coster), place(coster.places.front()) {}
@@ -119,10 +119,10 @@ private:
   llvm::SmallVector<LayerRun, 4> runs; // the last first
 };
 
-// Early stages keep more micro-batches alive, and have to recompute more where memory is short: with
-// fewer layers they are as fast as late ones. Where layers have no choice (`mixes` is empty), only a
-// run that fits as it is counts. Empty where `stages`, those of the usual cut, are as fast, and where
-// no cut fits.
+// Early stages keep more micro-batches alive, and have to recompute more where memory is short:
+// with fewer layers they are as fast as late ones. Where layers have no choice (`mixes` is empty),
+// only a run that fits as it is counts. Empty where `stages`, those of the usual cut, are as fast,
+// and where no cut fits.
 LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const {
   double most = 0;
   bool fits = true;
@@ -148,8 +148,8 @@ LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const
   return chunksOf(shareOut(layers, std::move(least), seconds, limit));
 }
 
-// The usual cut, which memory has no say in, has the fastest slowest chunk; of several chunks a stage the stages of another
-// may be more alike.
+// The usual cut, which memory has no say in, has the fastest slowest chunk; of several chunks a
+// stage the stages of another may be more alike.
 double StageCoster::slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const {
   double slowest = 0;
   for (const StageEstimate &stage : usual)
@@ -186,7 +186,8 @@ llvm::SmallVector<size_t, 8> StageCoster::chunksOn(size_t stage) const {
   return chunks;
 }
 
-// The layers of each stage, all alike, in chunks of seconds as equal as can be. Empty where there are no stages.
+// The layers of each stage, all alike, in chunks of seconds as equal as can be. Empty where there
+// are no stages.
 LayerChunks StageCoster::chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const {
   const Place &place = places.front();
   size_t count = static_cast<size_t>(d.pp * d.virtualStages);
@@ -241,7 +242,8 @@ LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
   return cutOverUnlike(list);
 }
 
-// How many of the largest layers a stage's memory holds, with as little kept as is allowed.
+// Returns the number of the largest layers that fit in a stage's memory, at the most allowed memory
+// saving.
 int64_t StageCoster::mostLayersOf(size_t stage) const {
   if (request.ignoresMemory)
     return std::numeric_limits<int64_t>::max();

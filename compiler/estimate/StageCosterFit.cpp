@@ -1,4 +1,4 @@
-// Whether stages can fit, and be as fast as they would have to be.
+// Bounds on whether stages can fit, and be fast enough.
 #include "compiler/estimate/StageCoster.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +13,7 @@ namespace {
 // Sums in another order differ in their last bits.
 constexpr double kRounding = 1e-9;
 
-// What a layer frees by keeping less, and the seconds that it takes.
+// The bytes that a layer frees by saving memory, and the seconds that this takes.
 struct Freed {
   double bytes, seconds;
 };
@@ -61,10 +61,11 @@ int64_t StageCoster::leastLayersOf(size_t stage) const {
   return d.virtualStages - mayBegin - mayEnd;
 }
 
-// A relaxation: layers of which each has the best of all, any share of which keep less. With n of
-// t seconds and b bytes, a stage frees (n b - room) / n of each in the mean, in a + f x seconds for x bytes by every
-// line of the hull of what they may do. So it takes
-//   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <= room.
+// A relaxation: layers of which each has the best of all, any share of which keep less. With n of t
+// seconds and b bytes, a stage frees (n b - room) / n of each in the mean, in a + f x seconds for x
+// bytes by every line of the hull of what they may do. So it takes
+//   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <=
+// room.
 double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   const Place &place = placeOf(index);
   const ModelCost &cost = place.model;
@@ -89,7 +90,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   double own = infinity, bytes = infinity, freed = 0;
   llvm::SmallVector<Freed, 32> ways;
   double transient = infinity, largest = infinity, workspace = infinity;
-  double ownWorkspace = infinity; // of what is recomputed at least
+  double ownWorkspace = infinity; // smallest workspace of a recomputed layer
   const llvm::SmallVector<LayerWay, kNumLayerWays> more = waysToKeepLess();
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
@@ -119,7 +120,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   double room = place.memoryLimit * (1 + kRounding) -
                 memoryOf(sums, place, alive, kept, 0, ownWorkspace).total();
   double byTime = (seconds - ends) / own, plain = std::min(byTime, room / bytes);
-  // Of the layer that is computed again.
+  // Reserves the workspace of the recomputed layer.
   if (d.mayKeepLess())
     room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
   if (!d.mayKeepLess() || freed <= 0 || room <= 0)
@@ -135,12 +136,14 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
 
 bool StageCoster::mayFitWithin(double seconds) const {
   auto layers = static_cast<double>(model.cells->chain.size());
-  // The whole model is one part; or every stage has a part of the vocabulary, too, which is not counted here.
+  // The whole model is one part; or every stage has a part of the vocabulary, too, which is not
+  // counted here.
   if (layers == 0 || d.vocabOverPp > 0)
     return true;
   double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
   double m = static_cast<double>(d.numMicroBatches);
-  // A stage starts after the way down to it and, but for gradients of weights, ends before the way up.
+  // A stage starts after the way down to it and, but for gradients of weights, ends before the way
+  // up.
   bool isSplit = splitsBackward(d.schedule);
   for (int64_t stage = 0; stage < d.pp; ++stage) {
     auto index = static_cast<size_t>(stage);

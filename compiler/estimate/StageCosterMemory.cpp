@@ -1,4 +1,4 @@
-// What stages hold, and what they recompute so as to hold less.
+// Computes the memory of stages, and recomputes until they fit.
 #include "compiler/estimate/StageCoster.h"
 
 #include "compiler/memory/ProgramMemory.h"
@@ -10,8 +10,8 @@
 
 namespace dtc {
 
-// Micro-batches of a V's stage between B and W: three chunks of two at most in simulated schedules of 4 stages and
-// more, all that are alive of 2.
+// Micro-batches of a V's stage between B and W: three chunks of two at most in simulated schedules
+// of 4 stages and more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
 double StageCoster::statesOf(double dense, double expert, const Place &place) const {
@@ -22,7 +22,8 @@ double StageCoster::statesOf(double dense, double expert, const Place &place) co
          (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole));
 }
 
-// Where stages start to fit without the optimizer's states, they would stop to recompute more.
+// Records the seconds of the stage once it fits without the optimizer's states, with the
+// recomputation so far.
 void StageCoster::noteWithoutStates(StageEstimate &stage) const {
   double bytes = stage.memory.total() - stage.memory.optimizer;
   if (std::isinf(stage.microBatchWithoutStates) && bytes <= stage.memoryLimit * (1 + 1e-9))
@@ -77,7 +78,8 @@ bool StageCoster::isSent(size_t chunk) const {
          stageOf(chunk) != stageOf(chunk + 1);
 }
 
-// The next stage holds it as its input; the one before drops the same bytes once they are sent, or does not.
+// The next stage holds it as its input; the one before drops the same bytes once they are sent, or
+// does not.
 double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) const {
   return process.keepsSent && isSent(chunk) ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
@@ -115,8 +117,9 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   if (d.zero >= 3 && place.isShared())
     memory.parameters += (whole + ends) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
-  // Of one layer they are whole while they are made, of the one before while they are on the wire; those of what
-  // stays gathered are as its parameters until the last backward pass ends.
+  // The gradients of one layer are whole while they are computed, those of the layer before while
+  // they are on the wire. Gradients of embedding and head stay whole, like their parameters, until
+  // the last backward pass ends.
   if (d.zero >= 2 && place.isShared())
     memory.gradients += whole * p.reduceBytes + (d.zero >= 3 ? ends * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
@@ -126,8 +129,9 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
       alive.inputs;
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
   const Decisions &own = place.d;
-  bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // of groups, which add gradients up
-  bool hasTwo = d.contextKind == ContextKind::Both;        // a group that swaps, and a ring
+  // Copies between groups, whose gradients are added up.
+  bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp;
+  bool hasTwo = d.contextKind == ContextKind::Both; // a group that swaps, and a ring
   double axes =
       (own.tp > 1) + (d.cp > 1) + hasTwo + (own.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
   memory.communication = axes * process.perCommunicator;
@@ -135,7 +139,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   return memory;
 }
 
-// Whether any layer has to.
+// Lets layers save memory until the stage fits. Returns true if any layer has to.
 bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) const {
   noteWithoutStates(stage);
   double over = stage.memory.total() - place.memoryLimit;
@@ -150,7 +154,7 @@ bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) 
     stage.microBatchWithoutStates = stage.microBatch() + mixedToFit(overfull, less).seconds;
   }
   Mixed mixed = mixedToFit(overfull, over);
-  if (std::isinf(mixed.seconds)) // nothing does: what is kept is least so
+  if (std::isinf(mixed.seconds)) // no mix suffices: takes the smallest memory
     mixed = {{leastWay(), {d.recomputeMost}}, std::numeric_limits<int64_t>::max(), 0};
   int64_t left = mixed.high, layers = 0;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))

@@ -1,4 +1,5 @@
-// What layers of a stage recompute, or have on the host, so that it fits: of all ways that may be mixed, the fastest.
+// Chooses the recomputation and offload of a stage's layers so that it fits: the fastest of all
+// allowed mixes.
 #include "compiler/estimate/StageCoster.h"
 
 #include "compiler/estimate/HostOffload.h"
@@ -18,7 +19,7 @@ bool StageCoster::isWithin(Recompute how) const {
   return isPartOf(d.recompute, how) && isPartOf(how, d.recomputeMost);
 }
 
-// Of what all layers of a stage may do.
+// Combines the modes that all layers of a stage may use.
 std::bitset<kNumRecomputes> StageCoster::recomputesOnHost() const {
   std::bitset<kNumRecomputes> found;
   if (d.layersOnHost != LayersOnHost::Some)
@@ -54,7 +55,8 @@ double StageCoster::keptBy(const BlockCost &block, LayerWay way) {
   return way.isOnHost ? 0 : keptOf(block, way.recompute);
 }
 
-// Of what is cheap no more than the op at hand reads.
+// Selective recomputation needs no workspace, as cheap ops hold only the operands of the current
+// op.
 double StageCoster::workspaceOf(const BlockCost &block, LayerWay way) {
   double kept = keptOf(block, way.recompute);
   return (way.recompute <= Recompute::Selective ? 0 : block.kept - kept) +
@@ -74,7 +76,8 @@ double StageCoster::hostRoomOf(double statesOnHost, const Place &place) const {
   return device.deviceClass == DeviceClass::Cpu ? 0 : hostMemoryFor(device.host) - statesOnHost;
 }
 
-// Ways that keep no less, hold no less and take no less than another one are left out; of alike ones the later.
+// Ways that keep no less, hold no less and take no less than another one are left out; of alike
+// ones the later.
 void StageCoster::findMixes() {
   auto isNoBetter = [&](Recompute how, Recompute other) {
     for (const Place &place : places)
@@ -130,7 +133,7 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
   Mixed best;
   best.seconds = std::numeric_limits<double>::infinity();
   double fragmentation = process.fragmentation;
-  // Of a layer that does `high` and not `low`.
+  // Returns the bytes that a layer frees with `high` beyond `low`.
   double waiting = stage.alive.inFlight - stage.alive.stashed;
   auto lessOf = [&](size_t block, LayerWay low, LayerWay high) {
     const BlockCost &cost = place.model.blocks[block];
@@ -176,7 +179,7 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
     bool areAll = mix.low.isOnHost || (mix.high.isOnHost && high == allLayers);
     bool isHeld = left <= 0 && !(areAll && model.cells->keepsALayer) &&
                   onHost <= std::max(0.0, stage.hostRoom);
-    if (isHeld && isLess(seconds, best.seconds)) // of as fast ones the first
+    if (isHeld && isLess(seconds, best.seconds)) // ties go to the first
       best = {mix, high, seconds};
   }
   return best;

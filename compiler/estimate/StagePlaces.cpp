@@ -1,4 +1,4 @@
-// Which devices each pipeline stage has.
+// Assigns devices to pipeline stages.
 #include "compiler/estimate/StagePlaces.h"
 
 #include "compiler/estimate/ModelCost.h"

@@ -1,5 +1,5 @@
-// Which devices each pipeline stage has, on systems with devices or links of several kinds.
-// Internal to this folder.
+// Assigns devices to pipeline stages on systems with several kinds of devices or links. Internal to
+// this folder.
 #pragma once
 
 #include "compiler/topology/Topology.h"
@@ -8,15 +8,17 @@ namespace dtc {
 
 struct Decisions;
 
+// The devices of each pipeline stage.
 struct StagePlaces {
-  std::vector<Topology> kinds; // what stages are made of, each once
-  // Of each kind: its part of the system as DeviceGroups are counted, or their number where it spans several; and where
-  // in a node of the part, or in the system, it begins.
+  std::vector<Topology> kinds; // the distinct kinds of devices that stages have
+  // Per kind: the index of its device group, or the number of groups if it spans several; and its
+  // first position within a node of the group, or in the system.
   std::vector<std::pair<size_t, int64_t>> whereOfKind;
-  std::vector<size_t> kindOfStage; // by stage; empty where all stages are alike
-  // From each stage to the next, of one rank while all of the stage send.
+  std::vector<size_t> kindOfStage; // kind of each stage; empty if all stages are equal
+  // Paths from each stage to the next, for one rank while all ranks of the stage send.
   std::vector<Path> boundaries;
 
+  // Returns true if all stages are equal.
   bool empty() const { return kindOfStage.empty(); }
 };
 

@@ -17,11 +17,11 @@ struct Cut {
   double slowest = kNone; // seconds of its slowest run
 };
 
-// The best cut of all layers into `chunks` runs of which the last, and the first where there are more
-// runs than layers, may have none, and then take `lastAlone` and `firstAlone` seconds.
-// `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may have
-// none where they take `limit` seconds or more. Ties go to the cut with fewer empty runs. No runs where
-// all cuts take `limit` seconds or more.
+// The best cut of all layers into `chunks` runs of which the last, and the first where there are
+// more runs than layers, may have none, and then take `lastAlone` and `firstAlone` seconds.
+// `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may
+// have none where they take `limit` seconds or more. Ties go to the cut with fewer empty runs. No
+// runs where all cuts take `limit` seconds or more.
 LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, double lastAlone,
                             double limit,
                             llvm::function_ref<Cut(int64_t, int64_t, double)> cutAll) {
@@ -94,8 +94,8 @@ private:
     return most;
   }
 
-  // From the last run backwards, each as full as `limit` allows; the first gets what is left.
-  // False where it does not go.
+  // Fills runs from the last one backwards up to `limit`; the first one gets the rest. Returns
+  // false if that exceeds it.
   bool fill(double limit, LayerChunks &cut) const {
     int64_t end = layers - 1;
     double slack = limit * 1e-12;
@@ -144,8 +144,8 @@ private:
 // Into as many runs as there are chunks, each with layers.
 Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
   size_t layers = chunks.front().seconds.size();
-  // Of the first chunks on the first layers: the slowest chunk of the best cut, and the first layer
-  // of its last chunk.
+  // Dynamic programming over the first chunks on the first layers: the slowest chunk of the best
+  // cut, and the first layer of its last chunk.
   std::vector<std::vector<double>> best(chunks.size(), std::vector<double>(layers, kNone));
   std::vector<std::vector<size_t>> firstOf(chunks.size(), std::vector<size_t>(layers, 0));
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
@@ -179,8 +179,8 @@ Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
   return {cut, best.back().back()};
 }
 
-// From the last run backwards, each as full as `limit` allows. Empty where it does not go; `slowest`
-// is what the slowest run takes.
+// Fills runs from the last one backwards up to `limit`. Returns an empty cut if that fails;
+// `slowest` becomes the seconds of the slowest run.
 LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit,
                      double &slowest) {
   LayerChunks cut(static_cast<size_t>(chunks));
@@ -257,7 +257,7 @@ LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double
 std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageSeconds seconds,
                               double limit) {
   std::vector<int64_t> shares = std::move(least);
-  std::vector<double> next; // of each stage with a layer more
+  std::vector<double> next; // seconds of each stage with one layer more
   double slowest = 0;
   for (size_t stage = 0; stage < shares.size(); ++stage) {
     auto number = static_cast<int64_t>(stage);

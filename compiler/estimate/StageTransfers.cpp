@@ -36,8 +36,9 @@ std::vector<double> transfersAlong(const RankGroup &group, double bytes, const T
   return seconds;
 }
 
-// Without sequence parallelism every rank of a tensor group holds the same activation; each sends its part and the
-// receivers gather it (Narayanan et al. 2021, section 4.1).
+// Returns true if each rank of a tensor group sends a part of the activation, which the receivers
+// gather (Narayanan et al. 2021, section 4.1): if all hold the same, i.e. without sequence
+// parallelism.
 static bool sendsParts(const Decisions &d) { return !d.sequenceParallel && d.tp > 1; }
 
 static double sentBytes(const ModelCost &cost, const Decisions &d) {
@@ -50,8 +51,9 @@ static double gatherSeconds(const ModelCost &cost, const Decisions &d, const Top
                        : 0;
 }
 
-// All stages have as many devices, and so a rank of each as large a part of a micro-batch. Activations are gathered
-// behind a boundary, and their gradients before it: what takes longer counts.
+// All stages have as many devices, and so a rank of each as large a part of a micro-batch.
+// Activations are gathered behind a boundary, and their gradients before it: what takes longer
+// counts.
 static void addTransfersOfPlaces(ModelCost &cost, const Decisions &d, double sent) {
   auto gatherOn = [&](size_t stage) {
     size_t kind = cost.places.kindOfStage[stage];

@@ -14,7 +14,7 @@
 namespace dtc {
 namespace {
 
-// Of the seconds of transfers between stages, with virtual stages: they run beside another chunk.
+// Share of transfers between stages that virtual stages hide: they overlap with another chunk.
 // Source: overlap_p2p_communication of Megatron-LM's schedules.py.
 constexpr double kInterleavedHidden = 1;
 
@@ -38,7 +38,7 @@ public:
     double fill = fillSeconds(slowest, sum);
     double loop = m * slowest + fill + transfers + step.vocabularySeconds;
     const StageEstimate &slow = step.stages[step.slowestStage];
-    double vocabulary = m * slow.vocabularySeconds; // as long on every stage
+    double vocabulary = m * slow.vocabularySeconds; // equal on every stage
     step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p - vocabulary);
     step.p2pSeconds = transfers;
     step.computeSeconds = m * slow.computeSeconds;
@@ -77,8 +77,9 @@ private:
       return missing * slowest / 4;
     }
     case ScheduleKind::ZeroBubble2P: {
-      // Qi et al. 2023, table 1: (p - 1) (F + B - 2 W). But the last stage starts after p - 1 forwards, and the
-      // first one's 2 p - 1 do not fill p F + (p - 1) B until its first backward where B is long.
+      // Qi et al. 2023, table 1: (p - 1) (F + B - 2 W). But the last stage starts after p - 1
+      // forwards, and the first one's 2 p - 1 do not fill p F + (p - 1) B until its first backward
+      // where B is long.
       double fill = 0;
       for (const StageEstimate &stage : step.stages)
         fill +=
@@ -95,8 +96,8 @@ private:
     return sum - slowest;
   }
 
-  // What stages wait for transfers: twice a micro-batch where nothing hides them, and the way of
-  // the first micro-batch down and of the last one up.
+  // Returns the seconds that stages wait for transfers: twice per micro-batch if nothing hides
+  // them, plus the way of the first micro-batch down and of the last one up.
   double transferSeconds() const {
     if (d.pp == 1)
       return 0;
@@ -141,14 +142,14 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
 }
 
 double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
-  // What ZeRO-2 and 3 gather for each layer has a say in the cut, and so in what fits.
+  // ZeRO-2 and 3 gather for each layer, which influences the cut, and so what fits.
   bool isSameCut = d.zero == 1 || d.pp == 1;
   if (isSameCut && !step.fits)
     return std::numeric_limits<double>::infinity();
   if (!isSameCut)
     return 0;
   auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
-  // With less memory for its layers no stage fits into fewer seconds.
+  // Stages with less memory for their layers do not become faster.
   if (step.isCutByMemory)
     return (m * step.leastSlowestThatFits + step.optimizerSeconds) * (1 - 1e-9);
   // Stages that do not fit are cut otherwise where that is free: none is faster than the slowest.
@@ -162,7 +163,7 @@ double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
   return (loop + step.optimizerSeconds) * (1 - 1e-9);
 }
 
-// What all layers of the stage recompute; nothing where they differ.
+// Returns the recomputation that all layers of the stage use; nullopt if they differ.
 static std::optional<Recompute> recomputeOf(const StageEstimate &stage) {
   int64_t layers = 0;
   for (auto [first, last] : stage.chunks)
@@ -180,7 +181,7 @@ Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes) {
   return d;
 }
 
-// What the stack holds beside the program stays.
+// Takes the memory of the compiled program; the stack's own memory remains.
 static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const ModelCost &model,
                         Decisions decisions) {
   std::optional<Recompute> recompute = recomputeOf(stage);
@@ -210,8 +211,8 @@ static void noteNeed(StepEstimate &step, double share, double hostBytes, double 
   }
 }
 
-// Where the collectives of a micro-batch take longer than all that it computes, on every stage, the
-// stages wait for the rest of each.
+// Returns the seconds per step that every stage waits for vocabulary collectives, if those of a
+// micro-batch take longer than all its compute.
 static double unhiddenOfVocabulary(llvm::ArrayRef<StageEstimate> stages, const ModelCost &model,
                                    const Decisions &decisions) {
   double beside = 0;
@@ -239,7 +240,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.isMoved = coster.isMoved();
   step.leastSlowestSeconds = coster.leastSlowestSeconds();
   step.leastSlowestThatFits = coster.leastSlowestThatFits();
-  double fullest = 0; // of its memory
+  double fullest = 0; // largest share of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
     double hostLimit = coster.hostLimitOf(index, stage);
@@ -274,7 +275,8 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   return step;
 }
 
-// As far as two cuts are told apart by it: the closed form of ZB-2P is that of equal stages.
+// Returns the seconds by which two cuts are compared: the closed form of ZB-2P assumes equal
+// stages.
 static double secondsOfCut(StepEstimate step, const Decisions &decisions) {
   if (decisions.schedule == ScheduleKind::ZeroBubble2P)
     refineBySchedule(step, decisions);
@@ -345,7 +347,8 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.leastLoopSeconds = step.loopSeconds;
 }
 
-// Bytes of the mean stage: parameters, gradients, states, inputs of programs, and `kept` of all layers.
+// Bytes of the mean stage: parameters, gradients, states, inputs of programs, and `kept` of all
+// layers.
 static double leastBytes(const ModelCost &model, const Decisions &d, const EstimateRequest &request,
                          double kept, double gradientBytes) {
   const CellPrecision &p = request.precision;
@@ -366,8 +369,8 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
   return rounding * all / static_cast<double>(d.pp) + process.reserved;
 }
 
-// Programs hold parameters and states all the time, as much as estimates say; the rest as they are lowered. Buckets of
-// more bytes hold more, and what is merged into one runs beside nothing.
+// Programs hold parameters and states all the time, as much as estimates say; the rest as they are
+// lowered. Buckets of more bytes hold more, and what is merged into one runs beside nothing.
 static bool programMayFit(const ModelCost &model, const Decisions &d,
                           const EstimateRequest &request) {
   auto mayFitWith = [&](int64_t bucketBytes) {
@@ -379,7 +382,8 @@ static bool programMayFit(const ModelCost &model, const Decisions &d,
          (mayFitWith(sizes.front()) || (sizes.size() > 1 && mayFitWith(sizes.back())));
 }
 
-// Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
+// Assumes that each layer of every stage keeps at least one micro-batch; some stage holds at least
+// the mean.
 bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
   if (!model.kinds.empty() || request.ignoresMemory)
     return true;
@@ -398,9 +402,10 @@ bool mayFitWithin(const ModelCost &model, const Decisions &d, const EstimateRequ
          StageCoster(model, d, request).mayFitWithin(seconds);
 }
 
-// Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
-// each layer's seconds in its forward and e in the embedding, S_s the seconds of the first s stages:
-// L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. Least where all of these are equal:
+// Bound for a pipeline that computes gradients of weights apart, so that only forwards are on the
+// way down. With a share f of each layer's seconds in its forward and e in the embedding, S_s the
+// seconds of the first s stages:
+// L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. The minimum is where all of these are equal:
 // S_s - e = q (S_(s-1) - e) + L / m, q = 1 - f / m.
 static double leastSecondsOfSplit(double total, double embedding, double forwardShare, double m,
                                   double p) {
@@ -414,8 +419,8 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
   double m = static_cast<double>(decisions.numMicroBatches);
   bool isSplit = splitsBackward(decisions.schedule);
-  // Stage s starts after the embedding and s layers at least and, but for weights' gradients, ends as
-  // many before the end: L >= m t_s + e + s layer, s > 0, and the mean of that over all stages.
+  // Stage s starts after the embedding and s layers at least and, but for weights' gradients, ends
+  // as many before the end: L >= m t_s + e + s layer, s > 0, and the mean of that over all stages.
   double loop = m * total / p + coster.meanLeastSecondsBefore(isSplit);
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
@@ -424,13 +429,15 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
     loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
                                               coster.leastForwardShare(), m, p));
   loop = std::max({loop, m * coster.leastSecondsOfSlowestStage(), coster.leastSecondsOverPlaces()});
-  // A micro-batch goes down all layers and up again; sums in another order differ in their last bits.
+  // A micro-batch goes down all layers and up again; sums in another order differ in their last
+  // bits.
   if (decisions.pp > 1)
     loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));
   return loop + coster.vocabularySeconds() + coster.leastSecondsOncePerStep();
 }
 
-// Sums over the same parts in the same order, each no more than in boundOf: not above it in the last bit either.
+// Sums over the same parts in the same order, each no more than in boundOf: not above it in the
+// last bit either.
 double floorSeconds(const ModelCost &work, const Decisions &d, const EstimateRequest &request) {
   StageCoster coster(work, d, request);
   double p = static_cast<double>(d.pp), m = static_cast<double>(d.numMicroBatches);
