@@ -88,7 +88,7 @@ llvm::StringRef planNameOf(ScheduleKind kind) {
   return toString(kind == ScheduleKind::ZeroBubbleV ? ScheduleKind::ZeroBubbleH1 : kind);
 }
 
-// Those whose names plans have; zero-bubble stands for ZB-V, too.
+// The kinds that plans name; zero-bubble stands for ZB-V as well.
 static constexpr ScheduleKind kPlanned[] = {
     ScheduleKind::GPipe,        ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
     ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubble2P,          ScheduleKind::VHalf,
