@@ -67,7 +67,7 @@ size_t attentionForm(const OpWork &work) {
 }
 
 struct MemoryCurve {
-  DeviceKind device; // what the units of the curve are
+  DeviceKind device; // device that the units of the curve refer to
   ByteCurve seconds;
 };
 
@@ -89,7 +89,7 @@ using TypeClouds = std::array<PointCloud, numComputeTypes>;
 
 struct Curves {
   TypeClouds products;
-  std::array<TypeClouds, 4> attention;      // by attentionForm
+  std::array<TypeClouds, 4> attention;      // indexed by attentionForm
   std::vector<MemoryCurve> memory;          // units ascend
   std::vector<CollectiveCurve> collectives; // kind, level, ranks ascend
 };
@@ -114,9 +114,10 @@ void addAttention(Curves &curves, const Calibration &calibration) {
   }
 }
 
-// Compiled programs run fused chains; where those were not measured the triad is nearest to them. On
-// GPUs it is nearer than the chain of calibrate-gpu: sums of two tensors reach 99 percent of a copy,
-// activations all of it, the optimizer 80 to 86 (bench/results/gpu.md); that chain reached 83.
+// Compiled programs run fused chains; where those were not measured the triad is nearest to them.
+// On GPUs it is nearer than the chain of calibrate-gpu: sums of two tensors reach 99 percent of a
+// copy, activations all of it, the optimizer 80 to 86 (bench/results/gpu.md); that chain reached
+// 83.
 MemoryPattern patternOf(const Calibration &calibration) {
   using enum MemoryPattern;
   bool onGpu = calibration.device.deviceClass == DeviceClass::Gpu;
@@ -203,7 +204,7 @@ const PointCloud *cloudFor(const TypeClouds &clouds, ComputeType type, const Dev
   if (type == ComputeType::F16)
     order.push_back(ComputeType::BF16);
   if (device.deviceClass == DeviceClass::Cpu)
-    order.push_back(ComputeType::F32); // where 16-bit products are computed
+    order.push_back(ComputeType::F32); // falls back to F32 if 16-bit matmuls are computed in it
   for (ComputeType each : order)
     if (!clouds[static_cast<size_t>(each)].isEmpty())
       return &clouds[static_cast<size_t>(each)];

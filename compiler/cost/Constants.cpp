@@ -22,7 +22,7 @@ namespace {
 // shapes 85 to 92 percent,
 //          1024 x 1024 x k 64 69.9 GFLOP/s, 1024 x 64 x k 1024 92.8 GFLOP/s.
 
-// What the GPUs of this generation share; assumed.
+// Returns the constants that GPUs of this generation share; assumed.
 constexpr DeviceConstants blackwell(llvm::StringRef prefix,
                                     std::array<double, numComputeTypes> productShare,
                                     double sustained) {

@@ -18,15 +18,15 @@ struct AttentionCurve {
   double halfLength;
 };
 
-// What a device reaches of its data sheet.
+// The shares of a data sheet's rates that a device reaches.
 struct DeviceConstants {
-  llvm::StringRef prefix; // of DeviceKind::name; "": any device of the class
-  std::array<double, numComputeTypes> productShare; // of the peak, for large matrix products
-  // Of the rate that products and attention reach by themselves, in steps of training: under
-  // sustained power, with real data. secondsOf does not count it.
+  llvm::StringRef prefix; // prefix of DeviceKind::name; "": any device of the class
+  std::array<double, numComputeTypes> productShare; // share of the peak for large matmuls
+  // Share of the isolated rate of matmuls and attention that training steps reach: under sustained
+  // power, with real data. secondsOf does not apply it.
   double sustained = 1;
-  double pointwiseShare; // of the f32 peak, for additions and the like
-  double memoryShare;    // of the memory bandwidth
+  double pointwiseShare; // share of the f32 peak for additions and the like
+  double memoryShare;    // share of the memory bandwidth
   double halfK;          // a product of this depth k reaches half the rate
   int64_t splitK;        // least depth of a part when k is split over idle units; 0: never
   std::array<TileShape, 3> tiles;
@@ -34,6 +34,7 @@ struct DeviceConstants {
       attention128; // head dimensions 64 and less, 128 and more; between: interpolated
 };
 
+// Returns the constants of a kind of device.
 const DeviceConstants &constantsOf(const DeviceKind &device);
 
 } // namespace dtc

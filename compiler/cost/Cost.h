@@ -11,6 +11,7 @@
 
 namespace dtc {
 
+// The kind of work of a launch, which selects its cost model.
 enum class WorkKind {
   Memory,    // elementwise, reductions, normalisations, the optimizer, copies: bound by bytes
   Product,   // batch products [m, k] x [k, n]
@@ -18,8 +19,8 @@ enum class WorkKind {
              // never in memory
 };
 
-// What one launch does, on one device. `flops` is work that is done (causal attention: half of the
-// full count).
+// The work of one launch on one device. `flops` counts operations that are done (causal attention:
+// half of the full count).
 struct OpWork {
   WorkKind kind = WorkKind::Memory;
   double flops = 0;
@@ -34,10 +35,11 @@ struct OpWork {
 // ComputeType::BF16).flops is 4831838208.
 OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type);
 
-// How a kernel is started: by the host, one after another, or within a graph that was recorded once
-// and is replayed as a whole (CUDA graphs).
+// The way that a kernel is started: by the host, one after another, or within a recorded graph that
+// is replayed as a whole (CUDA graphs).
 enum class Launch { Single, Replayed };
 
+// Returns the seconds that one launch takes.
 double launchSeconds(const DeviceKind &device, Launch launch);
 
 // max(flops / (peak x efficiency), bytes / achieved bandwidth) + launch. The efficiency of products
@@ -52,21 +54,23 @@ double secondsOf(const OpWork &work, const DeviceKind &device, Launch launch = L
 // rate; no launches. What a calibration knows of memory is left out.
 double leastSecondsOf(const OpWork &work, const DeviceKind &device);
 
-// Why an op takes its seconds, by the analytic model. What is used is a share of 1.
+// The terms of an op's seconds in the analytic model. A share of 1 means fully used.
 struct OpTerms {
   // The op takes launch + the larger of the other two.
   double computeSeconds = 0, memorySeconds = 0, launchSeconds = 0;
-  double peakFlops = 0; // of the type, per second
-  double sustained = 1; // of the peak, for large products, or attention of this length
-  // Of products: the tile that the model takes, how many waves of tiles there are, and into how
-  // many parts k is cut for idle units; then what tiles that hang over, a last wave that is not
-  // full, and filling and draining of k leave, and the tile's own efficiency.
+  double peakFlops = 0; // peak of the type, per second
+  // Share of the peak that large matmuls, or attention of this length, sustain.
+  double sustained = 1;
+  // Matmuls: the tile of the model, the number of waves of tiles, and the number of parts that k is
+  // cut into for idle units; then the shares left by overhanging tiles, by a partial last wave, and
+  // by filling and draining of k, and the tile's own efficiency.
   int64_t tileM = 0, tileN = 0;
   double waves = 0, parts = 1;
   double tileUse = 1, waveUse = 1, depthUse = 1, tileEfficiency = 1;
   double alignedUse = 1; // less where rows are not of whole 16-byte pieces
   bool measured = false; // the device has measured curves, which secondsOf takes instead
 };
+// Returns the terms of an op's seconds.
 OpTerms explainOp(const OpWork &work, const DeviceKind &device, Launch launch = Launch::Single);
 
 // Ranks base + i * stride, i < size, for each span; several spans: all sums (a group over several
@@ -90,14 +94,15 @@ using RankGroup = llvm::SmallVector<RankSpan, 2>;
 // stage does on some ranks alone is costed on Topology::slice of them.
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology);
+// Returns the seconds of a collective of the group of `rank`; see above.
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology, int64_t rank);
 
-// How a library does a collective.
+// The algorithm and protocol that a library uses for a collective, with its seconds.
 struct CollectiveChoice {
   double seconds = std::numeric_limits<double>::infinity();
   llvm::StringRef algorithm = "";
-  llvm::StringRef protocol = ""; // of NCCL; "" elsewhere
+  llvm::StringRef protocol = ""; // NCCL's protocol; "" elsewhere
 };
 
 // The algorithm behind collectiveSeconds, and its seconds. Of a heterogeneous topology the
@@ -111,8 +116,8 @@ CollectiveChoice explainCollective(CollectiveKind kind, double bytes, const Rank
 llvm::SmallVector<double> linkSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                                       const Topology &topology);
 
-// How many ranks of a group are joined at each level, inside out; their product is the size of the
-// group. Example: {{16, 1}} on two nodes of 8 is {8, 2}; {{2, 8}} is {1, 2}.
+// Returns the number of joined ranks of a group at each level, inside out; their product is the
+// size of the group. Example: {{16, 1}} on two nodes of 8 is {8, 2}; {{2, 8}} is {1, 2}.
 llvm::SmallVector<int64_t> ranksPerLevel(const RankGroup &group, const Topology &topology);
 
 } // namespace dtc

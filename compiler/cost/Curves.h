@@ -17,7 +17,9 @@ class PointCloud {
 public:
   using Place = std::array<double, 5>; // logarithms to base 2; unused coordinates 0
 
+  // Adds a positive value at a place.
   void add(const Place &place, double value);
+  // Returns true if there are no values.
   bool isEmpty() const { return places.empty(); }
   // `place` is first moved to the nearest place of the box around all points. Not empty.
   double at(Place place) const;
@@ -37,6 +39,7 @@ class ByteCurve {
 public:
   // Points of ascending bytes.
   void add(double bytes, double seconds);
+  // Returns true if there are no points.
   bool isEmpty() const { return logBytes.empty(); }
   // `model` rises with bytes. Not empty.
   double at(double bytes, llvm::function_ref<double(double)> model) const;

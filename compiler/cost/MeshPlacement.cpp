@@ -25,7 +25,7 @@ llvm::SmallVector<int64_t> boundariesOf(const Topology &topology) {
   return boundaries;
 }
 
-// What each axis gets of the links, as numbers that are equal where the costs are.
+// Returns the links that each axis uses, as numbers that are equal if the costs are.
 std::vector<int64_t> signatureOf(llvm::ArrayRef<RankGroup> groups, const Topology &topology,
                                  llvm::ArrayRef<int64_t> boundaries) {
   std::vector<int64_t> signature;

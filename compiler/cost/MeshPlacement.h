@@ -1,4 +1,4 @@
-// Where the axes of a logical mesh lie on the hierarchy of links.
+// Places the axes of a logical mesh on the hierarchy of links.
 #pragma once
 
 #include "compiler/cost/Cost.h"
@@ -8,7 +8,7 @@ namespace dtc {
 // One order of a mesh's axes. Ranks are numbered along it, the last axis innermost.
 struct MeshPlacement {
   llvm::SmallVector<size_t> order;                // indices of the axes, outermost first
-  llvm::SmallVector<RankGroup> groups;            // of each axis, by its index
+  llvm::SmallVector<RankGroup> groups;            // indexed by axis
   std::vector<llvm::SmallVector<int64_t>> spread; // ranks of each axis at each level, inside out
 };
 
@@ -21,8 +21,8 @@ llvm::SmallVector<RankGroup> meshGroups(llvm::ArrayRef<int64_t> sizesOuterToInne
 // {4, 2}}.
 RankGroup jointGroup(llvm::ArrayRef<RankGroup> groups);
 
-// Of the ranks of a group, counted from the innermost, every `stride`-th, `size` of them. Example:
-// of {{2, 1}, {4, 2}} every second one, 2 of them, is {{2, 2}}.
+// Returns `size` ranks of a group: every `stride`-th, counted from the innermost. Example: every
+// second rank of {{2, 1}, {4, 2}}, 2 of them, is {{2, 2}}.
 RankGroup partOfGroup(const RankGroup &group, int64_t size, int64_t stride);
 
 // All orders of the axes that differ in what some axis gets of the links: how many of its ranks are

@@ -65,7 +65,7 @@ RankGroup spansOf(size_t ranks, const RankGroup &group) {
   return inside;
 }
 
-// Of ranks of one homogeneous topology, with the slow links that they have.
+// Returns the seconds among ranks of one homogeneous topology, including their slow links.
 double alikeSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                     llvm::ArrayRef<int64_t> ranks, const Topology &topology) {
   if (topology.isUniform())
@@ -78,7 +78,8 @@ double alikeSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
   return collectiveSeconds(kind, bytes, group, seen);
 }
 
-// How many groups have ranks in both parts: all of them pass the link between the two.
+// Returns the number of groups with ranks in both device groups: all of them share the link between
+// the two.
 double groupsAcross(const RankGroup &group, size_t here, size_t there, const Topology &topology) {
   int64_t begin = topology.firstRankOf(there);
   int64_t end = begin + topology.parts[there].numDevices();
@@ -115,9 +116,9 @@ double bytesAcross(CollectiveKind kind, double bytes, double size, double here, 
   return bytes;
 }
 
-// What a part's own links move, as the bytes of a collective of its ranks alone: in a ring over all
-// they carry (n - 1) / n of the tensor where alone they would carry (k - 1) / k; all to all, the
-// messages among themselves.
+// Returns the bytes of an equivalent collective inside one device group. A ring over all ranks
+// carries (n - 1) / n of the tensor where the group alone would carry (k - 1) / k; an all-to-all
+// carries the messages among the group's own ranks.
 double bytesInside(CollectiveKind kind, double bytes, double size, double here) {
   switch (kind) {
   case CollectiveKind::AllReduce:

@@ -5,12 +5,12 @@
 
 namespace dtc {
 
-// Of the group of `rank`, whose ranks it counts from the first one that it can have; ranks that the
-// topology does not have are left out.
+// Returns the seconds of a collective in the group of `rank`, counting ranks from the first one
+// that the group can have; ranks that the topology does not have are left out.
 double secondsOfGroup(CollectiveKind kind, double bytes, const RankGroup &group,
                       const Topology &topology, int64_t rank);
 
-// Of the slowest of all groups; `topology` has parts.
+// Returns the seconds of the slowest of all groups; `topology` has several device groups.
 double secondsOfSlowestGroup(CollectiveKind kind, double bytes, const RankGroup &group,
                              const Topology &topology);
 

@@ -36,7 +36,7 @@ private:
   double hop(const UsedLevel &level, Protocol protocol, bool tree) const {
     const auto &table = tree ? ncclLatency.treeHop : ncclLatency.ringHop;
     double beyond = table[static_cast<size_t>(level.hop)][static_cast<size_t>(protocol)];
-    // Between nodes LL waits for the network's flags inside too: 1.8 in NCCL's model.
+    // Across nodes, LL waits for the network's flags inside nodes too: 1.8 in NCCL's model.
     double slowed =
         nodes > 1 && level.hop != HopClass::Network && protocol == Protocol::LL ? 1.8 : 1.0;
     double rail = level.changesRails && level.railsChangeInside ? 0.6e-6 : 0; // one hop inside
@@ -232,8 +232,8 @@ double allToAllTransfer(double bytes, llvm::ArrayRef<UsedLevel> levels) {
   double size = 1, slowest = 0;
   for (const UsedLevel &level : levels)
     size *= level.ranks;
-  // What is handed to the neighbour on the receiver's rail first is in the innermost level's bytes:
-  // it counts all that leaves a device.
+  // The innermost level's bytes include messages that a neighbour on the receiver's rail forwards:
+  // the level counts all bytes that leave a device.
   for (const UsedLevel &level : levels)
     slowest = std::max(slowest, bytes * (size - level.inside) / size / level.spread);
   return slowest;

@@ -21,17 +21,19 @@ constexpr double kUnalignedShare = 0.35;
 
 double alignedShare(const OpWork &work, const DeviceKind &device) {
   bool halves = work.type == ComputeType::BF16 || work.type == ComputeType::F16;
-  // Of a short k the bytes count, unless there are many, as with heads.
+  // A matmul with a short k is bound by bytes, so k's alignment counts only for many matrices, as
+  // with heads.
   bool aligned = work.n % 8 == 0 && (work.batch == 1 || work.k % 8 == 0);
   return halves && device.deviceClass == DeviceClass::Gpu && !aligned ? kUnalignedShare : 1;
 }
 
-// More parts than that move more sums of parts than fuller waves save: an H200 takes 214 us for 3072 x 768 x 32768, 217 by five
-// (bench/results/gpu.md).
+// More parts than that move more sums of parts than fuller waves save: an H200 takes 214 us for
+// 3072 x 768 x 32768, 217 by five (bench/results/gpu.md).
 constexpr double kMostParts = 5;
 
-// What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
-// tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
+// The share of a matmul's rate that one tile shape reaches. Example: 384 x 128 x 1024 on 4 units
+// with tiles of 128 x 128 is 3 tiles, which 4 units compute in one wave: 0.75 of the units are
+// used.
 struct ProductTerms {
   TileShape tile{};
   double tileUse = 0, waveUse = 0, depthUse = 0, waves = 0, parts = 1;
@@ -52,7 +54,7 @@ ProductTerms productTerms(const OpWork &work, const TileShape &tile,
   double most = 1;
   if (constants.splitK)
     most = std::floor(k / static_cast<double>(constants.splitK));
-  // As many parts as give each unit a tile, or kMostParts where tiles are more than a few.
+  // At most the parts that give each unit a tile, or kMostParts if there are more than a few tiles.
   most = std::min(most, std::max(kMostParts, std::floor(unitCount / tiles)));
   double best = 0;
   for (double parts = 1; parts <= std::max(most, 1.0); ++parts) {
@@ -123,9 +125,9 @@ double modelSeconds(const OpWork &work, const DeviceKind &device, Launch launch)
   return std::max(compute, memorySeconds(work, device)) + launchSeconds(device, launch);
 }
 
-// Of a time that was measured with single launches. Kernels one after another take as long as the
-// longer of a kernel and a launch. So what is as long as a launch may be no more than one, and what
-// is twice as long has hidden the next launch; between, straight.
+// Converts seconds measured with single launches to replayed ones. Consecutive kernels take the
+// longer of kernel and launch. So a time equal to a launch may be all launch, and a time twice as
+// long has hidden the next launch; between them, interpolates linearly.
 double replayedSeconds(double single, const DeviceKind &device) {
   double launch = device.launchLatency, saved = launch - device.replayLatency();
   if (launch <= 0 || single >= 2 * launch || saved <= 0)

@@ -1,4 +1,4 @@
-// What a group of ranks gets of each level, by the level's shape.
+// Computes a group's share of each level, by the shape of the level.
 #include "compiler/cost/UsedLevels.h"
 
 #include <algorithm>
@@ -57,15 +57,15 @@ void useTorus(const std::vector<UsedAxis> &axes, double link, UsedLevel &used) {
     double k = axis.ranks, each = link / axis.stride;
     used.ring += axis.wraps ? 2 * each : each;
     used.lapHops += axis.stride * (axis.wraps ? std::floor(k / 2) : k - 1);
-    double load = std::floor(k / 2) * std::ceil(k / 2) / k; // of the middle link of a line
+    double load = std::floor(k / 2) * std::ceil(k / 2) / k; // load of the middle link of a line
     slowest = std::max(slowest, (axis.wraps ? load / 2 : load) / each);
   }
   used.spread = (used.ranks - 1) / used.ranks / slowest;
   used.pair = link;
 }
 
-// Whether some rank of the group talks to one at another position of its node, though it has no
-// neighbour inside its own node to hand the message to.
+// Returns true if some rank of the group talks to a rank at another position of its node and has no
+// neighbour in its own node to forward the message.
 bool leavesRail(const RankGroup &group, int64_t perNode) {
   for (const RankSpan &span : group) {
     bool within = span.stride * span.size <= perNode;
@@ -127,7 +127,7 @@ llvm::SmallVector<int64_t> ranksWithin(const RankGroup &group, llvm::ArrayRef<in
     size *= span.size;
   for (size_t i = 0; i < boundaries.size(); ++i) {
     int64_t width = boundaries[i], within = 1;
-    // Where groups straddle the level's boundaries, as 6 ranks on nodes of 8 do, the worst group
+    // If groups straddle the level's boundaries, as 6 ranks on nodes of 8 do, the worst group
     // counts: 2.
     for (const RankSpan &span : group)
       if (width % span.stride == 0)

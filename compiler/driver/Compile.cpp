@@ -1,4 +1,4 @@
-// From a model and a plan to the bytes of an executable.
+// Compiles a model under a plan to the bytes of an executable.
 #include "compiler/driver/Compile.h"
 
 #include "compiler/driver/CompileTarget.h"
@@ -40,7 +40,7 @@ SmallVector<std::string> flagsOf(OpPassManager &passes) {
       continue;
     }
     if (braces == 0 && c != '(' && !name.empty() && !is_contained(flags, name))
-      flags.push_back(name); // what a list follows is an op
+      flags.push_back(name); // the list that follows holds ops
     name.clear();
     braces += (c == '{') - (c == '}');
   }
@@ -111,7 +111,8 @@ private:
         UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));
   }
 
-  // Lowering and checking all micro-batches of a step that no executable may have would take minutes.
+  // Lowering and checking all micro-batches of a step that no executable may have would take
+  // minutes.
   Outcome checkLength(const ModelFacts &facts) {
     int64_t microBatches = plan.decisions.numMicroBatches;
     if (microBatches <= kFewLayers / std::max<int64_t>(facts.layers, 1))
@@ -199,7 +200,7 @@ private:
     info.defaultLearningRate = options.defaultLearningRate;
     info.modelFlopsPerStep = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
     info.peakFlopsPerDevice = options.peakFlopsPerDevice;
-    // How long the search took is no property of the program: the same input gives the same bytes.
+    // The duration of the search is dropped, so that the same input gives the same bytes.
     Plan embedded = plan;
     embedded.search.seconds = 0;
     info.planJson = planToJson(embedded);
@@ -215,8 +216,8 @@ private:
   const Plan &plan;
   const CompileOptions &options;
   StepOptions step;
-  bool onGpu = false; // of ScheduleOptions
-  std::string config; // of EmitInfo
+  bool onGpu = false; // see ScheduleOptions
+  std::string config; // see EmitInfo
   DiagnosticCapture capture;
 };
 

@@ -1,4 +1,4 @@
-// From a model and a plan to the bytes of an executable.
+// Compiles a model under a plan to the bytes of an executable.
 #pragma once
 
 #include "compiler/plan/Plan.h"
@@ -12,9 +12,10 @@
 
 namespace dtc {
 
+// Settings of a compilation.
 struct CompileOptions {
   StepOptions step;           // batch, micro-batches and optimizer kind are taken from the plan
-  std::string target = "cpu"; // as readCompileTarget takes it
+  std::string target = "cpu"; // in the form that readCompileTarget takes
   std::string saveTemps;      // directory for the IR after every phase; empty: none
   std::string printAfter;     // pass flag after which the IR goes to stderr
   bool timing = false;        // pass times to stderr

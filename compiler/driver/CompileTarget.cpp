@@ -14,7 +14,7 @@ const std::vector<std::string> kLevel3 = {"avx", "avx2", "bmi1", "bmi2", "f16c",
 const std::vector<std::string> kLevel4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
                                           "avx512vl"};
 
-// Of what runs on CPUs, there or on the host of a GPU.
+// Returns a target for x86-64-v3: for CPU code, and for the host of a GPU.
 CompileTarget targetWithHost(std::string_view device) {
   CompileTarget target;
   target.device = device;
@@ -38,9 +38,9 @@ Result<CompileTarget> cpuTarget(StringRef text, StringRef cpu) {
   return target;
 }
 
-// The architecture whose code GPUs of `arch` get: of those that code is generated for the next older
-// one, whose PTX their driver translates. Compute capabilities are those of the CUDA C++ Programming
-// Guide. Any other name is returned as it is.
+// The architecture whose code GPUs of `arch` get: of those that code is generated for the next
+// older one, whose PTX their driver translates. Compute capabilities are those of the CUDA C++
+// Programming Guide. Any other name is returned as it is.
 StringRef codeFor(StringRef arch) {
   return StringSwitch<StringRef>(arch)
       .Cases({"sm_86", "sm_87", "sm_89"}, "sm_80") // A10, RTX 30; Orin; L4, L40S, RTX 40

@@ -17,7 +17,7 @@ static_assert(mergedThreads == format::mergedThreads &&
                   mergedPoints == format::mergedUnits * minUnitPoints,
               "the runtime launches as many blocks as the code needs");
 
-// What LLVM says of generated code is said of the module.
+// Reports LLVM's errors in generated code at the module.
 template <typename T> FailureOr<T> orDiagnostic(ModuleOp module, llvm::Expected<T> result) {
   if (result)
     return std::move(*result);
@@ -60,7 +60,7 @@ LogicalResult addSimt(ProgramCode &code, ModuleOp module, std::unique_ptr<llvm::
   return success();
 }
 
-// What runs on the host of a GPU.
+// Adds the code that runs on the host of a GPU.
 LogicalResult addHost(ProgramCode &code, ModuleOp module, const CompileTarget &target) {
   FailureOr<KernelLibrary> kernels = lowerKernels(module, target.cpu, KernelPlace::Host);
   if (failed(kernels))

@@ -1,4 +1,4 @@
-// What the ranks of a program send each other in a training step.
+// Sums the bytes that the ranks of a program send in a training step.
 #include "compiler/emit/Communication.h"
 
 #include "runtime/format/Repeats.h"

@@ -1,4 +1,4 @@
-// What the ranks of a program send each other in a training step.
+// Sums the bytes that the ranks of a program send in a training step.
 #pragma once
 
 #include "runtime/format/dte_generated.h"
@@ -14,7 +14,7 @@ struct Traffic {
   std::string kind;  // "all_reduce", "send"
   format::CollectiveRole role;
   uint64_t count = 0;
-  uint64_t bytes = 0; // that one rank sends
+  uint64_t bytes = 0; // bytes sent by one rank
 };
 
 // Per training step of one rank, in the order in which they first come.

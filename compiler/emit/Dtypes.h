@@ -7,7 +7,7 @@
 
 namespace dtc {
 
-// Of any type of element that exec buffers have.
+// Returns the type of a buffer's elements, for all element types of exec.
 format::DType dtypeOf(mlir::Type type);
 
 } // namespace dtc

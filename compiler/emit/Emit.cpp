@@ -1,4 +1,4 @@
-// From planned exec.programs to the bytes of a .dte file.
+// Writes planned exec.programs to the bytes of a .dte file.
 #include "compiler/emit/Emit.h"
 
 #include "compiler/emit/ManifestBuilder.h"
@@ -9,7 +9,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// What all programs of a file have in common, and that each rank runs one of them.
+// Returns why the programs are not one job, "" if they are: all have to agree in some properties,
+// and each rank has to run one of them.
 std::string whyNotOneJob(ArrayRef<exec::ProgramOp> programs) {
   exec::ProgramOp first = programs.front();
   auto nameOf = [](exec::ProgramOp program) { return "'" + program.getSymName().str() + "'"; };

@@ -162,8 +162,8 @@ template <typename Vector> std::string list(const Vector *values) {
 
 } // namespace
 
-// Fields in the order of the instruction's description; a launch, a copy, a collective and a transfer
-// say what that does not have, too.
+// Fields in the order of the instruction's description; a launch, a copy, a collective and a
+// transfer say what that does not have, too.
 std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
                       const std::vector<int64_t> &at) {
   std::string text;
@@ -200,7 +200,7 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
 }
 
 namespace {
-// Of a group, in its line.
+// Most ranks shown in the line of a group.
 constexpr uint32_t kShownRanks = 32;
 
 void printSummary(const format::Manifest &manifest, std::span<const uint8_t> file,

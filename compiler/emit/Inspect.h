@@ -10,9 +10,10 @@
 
 namespace dtc {
 
+// Settings of an inspection.
 struct InspectOptions {
   std::optional<uint32_t>
-      rank;          // whose instructions to list, with that rank's offsets; none: a summary
+      rank; // rank whose instructions to list, with that rank's offsets; nullopt: a summary
   bool json = false; // one JSON object
 };
 

@@ -65,7 +65,7 @@ void tensors(OStream &json, const char *key,
   });
 }
 
-// What is there once for several layers.
+// Writes the repeats, which are stored once for several layers.
 void repeats(OStream &json, const format::Program &program) {
   json.attributeArray("repeats", [&] {
     for (const format::Task *task : *program.tasks())
@@ -93,7 +93,7 @@ void communication(OStream &json, const std::vector<Traffic> &all) {
   });
 }
 
-// How often each entry runs each task.
+// Writes how often each entry runs each task.
 void entries(OStream &json, const format::Program &program) {
   json.attributeObject("entries", [&] {
     for (const format::Entry *entry : *program.entries())

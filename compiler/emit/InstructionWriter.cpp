@@ -17,12 +17,12 @@ using flatbuffers::TypeTable;
 class TableWriter {
 public:
   TableWriter(exec::InstructionOpInterface op, const FieldValues &values) : op(op), values(values) {
-    builder.ForceDefaults(true); // whether a value is the default of its field is not known here
+    builder.ForceDefaults(true); // the default value of a field is not known here
     for (auto [name, buffer] : op.getNamedBuffers())
       buffers.insert({name, buffer});
   }
 
-  // Of its numbers, where it has some: the indices of others are always i32.
+  // Returns the element type of the op's floats, if it has any: indices are always i32.
   Type dtypeOfOp() const {
     for (const auto &[name, buffer] : buffers)
       if (buffer && isa<FloatType>(exec::getDtype(buffer)))
@@ -37,7 +37,8 @@ public:
 
 private:
   flatbuffers::uoffset_t writeTable(const TypeTable &table);
-  // What stands outside of its table: a vector or a table; 0 where the field has its default.
+  // Writes a field that is stored outside of its table, a vector or a table; returns 0 if it has
+  // its default.
   flatbuffers::uoffset_t writeOutside(const TypeTable &table, size_t field, StringRef name);
   void writeInside(ElementaryType type, flatbuffers::voffset_t place, StringRef name);
 

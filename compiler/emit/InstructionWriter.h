@@ -8,7 +8,7 @@
 
 namespace dtc {
 
-// What fields are in the file that the op itself does not know.
+// Values of fields in the file that the op itself does not know.
 struct FieldValues {
   llvm::function_ref<uint32_t(mlir::Value)> buffer;
   llvm::function_ref<std::unique_ptr<format::RankScalarT>(exec::RankScalarAttr)> scalar; // null: 0
@@ -21,8 +21,8 @@ format::Op instructionKindOf(llvm::StringRef mnemonic);
 
 // Writes the table of the kind of `op`: every field has the value of the buffer or attribute of its
 // name, its default where that is absent; `dtype` is that of the first buffer. Ops whose attributes
-// are not those of the table (launch, gemm, collective, send, receive) have a function of their own in
-// ManifestBuilder.
+// are not those of the table (launch, gemm, collective, send, receive) have a function of their own
+// in ManifestBuilder.
 format::OpUnion writeInstruction(exec::InstructionOpInterface op, const FieldValues &values);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Which hand-written kernels a program launches on a GPU.
+// Lists the hand-written kernels that a program launches on a GPU.
 #include "compiler/emit/LaunchedKernels.h"
 
 #include "compiler/emit/Dtypes.h"
@@ -18,7 +18,7 @@ bool isOfLibrary(exec::InstructionOpInterface instruction) {
               exec::ZeroOp, exec::RecordOp, exec::WaitOp>(instruction.getOperation());
 }
 
-// Which buffers and scalars it works on does not matter to which kernels it is.
+// The choice of kernels does not depend on the buffers and scalars.
 flatbuffers::DetachedBuffer tableOf(exec::InstructionOpInterface op) {
   format::InstructionT table;
   table.op = writeInstruction(
@@ -29,8 +29,9 @@ flatbuffers::DetachedBuffer tableOf(exec::InstructionOpInterface op) {
   return builder.Release();
 }
 
-// Copies go by as many bytes at once as the addresses allow, which only the device knows, as buffers may be views that begin
-// anywhere: aligned to 16 bytes or more, to 8, 4, 2 and 1. Only the first must have a kernel.
+// Copies go by as many bytes at once as the addresses allow, which only the device knows, as
+// buffers may be views that begin anywhere: aligned to 16 bytes or more, to 8, 4, 2 and 1. Only the
+// first must have a kernel.
 constexpr uintptr_t kAddresses[] = {0, 8, 4, 2, 1};
 
 rt::LibraryOperands operandsAt(uintptr_t address, bool startsSum) {
@@ -50,7 +51,7 @@ FailureOr<std::vector<std::string>> launchedLibraryKernels(ArrayRef<exec::Progra
       flatbuffers::DetachedBuffer bytes = tableOf(op);
       const auto *instruction = flatbuffers::GetRoot<format::Instruction>(bytes.data());
       for (uintptr_t address : kAddresses) {
-        // Of a sum, the first micro-batch writes where the others add.
+        // The first micro-batch of a sum writes, later ones add.
         for (bool startsSum : {false, true}) {
           if (startsSum && !op.startsSum())
             continue;

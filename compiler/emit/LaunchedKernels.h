@@ -1,4 +1,4 @@
-// Which hand-written kernels a program launches on a GPU.
+// Lists the hand-written kernels that a program launches on a GPU.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -10,8 +10,8 @@
 
 namespace dtc {
 
-// The names of kernels of kernels/cuda that the instructions of `programs` are, in order of the alphabet. Errors (as
-// diagnostics, at the instruction): what has no kernel for GPUs.
+// The names of kernels of kernels/cuda that the instructions of `programs` are, in order of the
+// alphabet. Errors (as diagnostics, at the instruction): what has no kernel for GPUs.
 mlir::FailureOr<std::vector<std::string>>
 launchedLibraryKernels(llvm::ArrayRef<exec::ProgramOp> programs);
 

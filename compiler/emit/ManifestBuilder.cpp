@@ -128,7 +128,7 @@ uint32_t ManifestBuilder::groupOf(exec::RanksAttr ranks) {
   return entry->second;
 }
 
-// Whether all that instructions do with a buffer they do in repeats, by its name of all layers.
+// Returns true if all instructions that use a buffer, by its name over all layers, are in repeats.
 static bool isOnlyPerLayer(Value buffer) {
   bool any = false;
   for (Operation *user : buffer.getUsers()) {
@@ -170,7 +170,7 @@ void ManifestBuilder::addBuffer(Value buffer) {
 }
 
 void ManifestBuilder::addKernel(exec::KernelOp kernel) {
-  if (kernels.contains(kernel.getSymName())) // as another program declares it, too
+  if (kernels.contains(kernel.getSymName())) // another program declares it, too
     return;
   auto table = std::make_unique<format::KernelT>();
   table->symbol = kernel.getSymName().str();
@@ -232,7 +232,7 @@ uint32_t ManifestBuilder::addLocation(Location location) {
   uint32_t line = 0, column = 0;
   location->walk([&](Location part) {
     if (auto place = dyn_cast<FileLineColLoc>(part); place && file.empty()) {
-      // Without its directory, so that the file does not depend on where it was compiled.
+      // The directory is left out so that the file does not depend on where it was compiled.
       file = llvm::sys::path::filename(place.getFilename().getValue()).str();
       line = place.getLine();
       column = place.getColumn();

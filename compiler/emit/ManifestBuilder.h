@@ -14,13 +14,14 @@
 namespace dtc {
 
 // Fills mesh, groups, programs, rank_program, kernels, locations and the sizes of the step in a
-// manifest, program by program; all are of one mesh, have memory plans and verify. What they have in
-// common is there once: groups, kernels, locations.
+// manifest, program by program; all are of one mesh, have memory plans and verify. What they have
+// in common is there once: groups, kernels, locations.
 class ManifestBuilder {
 public:
   // `code` has the kernels of all programs, and outlives this.
   ManifestBuilder(format::ManifestT &manifest, const ProgramCode &code)
       : manifest(manifest), code(code) {}
+  // Adds a program to the manifest.
   void add(exec::ProgramOp program);
 
 private:
@@ -46,7 +47,7 @@ private:
   uint32_t storageOf(mlir::Value root);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
 
-  // What goes into the union, of instructions that InstructionWriter does not know.
+  // Fill the union for instructions that InstructionWriter does not know.
   void fill(exec::LaunchOp op, format::OpUnion &out);
   void fill(exec::GemmOp op, format::OpUnion &out);
   void fill(exec::CollectiveOp op, format::OpUnion &out);
@@ -61,7 +62,7 @@ private:
   llvm::DenseMap<mlir::Attribute, uint32_t> lists;
   std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
 
-  // Of the program that is added.
+  // The program being added.
   exec::ProgramOp program;
   format::ProgramT *out = nullptr;
   llvm::DenseMap<mlir::Value, uint32_t> buffers, storages; // storages by exec.buffer

@@ -38,7 +38,7 @@ public:
     double fill = fillSeconds(slowest, sum);
     double loop = m * slowest + fill + transfers + step.vocabularySeconds;
     const StageEstimate &slow = step.stages[step.slowestStage];
-    double vocabulary = m * slow.vocabularySeconds; // as long on every stage
+    double vocabulary = m * slow.vocabularySeconds; // equal on every stage
     step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p - vocabulary);
     step.p2pSeconds = transfers;
     step.computeSeconds = m * slow.computeSeconds;

@@ -35,7 +35,7 @@ Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &to
   return {};
 }
 
-// By all ways to recompute.
+// Returns the recomputation modes that repeat an op.
 std::bitset<kNumRecomputes> runsAgain(bool selectively, const RecomputeSet &partially, bool fully) {
   std::bitset<kNumRecomputes> ways;
   ways[static_cast<size_t>(Recompute::Selective)] = selectively;
@@ -136,7 +136,8 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   return part;
 }
 
-// What every stage has of a vocabulary that they share out. Its collectives have a stream of their own.
+// Returns the share of each stage in a divided vocabulary. Its collectives are on a stream of their
+// own.
 CostedPart costedVocabulary(const VocabularyCells &cells, CellScale scale, int64_t stages,
                             const CostedPlan &costed) {
   double activationShare = costed.precision.activationShare;
@@ -174,7 +175,8 @@ bool holdsLayer(const PlanStage &stage, int64_t layer) {
   });
 }
 
-// How a layer of the stage recomputes; plans list it in the order of the stage's layers.
+// Returns the recomputation of a layer of the stage; plans list them in the order of the stage's
+// layers.
 std::string recomputeOf(const PlanStage &stage, int64_t layer) {
   size_t index = 0;
   for (auto [first, last] : stage.chunks)
@@ -272,7 +274,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
       d.schedule, static_cast<int>(d.pp), static_cast<int>(d.pp * d.virtualStages - 1)));
   if (divided)
     costed.parts.push_back(costedVocabulary(*divided, scale, d.pp, costed));
-  if (!software->runsPrograms) // which gather whole units, whatever a pass reads of them
+  if (!software->runsPrograms) // other software gathers whole units, whatever a pass reads of them
     for (CostedPart &part : costed.parts) {
       part.gatheredForward = {part.denseParameters + part.frozenDense,
                               part.expertParameters + part.frozenExpert};

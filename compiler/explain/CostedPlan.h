@@ -9,38 +9,41 @@ namespace dtc {
 
 // One op of one micro-batch on one rank.
 struct CostedOp {
-  std::string name;      // "matmul"
-  std::string parameter; // that it reads or computes the gradient of; its pattern, of a layer
+  std::string name; // "matmul"
+  // Parameter that it reads or computes the gradient of; for a layer its pattern.
+  std::string parameter;
   CellPhase phase = CellPhase::Forward;
   OpWork work;
   OpTerms terms;
   double seconds = 0;
-  double softwareShare = 1; // of the rate that `terms` give, as the software's kernel reaches it
+  double softwareShare = 1; // share of the rate in `terms` that the software's kernel reaches
   bool joined = false;      // to the op before it, in one kernel
-  std::bitset<kNumRecomputes> runsAgain; // of a layer, with what it recomputes
+  std::bitset<kNumRecomputes> runsAgain; // modes of the layer that repeat the op
 };
 
 // One collective of one micro-batch, as seen by one rank.
 struct CostedCollective {
   std::string axis; // "tp", "cp", "ep", "pp"
-  RankGroup ranks;  // that it is among
-  double count = 1; // of them
+  RankGroup ranks;  // ranks of its group
+  double count = 1; // number of equal collectives
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
   double bytes = 0;
   CollectiveChoice choice;
-  double exposedShare = 1; // of its seconds: what the software does not run beside compute
-  std::vector<int> of;     // the ops of the part that it is there for
-  std::bitset<kNumRecomputes> runsAgain; // of a layer, with what it recomputes
+  double exposedShare = 1;               // share of its seconds that does not overlap with compute
+  std::vector<int> of;                   // the ops of the part that it is there for
+  std::bitset<kNumRecomputes> runsAgain; // modes of the layer that repeat the collective
 };
 
 // Embedding, head, or a layer that stands for all like it.
 struct CostedPart {
   std::string
-      name; // "embedding", "head", "vocabulary", "layer"; of several kinds of layers their function's name
+      // "embedding", "head", "vocabulary", "layer"; of several kinds of layers their function's
+      // name.
+      name;
   bool isLayer = false;
   std::vector<int64_t> layers; // indices of the layers that it stands for
-  size_t stage = 0;            // of an embedding or a head
+  size_t stage = 0;            // stage of an embedding or a head
   bool isOnEveryStage = false; // a share of the vocabulary
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
@@ -55,18 +58,19 @@ struct CostedPart {
   std::array<Gather, kNumRecomputes> gatheredBackward;
 };
 
+// A plan's parts with the costs of their ops and collectives.
 struct CostedPlan {
   Topology topology; // the whole one, or where devices are not all alike, that of one stage
   AxisGroups groups;
   CellPrecision precision;
-  Overlap overlap;               // of the software
+  Overlap overlap;               // overlap that the software supports
   std::vector<CostedPart> parts; // in the order of the model
   double tiedParameters = 0;     // trained elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage
 };
 
-// The plan as a stage has it: where that is on a part of the system with ranks of tensor parallelism of its own, with the
-// decisions of stages there alone.
+// The plan as a stage has it: where that is on a part of the system with ranks of tensor
+// parallelism of its own, with the decisions of stages there alone.
 Plan planOfStage(Plan plan, const Topology &topology, size_t stage);
 
 // Partitions the plan's model as the planner does and costs its parts; on a cluster of unlike
@@ -75,14 +79,16 @@ Plan planOfStage(Plan plan, const Topology &topology, size_t stage);
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage);
 
-// How often one stage runs a part in a step, and what of it runs again with what layers recompute.
+// Returns how often a stage runs a part per step; runsOf() is for an op or collective of a part,
+// which some modes repeat.
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);
+// Returns how often a stage runs an op or collective per step, if the modes `runsAgain` repeat it.
 double runsOf(const CostedPart &part, std::bitset<kNumRecomputes> runsAgain, const Plan &plan,
               size_t stage);
 
 // Layers of a stage that a part stands for; 1 for an embedding, a head or a vocabulary on it.
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
-// Those of them that recompute so much.
+// Returns the number of these layers with a recomputation mode.
 int64_t layersThat(Recompute recompute, const CostedPart &part, const Plan &plan, size_t stage);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// What a stage, an op or a tensor of a plan does and costs, as text and as JSON.
+// Explains the work and the costs of a plan's stage, op or tensor, as text and as JSON.
 #pragma once
 
 #include "compiler/explain/CostedPlan.h"
@@ -12,7 +12,8 @@ struct StageOp {
   const CostedPart *part = nullptr;
   const CostedOp *op = nullptr;
   size_t stage = 0;
-  double runs = 0; // of a step
+  double runs = 0; // runs per step
+  // Returns the seconds per step.
   double stepSeconds() const { return runs * op->seconds; }
 };
 
@@ -22,7 +23,7 @@ std::vector<StageOp> opsOfStage(const Plan &plan, const CostedPlan &costed, size
 // The stage that computes longest.
 size_t slowestStage(const Plan &plan);
 
-// What `dtc explain` prints.
+// The input of `dtc explain`.
 struct ExplainRequest {
   const Plan &plan;
   const CostedPlan &costed;

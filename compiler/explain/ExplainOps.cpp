@@ -76,7 +76,7 @@ std::string formulaOf(const CostedOp &op) {
   return text;
 }
 
-// What leaves a product below the peak, factor by factor.
+// Lists the factors by which a matmul is below the peak.
 std::string efficiencyOf(const CostedOp &op) {
   const OpTerms &terms = op.terms;
   std::string text = percent(terms.sustained, 1) + " sustained";

@@ -1,4 +1,4 @@
-// What the explanations of stages, ops and tensors share.
+// Texts that the explanations of stages, ops and tensors share.
 #include "compiler/explain/ExplainParts.h"
 
 #include "compiler/explain/Figures.h"

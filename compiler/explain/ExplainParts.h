@@ -1,4 +1,4 @@
-// What the explanations of stages, ops and tensors share. Internal to this folder.
+// Texts that the explanations of stages, ops and tensors share. Internal to this folder.
 #pragma once
 
 #include "compiler/explain/Explain.h"
@@ -26,10 +26,14 @@ std::string sizesText(const OpWork &work);
 // "4.83 GFLOP".
 std::string flopsText(double flops);
 
+// Returns an op of a stage as JSON.
 Json opToJson(const StageOp &op, const Plan &plan);
+// Returns a collective of a stage as JSON.
 Json collectiveToJson(const StageCollective &collective);
 
+// Returns the table of a stage's ops.
 Table opTable(llvm::ArrayRef<StageOp> ops, const Plan &plan);
+// Returns the table of a stage's collectives.
 Table collectiveTable(llvm::ArrayRef<StageCollective> collectives);
 
 // The object with two spaces of indentation.

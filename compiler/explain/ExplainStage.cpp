@@ -14,7 +14,7 @@ constexpr size_t kMostOps = 12;
 // Seconds of a step.
 struct StageSeconds {
   double products = 0, attention = 0, memoryBound = 0;
-  double other = 0; // of compute: waiting for launches, compute slowed by collectives beside it
+  double other = 0; // other compute: waits for launches, and slowdown by overlapped collectives
   double exposedLayers = 0, exposedGradients = 0, optimizer = 0, waiting = 0;
 };
 
@@ -85,7 +85,7 @@ private:
       (each.op->work.kind == WorkKind::Product     ? sums.products
        : each.op->work.kind == WorkKind::Attention ? sums.attention
                                                    : sums.memoryBound) += each.stepSeconds();
-    // What the planner's own sum has beyond the ops.
+    // The rest of the planner's sum beyond the ops.
     sums.other = stage.computeSeconds - sums.products - sums.attention - sums.memoryBound;
     sums.exposedGradients = stage.gradientSeconds;
     sums.exposedLayers = std::max(0.0, stage.exposedCommSeconds - stage.gradientSeconds);

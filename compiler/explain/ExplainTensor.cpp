@@ -29,7 +29,7 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 }
 
 int64_t sizeOf(const Plan &plan, llvm::StringRef axis) {
-  return axis == "dp"   ? plan.decisions.zeroRanks() // of which it has a part under ZeRO-3
+  return axis == "dp"   ? plan.decisions.zeroRanks() // ranks that ZeRO-3 shards it over
          : axis == "tp" ? plan.decisions.tp
          : axis == "cp" ? plan.decisions.cp
          : axis == "ep" ? plan.decisions.ep
@@ -211,7 +211,7 @@ private:
     return list;
   }
 
-  // What keeps its replicas alike. Small tensors travel with others in a bucket.
+  // Adds the collectives that keep replicas equal. Small tensors share a bucket with others.
   void addReplicas(std::vector<StageCollective> &list) const {
     const CellPrecision &p = costed.precision;
     ShardGroups groups(costed.groups, plan.decisions);
@@ -268,7 +268,7 @@ private:
   int64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;
 };
 
-// By its name, or its layer's pattern; else all whose pattern contains the name.
+// Finds tensors by name or by the pattern of their layer; else all whose pattern contains the name.
 std::vector<TensorGroup> findTensors(const Plan &plan, const std::string &name) {
   std::vector<TensorGroup> found, containing;
   auto named = plan.tensors.find(name);

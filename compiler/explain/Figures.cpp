@@ -44,7 +44,7 @@ constexpr MemoryPart kMemoryParts[] = {
 } // namespace
 
 std::string seconds(double value) {
-  // What is left over of subtractions is nothing.
+  // Rounding errors of subtractions are shown as 0.
   return std::abs(value) < 5e-10 ? "0 s" : printRounded(value, Quantity::Seconds);
 }
 

@@ -15,16 +15,19 @@ namespace dtc::figures {
 // Example: seconds(0.0123) is "12.3 ms", bytes(int64_t(1) << 30) is "1 GiB". Less than half a
 // nanosecond is "0 s".
 std::string seconds(double value);
+// Returns bytes with a unit.
 std::string bytes(int64_t value);
 
-// With a sign. Example: signedSeconds(1.1) is "+1.1 s", signedBytes(-1024) "-1 KiB"; nothing is
-// "0 s" or "0 B".
+// Returns seconds with a sign. Example: signedSeconds(1.1) is "+1.1 s", signedBytes(-1024) "-1
+// KiB"; zero is "0 s" or "0 B".
 std::string signedSeconds(double value);
+// Returns bytes with a sign and a unit.
 std::string signedBytes(int64_t value);
 
 // One decimal; "0.0 %" of nothing. Example: percent(1, 4) is "25.0 %", signedPercent(0.073) is
 // "+7.3 %".
 std::string percent(double part, double whole);
+// Returns a share in percent with a sign.
 std::string signedPercent(double share);
 
 // A number of any size in `digits` significant digits, without trailing zeros. Example: "1.97e+12".
@@ -38,16 +41,19 @@ std::string sumText(llvm::ArrayRef<int64_t> numbers);
 // MFU with half of the products of causal attention, where that is another than the full count's:
 // "43.9 % counting attention causal". Both: "45.2 % (43.9 % counting attention causal)".
 std::string causalUtilisation(const PlanPrediction &predicted);
+// Returns the MFU; with both counts of attention if they differ.
 std::string utilisation(const PlanPrediction &predicted);
 
-// ", fits with 95.1 %", by the errors of estimates of memory; "" where it does not fit or nobody says.
+// ", fits with 95.1 %", by the errors of estimates of memory; "" where it does not fit or nobody
+// says.
 std::string fitText(const Plan &plan);
 
-// What a plan trains on in a second: tokens, or samples of a model without sequences.
+// The training speed of a plan: tokens per second, or samples for a model without sequences.
 struct Throughput {
   double perSecond = 0;
   const char *unit = ""; // "tokens/s"
 };
+// Returns the training speed of a plan.
 Throughput throughputOf(const Plan &plan);
 
 // Bytes of a device of the fullest stage, or what --max-memory leaves of all.
@@ -63,12 +69,15 @@ struct TimePart {
   const char *name, *key;
   double PlanTimes::*seconds;
 };
+// Returns the parts of a step's time.
 llvm::ArrayRef<TimePart> timeParts();
 
+// A kind of memory, with its name in texts.
 struct MemoryPart {
   const char *name;
   int64_t PlanMemory::*bytes;
 };
+// Returns the kinds of memory.
 llvm::ArrayRef<MemoryPart> memoryParts();
 
 // "dp=8 tp=4 pp=2 cp=1 ep=1 sp=1 zero=1 micro_batch=2 1f1b recompute full"; what a plan does not

@@ -1,4 +1,4 @@
-// How two plans differ, and what that costs.
+// Compares two plans, and what their differences cost.
 #include "compiler/explain/PlanDiff.h"
 
 #include "compiler/explain/Figures.h"
@@ -58,7 +58,8 @@ private:
     add(list, "layers per stage", cut(a), cut(b));
   }
 
-  // Of layers that recompute unlike each other how many do what: "mixed (12 full, 84 none)".
+  // Returns the value of a decision; counts layers if they recompute differently: "mixed (12 full,
+  // 84 none)".
   static std::string valueOf(const Plan &plan, const DecisionName &name) {
     std::string value = name.value(plan.decisions);
     return value == "mixed" ? "mixed (" + recomputedLayers(plan) + ")" : value;

@@ -1,4 +1,4 @@
-// How two plans differ, and what that costs.
+// Compares two plans, and what their differences cost.
 #pragma once
 
 #include "compiler/plan/Plan.h"
@@ -11,9 +11,11 @@ namespace dtc {
 struct PartDifference {
   std::string name, key;
   double a = 0, b = 0; // seconds or bytes
+  // Returns the difference from a to b.
   double change() const { return b - a; }
 };
 
+// A decision or a part of the request that differs.
 struct DecisionDifference {
   std::string key, a, b;
 };
@@ -24,9 +26,10 @@ struct MovedTensors {
   int64_t count = 0;
 };
 
+// All differences of two plans.
 struct PlanDiff {
   std::vector<DecisionDifference> request;   // model, topology, batch: what was asked for
-  std::vector<DecisionDifference> decisions; // what was chosen
+  std::vector<DecisionDifference> decisions; // decisions of the search
   std::vector<PartDifference> times;         // the largest change first
   std::vector<PartDifference> memory;
   std::vector<MovedTensors> moved;
@@ -34,8 +37,10 @@ struct PlanDiff {
   std::string summary;
 };
 
+// Compares two plans.
 PlanDiff diffPlans(const Plan &a, const Plan &b);
 
+// Prints the differences as text.
 void printDiff(llvm::raw_ostream &out, const Plan &a, const Plan &b, const PlanDiff &diff);
 
 // {"schema": "dtc.diff/1", "summary", "request", "decisions", "step_time_s": {"a","b",...}, "time",

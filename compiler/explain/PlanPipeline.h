@@ -10,14 +10,15 @@ namespace dtc {
 // all that stays in memory below the activations. Without the host's seconds.
 Result<StepSimulation> simulatePlan(const Plan &plan);
 
-// What a plan says of a step beside what its simulation says. Seconds.
+// The seconds of a step as the plan predicts them and as simulated.
 struct SimulatedStep {
   StepSimulation simulation;
-  double loopSeconds = 0;          // of all micro-batches, simulated
+  double loopSeconds = 0;          // all micro-batches, simulated
   double stepSeconds = 0;          // simulated, gradients, update and host included
-  double predictedLoopSeconds = 0; // by the plan
+  double predictedLoopSeconds = 0; // all micro-batches, predicted by the plan
   double gradientSeconds = 0, optimizerSeconds = 0; // after the loop, by the plan
 };
+// Simulates the step of a plan. Errors: those of the simulator.
 Result<SimulatedStep> compareWithSimulation(const Plan &plan);
 
 // Text for people: both steps, and a row per stage with its times, bubble, what it keeps and how

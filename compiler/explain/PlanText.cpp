@@ -20,7 +20,7 @@ using namespace figures;
 constexpr size_t kMostRunners = 5, kMostLeaner = 4;
 constexpr double kMostSlower = 0.25;
 
-// What of the limit the plan may use.
+// Returns the part of the limit that the plan may use.
 int64_t usableOf(const Plan &plan, int64_t limit) {
   return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
 }
@@ -68,7 +68,7 @@ std::string tensorByPart(const Decisions &d) {
   return text;
 }
 
-// How far dtc's own runtime has been run on such devices.
+// Returns a note on how far dtc's own runtime has been tested on such devices.
 std::string softwareNote(const Plan &plan, const Topology &topology) {
   if (plan.origin.software != kOwnStack || topology.device.deviceClass != DeviceClass::Gpu)
     return "";
@@ -128,7 +128,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
       << ", recompute " << recomputeText(d) << ", " << plan.precision << ", " << plan.optimizer
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
   if (d.pp == 1 && d.mayRecomputeMore() &&
-      !plan.stages.empty()) // of more the table of stages says it
+      !plan.stages.empty()) // the table of stages has it for several stages
     out << "  recomputation     of "
         << counted(static_cast<int64_t>(plan.stages[0].recompute.size()), "layer") << " "
         << recomputedLayers(plan.stages[0]) << "\n";
@@ -214,7 +214,7 @@ void printStages(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n";
 }
 
-// What another plan is worse in: the parts of the step that grow, and whether it fits.
+// Lists what is worse in another plan: parts of the step that grow, and whether it fits.
 std::string whyNot(const Plan &best, const Plan &other) {
   constexpr double notable = 0.005;
   std::string why = losesOn(best, other);
@@ -287,7 +287,7 @@ std::string endOf(const PlanSearch &search) {
   return "";
 }
 
-// What would have to give for a faster step, and why.
+// Names the resource that limits the step, with the reason.
 std::string bindingOf(const Plan &plan, int64_t limit) {
   const PlanTimes &times = plan.predicted.times;
   double step = plan.predicted.stepSeconds;

@@ -48,7 +48,7 @@ std::string recomputeRange(const Plan &plan) {
 }
 std::string fullLayers(const Plan &plan) { return layersThat(plan, "full"); }
 std::string selectiveLayers(const Plan &plan) { return layersThat(plan, "selective"); }
-// Of each way to recompute some of the dear ops.
+// Lists the layers by their partial recomputation.
 std::string partialLayers(const Plan &plan) {
   std::string list;
   for (Recompute recompute : llvm::reverse(kRecomputes))
@@ -89,7 +89,7 @@ std::string firstRanks(const Plan &plan) {
   return "stages from ranks " + list;
 }
 
-// What no setting says, for plans whose settings are the same. None is ever empty.
+// Details that distinguish plans with equal settings. No detail is ever empty.
 using Detail = std::string (*)(const Plan &);
 constexpr Detail kDetails[] = {recomputeRange, fullLayers,        selectiveLayers,
                                partialLayers,  hostLayers,        cutOf,

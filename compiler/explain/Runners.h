@@ -15,13 +15,14 @@ std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most);
 // saved.
 std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower, size_t most);
 
-// What tells each of `others` from `plan` and from the rest of them: the settings that `plan` does not
-// have, "sp=1, recompute selective"; where those are another's, too, also the fewest details that it
-// does not have: "recompute mixed, full in 3+2*1 layers". No two that runnersUp or leanerPlans
-// give are the same.
+// Returns labels that distinguish each of `others` from `plan` and from each other: the settings
+// that differ from `plan`, "sp=1, recompute selective"; if another plan has the same, also the
+// fewest details that differ: "recompute mixed, full in 3+2*1 layers". No two plans from runnersUp
+// or leanerPlans get the same label.
 std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *> others);
 
-// What `other` spends more time on than `plan`, the most first, at most two: "bubble +1.1 s".
+// Returns at most two parts of the step on which `other` spends more time than `plan`, the largest
+// difference first: "bubble +1.1 s".
 std::string losesOn(const Plan &plan, const Plan &other);
 
 } // namespace dtc

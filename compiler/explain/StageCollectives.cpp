@@ -91,7 +91,8 @@ private:
       list[first].exposedSeconds = std::max(0.0, exposed);
   }
 
-  // What forward reads, and what backward does: with recomputation also what of forward runs again.
+  // Adds the gathers of what forward and backward read; with recomputation, backward also gathers
+  // for repeated ops.
   void addGathers(const CostedPart &part, const std::string &name, bool isExpert) {
     const RankGroup &group = isExpert ? groups.expertShards : groups.denseShards;
     auto gather = [&](const CostedPart::Gather &elements, const char *pass, double runs) {
@@ -128,7 +129,7 @@ private:
            up = all * (stage == 0 ? chunks - 1 : chunks);
     const std::vector<double> &boundaries = plan.predicted.transfers;
     double most = plan.predicted.transferSeconds;
-    // Between the ends, where chunks of interleaved schedules go on, all boundaries are crossed.
+    // Interleaved schedules continue from the last stage at the first, across all boundaries.
     double next = boundaries.empty() || isLast ? most : boundaries[stage];
     double before = boundaries.empty() || stage == 0 ? most : boundaries[stage - 1];
     if (plan.decisions.schedule !=
@@ -139,7 +140,7 @@ private:
     StageCollective transfer;
     transfer.what = "activations and their gradients to the next stage";
     transfer.axis = "pp";
-    // Of a stage's own devices the next stage's are not among them.
+    // On a topology of this stage's devices only, the next stage's devices are missing.
     if (costed.topology.numDevices() == plan.devices)
       transfer.ranks = ranksText(costed.groups.pp, costed.topology);
     transfer.kind = CollectiveKind::SendRecv;
@@ -234,7 +235,7 @@ StageParameters parametersOf(const Plan &plan, const CostedPlan &costed, size_t 
     sum.expert += layers * part.expertParameters;
     sum.summed += layers * part.sharedGradients;
   }
-  // What embedding and head share is on a rank once.
+  // A rank holds parameters shared by embedding and head once.
   for (const CostedPart &part : costed.parts)
     if (part.name == "head" && part.stage == stage && stage == 0)
       sum.dense -= costed.tiedParameters;

@@ -5,16 +5,17 @@
 
 namespace dtc {
 
+// Collectives of one kind that a stage runs.
 struct StageCollective {
   std::string what;  // "layer, forward", "gradients, once a step", ...
   std::string axis;  // "tp", "cp", "ep", "dp", "dp x cp", "pp"
   std::string ranks; // "8 over nvlink, 2 over ib"
   CollectiveKind kind = CollectiveKind::AllReduce;
   double bytes = 0;
-  CollectiveChoice choice; // of one
-  double runs = 0;         // of a step
+  CollectiveChoice choice; // algorithm and seconds of one
+  double runs = 0;         // number per step
   double stepSeconds = 0;  // all of them, hidden or not
-  // What the stage waits for; nothing where it is part of another row's, that of the gradients.
+  // Exposed seconds; nullopt if another row includes them (that of the gradients).
   std::optional<double> exposedSeconds;
 };
 
@@ -22,18 +23,19 @@ struct StageCollective {
 std::vector<StageCollective> stageCollectives(const Plan &plan, const CostedPlan &costed,
                                               size_t stage);
 
-// The axes over which parameters are the same, or shared out; of folded experts tensor parallelism is
-// one. Example: "dp x cp".
+// The axes over which parameters are the same, or shared out; of folded experts tensor parallelism
+// is one. Example: "dp x cp".
 std::string replicaAxes(const Decisions &decisions, bool isExpert);
 
 // "8 over nvlink, 16 over ib"; "" of one rank, or where devices are not all alike.
 std::string ranksText(const RankGroup &group, const Topology &topology);
 
-// Which elements of parameters are on a stage, on each of its ranks, before ZeRO divides them.
+// Numbers of parameters on each rank of a stage, before ZeRO divides them.
 struct StageParameters {
   double dense = 0, expert = 0;
-  double summed = 0; // of them those whose gradients tensor parallelism adds up
+  double summed = 0; // part whose gradients tensor parallelism adds up
 };
+// Returns the numbers of parameters of a stage.
 StageParameters parametersOf(const Plan &plan, const CostedPlan &costed, size_t stage);
 
 } // namespace dtc

@@ -99,7 +99,7 @@ private:
     return figures;
   }
 
-  // How far apart the stages of two rows are: shares of their memory and time.
+  // Returns the distance of two rows' stages, by shares of memory and time.
   double distance(const StageRow &a, const StageRow &b) const {
     double sum = 0;
     for (double (*value)(const PlanStage &) :

@@ -16,7 +16,8 @@ struct StageRow {
 // "compute", "exposed comm", ..., "peak": what a row says besides stage and layers.
 const std::vector<std::string> &stageColumns();
 
-// How many of a stage's layers recompute what, the dearest first: "5 selective+linear, 75 selective"; or "none".
+// Counts the layers of a stage by recomputation, the most expensive mode first: "5
+// selective+linear, 75 selective"; or "none".
 std::string recomputedLayers(const PlanStage &stage);
 
 // Stages whose figures are the same share a row; where that leaves more than `most`, so do those

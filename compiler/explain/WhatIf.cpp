@@ -1,4 +1,4 @@
-// What would be if a request asked for less.
+// Plans with relaxed requests to see what would help.
 #include "compiler/explain/WhatIf.h"
 
 #include "compiler/explain/Figures.h"
@@ -92,8 +92,8 @@ private:
       found.push_back("--precision bf16" + fits(outcome->best));
   }
 
-  // Where the mesh leaves no smaller micro-batch, or all of them are kept at once: on CPUs, where dtc's programs are what is
-  // planned, their tokens are.
+  // Suggests a smaller micro-batch, unless the mesh allows none or all micro-batches are kept at
+  // the same time: on CPUs, where the memory is that of dtc's programs, their tokens are.
   void takeSmallerBatch() {
     if (least.decisions.microBatch == 1 && least.decisions.schedule != ScheduleKind::GPipe &&
         request.topology.device.deviceClass != DeviceClass::Cpu)
@@ -154,7 +154,7 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan) {
   std::vector<PinCost> costs;
   for (const auto &[key, value] : request.fixed) {
     PlanRequest freed = without(request, key);
-    if (key == "cp_kind") // which it says, too
+    if (key == "cp_kind") // cp_inner implies the kind
       freed.fixed.erase("cp_inner");
     freed.searchWork = kWorkOfPins / static_cast<int64_t>(request.fixed.size());
     freed.explainsMemory = false;

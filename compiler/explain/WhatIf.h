@@ -1,4 +1,4 @@
-// What would be if a request asked for less.
+// Plans with relaxed requests to see what would help.
 #pragma once
 
 #include "compiler/planner/Planner.h"
@@ -7,14 +7,15 @@
 
 namespace dtc {
 
-// What every pin of the request costs `plan`, which was made for it: the best step without it, the
-// others kept. All searches together have a third of the work of one. In the order of keys.
+// Returns the cost of every pin of the request in `plan`, which was made for it: the best step
+// without the pin, with all others. All searches together have a third of the work of one. In the
+// order of keys.
 std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan);
 
 // A larger system of the same kind.
 struct LargerSystem {
   Topology topology;
-  std::string flag; // that asks for it: "--nodes 4"
+  std::string flag; // flag that asks for it: "--nodes 4"
 };
 // One with `factor` times the devices; nothing where there is none.
 using Enlarge = std::function<std::optional<LargerSystem>(int64_t factor)>;

@@ -15,7 +15,7 @@ template <typename T, typename Word> std::string wordsOf(llvm::ArrayRef<T> value
 }
 std::string numberOf(int64_t number) { return std::to_string(number); }
 
-// As --fix has it.
+// Returns the value of --fix that chooses a schedule.
 std::string fixOf(ScheduleKind kind) {
   std::string fix = "schedule=" + toString(kind).str();
   if (isV(kind))

@@ -1,23 +1,27 @@
-// Which decisions of a plan a launcher can be told, for the checks that all of them share. What one
-// has of its own is in its file. Internal to this folder.
+// Checks that all launchers share: the decisions of a plan that a launcher can be given. Checks of
+// one launcher are in its file. Internal to this folder.
 #pragma once
 
 #include "compiler/export/PlanView.h"
 
 namespace dtc::launch {
 
-// What selective recomputation runs again.
+// The ops that selective recomputation repeats.
 enum class Selective : uint8_t {
   Attention,      // attention alone: Megatron's core_attn
   AllButProducts, // all that costs no matrix product: MaxText's minimal_with_context
-  Share, // as a stack's recomputation.selective_share has it: every second product of torchtitan's
+  // The share of a stack's recomputation.selective_share: torchtitan's recomputes every second
+  // matmul.
+  Share,
   InModel, // the model's code says
 };
+// Returns the ops that a stack's selective recomputation repeats.
 Selective selectiveOf(const SoftwareStack &software);
 
+// The decisions that a launcher supports.
 struct Capabilities {
   llvm::StringRef name;  // for people
-  llvm::StringRef stack; // of the catalogue: its plans are meant for this launcher
+  llvm::StringRef stack; // name in the catalogue; its plans are meant for this launcher
   llvm::ArrayRef<ScheduleKind> schedules;
   bool unevenStages = false;
   // Interleaving wants numbers of micro-batches that stages divide.
@@ -28,7 +32,8 @@ struct Capabilities {
   bool expertParallel = false;
   // Experts may be split by tensor parallelism, too.
   bool expertTensorParallel = false;
-  // Experts may be whole on the ranks of tensor parallelism, over which expert parallelism spreads them.
+  // Experts may be whole on the ranks of tensor parallelism, over which expert parallelism spreads
+  // them.
   bool foldedExperts = false;
   bool sequenceParallel = false;
   // Query heads of one kv head may be on several ranks.
@@ -47,7 +52,7 @@ struct Capabilities {
 };
 
 // The decisions of a plan that a launcher can't be told, each with how to plan for it. All of them
-// are collected, so that a user mends a plan once.
+// are collected, so that a user corrects a plan once.
 class Misfits {
 public:
   Misfits(const PlanView &view, const Capabilities &launcher) : view(view), launcher(launcher) {}
@@ -58,6 +63,7 @@ public:
   // Adds a decision in a sentence of its own. `mend` says how to plan for it: "'--precision bf16'".
   void say(const std::string &sentence, const std::string &mend);
 
+  // Returns true if the launcher supports the plan.
   bool empty() const { return list.empty(); }
   // The error of one decision in one line; of several a line for each, and where the plan says what
   // it was asked for the command that plans for the launcher. Wants one decision at least.

@@ -1,5 +1,5 @@
-// DeepSpeed's JSON configuration. Pipelines, recomputation and attention are the model code's there:
-// notes say what it has to be given.
+// DeepSpeed's JSON configuration. Pipelines, recomputation and attention are the model code's
+// there: notes say what it has to be given.
 #include "compiler/export/Capabilities.h"
 #include "compiler/export/Launchers.h"
 
@@ -26,7 +26,7 @@ Capabilities capabilities(const PlanView &view) {
   can.schedules = schedules;
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
-  can.zeroGroups = hasGroups(view); // of stage 3: checkZero
+  can.zeroGroups = hasGroups(view); // only with stage 3: checkZero
   can.expertParallel = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
@@ -51,8 +51,9 @@ void checkZero(const PlanView &view, Misfits &out) {
     out.add("gradients of 32 bits beside a model of 16 with ZeRO-1 to 3", "ZeRO 0", "zero=1");
 }
 
-// Whether gradients can be reduced beside the backward pass. Pipelines reduce them after it, and so
-// does BF16_Optimizer, which DeepSpeed takes for ZeRO-1 in bf16 with gradients of 32 bits.
+// Returns true if gradients can be reduced during the backward pass. Pipelines reduce them after
+// it, and so does BF16_Optimizer, which DeepSpeed uses for ZeRO-1 in bf16 with gradients of 32
+// bits.
 bool mayOverlap(const PlanView &view) {
   bool isBf16Optimizer = view.d.zero == 1 && view.plan.precision == "bf16" &&
                          view.accumulated == Width::Full && !view.d.offloadOptimizer;
@@ -97,7 +98,7 @@ Json zeroOf(const PlanView &view) {
       zero["allgather_bucket_size"] = view.bucketElements();
   }
   if (d.zero == 3 && view.replicas() > 1)
-    zero["mics_shard_size"] = view.shards() * d.cp; // of all that have the same parameters
+    zero["mics_shard_size"] = view.shards() * d.cp; // counts all ranks with the same parameters
   if (d.offloadOptimizer)
     zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   return zero;
@@ -122,7 +123,7 @@ void addOptimizer(const PlanView &view, Json &config) {
     config["zero_allow_untested_optimizer"] = true;
 }
 
-// How many layers of each stage recompute, for a model whose layers do so unlike each other.
+// Lists the recomputed layers of each stage, for a model whose layers recompute differently.
 std::string recomputedLayers(const PlanView &view) {
   std::string text;
   for (const Chunk &chunk : view.chunks)

@@ -7,8 +7,8 @@
 namespace dtc {
 namespace {
 
-// Each has a schema in test/export/launchers. The package megatron-core, whose versions are those of
-// Megatron-LM here, has Megatron-LM's training code in it.
+// Each has a schema in test/export/launchers. The package megatron-core, whose versions are those
+// of Megatron-LM here, has Megatron-LM's training code in it.
 constexpr LauncherRelease kMegatronLm[] = {{"Megatron-LM", "0.19.2", "2026-10"},
                                            {"Megatron-LM", "d98e8a64", "2026-08-22"}};
 constexpr LauncherRelease kMegatronBridge[] = {{"Megatron-Bridge", "0.6.2", "2026-10"},

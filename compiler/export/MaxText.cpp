@@ -10,7 +10,7 @@
 namespace dtc::launch {
 namespace {
 
-// Of dcn_NAME_parallelism and ici_NAME_parallelism, in the order of mesh_axes.
+// The axes of dcn_NAME_parallelism and ici_NAME_parallelism, in the order of mesh_axes.
 enum Axis : size_t { Data, Pipeline, Fsdp, Context, Tensor, TensorSequence, Expert, kNumAxes };
 constexpr llvm::StringRef axisNames[kNumAxes] = {"data",   "pipeline",        "fsdp",  "context",
                                                  "tensor", "tensor_sequence", "expert"};
@@ -79,7 +79,7 @@ void checkLayers(const PlanView &view, Misfits &out) {
             "layers that recompute nothing", "recompute=selective");
 }
 
-// As MaxText calls it.
+// Returns MaxText's name of the hardware.
 llvm::StringRef hardwareOf(const PlanView &view) {
   llvm::StringRef topology = view.plan.topologyName;
   return topology.starts_with("tpu") ? "tpu" : topology == "cpu" ? "cpu" : "gpu";
@@ -196,8 +196,8 @@ llvm::StringRef rematPolicy(const PlanView &view) {
   }
 }
 
-// base.yml: "custom" reads of each named tensor whether it is on the device, offloaded, or computed again. Those of the
-// mixture's names that a model lacks say nothing.
+// base.yml: "custom" reads of each named tensor whether it is on the device, offloaded, or computed
+// again. Those of the mixture's names that a model lacks say nothing.
 void writeRemat(const PlanView &view, YamlFile &file) {
   constexpr llvm::StringRef products[] = {"context",    "mlpwi",    "mlpwi_0",    "mlpwi_1",
                                           "mlpwo",      "qkv_proj", "query_proj", "key_proj",

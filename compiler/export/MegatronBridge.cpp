@@ -1,5 +1,5 @@
-// A Python module that sets a ConfigContainer of Megatron-Bridge. A YAML file of overrides can't say
-// mixed_precision, which recipes hold as a word or as an object.
+// A Python module that sets a ConfigContainer of Megatron-Bridge. A YAML file of overrides can't
+// say mixed_precision, which recipes hold as a word or as an object.
 #include "compiler/export/Launchers.h"
 #include "compiler/export/MegatronSettings.h"
 #include "compiler/export/PythonFile.h"
@@ -84,7 +84,7 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Py
 }
 
 std::string commOverlap(const PlanView &view, const MegatronSettings &settings) {
-  // Without a size Megatron-Bridge takes 128 Mi elements, where Megatron-Core has this.
+  // The default of Megatron-Bridge is 128 Mi elements, that of Megatron-Core is this size.
   int64_t bucket = settings.bucketElements;
   if (bucket == 0)
     bucket = std::max<int64_t>(40'000'000, 1'000'000 * view.gradientRanks());

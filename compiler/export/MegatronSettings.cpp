@@ -75,8 +75,9 @@ void setRecompute(const PlanView &view, Misfits &misfits, MegatronSettings &out)
   out.recomputedLayers = *size;
 }
 
-// transformer_config.py: "CPU offloading can be done only for layers less than" all, "no support for Pipeline
-// parallelism with CPU offloading", "CPU offloading does not work when activation recomputation is enabled".
+// transformer_config.py: "CPU offloading can be done only for layers less than" all, "no support
+// for Pipeline parallelism with CPU offloading", "CPU offloading does not work when activation
+// recomputation is enabled".
 void setLayersOnHost(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   if (view.d.layersOnHost == LayersOnHost::None)
     return;

@@ -6,14 +6,15 @@
 
 namespace dtc::launch {
 
+// The settings that Megatron-LM and Megatron-Bridge share.
 struct MegatronSettings {
-  // Where stages or chunks differ, the layers of each: "E,t*3|t*4|t*3,L" of
+  // Layers of each stage or chunk if they differ: "E,t*3|t*4|t*3,L" of
   // --pipeline-model-parallel-layout; else "".
   std::string layout;
   // 1: no virtual stages.
   int64_t virtualStages = 1;
-  std::string granularity, method; // of recomputation; "": none
-  int64_t recomputedLayers = 0;    // of each chunk
+  std::string granularity, method; // settings of recomputation; "": none
+  int64_t recomputedLayers = 0;    // number per chunk
   int64_t layersOnHost = 0;        // the first ones, with their activations
   // ZeRO-2 and 3: Megatron-FSDP's sharding strategy; else "".
   std::string fsdpStrategy;
@@ -24,7 +25,7 @@ struct MegatronSettings {
   bool overlapsTensor = false;
   int64_t bucketElements = 0;      // 0: its own, or the units of Megatron-FSDP
   bool pipelineBeforeData = false; // ranks of a pipeline are nearer than those of dp
-  // That an expert is split over, of more than one of tensor parallelism; else 0.
+  // Number of ranks that tensor parallelism splits an expert over, if more than one; else 0.
   int64_t expertTensorRanks = 0;
   // "alltoall", or "flex" with DeepEP where a token is sent once to each rank; "" without expert
   // parallelism.
@@ -36,13 +37,14 @@ struct MegatronSettings {
   std::vector<std::string> notes;
 };
 
+// Converts a plan to Megatron's settings. Errors: decisions that the launcher does not support.
 Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher);
 
-// cp_comm_type of core/transformer/transformer_config.py; TransformerEngine knows no "allgather", which the flag's help
-// names (context_parallel.py).
+// cp_comm_type of core/transformer/transformer_config.py; TransformerEngine knows no "allgather",
+// which the flag's help names (context_parallel.py).
 std::string contextCommType(ContextKind kind);
 
-// What both of them can be told.
+// Returns the capabilities that both launchers share.
 Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack);
 
 } // namespace dtc::launch

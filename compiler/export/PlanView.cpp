@@ -20,7 +20,7 @@ std::vector<Chunk> chunksOf(const Plan &plan) {
     std::vector<std::pair<int64_t, int64_t>> runs = stage.chunks;
     if (runs.empty())
       runs.push_back({stage.firstLayer, stage.lastLayer});
-    size_t layer = 0; // of the stage
+    size_t layer = 0; // index in the stage
     for (auto [first, last] : runs) {
       Chunk &chunk = chunks.emplace_back();
       chunk.first = first;
@@ -51,7 +51,7 @@ std::string oneLine(const std::string &name) {
   return line;
 }
 
-// Of axes with several ranks.
+// Returns the order of the axes that have several ranks.
 llvm::SmallVector<char> orderOf(const Decisions &d, const AxisOrder &order) {
   llvm::SmallVector<char> axes;
   for (char axis : order)
@@ -95,7 +95,7 @@ bool PlanView::liesAs(const AxisOrder &order) const {
 }
 
 bool PlanView::hasRanksOfOrder() const {
-  int64_t stride = 1; // between ranks of neighbouring stages
+  int64_t stride = 1; // distance between ranks of neighbouring stages
   for (char axis : d.order) {
     if (axis == 'p')
       break;

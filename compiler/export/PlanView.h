@@ -1,4 +1,4 @@
-// What every launcher reads off a plan. Internal to this folder.
+// A view of a plan for all launchers. Internal to this folder.
 #pragma once
 
 #include "compiler/export/Export.h"
@@ -12,6 +12,7 @@ struct Chunk {
   int64_t first = 0, last = -1; // inclusive
   int64_t stage = 0;
   int64_t selective = 0, full = 0;
+  // Returns the number of layers.
   int64_t layers() const { return last - first + 1; }
   bool operator==(const Chunk &) const = default;
 };
@@ -19,6 +20,7 @@ struct Chunk {
 // Element type in which something travels or is added up.
 enum class Width : uint8_t { Full, Half }; // 32 or 16 bits
 
+// A plan with derived values that launchers need.
 class PlanView {
 public:
   // `release`: that the export is written for.
@@ -43,41 +45,46 @@ public:
   // Ranks that hold parts of what ZeRO shards, and copies of each part. Context parallelism is
   // within the first.
   int64_t shards() const { return d.zero == 0 ? 1 : d.zeroRanks(); }
+  // Returns the number of copies of each ZeRO shard.
   int64_t replicas() const { return d.dp / shards(); }
-  // Between which gradients are added up.
+  // Returns the number of ranks that gradients are summed over.
   int64_t gradientRanks() const { return d.dp * d.cp; }
+  // Returns the number of devices of a node.
   int64_t devicesPerNode() const { return plan.devices / plan.nodes; }
-  // Whether tensor-parallel collectives run beside the products around them, as the stack has it: among the devices
-  // of a node, with sequence parallelism. `mayHideTensor`: the same, whichever links these are on.
+  // Returns true if the stack can overlap tensor-parallel collectives with the matmuls around them,
+  // on any links; hidesTensor() also requires that the group is inside a node.
   bool mayHideTensor() const { return d.tp > 1 && d.sequenceParallel && software.tpHidden > 0; }
+  // Returns true if tensor-parallel collectives overlap with the matmuls around them.
   bool hidesTensor() const {
     int64_t inside = 1; // ranks of axes that lie inside of tp
     for (size_t axis = 0; d.order[axis] != 't'; ++axis)
       inside *= d.sizeOf(d.order[axis]);
     return mayHideTensor() && inside * d.tp <= devicesPerNode();
   }
-  // Of a bucket; 0: the software's own size.
+  // Returns the elements of a gradient bucket; 0: the software's default.
   int64_t bucketElements() const { return d.bucketBytes / (reduced == Width::Half ? 2 : 4); }
 
+  // Returns true if all chunks have the same number of layers.
   bool hasEvenChunks() const;
-  // Whether all layers recompute alike.
+  // Returns true if all layers recompute the same.
   bool recomputesAlike() const { return d.recompute == d.recomputeMost; }
-  // Whether ranks lie on the links as `order` has them; axes of one rank may be anywhere.
+  // Returns true if ranks are placed on the links in the order of axes `order`; axes of one rank do
+  // not matter.
   bool liesAs(const AxisOrder &order) const;
-  // Whether stages have the ranks that the order of axes gives them. They don't where the plan puts
-  // them on parts of a system whose devices differ.
+  // Returns true if stages have the ranks that the order of axes gives them, which fails if the
+  // plan assigns them to groups of different devices.
   bool hasRanksOfOrder() const;
 
   // Lines for the head of a file, without a comment's sign: what the plan is of and what it costs.
   std::vector<std::string> summary() const;
 };
 
-// What decides whether the runs of layers are what a schedule makes of the stages: empty, or what is
-// wrong with a plan that somebody edited.
+// Checks that the layers of each stage are those of the plan's schedule. Returns "", or the fault
+// of a plan that was edited by hand.
 std::string findMisplacedChunk(const PlanView &view);
 
-// What to say where the launcher lays ranks on the links in another way than the plan: `name` has its
-// axes as `order`. Nothing where both do alike.
+// Adds a note if the launcher places ranks on the links differently from the plan: `name` orders
+// its axes as `order`.
 void noteRanks(const PlanView &view, llvm::StringRef name, const AxisOrder &order,
                std::vector<std::string> &notes);
 

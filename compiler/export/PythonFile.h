@@ -8,12 +8,15 @@ namespace dtc::launch {
 // The body of `def apply_plan(config)`, one assignment a line.
 class PythonFile {
 public:
+  // Adds a comment line.
   void comment(llvm::StringRef text);
   // `path` without "config.": "model.seq_length".
   void set(llvm::StringRef path, int64_t value);
-  void set(llvm::StringRef path, const std::string &text); // as a string of Python
+  void set(llvm::StringRef path, const std::string &text); // assigns a Python string
+  // Assigns True or False.
   void setFlag(llvm::StringRef path, bool value);
   void setCode(llvm::StringRef path, llvm::StringRef code); // an expression of Python
+  // Assigns None.
   void setNone(llvm::StringRef path) { setCode(path, "None"); }
 
   std::string body;

@@ -29,7 +29,8 @@ Capabilities capabilities() {
                                                ScheduleKind::GPipe, ScheduleKind::Interleaved,
                                                ScheduleKind::ZeroBubbleV};
   // FSDP2 gathers and reduces for each micro-batch. Under a pipeline torch keeps what was gathered
-  // and adds gradients up whole until the last micro-batch (PipelineStage.backward_maybe_with_nosync).
+  // and adds gradients up whole until the last micro-batch
+  // (PipelineStage.backward_maybe_with_nosync).
   static constexpr int64_t zero[] = {0, 2, 3}, zeroOfPipelines[] = {0, 1};
   static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw"};
@@ -50,7 +51,7 @@ Capabilities capabilities() {
   return can;
 }
 
-// What torchtitan's mesh can't hold.
+// Reports decisions that torchtitan's mesh does not support.
 void checkMesh(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
   if (d.zero == 0 && d.cp > 1)

@@ -16,11 +16,12 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a last one
-// Of a step with more, the second micro-batch is like all that follow.
+constexpr int64_t kLayers = 3; // layers of the short model: a first, a middle and a last one
+// Micro-batches of the short step: the second one stands for all that follow.
 constexpr int64_t kMicroBatches = 2;
 
-// Of a step with `share` times as many samples: their tokens are all there from its start.
+// Returns the bytes of a step with `share` times the samples, whose tokens all exist from its
+// start.
 MemoryParts partsOf(const BytesByKind &bytes, double share) {
   auto ofKind = [&](exec::BufferKind kind) {
     return static_cast<double>(bytes[static_cast<size_t>(kind)]);
@@ -180,7 +181,8 @@ std::optional<OutlinedProgram> ProgramMemory::readShort(const Decisions &d,
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
   options.onGpu = onGpu;
-  // What a step sends once is merged and put aside when all layers are there.
+  // Collectives that run once per step are merged and moved to their streams later, when all layers
+  // exist.
   options.once = options.roll = options.place = options.check = false;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
@@ -224,7 +226,7 @@ std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
   if (!outline)
     return std::nullopt;
   runAside(*outline, d);
-  // Beside the arena of these few samples there is what is kept, and the tokens of the others.
+  // Memory beside the arena of these few samples: persistent buffers and the other samples' tokens.
   BytesByKind kept = outline->persistent, live = mostLiveBytes(*outline);
   double tokens = static_cast<double>(live[static_cast<size_t>(exec::BufferKind::Input)]);
   double beside = partsOf(kept, 1).total() + tokens * (samples / samplesOf(d) - 1);

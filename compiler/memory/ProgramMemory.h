@@ -13,22 +13,24 @@
 
 namespace dtc {
 
-// Of decisions that dtc compiles: what lowering reads of a plan, tensors not placed yet.
+// Returns a plan of the decisions that dtc compiles, with the fields that lowering reads; tensors
+// are not placed yet.
 Plan compiledPlan(const Decisions &d, const std::string &optimizer,
                   const std::string &precision = "f32", const std::string &gradDtype = "f32");
 
 // Bytes that the embedding reads, and the head: tokens and targets.
 struct InputBytes {
   double embedding = 0, head = 0;
+  // Returns the bytes of all inputs.
   double total() const { return embedding + head; }
 };
 
-// Of one rank of dp in one step.
+// Returns the samples of one dp rank per step.
 double samplesOf(const Decisions &decisions);
 
-// What the static plan of a step will need, without making it. The step with three layers is
-// lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
-// buckets and beside compute, and buffers into the arena, once all layers are there.
+// Predicts the static memory plan of a step without compiling it. A step with three layers is
+// lowered as `dtc compile` does; its middle layer stands for all others. Collectives are bucketed
+// and moved beside compute, and buffers placed in the arena, after all layers are added.
 class ProgramMemory {
 public:
   // `onGpu`: of ScheduleOptions, as of programs for GPUs.
@@ -42,13 +44,14 @@ public:
   std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements,
                                 double goodEnough = 0);
 
-  // What `of` says of no micro-batch and no recomputation up to the most is less. Live at once with one sample in a micro-batch,
-  // tokens of all of the step's included, and without holes of an arena. 0 where `of` says nothing. One lowering answers
-  // for all of them, and for all buckets.
+  // Returns a lower bound of the bytes that `of` gives for any micro-batch and any recomputation up
+  // to the most: the live bytes with one sample per micro-batch, including the tokens of the whole
+  // step, without gaps of an arena. 0 if `of` returns nullopt. One lowering answers for all of
+  // them, and for all bucket sizes.
   double leastBytes(const Decisions &decisions, const SearchedPlacements &placements);
 
-  // That a micro-batch runs in a layer: no placement, recomputation or gathering makes it fewer. 0 where that is not
-  // known. Takes a lowering.
+  // Returns the least number of instructions that a micro-batch runs in a layer, under any
+  // placement, recomputation or gathering; 0 if not known. Takes a lowering.
   int64_t instructionsOfLayer();
 
   // A program has those of a whole step from its start to its end.
@@ -66,10 +69,10 @@ private:
   };
   static Key keyOf(const Decisions &decisions);
   bool isPlanned(const Decisions &decisions) const;
-  // Of the short model; collectives are not in buckets yet.
+  // Returns the outline of the short model; collectives are not bucketed yet.
   std::optional<OutlinedProgram> readShort(const Decisions &decisions,
                                            const SearchedPlacements &placements);
-  // Of all layers.
+  // Returns the outline of all layers.
   std::optional<StepOutline> outlineOf(const Decisions &decisions,
                                        const SearchedPlacements &placements);
   // The same of what buckets leave alike.
@@ -82,15 +85,15 @@ private:
   std::string optimizer, precision, gradDtype;
   bool onGpu;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
-  int64_t copies = 0; // of the middle layer
+  int64_t copies = 0; // additional copies of the middle layer
   bool isChain = false;
   InputBytes ofSample;
   int64_t lowered = 0;         // programs
-  llvm::StringMap<int> layers; // of parameters
+  llvm::StringMap<int> layers; // layer of each parameter
   std::map<Key, std::optional<Bytes>> known;
   std::map<Key, std::optional<BytesByKind>> knownLive;
   std::map<Key, std::optional<StepOutline>>
-      knownOutlines; // of these; most are alike under all buckets
+      knownOutlines; // outlines before bucketing; most are equal for all bucket sizes
 };
 
 } // namespace dtc

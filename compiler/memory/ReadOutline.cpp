@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  // Of a parameter, its states and its gradient; -1: of none.
+  // Returns the layer of a parameter, its states or its gradient; -1 if it belongs to no layer.
   int layerOf(exec::BufferOp buffer) const {
     StringRef name = buffer.getName();
     if (buffer.getKind() == exec::BufferKind::Optimizer)
@@ -73,7 +73,7 @@ private:
       (isOnHost ? result.middleOnHost : result.middlePersistent[kind]) += aligned;
   }
 
-  // What other streams use is taken as long as stream 0 does not know that it is free.
+  // Extends the lifetime of buffers that other streams use until stream 0 waits for them.
   void findUses() {
     for (unsigned index = 0; index < instructions.size(); ++index) {
       exec::InstructionOpInterface instruction = instructions[index];
@@ -94,7 +94,7 @@ private:
     }
   }
 
-  // What is gathered of a layer's parameters is the layer's.
+  // Assigns gathered parameters to the layer of the parameter.
   void followParameters(exec::InstructionOpInterface instruction) {
     for (Value from : instruction.getReadBuffers())
       if (int layer = layerOfBuffer.lookup(exec::getRange(from).root); layer >= 0)
@@ -168,7 +168,7 @@ private:
       return true; // fewer than three
     for (size_t i = 0; i + 1 < changes.size(); ++i) {
       int from = changes[i].first, to = changes[i + 1].first;
-      if (from == 1) { // what follows the middle layer is not what came before it
+      if (from == 1) { // instructions after the middle layer differ from those before it
         if (i == 0 || changes[i - 1].first == to)
           return false;
         result.runs.push_back({changes[i].second, changes[i + 1].second, to == 0});

@@ -9,16 +9,17 @@
 
 namespace dtc {
 
+// The outline of a step with three layers, and the position of its middle layer.
 struct OutlinedProgram {
   StepOutline outline;
   std::vector<LayerRun> runs;     // empty in a program of fewer than three layers
-  BytesByKind middlePersistent{}; // of `outline.persistent`, what belongs to the middle layer
-  int64_t middleOnHost = 0;       // of `outline.persistentOnHost`
+  BytesByKind middlePersistent{}; // part of `outline.persistent` that belongs to the middle layer
+  int64_t middleOnHost = 0;       // part of `outline.persistentOnHost`
 };
 
-// Of `program` what a step sends once is not in buckets and on stream 0; `layers` has the layer of every
-// parameter that belongs to one, 0 to 2. Nothing where its instructions do not go through the
-// layers one after another.
+// Reads the outline of `program`, in which collectives that run once per step are neither bucketed
+// nor on streams of their own. `layers` has the layer of every parameter that belongs to one, 0 to
+// 2. Returns nullopt if the instructions do not pass through the layers one after another.
 std::optional<OutlinedProgram> readOutline(exec::ProgramOp program,
                                            const llvm::StringMap<int> &layers);
 

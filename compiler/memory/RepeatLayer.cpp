@@ -38,7 +38,7 @@ private:
     return nullptr;
   }
 
-  // Where what is outside of middle layers goes.
+  // Returns the new time of an instruction outside of middle layers.
   int64_t moved(int64_t time) const {
     int64_t more = 0;
     for (const LayerRun &run : runs)
@@ -47,7 +47,7 @@ private:
     return time + more;
   }
 
-  // Where a middle layer starts.
+  // Returns the start of a middle layer.
   int64_t startOf(const LayerRun &run, int64_t layer) const {
     int64_t index = run.isDescending ? count - layer : layer - 1;
     return moved(run.begin) + index * lengthOf(run);
@@ -98,7 +98,7 @@ private:
     }
   }
 
-  // Of a buffer that layers have one of each, that of `layer`.
+  // Returns the image of a buffer for `layer`, for buffers that each layer has.
   int placeOf(int buffer, int64_t layer) const {
     if (buffer < 0)
       return buffer;
@@ -124,7 +124,7 @@ private:
   llvm::ArrayRef<LayerRun> runs;
   int64_t count;
   StepOutline result;
-  std::vector<int> places; // of each buffer, the first of its images
+  std::vector<int> places; // per buffer: index of its first image
   std::vector<bool> isRepeated;
 };
 

@@ -1,4 +1,4 @@
-// What the compiler itself says of a plan.
+// Asks the compiler for placements and the static memory plan of a plan.
 #include "compiler/memory/StaticMemory.h"
 
 #include "compiler/placement/PlaceStep.h"
@@ -115,8 +115,8 @@ static std::optional<std::vector<StaticSize>> sizesWith(ModuleOp model, Plan pla
   return sizes;
 }
 
-// Beyond those that a pipeline has in flight a micro-batch more is its tokens more, which are all there from the start,
-// and one run more of the same tasks.
+// Extrapolates from few micro-batches: beyond those in flight, each further one adds its tokens,
+// which exist from the start, and one more run of the same tasks.
 std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
                                                    bool isWhole) {
   const Decisions &d = plan.decisions;

@@ -1,4 +1,4 @@
-// What the compiler itself says of a plan: placements and the static memory plan.
+// Asks the compiler for placements and the static memory plan of a plan.
 #pragma once
 
 #include "compiler/plan/Plan.h"
@@ -11,9 +11,9 @@
 
 namespace dtc {
 
-// Records in `plan.tensors` and `plan.opSplits` where the parameters of `model` live and how its ops
-// are split under the plan's tensor parallelism; experts are split over ep, and under ZeRO-3 the
-// rest over dp. False after a diagnostic.
+// Records in `plan.tensors` and `plan.opSplits` where the parameters of `model` live and how its
+// ops are split under the plan's tensor parallelism; experts are split over ep, and under ZeRO-3
+// the rest over dp. False after a diagnostic.
 bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements &placements);
 
 struct ScheduleOptions;
@@ -23,14 +23,16 @@ struct ScheduleOptions;
 bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
                   llvm::function_ref<void(exec::ProgramOp)> use);
 
+// The size of one stage's static plan.
 struct StaticSize {
   int64_t device = 0, host = 0; // bytes of the arena in each memory
   StepLength length;
 };
 
-// Of each stage of a plan that can be compiled: a copy of the model is lowered to exec, as for GPUs where `onGpu`
-// (ScheduleOptions). Nothing after a diagnostic. Of many micro-batches two numbers of few
-// are lowered, and the rest follows, unless `isWhole`: that of pipelines takes as long as there are micro-batches.
+// Returns the sizes of each stage of a compilable plan by lowering a copy of the model to exec, for
+// GPUs if `onGpu` (ScheduleOptions). Returns nullopt after a diagnostic. For many micro-batches,
+// lowers two smaller numbers of them and extrapolates, unless `isWhole`, as the lowering of a
+// pipeline takes time proportional to their number.
 std::optional<std::vector<StaticSize>> staticSizes(mlir::ModuleOp model, const Plan &plan,
                                                    bool onGpu = false, bool isWhole = false);
 

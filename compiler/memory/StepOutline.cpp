@@ -33,7 +33,7 @@ public:
     merge(/*reducesScattered=*/true);
     merge(/*reducesScattered=*/false);
     std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
-      return a.time < b.time; // of one stream, so no two are equal
+      return a.time < b.time; // one stream, so no two are equal
     });
     keepUntilWaitedFor();
     dropMoved();
@@ -51,7 +51,7 @@ private:
       delayNeeds(chosen);
   }
 
-  // What scatters is needed where the bucket is reduced that its result is part of.
+  // Moves the time at which a reduce-scatter's result is needed to the reduction of its bucket.
   void delayNeeds(const std::vector<std::vector<unsigned>> &chosen) {
     std::map<int64_t, int64_t> moved; // times
     for (const std::vector<unsigned> &members : chosen)
@@ -64,7 +64,8 @@ private:
       }
   }
 
-  // When compute waits for a collective: not for the sake of another, which follows it on its stream.
+  // When compute waits for a collective: not for the sake of another, which follows it on its
+  // stream.
   int64_t waitedForAt(const StepOutline::Collective &collective) const {
     return reducedAt.count(collective.neededAt) ? outline.length : collective.neededAt;
   }

@@ -9,10 +9,11 @@
 
 namespace dtc {
 
-using BytesByKind = std::array<int64_t, 8>; // by exec::BufferKind
+using BytesByKind = std::array<int64_t, 8>; // indexed by exec::BufferKind
 
 // Time is the position of an instruction.
 struct StepOutline {
+  // A buffer with its lifetime.
   struct Buffer {
     int64_t bytes;
     int64_t begin, end; // first and last use
@@ -23,31 +24,32 @@ struct StepOutline {
   // A reduction of gradients or a gather of parameters, on a stream of its own.
   struct Collective {
     exec::CollectiveKind kind;
-    std::string key; // of its bucket
-    bool isMember;   // that a bucket can take
+    std::string key; // key of its bucket
+    bool isMember;   // true if a bucket can take it
     int64_t bucketBytes, partBytes, ranks;
     int64_t time;
     // Buffers; -1: kept between steps.
     int src, dst;
-    // Whether these become parts of the buffers of a bucket, and from when on the source is written
-    // there.
+    // True if src or dst becomes part of a bucket's buffers; from `packedAt` on the source is
+    // written there.
     bool movesSource, movesDestination;
     int64_t packedAt;
-    int64_t neededAt;              // by the first later instruction that depends on it
-    bool reducesScattered = false; // what others scatter: such are merged before those
+    int64_t neededAt; // time of the first later instruction that depends on it
+    // Reduces the results of reduce-scatters, which are merged before it.
+    bool reducesScattered = false;
   };
 
-  BytesByKind persistent{}; // of the device's memory
+  BytesByKind persistent{}; // bytes of device memory
   int64_t persistentOnHost = 0;
-  std::vector<Buffer> buffers; // that are not kept between steps
+  std::vector<Buffer> buffers; // buffers that do not persist between steps
   std::vector<Collective> collectives;
   int64_t length = 0;
   int64_t lastRepeated =
       -1; // the last instruction that every micro-batch runs; -1: there is one only
 };
 
-// Where the instructions go through three layers one after another, the time of the middle one:
-// forward, backward (descending), updates.
+// The time span of the middle one of three layers that instructions pass through in order: forward,
+// backward (descending), or updates.
 struct LayerRun {
   int64_t begin, end; // [begin, end)
   bool isDescending;
@@ -67,11 +69,12 @@ void keepSums(StepOutline &outline);
 // compute waits for their stream, as dtc-assign-streams does.
 void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFlight);
 
-// What is kept between steps and what is live at the time when most is; what the arena of the
-// static plan needs beyond that counts as temporary. Of the device's memory.
-// An arena of `goodEnough` bytes is not made smaller.
+// Returns the bytes of device memory: persistent ones, and those live at the peak; additional bytes
+// of the static plan's arena count as temporary. An arena of at most `goodEnough` bytes is not
+// improved further.
 BytesByKind plannedBytes(const StepOutline &outline, int64_t goodEnough = 0);
-// Of these the first alone: no arena needs less.
+// Returns a lower bound of plannedBytes: persistent bytes and those live at the peak, without an
+// arena.
 BytesByKind mostLiveBytes(const StepOutline &outline);
 // The bytes of the arena in the host's memory.
 int64_t plannedOnHost(const StepOutline &outline);

@@ -1,5 +1,5 @@
-// Which ops work on heads that tensor parallelism splits otherwise than everything else. Internal
-// to this folder.
+// Finds the ops on heads, which tensor parallelism splits differently from all others. Internal to
+// this folder.
 #pragma once
 
 #include "passes/shard/Mesh.h"
@@ -14,7 +14,7 @@ namespace dtc {
 // dim. Products end the way.
 class HeadOps {
 public:
-  // Of a mesh with one axis of tensor parallelism: none.
+  // Finds no ops on a mesh with one axis of tensor parallelism.
   HeadOps(mlir::ModuleOp step, const Mesh &mesh, const WeightClasses &weights);
 
   // The op's loops over heads; none for ops that are not on the way.
@@ -23,8 +23,8 @@ public:
   bool isHeadDim(unsigned weightClass, int64_t dim) const {
     return headDims.contains({weightClass, static_cast<unsigned>(dim)});
   }
-  // Whether the inner axis can split the query heads of a kv head. Else its ranks run attention,
-  // and products that make its heads or read them, together.
+  // Returns true if the inner axis can split the query heads of a kv head. Otherwise its ranks run
+  // attention, and matmuls that produce or read its heads, together.
   bool splitsGroups() const { return groupsSplit; }
 
 private:

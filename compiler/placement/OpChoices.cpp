@@ -95,7 +95,8 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
   return splits;
 }
 
-// Returns whether all ranks of tensor parallelism may run an op alike that could be split along `loops`.
+// Returns whether all ranks of tensor parallelism may run an op alike that could be split along
+// `loops`.
 bool OpChoices::mayRepeat(Operation *op, const graph::OpRule &rule,
                           ArrayRef<unsigned> loops) const {
   if (pattern == TensorPattern::SplitWeights)
@@ -107,7 +108,7 @@ static bool isOfTokens(uint8_t bits) {
   return (bits & ScalesWithSequence) && !(bits & ScalesWithExperts);
 }
 
-// Whether the op works on tokens of experts that are folded over the axes.
+// Returns true if the op works on tokens of experts that are folded over the axes.
 bool OpChoices::isFolded(ArrayRef<unsigned> axes, Operation *op, const graph::OpRule &rule) const {
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
   return foldsExperts && llvm::equal(axes, tensorAxes) && llvm::any_of(bits, isOfTokens) &&

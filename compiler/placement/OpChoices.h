@@ -1,4 +1,4 @@
-// How an op may be split. Internal to this folder.
+// Enumerates the ways to split an op. Internal to this folder.
 #pragma once
 
 #include "compiler/placement/HeadOps.h"
@@ -11,24 +11,24 @@ namespace dtc {
 // The splits of an op over all axes: what it says itself, or what the plan tells for the axes of
 // tensor parallelism, or each loop that is long enough, sums that stay unfinished, and nothing.
 //
-// Where tensor parallelism has two axes (stepMesh), both split the same loop, but for ops with heads
-// (HeadOps): there they choose by themselves.
+// Where tensor parallelism has two axes (stepMesh), both split the same loop, but for ops with
+// heads (HeadOps): there they choose by themselves.
 //
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
 // unfinished as long as they can.
 class OpChoices {
 public:
-  // Where a tensor is along an axis on which it has one placement, whatever is chosen.
+  // Returns the placement of a tensor along an axis on which it has only one.
   using PlacementOn = llvm::function_ref<AxisPlacement(mlir::Value, unsigned axis)>;
 
   OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads,
             const TextbookPattern &textbook);
 
-  // Told ops of one name have to be asked for in the order of their function. Fails after a diagnostic
-  // where what the op or the plan says is not this op's.
+  // Told ops of one name have to be asked for in the order of their function. Fails after a
+  // diagnostic where what the op or the plan says is not this op's.
   llvm::FailureOr<std::vector<OpSplit>> of(mlir::Operation *op, const graph::OpRule &rule,
                                            PlacementOn placementOn);
-  // Whether there is tensor parallelism, and no choice about it.
+  // Returns true if there is tensor parallelism and a plan fixes all splits.
   bool isTold() const;
   // Fails after a diagnostic where the plan tells more ops of a name in `func` than were asked for.
   llvm::LogicalResult checkAllTold(graph::FuncOp func) const;

@@ -13,7 +13,7 @@ ParameterChoices::ParameterChoices(const PlacementProblem &problem, const Weight
       foldsExperts(problem.foldsExperts), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
       weights(weights), heads(heads), textbook(textbook) {}
 
-// Where the step computes with a parameter, where that is said already.
+// Returns the placement in which the step uses a parameter, if it is fixed.
 static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
   return parameter.getInUseAttr() ? parameter.getInUseAttr() : parameter.getPlacementAttr();
 }
@@ -73,7 +73,7 @@ bool ParameterChoices::isWhole(const Placement &placement) const {
   return llvm::none_of(tensorAxes, [&](unsigned axis) { return placement[axis].isShard(); });
 }
 
-// Whether no rank of tensor parallelism has what another one has, but for those that attention
+// Returns true if no two ranks of tensor parallelism hold the same part, except where attention
 // leaves no choice.
 bool ParameterChoices::isSplitEnough(unsigned weightClass, const Placement &placement) const {
   return llvm::all_of(tensorAxes, [&](unsigned axis) {

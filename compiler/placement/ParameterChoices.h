@@ -1,4 +1,4 @@
-// Where a parameter may be. Internal to this folder.
+// Enumerates the placements of a parameter. Internal to this folder.
 #pragma once
 
 #include "compiler/placement/HeadOps.h"
@@ -15,12 +15,12 @@ public:
   ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
                    const HeadOps &heads, const TextbookPattern &textbook);
 
-  // Of parameters that say where they are: that. Fails after a diagnostic where those of a class
-  // are at different places.
+  // Returns the placements of a class; only the fixed one for parameters that have one. Fails after
+  // a diagnostic if parameters of the class have different fixed placements.
   llvm::FailureOr<std::vector<Placement>> of(unsigned weightClass) const;
-  // Which of these, in their order, a plan may choose: where weights have to be split, those that
-  // are, if any is; of folded experts those that tensor parallelism leaves whole; what the textbook
-  // has no split of is whole.
+  // Marks the placements that a plan may choose: if weights have to be split, the split ones, if
+  // there are any; for folded experts, those that tensor parallelism leaves whole; whole for
+  // parameters that the textbook does not split.
   std::vector<bool> allowed(unsigned weightClass, llvm::ArrayRef<Placement> placements) const;
 
 private:

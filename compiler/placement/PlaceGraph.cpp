@@ -14,7 +14,7 @@ namespace {
 // The solver counts in whole tenths of a nanosecond.
 constexpr double kUnitsPerSecond = 1e10;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Beyond so many placements a tensor's copies are not counted as sets.
+// Tensors with more target placements have no sets of copies.
 constexpr size_t kMostTargets = 5;
 
 int64_t units(double seconds) {
@@ -48,7 +48,8 @@ double PlaceGraph::seconds(const Moved &tensor, const Placement &from, const Pla
   return costs->moveSeconds(tensor.type, from, to);
 }
 
-// Values of a node often leave a tensor alike, so each pair of different placements is asked for once.
+// Values of a node often leave a tensor alike, so each pair of different placements is asked for
+// once.
 PlaceGraph::MoveTable PlaceGraph::tableOf(const Moved &tensor, ArrayRef<Placement> from,
                                           ArrayRef<Placement> to) const {
   MoveTable table;
@@ -129,7 +130,7 @@ void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
     return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
   };
   MoveTable moves = tableOf(tensor, source.placements, targets);
-  // What the source's value `from` makes of each set: a sum over its targets, built from that of the
+  // Costs of each set for the source's value `from`: a sum over the set's targets, built from the
   // set without one of them.
   auto setCosts = [&](size_t from) {
     std::vector<double> sums(sets, 0);

@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// Where a tensor is under each value of a node; node -1: one placement, whatever is chosen.
+// The placement of a tensor under each value of a node; node -1: a fixed placement.
 struct Place {
   int node = -1;
   std::vector<Placement> placements;
@@ -20,15 +20,18 @@ class PlaceGraph {
 public:
   explicit PlaceGraph(const PlacementProblem &problem);
 
+  // Adds a node with a number of values and returns its index.
   int addNode(size_t values);
   // Infinity: the value may not be chosen.
   void addCost(int node, size_t value, double seconds);
-  // The same of what prices say: bytes kept for backward, bytes of a parameter with its states, and seconds.
+  // The same of what prices say: bytes kept for backward, bytes of a parameter with its states, and
+  // seconds.
   struct PricedCost {
     int node;
     size_t value;
     double keptBytes = 0, parameterBytes = 0, seconds = 0;
   };
+  // Adds a cost that depends on prices.
   void addCost(const PricedCost &cost) { priced.push_back(cost); }
   // Says whether a tensor may be brought from one placement to another.
   using MayMove = llvm::function_ref<bool(const Placement &from, const Placement &to)>;
@@ -39,6 +42,7 @@ public:
   void connectGradient(mlir::Type type, const Place &source, const Place &parameter,
                        MayMove mayMove);
 
+  // Returns the problem under the given prices.
   solver::Problem problem(const PlacementPrices &prices) const;
 
 private:
@@ -66,7 +70,7 @@ private:
   double microBatches;
   bool mayScatter;                           // sums over tensor parallelism that are not finished
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
-  solver::Problem network;                   // without what is priced
+  solver::Problem network;                   // costs that do not depend on prices
   std::vector<PricedCost> priced;
 };
 

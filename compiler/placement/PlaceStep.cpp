@@ -28,15 +28,16 @@ void writePlacements(PlacedStep &placed, ModuleOp step, const Mesh &mesh) {
       cast<graph::FuncOp>(op).setResultAttr(index, kPlacementAttr, toAttr(context, placement));
   for (auto parameter : step.getOps<graph::ParameterOp>()) {
     auto found = placed.parameters.find(parameter.getSymName().str());
-    bool isUnread = found == placed.parameters.end(); // by anything but the update
-    if (!isUnread && !parameter.getInUseAttr())       // else it rests where it says
+    bool isUnread = found == placed.parameters.end(); // only the update reads it
+    if (!isUnread && !parameter.getInUseAttr())       // otherwise its resting placement is fixed
       parameter.setPlacementAttr(toAttr(context, found->second));
     else if (isUnread && !parameter.getPlacement())
       parameter.setPlacementAttr(toAttr(context, replicated(mesh)));
   }
 }
 
-// Where nobody else says so, as a plan does: parameters rest split over the data axis, and are used whole.
+// Sets the default placement of parameters without one: sharded over the data axis at rest, and
+// gathered for use.
 void restParameters(ModuleOp step, const Mesh &mesh) {
   auto zero = step->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
   if (!zero || zero.getInt() < 3)
@@ -116,7 +117,7 @@ private:
   bool ofAll = false;
 };
 
-// Whether an axis has ranks, of those along which ops may be split in more than one way.
+// Returns true if an axis along which ops may be split in several ways has more than one rank.
 bool hasChoice(const Mesh &mesh) {
   for (auto [role, size] : llvm::zip(mesh.roles, mesh.sizes))
     if (role != AxisRole::Data && role != AxisRole::Pipeline && size > 1)

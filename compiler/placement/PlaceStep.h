@@ -8,15 +8,14 @@ namespace dtc {
 
 // Both work on a step after the graph phase, in a module with a mesh: every op gets its split,
 // every argument and result its placement, and parameters and states theirs. What has one already
-// keeps it.
-// With one rank per axis but that of data there is nothing to choose. Errors (diagnostics): a batch that the data
-// axis does not divide; splits that are not of this model, that a rule does not allow, or none
-// where tensor parallelism needs them.
+// keeps it. With one rank per axis but that of data there is nothing to choose. Errors
+// (diagnostics): a batch that the data axis does not divide; splits that are not of this model,
+// that a rule does not allow, or none where tensor parallelism needs them.
 
-// As a plan says.
+// Places a step by the splits of a plan.
 llvm::LogicalResult placeStep(mlir::ModuleOp step, const OpSplits &told);
 
-// As costs least; infeasible is an error, too.
+// Places a step at the lowest cost; no feasible placement is an error.
 llvm::LogicalResult placeStep(mlir::ModuleOp step, const PlacementCosts &costs,
                               const PlacementPrices &prices, TensorPattern pattern);
 

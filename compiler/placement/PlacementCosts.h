@@ -1,4 +1,4 @@
-// What the ways of splitting one op over the mesh cost, before anything is partitioned.
+// Costs of the ways to split one op over the mesh, before partitioning.
 #pragma once
 
 #include "passes/shard/OpSplit.h"

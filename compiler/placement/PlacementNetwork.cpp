@@ -103,7 +103,7 @@ LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &
     if (failed(enter(callee, call.getNumCarried())))
       return failure();
     for (auto [argument, place] : llvm::zip(callee.getArguments(), arguments[callee]))
-      place = places.lookup(argument); // of a sum it is known only now
+      place = places.lookup(argument); // the placement of a sum is only known now
   }
   for (auto [operand, place] : llvm::zip(call->getOperands(), arguments[callee]))
     if (!weights.of(operand))
@@ -125,8 +125,8 @@ static Value otherTerm(graph::RuleOpInterface op, Value term) {
   return {};
 }
 
-// Whether a carried argument, which has no part for each sample, is read by nothing but one op that
-// adds it to something for the result that carries it on.
+// Returns true if a carried argument without samples is read by one op only, which adds a value to
+// it for the result that carries it on.
 bool PlacementNetwork::isSum(BlockArgument argument, graph::FuncOp callee) const {
   if (isActivation(argument) || !argument.hasOneUse())
     return false;
@@ -267,7 +267,7 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
   if (failed(found))
     return failure();
   std::vector<OpSplit> splits = std::move(*found);
-  if (opChoices.isTold()) // what is told is checked before it is used
+  if (opChoices.isTold()) // splits of a plan are checked before use
     for (const OpSplit &split : splits) {
       setSplit(op, split);
       if (failed(readSplit(op, rule, mesh)))

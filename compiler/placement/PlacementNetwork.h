@@ -10,17 +10,17 @@
 
 namespace dtc {
 
-// Where everything in a step is.
+// The splits of all ops and the placements of all tensors of a step.
 struct PlacedStep {
   llvm::MapVector<mlir::Operation *, OpSplit> ops;
-  llvm::MapVector<mlir::Operation *, std::vector<Placement>> arguments, results; // of functions
-  std::map<std::string, Placement> parameters;                                   // by symbol
+  llvm::MapVector<mlir::Operation *, std::vector<Placement>> arguments, results; // key: function
+  std::map<std::string, Placement> parameters;                                   // key: symbol
 };
 
 // Nodes are ops, whose values are the ways of splitting them (OpChoices), and parameters, whose
 // values are the dims to split them along (ParameterChoices). Costs of a node: seconds of the
-// kernel, prices of what is kept for backward or stored. Costs between two: seconds of what moves
-// the tensor (PlaceGraph).
+// kernel, prices of saved activations and of stored parameters. Costs between two: seconds of the
+// collectives that move the tensor (PlaceGraph).
 //
 // Functions are entered once, where they are called first. Across calls
 // - parameters that are passed to one argument are one node (WeightClasses);
@@ -38,9 +38,10 @@ public:
   // or told splits that are not this step's.
   mlir::LogicalResult build();
 
-  // What prices differ in of one step is added here: the rest is built once.
+  // Returns the problem under the given prices. Only the costs that depend on prices are added
+  // here; the rest is built once.
   solver::Problem problem(const PlacementPrices &prices) const { return network.problem(prices); }
-  // What `choice`, a value for each node, says of everything but '@update'.
+  // Converts `choice`, a value for each node, to the placements of everything but '@update'.
   PlacedStep decode(llvm::ArrayRef<int32_t> choice) const;
 
 private:
@@ -95,7 +96,7 @@ private:
   llvm::DenseSet<mlir::Value> saved;
   llvm::DenseSet<mlir::Value> sums; // arguments of blocks that each execution of a repeat adds to
   llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<OpSplit>>> ops;
-  llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // of functions
+  llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // key: function
 };
 
 } // namespace dtc

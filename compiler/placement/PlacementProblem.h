@@ -1,4 +1,4 @@
-// What a step's placements are chosen by.
+// The inputs of placing a step.
 #pragma once
 
 #include "compiler/placement/PlacementCosts.h"
@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// What memory is worth, and how often a step pays for what it does once.
+// Prices of memory, and the number of micro-batches that share costs paid once per step.
 struct PlacementPrices {
   double secondsPerKeptByte = 0, secondsPerParameterByte = 0;
   double microBatches = 8;
@@ -20,7 +20,7 @@ enum class TensorPattern {
   Textbook,     // the same, and nothing but what Megatron's layers do (TextbookPattern)
 };
 
-// What a network is made of.
+// The inputs of a network.
 struct PlacementProblem {
   mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
   const Mesh &mesh;
@@ -33,6 +33,7 @@ struct PlacementProblem {
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
   PlacementPrices prices = {};
 
+  // Returns true if weights have to be split.
   bool splitsWeights() const { return pattern != TensorPattern::Any; }
 };
 

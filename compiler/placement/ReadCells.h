@@ -11,8 +11,8 @@
 
 namespace dtc {
 
-// Folded, with what of a precision plans know by name: the loss scale of f16, where other steps have
-// a constant. Types stay f32, as roundings are in no plan (OpChoices.h).
+// Folded, with what of a precision plans know by name: the loss scale of f16, where other steps
+// have a constant. Types stay f32, as roundings are in no plan (OpChoices.h).
 FoldedModel foldFor(mlir::ModuleOp model, llvm::StringRef precision);
 
 // The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a

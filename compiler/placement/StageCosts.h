@@ -6,8 +6,8 @@
 
 namespace dtc {
 
-// Where the split cuts a staged loop: those of the stages that partitioning makes of the op, and of
-// the collectives between them, each tensor's once.
+// Returns the seconds of an op. If the split cuts a staged loop, sums the stages that partitioning
+// makes of the op and the collectives between them, each tensor's once.
 double secondsOfOp(mlir::Operation *op, const graph::OpRule &rule, llvm::ArrayRef<int> split,
                    const Mesh &mesh, const PlacementCosts &costs);
 

@@ -51,8 +51,8 @@ bool TextbookPattern::isOfRouter(Operation *op) const {
   return llvm::any_of(op->getOperands(), isRouters);
 }
 
-// Whether a product has the loop in a weight, or in the gradient of one. What has no part for each
-// sample is one of these, or made of one.
+// Returns true if a matmul has the loop in a weight, or in the gradient of one. Values without
+// samples are weights, or made of weights.
 bool TextbookPattern::isOfWeights(Operation *op, const graph::OpRule &rule, unsigned loop) const {
   bool isAny = false, isIn = false;
   auto look = [&](Value value, const graph::TensorLoops &tensor) {
@@ -81,7 +81,7 @@ bool TextbookPattern::maySplit(Operation *op, const graph::OpRule &rule, unsigne
     return sequenceParallel;
   if ((bits & ScalesWithVocabulary) || !rule.expertLoops.empty())
     return true;
-  // Else nothing of a token is summed over ranks.
+  // Other loops must not sum over a token's values on several ranks.
   bool isStaged = rule.loops[loop].kind == graph::LoopKind::Staged;
   return !isStaged && llvm::all_of_zip(op->getResults(), rule.results,
                                        [&](Value result, const graph::TensorLoops &tensor) {

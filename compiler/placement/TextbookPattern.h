@@ -1,4 +1,5 @@
-// Describes what tensor parallelism does in software that has it written by hand. Internal to this folder.
+// Describes what tensor parallelism does in software that has it written by hand. Internal to this
+// folder.
 #pragma once
 
 #include "compiler/placement/PlacementProblem.h"
@@ -54,7 +55,7 @@ private:
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const WeightClasses &weights;
-  // By class: the roles of each dim; whether a router reads it.
+  // Per class: the roles of each dim, and whether a router reads it.
   std::vector<llvm::SmallVector<uint8_t, 4>> dims;
   std::vector<bool> isRouters;
 };

@@ -10,14 +10,15 @@ WeightClasses::WeightClasses(ModuleOp step) {
     joined.insert(parameter.getOperation());
     parameters[parameter.getSymName()] = parameter;
   }
-  // What is passed on by an argument that turns out to be no weight is none either.
+  // An argument that turns out to be no weight may be passed on to others.
   while (joinCalls(step)) {
   }
   number(step);
   findProducts(step);
 }
 
-// Whether something was found that is no weight.
+// Joins the classes of calls' operands and arguments. Returns true if further values turned out to
+// be no weights.
 bool WeightClasses::joinCalls(ModuleOp step) {
   size_t before = others.size();
   step.walk([&](graph::BlockCallOpInterface call) {

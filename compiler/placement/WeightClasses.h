@@ -1,4 +1,4 @@
-// Which parameters share a placement: those that are passed to the same argument of a block.
+// Groups parameters that share a placement: those that are passed to the same argument of a block.
 // Internal to this folder.
 #pragma once
 
@@ -18,20 +18,23 @@ namespace dtc {
 // the argument are one class.
 class WeightClasses {
 public:
-  // Of '@microbatch' and all functions that it calls.
+  // Classifies the values of '@microbatch' and all functions that it calls.
   explicit WeightClasses(mlir::ModuleOp step);
 
   // Nothing for values that are no parameter. An argument that gets a parameter in one call and
   // something else in another is none.
   std::optional<unsigned> of(mlir::Value value) const;
+  // Returns the class of a parameter.
   std::optional<unsigned> of(llvm::StringRef parameter) const;
 
+  // The parameters of a class, and their use.
   struct Class {
     std::vector<graph::ParameterOp> parameters;
     mlir::RankedTensorType type;
     bool isInProduct = false; // a product reads it
     bool isOfExperts = false; // one weight for each expert
   };
+  // Returns a class by its index.
   const Class &operator[](unsigned index) const { return classes[index]; }
   size_t size() const { return classes.size(); }
 
@@ -40,7 +43,7 @@ private:
   void number(mlir::ModuleOp step);
   void findProducts(mlir::ModuleOp step);
 
-  llvm::EquivalenceClasses<const void *> joined; // of values' and parameters' pointers
+  llvm::EquivalenceClasses<const void *> joined; // keys: pointers of values and parameters
   llvm::DenseSet<mlir::Value> others;            // arguments that something else is passed to
   llvm::DenseMap<const void *, unsigned> numbers;
   llvm::StringMap<graph::ParameterOp> parameters;

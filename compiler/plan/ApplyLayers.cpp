@@ -12,14 +12,14 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// How a plan treats one layer.
+// The decisions of a plan about one layer.
 struct LayerChoice {
-  int64_t chunk = 0; // of the pipeline, in model order
+  int64_t chunk = 0; // index in the pipeline, in model order
   std::string recompute = "none";
   bool operator==(const LayerChoice &) const = default;
 };
 
-// Of every layer of the model, in order.
+// Returns the decisions about every layer, in order.
 std::vector<LayerChoice> layersOf(const Plan &plan) {
   struct Run {
     int64_t first;
@@ -30,7 +30,7 @@ std::vector<LayerChoice> layersOf(const Plan &plan) {
     auto chunks = stage.chunks;
     if (chunks.empty())
       chunks.push_back({stage.firstLayer, stage.lastLayer});
-    size_t next = 0; // of the stage's layers
+    size_t next = 0; // index in the stage's layers
     for (auto [first, last] : chunks) {
       runs.push_back({first, {}});
       for (int64_t layer = first; layer <= last; ++layer, ++next)
@@ -73,8 +73,8 @@ FailureOr<SmallVector<int64_t>> stagesOfChunks(ModuleOp module, const Plan &plan
   return stages;
 }
 
-// Labels every op of '@loss' that depends on a parameter: what is before the layers with the first of
-// `chunks`, what is behind them with the last.
+// Labels every op of '@loss' that depends on a parameter: what is before the layers with the first
+// of `chunks`, what is behind them with the last.
 void labelChunks(ModuleOp module, graph::FuncOp loss, ArrayRef<LayerChoice> layers, size_t chunks) {
   llvm::DenseSet<Value> trained; // or made of what is
   int64_t chunk = 0;
@@ -105,14 +105,14 @@ void labelChunks(ModuleOp module, graph::FuncOp loss, ArrayRef<LayerChoice> laye
 } // namespace
 
 LogicalResult applyToLayers(ModuleOp module, const Plan &plan) {
-  if (plan.stages.empty() && plan.decisions.pp > 1) // of a search: says nothing of stages
+  if (plan.stages.empty() && plan.decisions.pp > 1) // a plan of a search has no stages yet
     return success();
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   int64_t count = 0;
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     count += call.getNumExecutions();
   std::vector<LayerChoice> layers = layersOf(plan);
-  if (plan.stages.empty()) // of a search, where all layers are alike
+  if (plan.stages.empty()) // a plan of a search treats all layers equally
     layers.assign(static_cast<size_t>(count), {0, toString(plan.decisions.recompute).str()});
   if (count != static_cast<int64_t>(layers.size()))
     return module.emitError("the plan has ") << layers.size() << " layers, and the model " << count

@@ -11,7 +11,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The axes that a plan knows by one name: of data parallelism that among whose ranks tensors are split.
+// The axes that a plan knows by one name: of data parallelism that among whose ranks tensors are
+// split.
 SmallVector<unsigned, 2> axesNamed(StringRef name, const Mesh &mesh) {
   if (name == "dp")
     return SmallVector<unsigned, 2>(1, mesh.axesOf(AxisRole::Data).back());
@@ -28,7 +29,7 @@ bool readDims(StringRef text, ArrayRef<unsigned> axes, int64_t numDims, Placemen
   return true;
 }
 
-// Where the plan says that one of the parameters that `parameter` stands for is.
+// Reads the plan's placement of one of the parameters that `parameter` stands for.
 FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::string &name,
                                    const Plan &plan, const Mesh &mesh) {
   auto entry = plan.tensors.find(name);
@@ -63,7 +64,8 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
     first = *placement;
   }
   parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));
-  // What rests split over dp is used whole, unless the model says itself how it is used.
+  // A parameter that is sharded over dp at rest is gathered for use, unless the model says
+  // otherwise.
   std::optional<unsigned> axis = shardAxis(mesh);
   if (axis && (*first)[*axis].isShard() && !parameter.getInUse()) {
     (*first)[*axis] = AxisPlacement::replicate();

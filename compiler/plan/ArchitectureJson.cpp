@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr llvm::StringRef kNorms[] = {"rms", "layer"};
 constexpr llvm::StringRef kActivations[] = {"swiglu", "silu", "gelu", "gelu_tanh", "relu"};
-constexpr double kMostNumber = 1e15; // of any size or factor
+constexpr double kMostNumber = 1e15; // limit of any size or factor
 
 // Calls visit(key, member) for each field, in the order of the file.
 template <typename Architecture, typename Visit> void visitAll(Architecture &of, Visit &&visit) {
@@ -48,7 +48,7 @@ std::string wrong(const char *key, const char *wanted) {
 
 struct Reading {
   const Json &json;
-  std::string what; // what is wrong; "": nothing so far
+  std::string what; // description of the fault; "": none so far
 
   const Json *find(const char *key) const {
     auto found = json.find(key);

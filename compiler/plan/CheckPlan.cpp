@@ -16,13 +16,14 @@ namespace {
 
 using Found = std::optional<PlanMistake>;
 
-constexpr int64_t kMostDevices = int64_t(1) << 20; // as of a topology
+constexpr int64_t kMostDevices = int64_t(1) << 20; // same limit as in topologies
 constexpr int64_t kMostLayers = int64_t(1) << 20;
 constexpr std::array<llvm::StringRef, 5> kAxes{"dp", "tp", "pp", "cp", "ep"};
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-// Whether the product of `factors` is `whole`, without computing it: it may not fit in 64 bits.
+// Returns true if the product of `factors` is `whole`. Does not compute the product, which may
+// exceed 64 bits.
 bool isProduct(int64_t whole, llvm::ArrayRef<int64_t> factors) {
   for (int64_t factor : factors) {
     if (whole % factor != 0)
@@ -41,7 +42,8 @@ Found checkWord(const char *key, const std::string &word, llvm::ArrayRef<llvm::S
   return PlanMistake{key, "is '" + word + "', wanted one of " + list};
 }
 
-// Whether every part's ranks of tensor parallelism leave whole ranks of dp and whole samples to the others.
+// Returns true if the tensor-parallel degrees of all device groups leave whole dp ranks and whole
+// samples to the others.
 bool mayBeUneven(const Decisions &d) {
   bool hasMost = false, hasFewer = false;
   for (int64_t ranks : d.tensorOfParts) {
@@ -130,8 +132,8 @@ Found checkDecisions(const Plan &plan) {
 
 using Runs = llvm::SmallVector<std::pair<int64_t, int64_t>>;
 
-// The runs of layers of all stages are each layer once; the first and the last may have none. The one
-// stage of a model without layers has the run [0, -1].
+// The runs of layers of all stages are each layer once; the first and the last may have none. The
+// one stage of a model without layers has the run [0, -1].
 Found checkLayers(Runs runs) {
   if (runs == Runs{{0, -1}})
     return std::nullopt;

@@ -12,7 +12,7 @@ struct PlanMistake {
   std::string key, what;
 };
 
-// Of all chunks that it has.
+// Returns the number of layers in all chunks of a stage.
 int64_t layersOf(const PlanStage &stage);
 
 // The first thing of `plan` that is out of range or contradicts another; none where whoever reads

@@ -14,6 +14,7 @@ Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStage
 
 // "ring", "all-to-all", "both" or "all-gather".
 llvm::StringRef toString(ContextKind kind);
+// Returns the kind with that name; nullopt if there is none.
 std::optional<ContextKind> contextKindFrom(llvm::StringRef word);
 
 // "all-to-all in 4 and ring" of both, otherwise the kind's name.
@@ -21,17 +22,19 @@ std::string contextText(const Decisions &decisions);
 
 // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
 std::string orderText(const AxisOrder &order);
+// Parses the text of an axis order; nullopt if it is malformed.
 std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 
 // Ranks of tensor parallelism by part, "1-8-8"; "even" where all parts have as many.
 std::string tensorOfPartsText(const Decisions &decisions);
 
-// Whether stages may share out the vocabulary beside these decisions: passes S and T have places in
-// 1F1B and V-Half, and keep their parameters whole. `vocabOverPp` itself is not looked at.
+// Returns true if stages may share the vocabulary under these decisions: passes S and T have
+// positions in 1F1B and V-Half, and keep their parameters whole. Ignores `vocabOverPp` itself.
 bool mayDivideVocabulary(const Decisions &decisions);
 
 // "none", "some" or "all"; and by how many of the layers it is.
 llvm::StringRef toString(LayersOnHost layers);
+// Returns the choice for `onHost` of `layers` layers on the host.
 LayersOnHost layersOnHostOf(int64_t onHost, int64_t layers);
 
 // The least and the most that layers recompute in one word: "mixed" where they differ.
@@ -40,17 +43,18 @@ std::string recomputeText(const Decisions &decisions);
 // "searched" or "megatron".
 llvm::StringRef placementText(const Decisions &decisions);
 
-// Which decisions short descriptions of a plan name.
+// Selects the decisions that short descriptions of a plan list.
 enum class Listing : uint8_t { Never, IfUnusual, Always };
 
 // A decision under its key in a plan's JSON.
 struct DecisionName {
   llvm::StringRef key;
-  std::string (*value)(const Decisions &); // as the JSON has it; flags are yes or no
+  std::string (*value)(const Decisions &); // value as in the JSON; flags are yes or no
   Listing listing = Listing::Never;        // Never: it follows from others, or is a detail
   // For lists: "interleaved x2"; "" where there is nothing to say. Null: key=value.
   std::string (*phrase)(const Decisions &) = nullptr;
 
+  // Returns the text for lists.
   std::string phraseOf(const Decisions &decisions) const {
     return phrase ? phrase(decisions) : key.str() + "=" + value(decisions);
   }
@@ -59,7 +63,7 @@ struct DecisionName {
 // All decisions that plans say.
 llvm::ArrayRef<DecisionName> decisionNames();
 
-// Of the one with that key.
+// Returns the value of the decision with that key.
 std::string valueOf(const Decisions &decisions, llvm::StringRef key);
 
 } // namespace dtc

@@ -10,45 +10,48 @@
 
 namespace dtc {
 
-// How the queries of ranks that share a sequence meet all of its keys.
+// The way that the queries of ranks that share a sequence reach all of its keys.
 enum class ContextKind : uint8_t {
-  Ring,     // keys and values go around, hidden behind the attention to those that came before
+  Ring,     // ranks pass keys and values on, overlapped with the attention to those received before
             // (Liu et al. 2023, arXiv:2310.01889)
   AllToAll, // ranks swap parts of the sequence for heads (Jacobs et al. 2023, arXiv:2309.14509)
   Both,     // groups of ranks swap, rings go over the groups (Fang and Zhao 2024, arXiv:2405.07719)
   AllGather, // each gathers all keys and values before (Llama 3, arXiv:2407.21783, section 3.3.2)
 };
 
+// Returns true if the kind has a ring.
 inline bool hasRing(ContextKind kind) {
   return kind == ContextKind::Ring || kind == ContextKind::Both;
 }
 
-// Which layers of a stage have what they keep of a micro-batch in the host's memory until its backward pass.
+// The layers of a stage whose saved activations are in host memory until their backward pass.
 enum class LayersOnHost : uint8_t {
   None,
-  Some, // where that is the fastest way to fit: its first ones, as few as need be
+  Some, // the first ones, as few as necessary, if that is the fastest way to fit
   All,  // and all recompute the same
 };
 
-// Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
-// t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
+// The order of axes from the innermost one on: a permutation of these letters. t tensor, c context,
+// d data (expert parallelism lies inside c and d), p pipeline.
 using AxisOrder = std::array<char, 4>;
 constexpr AxisOrder kMegatronOrder{'t', 'c', 'd', 'p'};
 
-// Ranks of tensor parallelism of the stages on each part of a system of unlike devices, parts in the order of ranks; 0
-// of parts that there are not. All 0: as many on all parts. Systems of more parts have no other.
+// The tensor-parallel degree of the stages on each device group of a heterogeneous system, groups
+// in the order of ranks; 0 for groups that do not exist. All 0: equal degrees, which systems of
+// more than kMostUnevenParts groups always have.
 constexpr size_t kMostUnevenParts = 4;
 constexpr int64_t kMostTensorOfPart = 1 << 14;
 using TensorOfParts = std::array<int16_t, kMostUnevenParts>;
 
+// All decisions of a plan.
 struct Decisions {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
-  // Experts are spread over the ranks of tensor parallelism, too, each whole on its rank: ep divides
-  // tp x cp x dp. Otherwise tensor parallelism splits each expert, and ep divides cp x dp.
+  // Experts are spread over the ranks of tensor parallelism, too, each whole on its rank: ep
+  // divides tp x cp x dp. Otherwise tensor parallelism splits each expert, and ep divides cp x dp.
   // MoE parallel folding: Liu et al. 2025, arXiv:2504.14960. False where tp is 1.
   bool foldedExperts = false;
-  ContextKind contextKind = ContextKind::Ring; // where cp is more than 1
-  int64_t contextInner = 1; // of Both: ranks that swap parts for heads, the innermost of cp
+  ContextKind contextKind = ContextKind::Ring; // used if cp is more than 1
+  int64_t contextInner = 1; // Both: size of the all-to-all groups, the innermost ranks of cp
   bool sequenceParallel = false;
   int64_t zero = 0;
   int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards, the groups holding copies; 0: all
@@ -57,29 +60,31 @@ struct Decisions {
   int64_t virtualStages = 1;
   // Every stage has its share of the embedding and the output layer, by words, and computes it in
   // passes S (logits) and T (gradients) between those of its layers. Yeung et al. 2024,
-  // arXiv:2411.05288: their algorithm 1, with two barriers among the stages for each micro-batch, or
-  // 2, with one. 0: they are on the first and the last stage.
+  // arXiv:2411.05288: their algorithm 1, with two barriers among the stages for each micro-batch,
+  // or 2, with one. 0: they are on the first and the last stage.
   int64_t vocabOverPp = 0;
-  // What every layer recomputes at least, and what at most: where a stage does not fit with the
-  // first, as few of its layers as need be do more, in the fastest of the ways between the two that the
-  // software can mix. Of a plan, what they do.
+  // The least and the most recomputation of every layer. If a stage does not fit with the least, as
+  // few of its layers as necessary recompute more, in the fastest of the modes between the two that
+  // the software can mix. In a finished plan: the modes in use.
   Recompute recompute = Recompute::None, recomputeMost = Recompute::None;
-  // As many layers in each chunk as in the others, as Megatron cuts them, instead of chunks of
-  // equal seconds. Where that only divides with embedding and head counted as a layer each, they
-  // are.
+  // Every chunk has the same number of layers, as in Megatron, instead of equal seconds. If that
+  // only divides with embedding and head counted as a layer each, they are.
   bool evenStages = false;
-  // As many layers of every chunk recompute more as of any other, as Megatron's flags say it.
+  // The same number of layers in every chunk recomputes more, as Megatron's flags express it.
   bool evenRecompute = false;
-  bool offloadOptimizer = false;                  // states live in the host's memory
-  LayersOnHost layersOnHost = LayersOnHost::None; // with their activations; of a plan, which do
+  bool offloadOptimizer = false; // states live in the host's memory
+  // Layers whose activations are on the host; in a finished plan, the ones that are.
+  LayersOnHost layersOnHost = LayersOnHost::None;
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
-  int partOrder = 0; // of partOrders: how stages go over unlike devices
-  // Divisors of tp, which is the largest. With t of them stages have dp x tp / t ranks of dp in place of dp, each with
-  // micro-batches of microBatch x t / tp samples: as many devices, and as many samples of a micro-batch in all.
+  int partOrder = 0; // index in partOrders: order in which stages visit the device groups
+  // Divisors of tp, which is the largest. With t of them stages have dp x tp / t ranks of dp in
+  // place of dp, each with micro-batches of microBatch x t / tp samples: as many devices, and as
+  // many samples of a micro-batch in all.
   TensorOfParts tensorOfParts{};
+  // Returns true if device groups have different tensor-parallel degrees.
   bool hasUnevenTensor() const { return tensorOfParts != TensorOfParts{}; }
-  // What stages on a part do, alone: tensorOfParts says nothing more.
+  // Returns the decisions of the stages on one device group, with tensorOfParts resolved.
   Decisions onPart(size_t part) const {
     Decisions d = *this;
     d.tensorOfParts = {};
@@ -111,24 +116,26 @@ struct Decisions {
   int64_t zeroRanksOfExpert() const {
     return std::max<int64_t>(1, ranksOfExperts(zeroRanks()) / ep);
   }
-  // Whether several ranks have the same parameters, so that gradients travel and ZeRO has what to
-  // share out.
+  // Returns true if several ranks have the same parameters, so that gradients are reduced and ZeRO
+  // can shard.
   bool hasReplicas() const { return dp * cp > 1 || ranksOfExperts() > ep || hasUnevenTensor(); }
-  // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
-  // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
+  // Set last, by the estimate: gradients overlap with the backward pass, in buckets of so many
+  // bytes (0: the software stack's default), or are reduced as a whole after it.
   bool overlapGradients = true;
   int64_t bucketBytes = 0;
 
   // Barriers of a micro-batch among all stages; each keeps one more micro-batch alive on each.
   int64_t vocabBarriers() const { return vocabOverPp == 0 ? 0 : 3 - vocabOverPp; }
 
+  // Returns the number of devices.
   int64_t devices() const { return dp * tp * pp * cp; }
   // Ranks along an axis, by its letter in AxisOrder.
   int64_t sizeOf(char axis) const {
     return axis == 't' ? tp : axis == 'c' ? cp : axis == 'd' ? dp : pp;
   }
+  // Returns true if layers may recompute more than the least.
   bool mayRecomputeMore() const { return recomputeMost > recompute; }
-  // Whether layers may keep less on the device than they do at first.
+  // Returns true if layers may save more memory than at first.
   bool mayKeepLess() const { return mayRecomputeMore() || layersOnHost == LayersOnHost::Some; }
   auto operator<=>(const Decisions &) const = default;
 };

@@ -1,4 +1,4 @@
-// What 'dtc compile' lowers today.
+// Limits of 'dtc compile'.
 #include "compiler/plan/Executable.h"
 
 #include "compiler/plan/DecisionNames.h"

@@ -1,5 +1,5 @@
-// What 'dtc compile' lowers today: the one list, which pins, search, memory of programs and
-// compiling read. Ops that it can't lower say so themselves (PlanOnlyOpInterface).
+// Limits of 'dtc compile': one list for pins, search, memory of programs and compiling. Ops that
+// can't be lowered declare this themselves (PlanOnlyOpInterface).
 #pragma once
 
 #include "compiler/plan/Plan.h"
@@ -7,34 +7,35 @@
 
 namespace dtc {
 
-// What decisions must be for a program of them.
+// A condition on the decisions of a compiled program.
 struct ExecutableLimit {
-  llvm::StringRef key;  // of decisionNames
+  llvm::StringRef key;  // key in decisionNames
   llvm::StringRef mend; // the flag of 'dtc plan' that keeps to it
   bool (*holds)(const Decisions &);
 };
 
 // The first limit that does not hold; null where decisions can be compiled.
 const ExecutableLimit *brokenLimit(const Decisions &decisions);
+// Returns true if the decisions can be compiled.
 inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decisions); }
 
-// Of a whole plan. Returns "" or one message that names the key and the nearest choice that
+// Checks a whole plan. Returns "" or one message that names the key and the nearest choice that
 // compiles.
 std::string whyNotExecutable(const Plan &plan);
 
-// Why an executable may not have steps of so many micro-batches that are that long (runtime/format/Limits.h); "" where
-// it may.
+// Returns why an executable can't have `microBatches` micro-batches of that length
+// (runtime/format/Limits.h); "" if it can.
 std::string whyTooLong(const StepLength &length, int64_t microBatches);
 
-// How many times what an executable may have a step has, of what it has most.
+// Returns the step's largest resource use as a multiple of the executable's limit.
 double overLongest(const StepLength &length);
 
-// What to do about it.
+// Advice that follows such a message.
 inline constexpr const char *kShorterSteps =
     "use a larger micro_batch, or a smaller --global-batch";
 
-// Layers times micro-batches: of fewer no step is too long, unless a layer runs a thousand instructions, or 256 that order
-// streams or meet other ranks.
+// Layers times micro-batches: of fewer no step is too long, unless a layer runs a thousand
+// instructions, or 256 that order streams or meet other ranks.
 inline constexpr int64_t kFewLayers = int64_t(1) << 16;
 
 } // namespace dtc

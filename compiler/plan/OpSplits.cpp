@@ -24,8 +24,8 @@ void placeParameters(ModuleOp model, const std::map<std::string, std::vector<int
     assign(parameter.getSymName(),
            it == parameters.end() ? ArrayRef<int64_t>() : ArrayRef<int64_t>(it->second));
   }
-  // A repeat's layers share a parameter. Calls of one block have one each, of which folding kept that
-  // of the first layers: the others have its placement, by callee and argument.
+  // A repeat's layers share a parameter. Calls of one block have one each, of which folding kept
+  // that of the first layers: the others have its placement, by callee and argument.
   std::map<std::pair<std::string, unsigned>, std::vector<int64_t>> known;
   auto loss = model.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::CallOp>())

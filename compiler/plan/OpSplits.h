@@ -1,4 +1,4 @@
-// How every op of a step is split over tensor parallelism, in a form that plans carry from one copy
+// The split of every op of a step over tensor parallelism, in a form that plans carry from one copy
 // of the model to another.
 #pragma once
 
@@ -12,17 +12,19 @@ namespace dtc {
 
 struct Mesh;
 
-// Of functions of the differentiated step. Empty: there is no tensor parallelism.
+// Splits per function of the differentiated step. Empty: there is no tensor parallelism.
 struct OpSplits {
+  // The split of one op.
   struct Op {
     std::string
-        name; // without "graph."; the n-th entry of a name is the n-th such op of the function
+        name; // name without "graph."; the n-th entry of a name is the n-th such op of the function
     // On each axis of tensor parallelism (stepMesh), as split::kNone ... of passes/shard/OpSplit.h;
     // one entry where it is the same on all.
     std::vector<int> choices;
     bool operator==(const Op &) const = default;
   };
   std::map<std::string, std::vector<Op>> functions; // ops that are in plans, in program order
+  // Returns true if there is no tensor parallelism.
   bool empty() const { return functions.empty(); }
   bool operator==(const OpSplits &) const = default;
 };

@@ -7,8 +7,8 @@
 
 namespace dtc {
 
-// {"functions": {"block_forward": ["rms_norm none", "linear 2", ...], ...}}: of each op the loop that
-// tensor parallelism splits, "none" or "partial".
+// {"functions": {"block_forward": ["rms_norm none", "linear 2", ...], ...}}: of each op the loop
+// that tensor parallelism splits, "none" or "partial".
 nlohmann::ordered_json splitsToJson(const OpSplits &splits);
 
 // The reverse. Returns "" or what is wrong: "has ..., wanted ...".

@@ -6,7 +6,7 @@ namespace dtc {
 
 std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRef> names,
                                  llvm::ArrayRef<int64_t> sizes) {
-  // Of each axis, how far apart ranks of a stage are in its list that differ by one on it.
+  // Distance in a stage's list of ranks between neighbours along each axis.
   std::vector<int64_t> strides(names.size());
   int64_t stride = 1;
   for (char letter : plan.decisions.order)

@@ -1,4 +1,4 @@
-// How plans write the placement of a tensor on one mesh axis.
+// Text of a tensor's placement on one mesh axis, as plans write it.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"

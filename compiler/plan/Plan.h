@@ -17,7 +17,8 @@ namespace dtc {
 struct PlanMemory {
   int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
           communication = 0;
-  int64_t reserved = 0; // by drivers and libraries
+  int64_t reserved = 0; // used by drivers and libraries
+  // Returns the sum.
   int64_t total() const {
     return parameters + gradients + optimizer + activations + temporaries + communication +
            reserved;
@@ -30,13 +31,14 @@ struct PlanChunk {
   int64_t keptBytes = 0; // activations
 };
 
+// One pipeline stage of a plan.
 struct PlanStage {
   int64_t firstLayer = 0, lastLayer = 0; // inclusive; of all chunks where there are several
   // Runs of layers [first, last] that the stage holds, one per virtual stage.
   std::vector<std::pair<int64_t, int64_t>> chunks;
   std::vector<int64_t> ranks;
   int64_t peakMemoryBytes = 0;
-  double computeSeconds = 0, exposedCommSeconds = 0; // of a whole step
+  double computeSeconds = 0, exposedCommSeconds = 0; // seconds per step
   std::vector<std::string> recompute;                // per layer: toString(Recompute)
   int64_t layersOnHost = 0; // the first ones, with what they keep until their backward pass
   // One micro-batch through all chunks, waits included; backward is split into the gradient of the
@@ -49,19 +51,20 @@ struct PlanStage {
   // After the last micro-batch: gradients' and parameters' collectives that nothing hides, and the
   // update.
   double gradientSeconds = 0, optimizerSeconds = 0;
-  int64_t hostBytes = 0; // of the host's memory, for each rank
+  int64_t hostBytes = 0; // bytes of host memory per rank
 };
 
-// Where the seconds of a step go, for the slowest stage; they add up to the step.
+// Seconds of a step by cause, for the slowest stage; they add up to the step.
 struct PlanTimes {
   double compute = 0, recompute = 0; // recomputation is not part of compute here
   double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
          stageTransfers = 0;
-  double exposedGathers = 0; // of layers under ZeRO-2 and 3, every micro-batch
+  double exposedGathers = 0; // gathers for layers under ZeRO-2 and 3, all micro-batches
   double exposedHost = 0;    // copies of activations to the host and back
   double bubble = 0, optimizer = 0;
 };
 
+// The predicted time and memory of a plan.
 struct PlanPrediction {
   double stepSeconds = 0, tokensPerSecond = 0, tflopsPerDevice = 0, mfu = 0, bubbleFraction = 0,
          exposedCommSeconds = 0;
@@ -69,16 +72,18 @@ struct PlanPrediction {
   double mfuCausal = 0;
   int64_t peakMemoryBytes = 0;
   bool fits = true;
-  PlanMemory memory;           // of the fullest rank
-  int64_t hostMemoryBytes = 0; // of the host's memory, for the rank that needs most of it
+  PlanMemory memory;           // memory of the fullest rank
+  int64_t hostMemoryBytes = 0; // host memory of the rank that uses most of it
   PlanTimes times;
-  double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
-  std::vector<double> transfers; // by boundary between stages, where they differ
-  double loopSeconds = 0;        // of the step, all micro-batches through all stages
-  // Of these, what stages that share out the vocabulary compute of it, and wait for.
+  // Seconds to send one activation to the next stage, at the slowest boundary.
+  double transferSeconds = 0;
+  std::vector<double> transfers; // seconds by boundary between stages, if they differ
+  double loopSeconds = 0;        // seconds of all micro-batches through all stages
+  // Part of loopSeconds in which stages that share the vocabulary compute it and wait for it.
   double vocabularySeconds = 0;
-  // What runs like it were measured to take, in nine of ten; that its memory is enough; bytes of a
-  // device that it may use, what is left free taken off. 0 in plans that do not say.
+  // The range of seconds of nine in ten similar measured runs; the probability that memory
+  // suffices; and the bytes of a device that the plan may use, less the margin. 0 in plans that do
+  // not say.
   double stepLowSeconds = 0, stepHighSeconds = 0, fitProbability = 0;
   int64_t usableMemoryBytes = 0;
   // Plans whose seconds differ by a smaller share can't be told apart; which runs all this is from.
@@ -86,15 +91,15 @@ struct PlanPrediction {
   std::string basis;
 };
 
-// What a pin of --fix costs: the best step without it, the others kept.
+// The cost of a pin of --fix: the best step without it, with all other pins.
 struct PinCost {
   std::string key, value;
   double stepWithoutSeconds = 0;
   bool exhaustive = true; // false: a limit ended the search, and the pin may cost more
 };
 
-// What ended the search of a plan: its bound, which makes it a proof; its limit of work, which is the
-// same on every machine; or its limit of seconds.
+// The event that ended the search: its bound, which makes the plan optimal; its limit of work,
+// which is the same on every machine; or its limit of seconds.
 enum class SearchEnd { Bound, Work, Seconds };
 
 // Returns "bound", "work" or "seconds".
@@ -105,41 +110,42 @@ inline llvm::StringRef toString(SearchEnd end) {
 // A gap is step / bound - 1.
 struct PlanSearch {
   double seconds = 0;
-  // Of any plan at all, whatever it decides: compiler/estimate/Relaxation.h.
+  // Bound over all plans, whatever they decide: compiler/estimate/Relaxation.h.
   double lowerBoundSeconds = 0, optimalityGap = 0;
-  // Of all plans of the space that is searched.
+  // Bound over all plans of the searched space.
   double searchBoundSeconds = 0, searchGap = 0;
   int64_t candidates = 0;
   SearchEnd end = SearchEnd::Seconds;
-  double mostSeconds = 0; // that the search may have taken; 0 in plans that do not say
+  double mostSeconds = 0; // limit of the search's seconds; 0 in plans that do not say
+  // Returns true if the bound ended the search.
   bool exhaustive() const { return end == SearchEnd::Bound; }
   std::vector<PinCost> pins; // empty where there are none, or nobody asked
 };
 
-// What the plan was asked for, as far as explaining it again needs it.
+// The request that the plan answers, as far as explaining it again needs it.
 struct PlanOrigin {
-  std::string model, topology; // as on the command line; empty in plans that do not say
-  int64_t nodes = 0;           // of the topology; 0: as it comes
+  std::string model, topology; // as given on the command line; empty in plans that do not say
+  int64_t nodes = 0;           // number of nodes of the topology; 0: its own
   std::string gradDtype = "f32", software = "dtc";
-  int64_t memoryLimitBytes = 0; // of a device
+  int64_t memoryLimitBytes = 0; // limit per device
 };
 
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".
 struct Plan {
   std::string modelName;
-  std::string modelShape; // of ModelFacts; empty in plans that people write
+  std::string modelShape; // see ModelFacts; empty in plans that people write
   int64_t parameters = 0;
   int64_t frozenParameters = 0;   // of these, those that are not trained
   double flopsPerStep = 0;        // model flops: no recomputation counted
-  bool modelSlides = false;       // of ModelFacts
+  bool modelSlides = false;       // see ModelFacts
   ModelArchitecture architecture; // nothing in plans that do not say
   int64_t sequenceLength = 0;
 
   std::string topologyName;
   int64_t devices = 1, nodes = 1;
-  int64_t idleNodes = 0; // of the topology, beside these
-  // Where nodes are idle: seconds of the best step on all of them, 0 where there is none, and the
-  // nearest global batches that would divide over all as this one does here.
+  int64_t idleNodes = 0; // nodes of the topology that the plan does not use
+  // If nodes are idle: seconds of the best step on all nodes, 0 if there is none, and the nearest
+  // global batches that divide over all nodes.
   double allNodesSeconds = 0;
   std::vector<int64_t> allNodesBatches;
 
@@ -153,7 +159,7 @@ struct Plan {
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".
   std::map<std::string, std::map<std::string, std::string>> tensors;
-  OpSplits opSplits; // of ops over tensor parallelism
+  OpSplits opSplits; // split of ops over tensor parallelism
   PlanPrediction predicted;
   PlanSearch search;
   PlanOrigin origin;
@@ -162,8 +168,8 @@ struct Plan {
 // One JSON object, keys in the interface's order, two spaces of indentation.
 std::string planToJson(const Plan &plan);
 
-// Reads what planToJson wrote (or a person edited). An error points into `path` and names the key, the
-// value found and the value wanted.
+// Reads what planToJson wrote (or a person edited). An error points into `path` and names the key,
+// the value found and the value wanted.
 Outcome planFromJson(const std::string &text, const std::string &path, Plan &plan);
 
 } // namespace dtc

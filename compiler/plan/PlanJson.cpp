@@ -29,7 +29,7 @@ public:
     error.emplace("plan key '" + key + "' " + what, "", place);
   }
 
-  // Of a key of `object`, where it is there, else of `object`.
+  // Reports a fault of a key of `object` if the key exists, else of `object` itself.
   void fail(const Json &object, const std::string &key, const std::string &what) {
     if (error)
       return;
@@ -46,7 +46,7 @@ public:
                     "", place);
   }
 
-  // Where `wanted` is below `from`, one name or number a level.
+  // Finds the path from `from` down to `wanted`: one name or index per level.
   static bool findPath(const Json &from, const Json &wanted, std::vector<std::string> &names) {
     if (&from == &wanted)
       return true;
@@ -225,7 +225,7 @@ public:
       fail("axis_order", "is '" + text + "', wanted tp, cp, dp and pp in some order");
   }
 
-  // Which point of a frontier it was is of no use without the frontier.
+  // The index of the point is meaningless without the frontier.
   void placement(Decisions &d) {
     std::string text = placementText(d).str();
     if (optional(root, "placement"))
@@ -235,7 +235,7 @@ public:
       fail("placement", "is '" + text + "', wanted policy or searched");
   }
 
-  // Of layers that differ the stages say which do what.
+  // If layers differ, the stages list the mode of each.
   void recompute(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
     std::string text;
     word(root, "recompute", text);

@@ -43,7 +43,7 @@ UserError cannot(const std::string &why, const std::string &mend) {
 
 constexpr const char *kPlanAgain = "make the plan again with 'dtc plan -o plan.json'";
 
-// Without times of its own a chunk has the share of its layers.
+// Chunks without times of their own get a share by their number of layers.
 std::vector<PlanChunk> chunksOf(const PlanStage &stage) {
   if (stage.chunkTimes.size() == stage.chunks.size())
     return stage.chunkTimes;

@@ -13,8 +13,8 @@ namespace dtc {
 // schedule, a plan without times (of a dtc that did not write them).
 Result<PipelineProblem> pipelineOfPlan(const Plan &plan);
 
-// What the last stage keeps of its head beside its layers: alive for one micro-batch, however many are
-// in flight. 0 for others.
+// Returns the bytes of the head that the last stage keeps besides its layers, for one micro-batch
+// regardless of those in flight. 0 for other stages.
 int64_t headBytesOf(const Plan &plan, size_t stage);
 
 // Bytes in memory over bytes that the layers keep: what the allocator adds.

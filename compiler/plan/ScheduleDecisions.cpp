@@ -1,4 +1,4 @@
-// What a plan says of the order of a step.
+// Derives the options of scheduling from a plan.
 #include "compiler/plan/ScheduleDecisions.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// What a plan says of the order of a step.
+// Derives the options of scheduling from a plan.
 #pragma once
 
 #include "compiler/plan/Decisions.h"
@@ -6,8 +6,8 @@
 
 namespace dtc {
 
-// Where gradients do not travel beside the backward pass, they do so as a whole behind it. A plan that names no size of
-// buckets has those of ScheduleOptions.
+// Returns the options for a plan's decisions. Gradients that do not overlap with the backward pass
+// are reduced as a whole after it; a plan without bucket size uses that of ScheduleOptions.
 ScheduleOptions scheduleOptions(const Decisions &decisions);
 
 } // namespace dtc

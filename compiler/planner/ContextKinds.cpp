@@ -29,8 +29,8 @@ void ContextKinds::addParts(const ModelCost &cost, std::vector<Part> &parts) {
     addParts(kind, parts);
 }
 
-// Gathers of ZeRO that a longer pass hides spare their seconds and slow compute by (slowdown - 1) of them: where that
-// is more, a longer pass could cost more than its own seconds.
+// Gathers of ZeRO that a longer pass hides spare their seconds and slow compute by (slowdown - 1)
+// of them: where that is more, a longer pass could cost more than its own seconds.
 constexpr double kMostSlowdown = 2;
 
 bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost) {

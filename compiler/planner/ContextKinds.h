@@ -1,5 +1,5 @@
-// Rules out kinds of context parallelism that another kind of the same mesh is never worse than. Internal to this
-// folder.
+// Rules out kinds of context parallelism that another kind of the same mesh is never worse than.
+// Internal to this folder.
 #pragma once
 
 #include "compiler/estimate/ModelCost.h"
@@ -9,14 +9,15 @@ namespace dtc {
 // Told of the kinds of one mesh after the other, each mesh's together.
 class ContextKinds {
 public:
-  // Whether under a kind that was told of before no pass of any part takes longer and none needs more memory, whatever
-  // else is decided. Example: where nothing is hidden, a ring among 4 ranks that have few keys and values for many
-  // queries rules an all-to-all out, which takes the queries along; with as many heads for keys it is the other way.
+  // Returns true if, under an earlier kind of the same mesh, no pass of any stage takes longer and
+  // none needs more memory, whatever else is decided. Example: if nothing overlaps, a ring among 4
+  // ranks with few keys and values for many queries rules out an all-to-all, which also moves the
+  // queries; with as many heads for keys it is the reverse.
   bool isRuledOut(const Decisions &mesh, const ModelCost &cost);
 
 private:
-  // Of a pass, seconds that context parallelism makes it longer at the least and at the most: what runs beside compute
-  // slows it, and lengthens what may hide the gathers of ZeRO.
+  // Bounds of the seconds that context parallelism adds to a pass: overlapped communication slows
+  // compute, and lengthens the time that may hide ZeRO's gathers.
   struct Pass {
     double least = 0, most = 0;
   };

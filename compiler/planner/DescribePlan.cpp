@@ -23,7 +23,7 @@ PlanMemory memoryOf(const MemoryParts &parts) {
   return memory;
 }
 
-// Those that recompute more come first: of the stage, or of each of its chunks.
+// Lists the recomputation of each layer, most first: of the stage, or of each of its chunks.
 void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const Decisions &d) {
   std::vector<std::string> all;
   for (Recompute recompute : llvm::reverse(kRecomputes))
@@ -70,7 +70,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   return stage;
 }
 
-// What layers really recompute, of what they may.
+// Replaces the allowed recomputation by the one that layers of the estimate use.
 void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   Recompute least = Recompute::Full, most = Recompute::None;
   for (const StageEstimate &stage : stages)
@@ -83,7 +83,7 @@ void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   d.recomputeMost = most;
 }
 
-// Which of them really are on the host.
+// Sets which layers are on the host in the estimate.
 void tellLayersOnHost(Plan &plan) {
   int64_t layers = 0, onHost = 0;
   for (const PlanStage &stage : plan.stages) {
@@ -127,7 +127,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   times.exposedGradients = step.exposedGradientSeconds;
   times.stageTransfers = step.p2pSeconds;
   times.optimizer = step.optimizerSeconds;
-  // What is left of the slowest stage's step is waiting for others.
+  // The rest of the slowest stage's step is waiting for other stages.
   times.bubble = std::max(0.0, step.stepSeconds - step.computeSeconds - p.exposedCommSeconds -
                                    times.optimizer);
 }

@@ -1,4 +1,4 @@
-// What the ways of splitting one op over the mesh cost on a device and its links.
+// Prices the ways to split one op over the mesh on a device and its links.
 #include "compiler/planner/DeviceCosts.h"
 
 #include "compiler/cost/MeshPlacement.h"

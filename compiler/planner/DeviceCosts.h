@@ -1,5 +1,4 @@
-// What the ways of splitting one op over the mesh cost on a device and its links. Internal to this
-// folder.
+// Prices the ways to split one op over the mesh on a device and its links. Internal to this folder.
 #pragma once
 
 #include "compiler/estimate/CellCost.h"
@@ -10,17 +9,19 @@ namespace dtc {
 
 struct ReshardStep;
 
-// How seconds count against each other.
+// Weights between kinds of seconds.
 struct CostWeights {
   // Seconds are those of so many micro-batches at once, divided by their number: latencies count
   // for less where they are many.
   double microBatches = 1;
-  double collectives = 1; // what a second of theirs is worth in seconds of compute
+  double collectives = 1; // value of a second of collectives in seconds of compute
 };
 
+// Costs of a placement problem on a device, in weighted seconds.
 class DeviceCosts : public PlacementCosts {
 public:
-  // `groups`: where the ranks of each mesh axis are. `known`: of the topology, where others ask for the same.
+  // `groups`: where the ranks of each mesh axis are. `known`: of the topology, where others ask for
+  // the same.
   DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
               const CellPrecision &precision, const SoftwareStack &software,
               CostWeights weights = {}, KnownCollectives *known = nullptr)

@@ -13,9 +13,11 @@
 namespace dtc {
 
 // A run that does not fit is started for nothing, and planned anew: as if its steps took that much
-// more. Assumed; it decides between plans that are as fast as each other but for the model's errors.
+// more. Assumed; it decides between plans that are as fast as each other but for the model's
+// errors.
 constexpr double kLossOfNotFitting = 0.1;
 
+// Decisions with the estimate of their step.
 struct Candidate {
   Decisions decisions;
   StepEstimate step;
@@ -26,34 +28,39 @@ struct Candidate {
   double score() const { return step.stepSeconds * (1 + kLossOfNotFitting * (1 - fitProbability)); }
 };
 
+// The result of a search.
 struct SearchResult {
-  std::vector<Candidate> ranked; // that fit, the least score first
+  std::vector<Candidate> ranked; // candidates that fit, by ascending score
   // The one that needs least of the memory that it is short of (StepEstimate::memoryNeed). Where
   // nothing fits, of the whole space; otherwise of those that were costed.
   std::optional<Candidate> leanest;
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
   SearchEnd end = SearchEnd::Bound;
+  // Returns true if the bound, not a limit of work or time, ended the search.
   bool complete() const { return end == SearchEnd::Bound; }
-  // What Decisions::placement numbers.
+  // The placements that Decisions::placement indexes.
   std::map<TensorSplit, std::vector<SearchedPlacements>> placements;
 
+  // Returns the placements of a candidate's decisions.
   const SearchedPlacements &placementsOf(const Decisions &decisions) const;
 };
 
+// Settings of a search.
 struct SearchOptions {
   int64_t devicesPerNode = 1;
   int64_t work = kSearchWork;      // stop then with what there is
   double seconds = kSearchSeconds; // or then, whatever work was done
   size_t keep = 200;               // candidates in `ranked`
-  size_t refined = 48;             // of these, timed by the schedule itself
+  size_t refined = 48;             // number of these whose schedule is simulated
   bool ignoreMemory = false;
-  bool wantsLeanest = true; // where nothing fits: looked for in the whole space, by itself
-  double fasterThan = std::numeric_limits<double>::infinity(); // what is not need not be found
+  bool wantsLeanest = true; // if nothing fits, searches the whole space for the smallest memory
+  double fasterThan = std::numeric_limits<double>::infinity(); // slower steps need not be found
   bool prune = true;                                           // false: cost everything (for tests)
   std::function<double(const StepEstimate &)> fitProbability;  // none: 1
-  // A share of the memory limit, below 1: what layers keep less so that stages fit, they also do for this one, as a plan
-  // that is likelier to fit may have fewer expected seconds. 0: for the limit alone.
+  // A share of the memory limit, below 1: what layers keep less so that stages fit, they also do
+  // for this one, as a plan that is likelier to fit may have fewer expected seconds. 0: for the
+  // limit alone.
   double leanerShare = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace dtc {
 namespace {
 
-// Those that others tell of.
+// The kinds whose bounds follow from others.
 constexpr ScheduleKind kTold[] = {ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
                                   ScheduleKind::VMin};
 
@@ -36,9 +36,9 @@ bool keepsMost(const Decisions &d, const StepEstimate &step) {
   });
 }
 
-// Returns whether layers that recompute nothing, which fit under H1 in this cut, also do under ZB-2p, which keeps
-// 2 p - 1 micro-batches of a stage at most. Those between B and W hold more on the first stage alone, the embedding's
-// activations, which are part of what a micro-batch keeps.
+// Returns whether layers that recompute nothing, which fit under H1 in this cut, also do under
+// ZB-2p, which keeps 2 p - 1 micro-batches of a stage at most. Those between B and W hold more on
+// the first stage alone, the embedding's activations, which are part of what a micro-batch keeps.
 bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   double most = 2 * static_cast<double>(d.pp) - 1;
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
@@ -78,8 +78,9 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
   bound = std::max(bound, seconds);
 }
 
-// Of a V what keeps less need not recompute what the other need not, and may be spared what it does; what the other
-// fits into without it is cut the same. ZB-2p keeps more than H1, so that memory may cut it otherwise.
+// A V schedule that stores less never needs recomputation that the other one does not, and may save
+// some; if the other fits without it, both have the same cut. ZB-2p stores more than H1, so memory
+// may cut it differently.
 void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   if (decisions.vocabOverPp > 0)
     return;

@@ -1,4 +1,4 @@
-// What the software that runs a plan can do of it.
+// Checks which plans the software that runs them supports.
 #include "compiler/planner/LegalPlans.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -25,8 +25,8 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   constexpr AxisOrder orders[] = {kMegatronOrder, {'t', 'c', 'p', 'd'}};
   if (has(space.axisOrders, 0))
     return true;
-  // Megatron-Core wants as many copies of an expert as of everything else where stages are inside of
-  // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
+  // Megatron-Core wants as many copies of an expert as of everything else where stages are inside
+  // of replicas (parallel_state.py: "When not using pp-last rank ordering ...").
   bool areUnlike = d.pp > 1 && (d.ep > 1 || d.foldedExperts) && d.ranksOfExperts() / d.ep != d.dp;
   for (auto [index, order] : llvm::enumerate(orders))
     if (has(space.axisOrders, index + 1) && keyOf(order, d) == keyOf(d.order, d) &&
@@ -176,7 +176,7 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
       return refuse("offload_activations=1,pp=" + std::to_string(*pins.pp),
                     "one of them has to go");
   }
-  // Without a pipeline there is nothing to schedule, and plans say 1f1b.
+  // A plan without a pipeline has no schedule; it says 1f1b.
   bool isScheduled = !pins.schedule || pins.pp == 1;
   for (auto [index, word] : llvm::enumerate(spaceSet("schedules").words))
     isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));
@@ -191,7 +191,7 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   Decisions d = pins.decisions();
   for (auto [axis, pin] :
        {std::pair{&d.tp, &pins.tp}, {&d.cp, &pins.cp}, {&d.dp, &pins.dp}, {&d.pp, &pins.pp}})
-    *axis = pin->value_or(2); // of an axis that is left open the place counts
+    *axis = pin->value_or(2); // an axis that is not pinned counts by its position
   if (pins.order && !isLegalOrder(d, space)) {
     std::string order = orderText(*pins.order);
     std::replace(order.begin(), order.end(), ' ', '-');
@@ -227,7 +227,8 @@ std::optional<UserError> checkPrecision(llvm::StringRef precision, const Softwar
                          "' can't train in that",
                      "use " + wordsOf(set, software.space) + "; 'dtc stack show " + software.name +
                          "' lists all under [space]");
-  // Of other types a device without a rate takes that of f32; 8 bits are there for their rate alone.
+  // A device without a rate for another type uses that of f32; 8-bit types are worthless without a
+  // rate.
   if (precision == nameOf(ComputeType::FP8) && topology.device.peak(ComputeType::FP8) == 0)
     return UserError("--precision fp8: device '" + topology.device.name + "' of '" + topology.name +
                          "' has no products in 8 bits",

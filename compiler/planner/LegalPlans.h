@@ -1,5 +1,5 @@
-// What the software that runs a plan can do of it: the [space] of its stack. Internal to this
-// folder.
+// Checks which plans the software that runs them supports: the [space] of its stack. Internal to
+// this folder.
 #pragma once
 
 #include "compiler/planner/Pins.h"
@@ -8,23 +8,25 @@
 
 namespace dtc {
 
-// What is decided of axes and their order alone.
+// Returns true if the software supports the axes and their order.
 bool isLegalMesh(const Decisions &decisions, const LegalSpace &space);
 
 // A stage of ZeRO, its groups, and the optimizer on the host.
 bool isLegalZero(const Decisions &decisions, const LegalSpace &space);
 
-// Whether the software can train that way, of a model with so many layers.
+// Returns true if the software can train a model of `layers` layers with the decisions.
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers);
 
 // A pin that the software can't obey: names it, the software and what it has instead.
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
 
-// Of an optimizer or a type of reductions that the software does not have; names that no one knows are for others to refuse.
+// Returns an error for an optimizer or a reduction type that the software does not have; unknown
+// names are checked elsewhere.
 std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRef gradDtype,
                                        const SoftwareStack &software);
 
-// A precision ("fp8") that the software or the device can't train in: names it and what there is instead.
+// A precision ("fp8") that the software or the device can't train in: names it and what there is
+// instead.
 std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
                                         const Topology &topology);
 

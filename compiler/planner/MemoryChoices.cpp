@@ -1,4 +1,4 @@
-// What layers of a mesh may do so that they keep less.
+// Enumerates the ways in which layers save memory.
 #include "compiler/planner/MemoryChoices.h"
 
 #include "compiler/plan/Executable.h"
@@ -25,8 +25,9 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
     return !limits.space || (limits.space->recompute >> static_cast<size_t>(how) & 1) != 0;
   };
   bool isEven = limits.space && limits.space->evenRecompute;
-  // Whether another choice stands for it. What is selective and more is leaner than what has layers that recompute
-  // nothing, and more likely to fit; what all layers recompute in full is cut by other seconds.
+  // Returns true if `other` covers `choice`. A choice of selective recomputation or more needs less
+  // memory than one whose layers recompute nothing, and is more likely to fit; full recomputation
+  // in all layers has other seconds, and so other cuts.
   auto isWithin = [&](const RecomputeChoice &choice, const RecomputeChoice &other) {
     auto [least, most] = choice;
     if (least == other.least)

@@ -157,7 +157,7 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     return std::nullopt;
   }
   if (name == "axis_order") {
-    // Between commas and equal signs there are no blanks.
+    // Values contain no blanks, so axes are joined by '-'.
     std::string words = text;
     std::replace(words.begin(), words.end(), '-', ' ');
     pins.order = orderFrom(words);
@@ -208,7 +208,7 @@ std::optional<UserError> checkContext(const Pins &pins) {
   return std::nullopt;
 }
 
-// What leaves no place for passes over the vocabulary.
+// Returns an error for pins that leave no room for vocabulary passes.
 std::optional<UserError> checkVocabulary(const Pins &pins) {
   if (pins.vocabOverPp.value_or(0) == 0)
     return std::nullopt;

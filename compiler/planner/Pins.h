@@ -8,6 +8,7 @@
 
 namespace dtc {
 
+// The decisions that --fix sets; all others are open.
 struct Pins {
   std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, zeroGroup, microBatch, virtualStages,
       vocabOverPp, contextInner;
@@ -17,18 +18,21 @@ struct Pins {
   // Placements over tensor parallelism: those that were searched for (true), or Megatron's.
   // Where `sp` is given they are Megatron's, too.
   std::optional<bool> searchedPlacements;
-  std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
-  std::optional<int64_t> offload;                  // optimizer states in the host's memory
-  std::optional<int64_t> offloadActivations;       // of all layers, or of none
+  // Overlap of gradients with the backward pass, and the size of their buckets.
+  std::optional<int64_t> overlap, bucketMebibytes;
+  std::optional<int64_t> offload;            // optimizer states in the host's memory
+  std::optional<int64_t> offloadActivations; // activations of all layers, or of none
   std::optional<AxisOrder> order;
-  std::optional<bool> foldedExperts;          // of meshes with tensor parallelism
+  std::optional<bool> foldedExperts;          // only for meshes with tensor parallelism
   std::optional<TensorOfParts> tensorOfParts; // all 0: even
+  // Returns true if pipeline stages have different tensor-parallel degrees.
   bool isUneven() const { return tensorOfParts && *tensorOfParts != TensorOfParts{}; }
 
   // Decisions() but for what is pinned.
   Decisions decisions() const;
-  // Whether a pin asks for what 'dtc compile' can't lower yet.
+  // Returns true if a pin asks for a feature that 'dtc compile' does not lower yet.
   bool beyondExecutable() const;
+  // Returns true if the pins leave the schedule.
   bool allows(ScheduleKind kind) const;
 };
 
@@ -43,6 +47,7 @@ struct PinKey {
   std::string values() const;
 };
 
+// Returns all keys of --fix.
 llvm::ArrayRef<PinKey> pinKeys();
 
 // A line for each key, for --help: "zero  0 to 3: ...".

@@ -11,8 +11,8 @@
 namespace dtc {
 namespace {
 
-// What all activations of a micro-batch, and all parameters, are worth, as shares of the seconds of
-// a micro-batch: from "memory is free" to "memory is what binds".
+// Prices of all activations of a micro-batch, and of all parameters, as shares of the seconds of a
+// micro-batch: from free memory to scarce memory.
 constexpr std::array<double, 3> kWorthOfKept = {0, 0.1, 0.5};
 constexpr std::array<double, 3> kWorthOfParameters = {0.02, 1, 100};
 constexpr size_t kMostPoints = 2;
@@ -20,7 +20,7 @@ constexpr size_t kMostPoints = 2;
 // weights count as split.
 constexpr double kSplitWeights = 1.05;
 
-// What points are compared by, of the whole model for one sample.
+// The criteria by which points are compared, for the whole model and one sample.
 struct Merits {
   double seconds = 0, kept = 0, parameters = 0, frozen = 0, sharedGradients = 0;
 
@@ -98,7 +98,7 @@ const std::vector<const PlacementPoint *> &PlacementFrontier::of(int64_t tp, boo
 std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
                                                       const ModelCells &megatron) {
   auto [tp, sequenceParallel, foldsExperts] = split;
-  // What can't be partitioned after all is no point, and nobody's error.
+  // Placements that turn out not to be partitionable are dropped silently.
   mlir::ScopedDiagnosticHandler quiet(store.folded().module.get()->getContext(),
                                       [](mlir::Diagnostic &) { return mlir::success(); });
   Decisions decisions;
@@ -150,8 +150,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   llvm::sort(found, [](const Found &a, const Found &b) {
     return std::tie(a.merits.seconds, a.number) < std::tie(b.merits.seconds, b.number);
   });
-  // The fastest, and of those that split weights as far as pins of tp ask for, the fastest too: a pin
-  // takes none that the search without it does not have.
+  // The fastest, and of those that split weights as far as pins of tp ask for, the fastest too: a
+  // pin takes none that the search without it does not have.
   std::vector<PlacementPoint> points;
   size_t splitting = 0;
   for (auto [index, each] : llvm::enumerate(found)) {

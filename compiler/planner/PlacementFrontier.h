@@ -9,7 +9,7 @@
 
 namespace dtc {
 
-// What placements over tensor parallelism depend on, besides the model.
+// The decisions that placements over tensor parallelism depend on, besides the model.
 struct TensorSplit {
   int64_t tp = 1;
   bool sequenceParallel = false, foldsExperts = false;
@@ -30,6 +30,7 @@ public:
       : model(model), pattern(pattern) {}
   // Null where the model can't be partitioned that way.
   const PlacementPoint *point(int64_t tp, bool sequenceParallel, bool foldsExperts = false);
+  // Returns the cells of Megatron's placements; null if the model can't be partitioned that way.
   const ModelCells *get(int64_t tp, bool sequenceParallel, bool foldsExperts = false) {
     const PlacementPoint *found = point(tp, sequenceParallel, foldsExperts);
     return found ? &found->cells : nullptr;
@@ -38,6 +39,7 @@ public:
   std::optional<ModelCells> read(int64_t tp, bool sequenceParallel,
                                  const SearchedPlacements &placements, bool foldsExperts);
   const FoldedModel &folded() const { return model; }
+  // Returns the searcher, which is made on first use.
   const PlacementSearcher &searcher();
 
 private:
@@ -52,9 +54,10 @@ private:
 // parameters and gradients that are added up once a step.
 class PlacementFrontier {
 public:
+  // Settings of a frontier.
   struct Options {
     bool searches = true;          // false: Megatron's alone
-    bool keepsDominated = false;   // what Megatron's dominate is a point, too
+    bool keepsDominated = false;   // keeps points that Megatron's dominate
     bool mustSplitWeights = false; // a rank may not hold more parameters than under Megatron's
   };
   PlacementFrontier(CellStore &store, const EstimateRequest &request, const Options &options)

@@ -12,9 +12,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// What a byte that is kept costs, over gathering it again. Where activations are whole nothing is
-// cut into parts only to be gathered again; under sequence parallelism what is gathered for forward
-// is not kept for backward.
+// Cost of keeping a byte, relative to gathering it again. Without sequence parallelism, activations
+// are whole, and none is split only to be gathered again; with it, a tensor gathered for forward is
+// not kept for backward.
 constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.05;
 // Seconds of a byte of parameters and states: less than gathering it for a use takes, so that
 // vectors are whole; enough for tables of words to be split.
@@ -36,7 +36,7 @@ OpSplits splitsOf(const PlacedStep &placed, ArrayRef<unsigned> axes) {
   return splits;
 }
 
-// Where the ranks of each mesh axis are: those of tensor parallelism share out `tp`, the last one
+// Returns the ranks of each mesh axis: the tensor-parallel axes divide `tp`, the last one
 // innermost.
 std::vector<RankGroup> groupsOn(const Mesh &mesh, const RankGroup &tp) {
   std::vector<RankGroup> groups(mesh.numAxes(), RankGroup{{1, 1}});
@@ -65,7 +65,7 @@ struct NominalBasis {
 
 PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
                                bool sequenceParallel) {
-  constexpr double bytes = 1 << 28; // beyond latency
+  constexpr double bytes = 1 << 28; // large enough to hide latency
   double gathering = collectiveSeconds(CollectiveKind::AllGather, bytes, group, topology) / bytes;
   PlacementPrices prices;
   prices.secondsPerKeptByte =

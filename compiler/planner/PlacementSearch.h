@@ -8,7 +8,7 @@
 
 namespace dtc {
 
-// What memory is worth: seconds of a byte of activations kept for one micro-batch, and of a byte of
+// The price of memory: seconds per byte of activations kept for one micro-batch, and per byte of
 // parameters with their states.
 struct MemoryWorth {
   double keptByte = 0, parameterByte = 0;
@@ -21,30 +21,30 @@ struct PlacementBasis {
   const CellPrecision &precision;
   const SoftwareStack &software;
   CostWeights weights{};
-  KnownCollectives *known = nullptr; // of the topology
+  KnownCollectives *known = nullptr; // results for the topology, shared between searches
 };
 
-// Of Megatron's placements: latencies count for nothing, and no work is shared out at the price of
-// bytes sent.
+// Weights for Megatron's placements: latencies count for nothing, and no work is distributed at the
+// price of bytes sent.
 constexpr CostWeights kBytesFirst{/*microBatches=*/1024, /*collectives=*/16};
 
-// What memory is worth so that the cheapest placements with split weights are those that Megatron's
-// authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
+// Returns prices of memory under which the cheapest placements with split weights are those that
+// Megatron's authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
 // arXiv:2205.05198). `group`: the ranks of tensor parallelism.
 PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
                                bool sequenceParallel);
 
-// The ways of placing a step over tensor parallelism, as one cost-function network for the whole step that is
-// built once and solved for any worth of memory.
+// The ways of placing a step over tensor parallelism, as one cost-function network for the whole
+// step that is built once and solved for any worth of memory.
 class SplitSearch {
 public:
-  // With `foldsExperts` weights of experts are split nowhere.
+  // Builds the problem; with `foldsExperts`, weights of experts are not split.
   SplitSearch(mlir::ModuleOp step, int64_t tp, bool sequenceParallel, TensorPattern pattern,
               const PlacementBasis &basis, bool foldsExperts);
   SplitSearch(const SplitSearch &) = delete; // parts of it know each other
 
-  // The placements that cost least. Nothing where all are forbidden, of the textbook's pattern after
-  // a diagnostic that says so, or where the step could not be read, after a diagnostic.
+  // The placements that cost least. Nothing where all are forbidden, of the textbook's pattern
+  // after a diagnostic that says so, or where the step could not be read, after a diagnostic.
   std::optional<SearchedPlacements> cheapest(const MemoryWorth &worth) const;
 
 private:
@@ -57,6 +57,7 @@ private:
   bool isBuilt;
 };
 
+// Searches placements over tensor parallelism for one model.
 class PlacementSearcher {
 public:
   explicit PlacementSearcher(const FoldedModel &model);
@@ -70,8 +71,8 @@ public:
                                              const PlacementBasis &basis,
                                              bool foldsExperts = false) const;
 
-  // Those of megatronPrices, with weights that are split. They do not depend on the hardware: the
-  // basis is one of the catalogue's, and latencies do not count.
+  // Returns the placements of megatronPrices, with split weights. They do not depend on the
+  // hardware: the basis is one of the catalogue's, and latencies do not count.
   std::optional<SearchedPlacements>
   megatron(int64_t tp, bool sequenceParallel, bool foldsExperts = false,
            TensorPattern pattern = TensorPattern::SplitWeights) const;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char *kSchema = "dtc.plan-cache/1";
-// What `dtc plan` shows beside the best one, and some more for the report's frontier.
+// Number of alternatives stored: those that `dtc plan` shows, and more for the report's frontier.
 constexpr size_t kMostOthers = 24;
 
 std::string hashOf(llvm::StringRef bytes) {

@@ -27,7 +27,8 @@ private:
   std::string folder, programHash;
 };
 
-// From the cache, or else planned and, unless the clock ended the search, stored there. `wasFound` says which.
+// Returns the plan from the cache, or plans it and stores it, unless the clock ended the search.
+// `wasFound` tells which.
 Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
                               std::optional<Plan> *leanest = nullptr);
 

@@ -18,22 +18,23 @@ constexpr int64_t kSearchWork = 30'000'000;
 // A guard: no machine should come to it before the work is done.
 constexpr double kSearchSeconds = 600;
 
+// The model, the system and the wishes that a plan is made for.
 struct PlanRequest {
   mlir::ModuleOp model; // checked by checkModel, batch unbound; not changed
   Topology topology;
-  // Returns the system with so many nodes, for plans that leave some of its nodes idle. Without it they
-  // are on the first nodes of `topology`, whose levels are those of all nodes: of 7 nodes in racks of 2
-  // they are in no racks.
+  // Returns the system with so many nodes, for plans that leave some of its nodes idle. Without it
+  // they are on the first nodes of `topology`, whose levels are those of all nodes: of 7 nodes in
+  // racks of 2 they are in no racks.
   std::function<Result<Topology>(int64_t nodes)> onNodes;
-  bool mayIdle = true; // whether some nodes may stay idle
+  bool mayIdle = true; // some nodes may stay idle
   int64_t globalBatch = 1;
   std::string precision = "f32", optimizer = "adamw";
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
   bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same
-  // Of the memory so much is left free: a share, or bytes; or so much that a plan fits with the
-  // probability 1 - risk, by the memory model's own errors. By default kUsualRisk decides, or
-  // nothing where `maxMemoryBytes` says what a plan may use.
+  // Memory to leave free: a share, or bytes; or enough that a plan fits with the probability 1 -
+  // risk, by the memory model's own errors. The default is kUsualRisk, or none if `maxMemoryBytes`
+  // is set.
   std::optional<double> marginShare;
   std::optional<int64_t> marginBytes;
   std::optional<double> risk;
@@ -44,22 +45,23 @@ struct PlanRequest {
   // Does so wherever the model compiles and no pin wants more: who names no software is to get what
   // 'dtc compile' takes.
   bool prefersExecutable = false;
-  bool onGpu = false;                    // of ScheduleOptions: what is compiled is for GPUs
-  std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
-  // The search ends with the best that it has once it has done so much work, which depends on the request
-  // alone, or after so many seconds of the clock.
+  bool onGpu = false;                    // compiles for GPUs, as ScheduleOptions
+  std::optional<SoftwareStack> software; // the software that runs the plan; default: dtc itself
+  // The search ends with the best that it has once it has done so much work, which depends on the
+  // request alone, or after so many seconds of the clock.
   int64_t searchWork = kSearchWork;
   double searchSeconds = kSearchSeconds;
-  // Where nothing fits the error says what comes nearest to it, which takes a search of its own.
+  // If nothing fits, the error names the nearest alternatives, which takes another search.
   bool explainsMemory = true;
 };
 
-// Of a plan that sits on what is left of the memory: one in five needs more than the device has.
+// Default risk for a plan that fills the memory: one in five needs more than the device has.
 constexpr double kUsualRisk = 0.2;
 
+// The plan that was chosen, and alternatives.
 struct PlanOutcome {
   Plan best;
-  std::vector<Plan> others; // by predicted step time, the fastest first
+  std::vector<Plan> others; // sorted by predicted step time, the fastest first
 };
 
 // Searches meshes and their mapping onto the links, micro-batches, ZeRO stages, schedules, virtual

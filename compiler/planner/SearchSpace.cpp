@@ -55,8 +55,8 @@ struct DividedSize {
   const char *why;
 };
 
-// Returns the first size that `tp` does not divide though the software wants it to, or nothing. `folds`: experts
-// are whole on ranks of tensor parallelism.
+// Returns the first size that `tp` does not divide though the software wants it to, or nothing.
+// `folds`: experts are whole on ranks of tensor parallelism.
 std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimits &limits) {
   if (!limits.space)
     return std::nullopt;
@@ -84,7 +84,8 @@ std::string undividedText(const DividedSize &size) {
   return "the " + number(size.size) + " " + size.what + " of the model, and " + size.why;
 }
 
-// Of several ranks of context parallelism: whether pins, software and the model's windows leave the kind.
+// Returns true if pins, software and the model's windows leave the kind, for several ranks of
+// context parallelism.
 bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
   if (pins.contextKind.value_or(kind) != kind)
     return false;
@@ -92,7 +93,7 @@ bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));
 }
 
-// Whether an executable may run all micro-batches through the layers of the stage that has most.
+// Returns true if an executable may run all micro-batches through the layers of the largest stage.
 bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
   int64_t ofStage = llvm::divideCeilSigned(limits.layers, d.pp) * limits.instructionsOfLayer;
   return ofStage == 0 || d.numMicroBatches <= static_cast<int64_t>(format::maxExecuted) / ofStage;
@@ -129,12 +130,12 @@ public:
   }
 
 private:
-  // Of one stage a V is none.
+  // A single stage has no V schedule.
   int64_t chunksOf(int64_t pp) const {
     return pp * pins.virtualStages.value_or(pp > 1 ? pins.decisions().virtualStages : 1);
   }
 
-  // Whether so many ranks may share a sequence.
+  // Returns true if `cp` ranks may share a sequence.
   bool fitsSequence(int64_t cp) const {
     return cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
                        (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
@@ -174,8 +175,8 @@ private:
     }
   }
 
-  // Whether experts may be whole on the ranks of tensor parallelism: each has groups of tokens of
-  // its own.
+  // Returns true if experts may be whole on the ranks of tensor parallelism, each with token groups
+  // of its own.
   bool mayFold(const Decisions &d) const {
     return d.tp > 1 && limits.experts > 1 && limits.tokenGroups % d.tp == 0 &&
            pins.sp.value_or(1) == 1;
@@ -427,7 +428,7 @@ private:
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
   }
 
-  // With the largest micro-batch that divides what a rank has.
+  // Assumes the largest micro-batch that divides the samples of a rank.
   std::optional<UserError> tooManyMicroBatches(int64_t dp, int64_t pp) const {
     if (!limits.executable || limits.globalBatch % dp != 0)
       return std::nullopt;
@@ -454,7 +455,7 @@ private:
     return pin ? *pin : product > 0 ? limits.devices / product : 0;
   }
 
-  // Why no cp that pins leave has a kind that they leave.
+  // Explains why no cp that pins leave has a kind that they leave.
   std::optional<UserError> noContext() const {
     int64_t tp = sizeOf(pins.tp, {pins.dp, pins.pp, pins.cp});
     int64_t cp = sizeOf(pins.cp, {pins.dp, pins.pp, pins.tp});
@@ -554,7 +555,7 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
                                                 const Pins &pins) {
   llvm::SmallVector<int64_t, 3> choices;
   for (d.vocabOverPp = 0; d.vocabOverPp <= 2; ++d.vocabOverPp) {
-    // On unlike devices equal shares would not take as long.
+    // On heterogeneous devices, equal shares would take different times.
     bool isThere = d.vocabOverPp == 0 ||
                    (limits.untied && limits.groups.empty() && mayDivideVocabulary(d) &&
                     (!limits.space || limits.space->vocabOverPp >> (d.vocabOverPp - 1) & 1));
@@ -567,12 +568,13 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins) {
   std::vector<ContextChoice> choices;
-  if (mesh.cp == 1) { // what a plan without it says
+  if (mesh.cp == 1) { // no context parallelism: plans have a fixed kind then
     if (pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring)
       choices.push_back({ContextKind::Ring});
     return choices;
   }
-  int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0; // of a rank
+  // Heads of keys and values per rank.
+  int64_t heads = limits.kvHeads % mesh.tp == 0 ? limits.kvHeads / mesh.tp : 0;
   auto add = [&](ContextKind kind, int64_t inner) {
     mesh.contextKind = kind;
     mesh.contextInner = inner;
@@ -594,7 +596,8 @@ Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const 
   return Enumerator(limits, pins).run();
 }
 
-// Where ranks have no copies ZeRO splits nothing, but software may want a stage of it all the same.
+// Returns the lowest ZeRO stage to try. ZeRO splits nothing if ranks have no copies, but software
+// may require a stage.
 static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
   d.offloadOptimizer = offload;
   for (d.zero = 0; d.zero < 3; ++d.zero)

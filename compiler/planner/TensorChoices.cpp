@@ -1,4 +1,4 @@
-// Tensor parallelism of the parts of a system of unlike devices.
+// Chooses tensor-parallel degrees per device group on heterogeneous systems.
 #include "compiler/planner/TensorChoices.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,7 +21,8 @@ std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimit
       parts > kMostUnevenParts || pins.searchedPlacements.value_or(false) ||
       pins.zeroGroup.value_or(0) > 0)
     return choices;
-  // Of each part those that leave whole samples to the others; counted up like digits.
+  // Degrees of one group that leave whole samples to the others; combinations are counted up like
+  // digits.
   std::vector<int64_t> ranks;
   for (int64_t divisor = 1; divisor <= mesh.tp; ++divisor)
     if (mesh.tp % divisor == 0 && mesh.microBatch % (mesh.tp / divisor) == 0)

@@ -10,6 +10,7 @@ namespace dtc::html {
 // Maps [low, high] onto [from, to], which may run backwards.
 struct Scale {
   double low = 0, high = 1, from = 0, to = 1;
+  // Maps a value.
   double operator()(double value) const {
     return high > low ? from + (value - low) / (high - low) * (to - from) : from;
   }
@@ -18,9 +19,11 @@ struct Scale {
 // A unit that gives values up to `most` one to three digits before the point.
 struct Unit {
   std::string name; // "ms", "GiB"
-  double size = 1;  // of one of it, in seconds or bytes
+  double size = 1;  // seconds or bytes in one unit
 };
+// Returns a unit for seconds up to `most`.
 Unit secondsUnit(double most);
+// Returns a unit for bytes up to `most`.
 Unit bytesUnit(double most);
 
 // Round values (1, 2 or 5 times a power of ten of the unit) in [low, high], about `count` of them.

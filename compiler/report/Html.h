@@ -26,12 +26,14 @@ public:
   // `title` is shown on hovering; empty: none.
   void rect(double x, double y, double width, double height, llvm::StringRef cssClass,
             llvm::StringRef title = "", double radius = 0);
+  // Adds a line.
   void line(double x1, double y1, double x2, double y2, llvm::StringRef cssClass);
   // `anchor`: "start", "middle" or "end"; `y` is the baseline.
   void text(double x, double y, llvm::StringRef text, llvm::StringRef cssClass = "",
             llvm::StringRef anchor = "start");
   // `data` is the d of a path, made of numbers and letters.
   void path(llvm::StringRef data, llvm::StringRef cssClass, llvm::StringRef title = "");
+  // Adds a circle. `title` is shown on hovering; empty: none.
   void circle(double x, double y, double radius, llvm::StringRef cssClass,
               llvm::StringRef title = "");
   // A rect of a colour that no class has, such as "hsl(120 50% 60%)".
@@ -53,6 +55,7 @@ struct LegendEntry {
   llvm::StringRef cssClass;
   std::string text;
 };
+// Returns a legend as HTML.
 std::string legend(llvm::ArrayRef<LegendEntry> entries);
 
 // <figure> with a caption below the drawing; both are HTML already.
@@ -68,6 +71,7 @@ public:
       : caption(std::move(caption)), header(std::move(header)), textColumns(textColumns) {}
   // `cssClass` marks the row; empty: none.
   void addRow(const std::vector<std::string> &cells, llvm::StringRef cssClass = "");
+  // Returns the table as HTML.
   std::string finish() const;
 
 private:

@@ -14,7 +14,7 @@ struct Kind {
   llvm::StringLiteral cssClass, name;
   int64_t PlanMemory::*bytes;
 };
-// From the bottom up; what changes during a step is on top.
+// Stacked from the bottom up; kinds that change during a step are on top.
 constexpr Kind kKinds[] = {
     {"mem-parameters", "parameters", &PlanMemory::parameters},
     {"mem-gradients", "gradients", &PlanMemory::gradients},

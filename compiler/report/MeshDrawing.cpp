@@ -18,13 +18,13 @@ namespace {
 struct MeshAxis {
   std::string name;
   int64_t size = 1;
-  RankGroup ranks;                  // of a group; of experts of several axes
-  std::vector<int64_t> coordinates; // by rank
+  RankGroup ranks;                  // ranks of one group; groups of experts may span several axes
+  std::vector<int64_t> coordinates; // indexed by rank
   int64_t coordinateOf(int64_t rank) const { return coordinates[static_cast<size_t>(rank)]; }
 };
 
-// From the innermost out, those of one rank left out. Stages have the ranks that the plan gives them, in which the other axes
-// lie in their order.
+// Returns the axes from the innermost out, except those of one rank. Stages have the ranks that the
+// plan gives them, within which the other axes keep their order.
 std::vector<MeshAxis> axesOf(const Plan &plan) {
   const Decisions &d = plan.decisions;
   std::vector<MeshAxis> axes;
@@ -47,8 +47,8 @@ std::vector<MeshAxis> axesOf(const Plan &plan) {
   return axes;
 }
 
-// Experts are over the innermost ranks of context and data, and of tensor parallelism where they are
-// folded over it: the groups of addExpertGroups in compiler/estimate/ModelCost.cpp.
+// Experts are over the innermost ranks of context and data, and of tensor parallelism where they
+// are folded over it: the groups of addExpertGroups in compiler/estimate/ModelCost.cpp.
 MeshAxis expertsOf(const Plan &plan) {
   const Decisions &d = plan.decisions;
   MeshAxis experts{"ep", d.ep, {}, {}};

@@ -6,7 +6,7 @@
 
 namespace dtc::html {
 
-// Which micro-batch every stage works on, over time.
+// Draws the micro-batches that every stage works on, over time.
 std::string timelineFigures(const Plan &plan, const StepSimulation &step);
 
 // Memory of chosen stages over time, and of every stage at its peak, by kind. `limit` in bytes.
@@ -18,14 +18,18 @@ std::string frontierFigure(const PlanOutcome &outcome, int64_t limit);
 // Every axis of the mesh on a node and on the cluster.
 std::string meshFigures(const Plan &plan, const Topology &topology);
 
-// Where the time of a step goes, for the chosen plan and the runners-up.
+// Draws the parts of the step's time, for the chosen plan and the runners-up.
 std::string timeFigure(const PlanOutcome &outcome);
 
 // Tables of what was chosen, the stages, the tensors and the runners-up.
 std::string choiceList(const Plan &plan);
+// Returns the table of pipeline stages.
 std::string stageTable(const Plan &plan);
+// Returns the table of tensors and their placements.
 std::string tensorTable(const Plan &plan);
+// Returns the table of the chosen plan and the runners-up.
 std::string candidateTable(const PlanOutcome &outcome);
+// Returns the table of pins and their costs.
 std::string pinTable(const Plan &plan);
 
 } // namespace dtc::html

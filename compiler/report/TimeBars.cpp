@@ -1,4 +1,4 @@
-// Where the time of a step goes, as bars.
+// Draws the parts of a step's time as bars.
 #include "compiler/report/Axis.h"
 #include "compiler/report/Sections.h"
 

@@ -11,7 +11,7 @@ namespace dtc::html {
 namespace {
 
 constexpr double kWidth = 1056, kLeft = 66, kRight = 12;
-constexpr size_t kMostTasks = 140; // of a row, by themselves
+constexpr size_t kMostTasks = 140; // most tasks of a row that are drawn one by one
 constexpr double kDetailTasks = 64;
 
 class Timeline {
@@ -33,7 +33,7 @@ public:
                    std::to_string(plan.decisions.numMicroBatches * plan.decisions.virtualStages) +
                    " passes through every stage: in each column the share of the time that goes "
                    "into each kind of work; grey is waiting.");
-    // As much as leaves the tasks wide enough, in the middle of the step's density.
+    // Limits the window so that tasks are wide enough, assuming the mean density of the step.
     double window = end * std::min(1.0, kDetailTasks / static_cast<double>(most));
     html += figure(drawing("timeline-start", "The first micro-batches", 0, window, false),
                    "How the pipeline fills. Numbers are micro-batches.");

@@ -7,8 +7,8 @@
 
 namespace dtc::html {
 
-// Where rows of stages are drawn. With many stages the first and the last ones are, with a gap
-// between them.
+// The positions of the rows of stages. With many stages only the first and the last ones are drawn,
+// with a gap between them.
 struct StageRows {
   static constexpr int mostStages = 16;
   static constexpr double rowHeight = 20, gap = 26, top = 8;
@@ -17,11 +17,12 @@ struct StageRows {
 
   std::vector<int> shown; // stages, from the top
   int left = 0;           // stages that are not shown
-  double height = 0;      // of all rows
+  double height = 0;      // height of all rows
+  // Returns the top of a row.
   double yOf(size_t row) const;
 };
 
-// What a stage does at one time.
+// The work of a stage in a time span.
 struct RowTask {
   llvm::StringRef cssClass; // "task-f", "task-b", "task-w", "task-g" or "task-o"
   int microBatch = -1, chunk = 0;

@@ -13,12 +13,14 @@ public:
 
   // The transfer with this task's route begins or ends. Rates change at update().
   void add(int task);
+  // Ends the transfer of a task. Rates change at update().
   void remove(int task);
 
   // Computes rates again and returns the transfers whose rate is another one, in a deterministic
   // order. A link that is twice in a route counts twice.
   [[nodiscard]] llvm::ArrayRef<int> update();
 
+  // Returns the current rate of a task's transfer.
   double bytesPerSecond(int task) const { return rates[task]; }
 
 private:

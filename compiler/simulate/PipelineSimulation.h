@@ -6,9 +6,9 @@
 
 namespace dtc {
 
-// What a stage does after its last backward. Seconds.
+// The work of a stage after its last backward, in seconds.
 struct StepTail {
-  double synchronise = 0; // of gradients with other replicas, as far as it is not hidden
+  double synchronise = 0; // reduction of gradients between replicas, as far as it is exposed
   double optimizer = 0;   // and what gathers the new parameters
 };
 
@@ -18,13 +18,14 @@ struct StepSettings {
   std::vector<std::string> stageNames; // "stage 0 (ranks 0-7)"; "stage 0" where empty
   std::vector<StepTail> tails;
   std::vector<int64_t> residentBytes; // parameters and all else that stays: the memory track's base
-  double computeSlowdown = 1;         // of computation beside a stage's transfers
+  double computeSlowdown = 1;         // factor of compute times while a stage transfers
 };
 
+// A simulated step of a pipeline.
 struct StepSimulation {
   PipelineProblem problem;
   PipelineSchedule schedule;
-  PipelineTiming timing; // by the orders alone: without tails, slowdown
+  PipelineTiming timing; // times by the orders alone: without tails and slowdown
   Simulation simulation; // device i is stage i; its stream 0 computes
   SimResult result;
   std::vector<TraceCounter> memory; // per stage, bytes

@@ -86,10 +86,10 @@ enum class Phase : uint8_t { Waiting, Fixed, Flowing, Done };
 struct TaskState {
   int waits = 0; // dependencies and streams that hold it up
   int releasedBy = -1;
-  uint32_t version = 0; // of its end in the queue; older ones are void
+  uint32_t version = 0; // version of its end in the queue; older entries are void
   Phase phase = Phase::Waiting;
   double left = 0; // seconds of computing or latency, or bytes
-  double rate = 0; // of `left` per second
+  double rate = 0; // change of `left` per second
   double since = 0;
 };
 
@@ -175,7 +175,7 @@ double Engine::computeRate(int task) const {
   return 1 / slowdown;
 }
 
-// What was done at the old rate is done; the end is that of the new one.
+// Accounts for the progress at the old rate and schedules the end at the new one.
 void Engine::setRate(int task, double rate) {
   TaskState &state = states[task];
   state.left = std::max(0.0, state.left - (now - state.since) * state.rate);

@@ -10,6 +10,7 @@
 
 namespace dtc {
 
+// A device of the simulation.
 struct SimDevice {
   std::string name;
   // A computation takes this many times as long while a transfer goes on at the device, latency
@@ -31,8 +32,10 @@ struct SimLink {
   double bytesPerSecond = 0;
 };
 
+// The kind of a task.
 enum class SimTaskKind { Compute, Transfer };
 
+// A computation or a transfer.
 struct SimTask {
   SimTaskKind kind = SimTaskKind::Compute;
   std::string name;
@@ -40,26 +43,27 @@ struct SimTask {
   // receiver's for a message, one of every rank for a collective.
   llvm::SmallVector<int, 2> streams;
   llvm::SmallVector<int, 2> dependencies = {}; // tasks that have to end before it starts
-  double seconds = 0;                   // of computing, or a transfer's latency before its bytes
-  double bytes = 0;                     // through every link of the route; 0 for a computation
+  double seconds = 0;                          // seconds of a computation, or latency of a transfer
+  double bytes = 0;                     // bytes over every link of the route; 0 for a computation
   llvm::SmallVector<int, 2> route = {}; // links; none: the bytes take no time
 };
 
+// The time span of a task.
 struct SimTime {
   double start = 0, end = 0; // seconds
 };
 
+// The result of a simulation.
 struct SimResult {
   double makespan = 0;                   // seconds until the last end
-  std::vector<SimTime> tasks;            // by task
+  std::vector<SimTime> tasks;            // indexed by task
   std::vector<double> streamUtilisation; // share of the makespan that a task was on it
   std::vector<double> linkUtilisation;   // bytes carried of those that it could have carried
   // Tasks from the start to the last end: each was held up last by the one before it.
   std::vector<int> criticalPath;
 };
 
-// What is simulated. Add devices, streams, links and tasks; every add returns an index.
-// Example:
+// A set of devices, streams, links and tasks to simulate. Every add returns an index. Example:
 //   Simulation simulation;
 //   int gpu = simulation.addDevice({"gpu 0"});
 //   int compute = simulation.addStream({gpu, "compute"});
@@ -70,9 +74,13 @@ struct SimResult {
 //   Result<SimResult> result = simulation.run();
 class Simulation {
 public:
+  // Adds a device and returns its index.
   int addDevice(SimDevice device);
+  // Adds a stream and returns its index.
   int addStream(SimStream stream);
+  // Adds a link and returns its index.
   int addLink(SimLink link);
+  // Adds a task and returns its index.
   int addTask(SimTask task);
   // `task` waits for `dependency`, which may have been added later.
   void addDependency(int task, int dependency) { tasks[task].dependencies.push_back(dependency); }

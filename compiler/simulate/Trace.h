@@ -11,6 +11,7 @@ namespace dtc {
 struct TraceCounter {
   int device = 0;
   std::string name, unit; // the unit names the series
+  // A value from a time on.
   struct Sample {
     double seconds = 0;
     int64_t value = 0;
@@ -22,7 +23,8 @@ struct TraceCounter {
 // per device, a thread per stream, a slice per task and stream, arrows from what a transfer waited
 // for last to the transfer and on to the tasks of other streams that wait for it, a track per
 // counter. Times are in microseconds to the nanosecond. The same simulation gives the same bytes.
-// `argsOf(task, stream)`, where given, writes further members of a slice's "args", each after a comma.
+// `argsOf(task, stream)`, where given, writes further members of a slice's "args", each after a
+// comma.
 using TraceArgs = llvm::function_ref<void(llvm::raw_ostream &out, int task, int stream)>;
 void writeTrace(llvm::raw_ostream &out, const Simulation &simulation, const SimResult &result,
                 llvm::ArrayRef<TraceCounter> counters = {}, TraceArgs argsOf = {});

@@ -22,8 +22,8 @@ ComputeType computeTypeOf(format::DType type) {
   }
 }
 
-// Half of the scores of causal attention are never made. Backward makes them again and has four products
-// of its own, where forward has two in all.
+// Half of the scores of causal attention are never made. Backward makes them again and has four
+// products of its own, where forward has two in all.
 OpWork attentionWork(const format::Attention &op, bool backward) {
   OpWork work;
   work.kind = WorkKind::Attention;
@@ -100,7 +100,8 @@ private:
     auto found = spans.find(program);
     return found == spans.end() ? Span() : found->second;
   }
-  // What the ranks of a span are on: devices that are alike, or the least of all where they are not.
+  // Returns the system that the ranks of a span are on: its device group, or the whole topology,
+  // which has the weakest values of all, if it spans several.
   const Topology &systemOf(Span span) const {
     for (size_t i = 0; i < systems.size(); ++i) {
       const DeviceGroup &group = topology.groups[i];
@@ -126,7 +127,8 @@ private:
     return entry->second = {ranks.slice(at / of.size() * of.size(), of.size()), at % of.size()};
   }
 
-  // Of what the host does behind a device, or what goes from one to the other; a CPU is its own host.
+  // Returns the seconds of work on the host or of host copies; nullopt for other instructions and
+  // on CPUs, which are their own host.
   std::optional<double> hostSeconds(const format::Program &program,
                                     const format::Instruction &instruction,
                                     const DeviceKind &device) const {
@@ -164,7 +166,8 @@ private:
     return {};
   }
 
-  // What an epilogue reads and writes besides the matrices: tiles do that at their ends, where nothing is left to multiply.
+  // Returns the seconds of an epilogue's reads and writes besides the matrices: tiles do these at
+  // their ends, when no multiplication is left.
   static double epilogueSeconds(const format::Program &program,
                                 const format::Instruction &instruction, const DeviceKind &device) {
     const format::Gemm *op = instruction.op_as_Gemm();
@@ -181,7 +184,7 @@ private:
     format::Description description;
     format::describe(instruction, description);
     double bytes = 0;
-    // Of an embedding the rows that are looked up, not the table.
+    // An embedding reads the looked-up rows, not the table.
     bool looksUp = instruction.op_as_Embedding() != nullptr;
     for (const format::Operand &operand : description.operands) {
       if (operand.access == format::Access::None || (looksUp && operand.name[0] == 't'))
@@ -198,7 +201,7 @@ private:
     return bytes;
   }
 
-  // As spans of ranks at equal distances, innermost first.
+  // Converts members to spans of equal distances, innermost first.
   static RankGroup spansOf(llvm::ArrayRef<uint32_t> members) {
     auto list = llvm::to_vector(members);
     llvm::sort(list);
@@ -236,7 +239,7 @@ private:
     constexpr CollectiveKind kinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
                                         CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
     llvm::ArrayRef<uint32_t> list = placeIn(op.group(), rank).list;
-    // Of all lists that the rank's program has a part in.
+    // Covers all lists that have ranks of the rank's program.
     Span span = spanOf(manifest.rank_program()->Get(rank));
     for (uint32_t member : list)
       span.add(member);
@@ -287,7 +290,7 @@ private:
   const Topology &topology;
   Launch launch;                  // dtrun records what a GPU does as graphs
   std::vector<Topology> systems;  // like topology.groups, where devices are unlike
-  std::map<uint32_t, Span> spans; // of programs, where devices are unlike
+  std::map<uint32_t, Span> spans; // per program, for heterogeneous devices
   std::map<std::pair<uint32_t, uint32_t>, Place> places;
   std::map<const format::Transfer *, Path> ways;
 };

@@ -1,8 +1,7 @@
-// 1. A class of ranks is one device with the program's streams; what each enqueues is listed.
-// 2. What meets becomes one task on the streams of all that meet: streams are gone along together, and
-//    it is made when all of them have come to it.
-// 3. A wait is a task of no time that depends on the last task before the record.
-// 4. Times give bubbles, exposed communication and memory.
+// 1. A class of ranks is one device with the program's streams; what each enqueues is listed. 2.
+// What meets becomes one task on the streams of all that meet: streams are gone along together, and
+//    it is made when all of them have come to it. 3. A wait is a task of no time that depends on
+// the last task before the record. 4. Times give bubbles, exposed communication and memory.
 #include "compiler/timeline/ProgramSimulation.h"
 
 #include "runtime/format/Description.h"
@@ -21,13 +20,13 @@ namespace {
 
 using format::Channel;
 
-// What a stream does next.
+// The next action of a stream.
 struct Item {
   const format::Instruction *source;
   SimulatedRun run;
-  int channel = -1;     // of a meeting
-  uint32_t ordinal = 0; // of it, from 0
-  int waitStream = -1;  // of a wait: it is for the item `waitItem` of this stream
+  int channel = -1;     // channel of a send, receive or collective
+  uint32_t ordinal = 0; // position in its channel, from 0
+  int waitStream = -1;  // waits for the item `waitItem` of this stream
   int waitItem = -1;
 };
 
@@ -179,7 +178,7 @@ void ProgramRun::addTask(const std::vector<std::pair<uint32_t, size_t>> &at) {
   task.kind = moves ? SimTaskKind::Transfer : SimTaskKind::Compute;
   task.seconds = time.seconds - time.linkSeconds;
   if (moves && time.linkSeconds > 0) {
-    task.bytes = time.linkSeconds; // of a link that carries a second's worth a second
+    task.bytes = time.linkSeconds; // the link carries one second's worth of bytes per second
     for (auto [member, unused] : at) {
       std::vector<int> &levels = links[member];
       while (levels.size() <= static_cast<size_t>(time.level))
@@ -268,7 +267,8 @@ void ProgramRun::measureClass(uint32_t index) {
     double taken = time.end - time.start;
     (item.channel >= 0 ? of.exposedSeconds : of.computeSeconds) += taken;
     if (item.waitItem >= 0) {
-      // What is waited for may be a chain: all that goes on there counts, with its packing.
+      // A wait may be for a chain of tasks; all communication in the chain counts, with its
+      // packing.
       const std::vector<int> &tasks = made[index][static_cast<size_t>(item.waitStream)];
       for (int k = item.waitItem; k >= 0; --k) {
         const SimTime &other = out.result.tasks[static_cast<size_t>(tasks[static_cast<size_t>(k)])];
@@ -283,8 +283,8 @@ void ProgramRun::measureClass(uint32_t index) {
   of.idleSeconds = std::max(0.0, out.result.makespan - of.computeSeconds - of.exposedSeconds);
 }
 
-// What holds something in the device's memory: from its first use in a micro-batch to its last; sums over micro-batches from
-// their first use in the step; what lasts from step to step always.
+// Adds the lifetimes of buffers in device memory: from first to last use in a micro-batch; for sums
+// over micro-batches from their first use in the step; persistent buffers always.
 void ProgramRun::addMemory(uint32_t index) {
   const format::Program &program = *manifest.programs()->Get(out.classes[index].program);
   auto isKept = [](const format::Buffer &buffer) {
@@ -293,7 +293,7 @@ void ProgramRun::addMemory(uint32_t index) {
            buffer.kind() == format::BufferKind::input ||
            buffer.kind() == format::BufferKind::output;
   };
-  std::map<uint32_t, std::pair<uint64_t, uint64_t>> extents; // of storages, from begin to end
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> extents; // per storage: begin and end
   auto extend = [&](uint32_t storage, uint64_t begin, uint64_t bytes) {
     auto [entry, isNew] = extents.try_emplace(storage, begin, begin + bytes);
     entry->second.first = std::min(entry->second.first, begin);

@@ -13,7 +13,7 @@ void writeProgramTrace(llvm::raw_ostream &out, const format::Manifest &manifest,
   for (int stream = 0; stream < static_cast<int>(streams.size()); ++stream)
     if (int &first = firstStream[static_cast<size_t>(streams[stream].device)]; first < 0)
       first = stream;
-  llvm::DenseMap<std::pair<int, int>, const SimulatedRun *> runs; // by stream and task
+  llvm::DenseMap<std::pair<int, int>, const SimulatedRun *> runs; // key: stream and task
   for (size_t index = 0; index < simulation.classes.size(); ++index)
     for (const SimulatedRun &run : simulation.classes[index].runs)
       runs[{firstStream[index] + run.stream, run.task}] = &run;

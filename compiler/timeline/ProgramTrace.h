@@ -5,8 +5,8 @@
 
 namespace dtc {
 
-// writeTrace, with the task, micro-batch, instruction and layer of every slice, as 'dtrun --profile'
-// names them.
+// writeTrace, with the task, micro-batch, instruction and layer of every slice, as 'dtrun
+// --profile' names them.
 void writeProgramTrace(llvm::raw_ostream &out, const format::Manifest &manifest,
                        const ProgramSimulation &simulation);
 

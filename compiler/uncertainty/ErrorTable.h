@@ -8,9 +8,9 @@
 
 namespace dtc {
 
-enum class ModelKind : uint8_t { Dense, Mixture }; // of experts
+enum class ModelKind : uint8_t { Dense, Mixture }; // Mixture: of experts
 
-// What a plan is for, as errors are told apart by.
+// The class of a plan by which errors are grouped.
 struct ErrorClass {
   std::vector<std::string> stacks; // its name, then those that it extends, the nearest first
   std::string device;              // deviceWordOf its name: "H100"
@@ -33,11 +33,12 @@ constexpr int64_t kFewRuns = 25;
 struct ClassErrors {
   std::string stack, device;     // "": of all
   std::optional<ModelKind> kind; // nothing: both
-  int64_t runs = 0;              // with a measured time or memory, or that ran out of it
-  std::string devices;           // that they were on: "A100+H100"
+  int64_t runs = 0;              // runs with a measured time or memory, or that ran out of memory
+  std::string devices;           // devices of the runs: "A100+H100"
   double timeLow = 0,
          timeHigh = 0; // log(measured / estimated) of the step, 5th and 95th percentile
-  double noise = 0;    // of two configurations' ratios: the median of |log(measured / estimated)|
+  // Error of the ratio of two configurations: the median of |log(measured / estimated)|.
+  double noise = 0;
   ErrorQuantiles memory{}; // log(measured / estimated) at kErrorLevels
 };
 

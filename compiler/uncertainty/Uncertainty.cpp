@@ -1,4 +1,4 @@
-// How far measured runs are from estimates of seconds and bytes.
+// Distribution of measured seconds and bytes around their estimates.
 #include "compiler/uncertainty/Uncertainty.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t last = kErrorLevels.size() - 1;
 
-// What is beyond the outermost levels, 1 % on either side, falls off exponentially, as fast as it
-// does from the outermost tenth on.
+// Beyond the outermost levels, 1 % on either side, the tails are exponential, with the slope of the
+// outermost tenth.
 constexpr size_t kTenth = 3;
 double falloffBelow(const ErrorQuantiles &at) { return (at[kTenth] - at[0]) / std::log(10); }
 double falloffAbove(const ErrorQuantiles &at) {

@@ -1,29 +1,32 @@
-// How far measured runs are from estimates of seconds and bytes.
+// Distribution of measured seconds and bytes around their estimates.
 #pragma once
 
 #include "compiler/uncertainty/ErrorTable.h"
 
 namespace dtc {
 
-// What was measured of runs like one that is planned: errors of estimates of published runs, by
-// software, device and kind of model. Example: a step of Megatron-Core on H100 that is estimated to
-// take 10 s takes 8.9 to 12.4 s in nine of ten runs.
+// The errors of estimates of published runs, by software, device and kind of model, applied to a
+// planned run. Example: a step of Megatron-Core on H100 that is estimated to take 10 s takes 8.9 to
+// 12.4 s in nine of ten runs.
 //   Uncertainty errors = Uncertainty::of({{"megatron-core", "gpu", "dtc"}, "H100"});
 //   errors.stepHighSeconds(10);
 //   errors.fitProbability(/*estimatedBytes=*/70e9, /*limitBytes=*/80e9);
 class Uncertainty {
 public:
-  // Of the nearest class that errors.csv has.
+  // Returns the errors of the nearest class in errors.csv.
   static Uncertainty of(const ErrorClass &key);
-  // Of estimates that are the measured value: memory of programs that dtc plans to the byte.
+  // Returns zero errors, for estimates that equal the measured value: memory of programs that dtc
+  // plans to the byte.
   static Uncertainty exact() { return Uncertainty(std::nullopt); }
   explicit Uncertainty(std::optional<ClassErrors> errors) : errors(std::move(errors)) {}
 
   // The 5th and the 95th percentile of measured seconds.
   double stepLowSeconds(double estimate) const;
+  // Returns the 95th percentile of measured seconds.
   double stepHighSeconds(double estimate) const;
 
-  // That a run's memory is at most the limit. Falls with the estimate, rises with the limit.
+  // Returns the probability that a run's memory is at most the limit. Falls with the estimate,
+  // rises with the limit.
   double fitProbability(double estimatedBytes, double limitBytes) const;
   // The f for which measured <= f * estimated with that probability: fitProbability of an estimate
   // of limit / f.
@@ -34,7 +37,8 @@ public:
   // that from the estimated one, so that at this difference one order in four is wrong.
   double noise() const { return errors ? errors->noise : 0; }
 
-  // Which runs it is from: "101 runs of dense models with megatron-core on H100".
+  // Describes the runs that the errors come from: "101 runs of dense models with megatron-core on
+  // H100".
   std::string basis() const;
 
 private:

@@ -1,4 +1,4 @@
-// How far two runs of one training are apart.
+// Measures how far two runs of one training differ.
 #include "compiler/validate/Deviation.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -11,7 +11,8 @@ namespace dtc {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-// Of a gradient that is zero but for rounding, to the root mean square of all.
+// Lower bound of a gradient's size relative to the root mean square of all, so that gradients that
+// are zero but for rounding do not count.
 constexpr double kLeastShare = 1e-3;
 
 double rootMeanSquare(const std::vector<float> &values) {
@@ -75,7 +76,7 @@ std::optional<std::string> findMismatch(const char *kind, const std::vector<Devi
   for (size_t i = 0; i < found.size(); ++i) {
     double bound = !rounding              ? kF32Tolerance
                    : i < rounding->size() ? 2 * (*rounding)[i].meanSquare
-                                          : 0; // of a tensor that only one run has
+                                          : 0; // only one run has the tensor
     double value = rounding ? found[i].meanSquare : found[i].largest;
     if (!(value <= bound) || std::isinf(value))
       return mismatch(kind, found[i], value, bound);

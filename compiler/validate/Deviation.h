@@ -1,4 +1,4 @@
-// How far two runs of one training are apart.
+// Measures how far two runs of one training differ.
 #pragma once
 
 #include <map>
@@ -8,14 +8,14 @@
 
 namespace dtc {
 
-// What a run leaves: per step its loss, and tensors by name.
+// The results of a run: its loss per step, and tensors by name.
 struct TrainedRun {
   std::vector<double> losses;
-  std::map<std::string, std::vector<float>> gradients; // of the last step
+  std::map<std::string, std::vector<float>> gradients; // gradients of the last step
   std::map<std::string, std::vector<float>> parameters;
 };
 
-// Of one tensor or of all losses.
+// The deviation of one tensor, or of all losses.
 struct Deviation {
   std::string name;
   // The largest |a - b|, and its root mean square, over the root mean square of b. A gradient that
@@ -24,6 +24,7 @@ struct Deviation {
   double largest = 0, meanSquare = 0;
 };
 
+// The deviations of two runs.
 struct Deviations {
   Deviation loss; // relative
   std::vector<Deviation> gradients, parameters;
@@ -32,6 +33,7 @@ struct Deviations {
   static const Deviation *worstOf(const std::vector<Deviation> &all);
 };
 
+// Compares a run with the expected one.
 Deviations compareRuns(const TrainedRun &found, const TrainedRun &wanted);
 
 // In f32 two plans differ by the order of sums: `largest` of a few thousand terms' rounding errors,

@@ -19,7 +19,7 @@ int64_t integerOf(const Json &config, const char *key, int64_t fallback) {
   return found != config.end() && found->is_number_integer() ? found->get<int64_t>() : fallback;
 }
 
-// What families call the same number.
+// The keys of equivalent numbers in each family of models.
 struct Keys {
   const char *layers, *hidden, *heads, *inner, *positions;
 };

@@ -5,6 +5,7 @@
 
 namespace dtc {
 
+// A plan shrunk to a small model and few ranks.
 struct SmallPlan {
   Decisions decisions;
   int64_t globalBatch = 1;

@@ -8,8 +8,8 @@
 
 namespace dtc {
 
-// By name. Reads safetensors of F32, BF16 and F16 as dtrun writes them; shares no code with it.
-// Errors: a file that is no such, with what is wrong.
+// Reads the tensors of a safetensors file by name. Supports F32, BF16 and F16 as dtrun writes them;
+// shares no code with dtrun. Errors: an invalid file, with the reason.
 Result<std::map<std::string, std::vector<float>>> readTrainedTensors(const std::string &path);
 
 } // namespace dtc

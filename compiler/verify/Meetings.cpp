@@ -136,7 +136,7 @@ std::optional<Fault> Meetings::compare(uint32_t p, uint32_t q, const Channel &ch
     bool isMine = mine.size() > theirs.size();
     const auto &[run, step] = isMine ? mine[theirs.size()] : theirs[mine.size()];
     return fault(isMine ? p : q, run, step,
-                 text("has nothing to meet in rank ", steps[isMine ? q : p].rank, ", which does ",
+                 text("has no counterpart in rank ", steps[isMine ? q : p].rank, ", which has ",
                       std::min(mine.size(), theirs.size()), " of this kind, not ",
                       std::max(mine.size(), theirs.size())));
   }

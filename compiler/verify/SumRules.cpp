@@ -59,8 +59,7 @@ std::optional<Fault> Values::checkFinished(const Touch &touch, const std::vector
     if (AxisSet partial = each.partial & static_cast<AxisSet>(~allowed))
       return fail("values",
                   text("reads ", steps.bufferName(touch.buffer), " ", why,
-                       ", which is still a part of a sum along ",
-                       axisNames(steps.manifest, partial)),
+                       ", which is still a partial sum along ", axisNames(steps.manifest, partial)),
                   writerOf(bytes[steps.segments.find(each.begin, each.end).first]));
   return std::nullopt;
 }
@@ -78,8 +77,8 @@ std::optional<Fault> Values::checkLookup() const {
                                ", where ranks hold the same rows"));
   if (AxisSet apart = table & axesOf(op->ids()) & static_cast<AxisSet>(~moves))
     return fail("values",
-                text("looks up words that differ along ", axisNames(steps.manifest, apart), " in ",
-                     steps.bufferName(op->table_()), ", of which ranks there hold unlike parts"));
+                text("looks up tokens that differ along ", axisNames(steps.manifest, apart), " in ",
+                     steps.bufferName(op->table_()), ", which is sharded there"));
   return std::nullopt;
 }
 
@@ -95,7 +94,7 @@ std::optional<Fault> Values::checkParts() const {
   // Each rank would add the bias, and GELU of parts is nonsense.
   const format::Gemm *product = instruction.op_as_Gemm();
   if (AxisSet partial = product && format::hasEpilogue(*product) ? unfinishedOf(product->c()) : 0)
-    return fail("values", text("does more than multiply, and has a part of a sum along ",
+    return fail("values", text("does more than multiply, and reads a partial sum along ",
                                axisNames(steps.manifest, partial)));
   AxisSet allowed = 0;
   const format::Launch *launch = instruction.op_as_Launch();

@@ -102,14 +102,14 @@ std::optional<Fault> Values::checkTensor(const Touch &touch, const Kept &tensor,
         if (held.axes & wrong) {
           SegmentSpan span = steps.segments.find(held.begin, held.end);
           return fail("values",
-                      text("leaves unlike values in the copies of '", tensor.name, "' along ",
+                      text("leaves different values in the replicas of '", tensor.name, "' along ",
                            axisNames(steps.manifest, wrong), ": ",
                            steps.bufferName(source->touches[i].buffer),
                            " differs there, as if a reduction or gather were missing"),
                       writerOf(bytes[span.first]));
         }
   return fail("values",
-              text("leaves unlike values in ", steps.bufferName(touch.buffer), " along ",
+              text("leaves different values in ", steps.bufferName(touch.buffer), " along ",
                    axisNames(steps.manifest, wrong)),
               why);
 }
@@ -150,10 +150,10 @@ std::optional<Fault> Values::checkUpdate() {
       if (lacking && !held.isZero) {
         SegmentSpan span = steps.segments.find(held.begin, held.end);
         return fail("values",
-                    text("updates '", tensor->name, "', of which ranks along ",
-                         axisNames(steps.manifest, lacking), " have unlike parts, with ",
+                    text("updates '", tensor->name, "', which is sharded along ",
+                         axisNames(steps.manifest, lacking), ", with ",
                          steps.bufferName(touch.buffer),
-                         ", which is the same on all of them: it was reduced once too often"),
+                         ", which is replicated there: it was reduced once too often"),
                     writerOf(bytes[span.first]));
       }
     }
@@ -186,7 +186,7 @@ std::optional<Fault> Values::checkGroup(const format::Collective &op) const {
     return fail("values", text("is over '", name, "', which has some ranks along ",
                                axisNames(steps.manifest, cut), " in one list and some in another"));
   if (op.role() == format::CollectiveRole::gradient && op.reduce() != format::ReduceKind::sum)
-    return fail("values", "takes the largest of gradients, wanted their sum");
+    return fail("values", "reduces gradients by max, wanted their sum");
   if (op.role() == format::CollectiveRole::activation && (spread & batchAxes))
     return fail("values",
                 text("mixes activations along ", axisNames(steps.manifest, spread & batchAxes),
@@ -216,9 +216,8 @@ std::optional<Fault> Values::checkReduced(const format::Collective &op, const He
                 op.role() == format::CollectiveRole::parameter;
   if (same && (sums || isPart || isMadeByCollective(bytes[span.first])))
     return fail("values",
-                text("takes ", steps.bufferName(op.src()), " of ranks along ",
-                     axisNames(steps.manifest, same),
-                     " together, which all hold the same: it is whole already"),
+                text("combines ", steps.bufferName(op.src()), " over ",
+                     axisNames(steps.manifest, same), ", but it is already replicated there"),
                 writerOf(bytes[span.first]));
   if (!sums)
     return std::nullopt;
@@ -339,7 +338,7 @@ std::optional<Fault> Values::checkEnd() {
         fault.message = what + " is not written, or overwritten by something else";
       else if (byte.partial)
         fault.message =
-            what + " is still a part of a sum along " + axisNames(steps.manifest, byte.partial);
+            what + " is still a partial sum along " + axisNames(steps.manifest, byte.partial);
       else if (byte.axes)
         fault.message = what + " differs along " + axisNames(steps.manifest, byte.axes) +
                         ", as if a reduction were missing";

@@ -424,7 +424,7 @@ std::optional<Board::Sent> Values::sentBy(const Board::Key &key, size_t number) 
     return std::nullopt;
   board.guess(
       key, number,
-      fail("values", "brings a part of a sum that other programs' ranks have yet to finish"));
+      fail("values", "contributes a partial sum that other programs' ranks have yet to finish"));
   return Board::Sent{kComplete, 0, kComplete};
 }
 
@@ -441,9 +441,9 @@ std::optional<Fault> Values::runTransfer() {
       return found;
     Held held = mergedOf(read_[0]);
     if (AxisSet wrong = held.axes & groups.crossed(op.group(), op.shift(), steps.index))
-      return fail("values", text("sends ", steps.bufferName(op.buffer()), ", of which ranks along ",
-                                 axisNames(steps.manifest, wrong),
-                                 " have parts of their own, to one that has another part"));
+      return fail("values",
+                  text("sends ", steps.bufferName(op.buffer()), ", which is sharded along ",
+                       axisNames(steps.manifest, wrong), ", to a rank with another shard"));
     board.post(mine, sentOf(held));
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// What a software stack makes of a model's cells.
+// Applies the properties of a software stack to a model's cells.
 #include "compiler/workload/ApplyStack.h"
 
 #include "compiler/stack/RecomputeMixes.h"
@@ -9,12 +9,13 @@
 namespace dtc {
 namespace {
 
-// Whether it works on the tokens of experts, of which ranks get unequal numbers.
+// Returns true if the op computes on tokens of experts, of which ranks get unequal numbers.
 bool isOfTokensOfExperts(const CellOp &op) {
   return (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
 }
 
-// Of the rate that compute/cost gives the op. Attention that is not blocked is products of heads.
+// Returns the share of compute/cost's rate that the op reaches. Unblocked attention runs as batched
+// matmuls of heads.
 double rateShareOf(const CellOp &op, const SoftwareStack &stack) {
   switch (op.kind) {
   case WorkKind::Product:
@@ -37,8 +38,8 @@ double trafficOf(const CellOp &op, const SoftwareStack &stack) {
                           : stack.memoryTraffic;
 }
 
-// What selective recomputation runs again, and what stays kept. Where it is of attention alone that
-// is all of `kept`, which leaves attention's scores out.
+// Sets the ops that selective recomputation repeats and the activations that remain. For attention
+// alone, all of `kept` remains, which excludes the attention scores.
 void setSelective(BlockCell &cell, const SoftwareStack &stack) {
   cell.selectiveShare = stack.selectiveShare;
   if (stack.selectiveAttention) {
@@ -52,7 +53,7 @@ void setSelective(BlockCell &cell, const SoftwareStack &stack) {
         cell.selectiveOps.push_back(static_cast<int>(index));
 }
 
-// Whether a collective of tensor parallelism is there for nothing but experts and their exchanges.
+// Returns true if a tensor-parallel collective serves only experts and their dispatch and combine.
 bool isForExperts(const CellCollective &collective, const BlockCell &cell) {
   return collective.axis == CellAxis::Tp && !collective.of.empty() &&
          llvm::all_of(collective.of, [&](int index) {
@@ -61,8 +62,8 @@ bool isForExperts(const CellCollective &collective, const BlockCell &cell) {
          });
 }
 
-// Each of `ranks` of tensor parallelism exchanges its part of the sequence's tokens; what all of them receive is
-// gathered, and on the way back scattered as it is summed.
+// Each of `ranks` of tensor parallelism exchanges its part of the sequence's tokens; what all of
+// them receive is gathered, and on the way back scattered as it is summed.
 void gatherRows(BlockCell &cell, int64_t ranks) {
   llvm::erase_if(cell.collectives,
                  [&](const CellCollective &each) { return isForExperts(each, cell); });
@@ -121,7 +122,8 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
   op.joined = op.joined && stack.joinsPointwise;
   if (fuses(stack, op.fusion)) {
     op.bytes -= op.fusedBytes;
-    op.joined |= op.phase != CellPhase::Forward; // what multiplies a gate joins it, and not it that
+    // The multiplication by a gate joins the kernel of the gate, not the reverse.
+    op.joined |= op.phase != CellPhase::Forward;
   }
   if (op.isInPlace && stack.partsInPlace) {
     op.bytes = op.looseBytes = {};
@@ -147,8 +149,8 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
       gatherRows(block, cells.tp);
   applyTo(cells.embedding, stack, compute, cells.tp);
   applyTo(cells.head, stack, compute, cells.tp);
-  // Training in 8 bits keeps the output layer in 16: --fp8-output-proj of Megatron-LM is off, torchtitan's
-  // float8 recipes filter lm_head, and MaxText's logits_dense has no quantization.
+  // Training in 8 bits keeps the output layer in 16: --fp8-output-proj of Megatron-LM is off,
+  // torchtitan's float8 recipes filter lm_head, and MaxText's logits_dense has no quantization.
   for (CellOp &op : cells.head.ops) {
     op.staysWide = op.kind == WorkKind::Product;
     op.castTraffic = op.staysWide ? 0 : op.castTraffic;

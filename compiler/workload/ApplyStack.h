@@ -1,4 +1,4 @@
-// What a software stack makes of a model's cells, before anything is costed.
+// Applies the properties of a software stack to a model's cells, before costing.
 #pragma once
 
 #include "compiler/stack/SoftwareStack.h"

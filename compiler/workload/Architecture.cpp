@@ -24,8 +24,8 @@ int64_t sizeOf(Value value, int64_t dim) {
 
 int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
 
-// The base whose powers the frequencies of a table are, or -1. Where the short form was written out it
-// is computed from them, to 9 digits.
+// The base whose powers the frequencies of a table are, or -1. Where the short form was written out
+// it is computed from them, to 9 digits.
 double baseOf(graph::RotaryTableOp table) {
   if (table.getBase())
     return table.getBase()->convertToDouble();
@@ -42,7 +42,8 @@ double baseOf(graph::RotaryTableOp table) {
   return base;
 }
 
-// Returns whether a bias is added, by the op itself or, where its short form was written out, behind it.
+// Returns whether a bias is added, by the op itself or, where its short form was written out,
+// behind it.
 bool addsBias(graph::LinearOp linear) {
   auto isBias = [&](Operation *user) {
     return isa<graph::AddOp>(user) && llvm::any_of(user->getOperands(), [&](Value operand) {

@@ -7,7 +7,8 @@
 namespace dtc {
 
 // Returns what `module` says of the sizes and the kinds of its layers. `isWhole` is set where its
-// blocks are decoders of one kind with an embedding of tokens in front: what a launcher's flags say.
+// blocks are decoders of one kind with an embedding of tokens in front: what a launcher's flags
+// say.
 ModelArchitecture readArchitecture(mlir::ModuleOp module);
 
 } // namespace dtc

@@ -13,13 +13,13 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// What computes nothing.
+// Returns true if the op computes nothing.
 bool isStructure(Operation *op) {
   return isa<graph::GetOp, graph::BlockCallOpInterface>(op) || isView(op) ||
          op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
 }
 
-// What sums may go through unfinished, point by point.
+// Returns true if partial sums may pass through the op elementwise.
 bool isLinear(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   return interface && isFusible(op) && interface.getRule().jointlyLinear;
@@ -110,8 +110,8 @@ bool CellBuilder::feedsInput(Operation *op) {
 }
 
 ModelCells CellBuilder::build() {
-  // What depends on a block's forward call is the head; what depends on a block's backward call
-  // belongs to the embedding again.
+  // Ops that depend on a block's forward call belong to the head; ops that depend on a block's
+  // backward call belong to the embedding.
   ModelCells cells;
   OpList embedding, head;
   llvm::DenseSet<Operation *> afterForward, afterBackward;
@@ -164,7 +164,7 @@ BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
   reading = call;
   addOps(cell, forwardOps, true);
   reading = {};
-  // Which backward function goes with it, and what it reads of the forward one.
+  // Finds the matching backward function and the values that it reads from the forward one.
   graph::BlockCallOpInterface backward;
   llvm::SetVector<Value> kept;
   Operation *end = func.getBody().front().getTerminator();
@@ -222,7 +222,8 @@ void CellBuilder::addGathers(BlockCell &cell, graph::BlockCallOpInterface forwar
   for (Value operand : forward->getOperands())
     add(cell.gatheredForward, operand);
   auto isInside = [&](Operation *op) { return op->getBlock() == &func.getBody().front(); };
-  // What backward reads, and what recomputation reads besides.
+  // Sums the gathered parameters that backward reads, and those that recomputation reads in
+  // addition.
   auto gatheredWith = [&](Recompute recompute) {
     Amount gathered;
     llvm::StringSet<> read;
@@ -383,7 +384,8 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     cellOp.isNarrow = epilogue->isNarrow;
     for (Value value : epilogue->unmoved) {
       bool stays = value.getDefiningOp() == op && value.hasOneUse() &&
-                   isFusible(*value.getUsers().begin()); // as above: counted already as unmoved
+                   // Already counted as unmoved by the op above.
+                   isFusible(*value.getUsers().begin());
       if (!stays)
         cellOp.unmovedBytes += bytesOf(value);
     }
@@ -519,7 +521,7 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   for (Operation *op : selective.again)
     if (auto index = indices.find(op); index != indices.end())
       cell.selectiveOps.push_back(index->second);
-  llvm::SetVector<Operation *> needed; // for what is kept
+  llvm::SetVector<Operation *> needed; // to compute `kept`
   for (Value value : kept)
     if (Operation *op = value.getDefiningOp())
       needed.insert(op);
@@ -532,7 +534,7 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
       cell.unreadOps.push_back(index->second);
 }
 
-// Of tokens and keys no collective is in the graph: they travel with the ops that they are there for.
+// Collectives of tokens and keys are not in the graph: they follow the ops that need them.
 void CellBuilder::addPartials(BlockCell &cell, const llvm::SetVector<Value> &kept,
                               const OpList &ops) const {
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
@@ -566,8 +568,8 @@ Amount CellBuilder::ownBytesOf(Value value) const {
   return bytesOf(value);
 }
 
-// Walks the ops in order, adding results and dropping values after their last use. What is kept and
-// what is returned is counted elsewhere.
+// Returns the peak bytes of temporaries: walks the ops in order, adds results and drops values
+// after their last use. Saved activations and returned values are counted elsewhere.
 Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept) const {
   CellScale one;
   llvm::DenseMap<Value, Operation *> lastUse;

@@ -26,7 +26,8 @@ private:
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
   bool isForwardCall(mlir::Operation *op) const;
   bool isBackwardCall(mlir::Operation *op) const;
-  // Whether a gradient that depends on samples, and not only gradients of weights, comes of `op`.
+  // Returns true if `op` contributes to a gradient that depends on samples, not only to gradients
+  // of weights.
   bool feedsInput(mlir::Operation *op);
 
   BlockCell buildBlock(graph::BlockCallOpInterface forwardCall);
@@ -36,7 +37,7 @@ private:
   void addOps(BlockCell &cell, const OpList &ops, bool forwardPart);
   void addOp(BlockCell &cell, mlir::Operation *op, CellPhase phase);
   void setSizesOfSample(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule) const;
-  // Of attention: its scores, and what context parallelism gathers and scatters for it.
+  // Adds the scores of attention, and the collectives that context parallelism needs for it.
   void addContext(BlockCell &cell, const CellOp &cellOp, mlir::Operation *op,
                   const graph::OpRule &rule) const;
   void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
@@ -72,7 +73,7 @@ private:
   llvm::SmallPtrSet<mlir::Operation *, 8> counting;
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
-  llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
+  llvm::DenseMap<mlir::Operation *, int> indices; // index of each op in its cell
   llvm::DenseMap<mlir::Operation *, size_t> collectiveIndices;
   graph::BlockCallOpInterface
       reading; // the call of the function whose ops are being added; none: '@microbatch'

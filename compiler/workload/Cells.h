@@ -1,5 +1,5 @@
-// What each block of a model does on one rank of a tensor-parallel group: the planner's unit of
-// costing.
+// The work of each block of a model on one rank of a tensor-parallel group: the unit in which the
+// planner costs.
 #pragma once
 
 #include "compiler/cost/Cost.h"
@@ -13,7 +13,7 @@
 
 namespace dtc {
 
-// What a size scales with. A dim that batch and sequence were merged into has both bits.
+// Factors that a size scales with. A dimension that merges batch and sequence has both bits.
 enum ScaleBits : uint8_t {
   ScalesWithBatch = 1,    // times the samples of a micro-batch
   ScalesWithSequence = 2, // divided by the ranks of context parallelism
@@ -23,10 +23,12 @@ enum ScaleBits : uint8_t {
 };
 constexpr size_t numScaleSets = 32;
 
+// The sizes of a micro-batch and of the parallel axes that amounts are scaled by.
 struct CellScale {
   double samples = 1, cp = 1, ep = 1;
   double vocabulary = 1; // parts of the words, beside those of tensor parallelism
 
+  // Returns the product of the factors in `bits`.
   double factor(uint8_t bits) const {
     return (bits & ScalesWithBatch ? samples : 1) / (bits & ScalesWithSequence ? cp : 1) /
            (bits & ScalesWithExperts ? ep : 1) * (bits & ScalesWithCapacity ? ep : 1) /
@@ -38,6 +40,7 @@ struct CellScale {
 struct Amount {
   std::array<double, numScaleSets> parts{};
 
+  // Returns the amount for these sizes.
   double at(const CellScale &scale) const {
     double sum = 0;
     for (size_t bits = 0; bits < numScaleSets; ++bits)
@@ -45,11 +48,13 @@ struct Amount {
         sum += parts[bits] * scale.factor(static_cast<uint8_t>(bits));
     return sum;
   }
+  // Adds term by term.
   Amount &operator+=(const Amount &other) {
     for (size_t bits = 0; bits < numScaleSets; ++bits)
       parts[bits] += other.parts[bits];
     return *this;
   }
+  // Subtracts term by term.
   Amount &operator-=(const Amount &other) {
     for (size_t bits = 0; bits < numScaleSets; ++bits)
       parts[bits] -= other.parts[bits];
@@ -57,12 +62,14 @@ struct Amount {
   }
 };
 
-// Of partial ways to recompute, in their order.
+// Number of partial recomputation modes: all but none, selective and full.
 constexpr size_t kNumPartials = kNumRecomputes - 3; // none, selective, full
+// Returns the index of a partial recomputation mode, from 0.
 inline size_t partialIndex(Recompute recompute) {
   assert(isPartial(recompute));
   return static_cast<size_t>(recompute) - static_cast<size_t>(Recompute::SelectiveAttention);
 }
+// Returns the partial recomputation mode with an index.
 constexpr Recompute partialAt(size_t index) {
   return static_cast<Recompute>(index + static_cast<size_t>(Recompute::SelectiveAttention));
 }
@@ -72,23 +79,23 @@ using RecomputeSet = std::bitset<kNumPartials>;
 // gradients of weights, which nobody waits for.
 enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
 
-// What kernels written by hand fuse where stacks have them (applyStack).
+// Kernel fusions that hand-written kernels of some stacks provide (applyStack).
 enum class Fusion : uint8_t { None, Gate, NormGradients };
 
 // One op on one rank. Bytes are those of f32; CellPrecision says how they shrink in 16 bits.
 struct CellOp {
-  std::string name;      // of the op in the graph dialect, without "graph."
-  std::string parameter; // that it reads, or whose gradient it computes; "" where none
+  std::string name;      // name of the op in the graph dialect, without "graph."
+  std::string parameter; // the parameter that it reads, or whose gradient it computes; "" if none
   WorkKind kind = WorkKind::Memory;
   CellPhase phase = CellPhase::Forward;
   bool joined = false; // to the op before it, in one kernel
-  // Of products and attention: sizes and what they scale with.
+  // Sizes of matmuls and attention, and the factors that they scale with.
   int64_t m = 0, n = 0, k = 0, batch = 0;
   uint8_t mScale = 0, nScale = 0, kScale = 0, batchScale = 0;
   double flops = 0;
   uint8_t flopsScale = 0;
   Amount bytes;      // to and from memory where pointwise ops are joined
-  Amount looseBytes; // what comes on top where they are not
+  Amount looseBytes; // additional bytes if they are not joined
   bool causal = false;
   bool isLoss = false;          // reads the logits, or makes their gradient
   bool isExchange = false;      // orders tokens by expert, or back
@@ -97,22 +104,23 @@ struct CellOp {
   bool isEpilogue = false;      // the product before it can do it,
   bool isNarrow = false;        // in 16 bits alone where this says so,
   Amount unmovedBytes;          // and so much of `bytes` then stays where products are computed
-  Fusion fusion = Fusion::None; // that it is part of,
+  Fusion fusion = Fusion::None; // fusion that the op can be part of
   Amount fusedBytes;            // and so much of `bytes` is then not moved
-  // Of a product: which of those that may be one with it stands for all; -1: none. Which of its sizes adds up then, and what
-  // of its `bytes` all of them share.
+  // Matmuls that can be merged share the index of the one that stands for all; -1: none. `grows` is
+  // the size that adds up when they merge, and `sharedBytes` the part of `bytes` that they share.
   int joinsAt = -1;
   int64_t CellOp::*grows = nullptr;
   Amount sharedBytes;
   bool addsJoined = false; // an addition that is then part of the product
 
-  // As software computes it (applyStack), who does what the graph says unless told otherwise.
+  // Set by applyStack; the defaults follow the graph.
   Launch launch = Launch::Single;
-  double sustained = 0; // of what products and attention reach alone; 0: DeviceConstants::sustained
-  double rateShare = 1; // of the rate that compute/cost gives its kind
-  double traffic = 1;   // times `bytes`
+  // Sustained share of the isolated rate of matmuls and attention; 0: DeviceConstants::sustained.
+  double sustained = 0;
+  double rateShare = 1;    // share of the rate that compute/cost gives its kind
+  double traffic = 1;      // times `bytes`
   double looseTraffic = 0; // times `looseBytes`
-  bool isBlocked = true;   // of attention: its scores are never in memory
+  bool isBlocked = true;   // attention only: scores are never in memory
   double scoreTraffic = 0; // otherwise: elements moved for each score of a pass
   double castTraffic = 0;  // times its bytes, which casting its operands moves beside it
   bool staysWide = false;  // a product in 16 bits where others are in 8
@@ -121,7 +129,7 @@ struct CellOp {
   RecomputeSet runsAgain; // partial ways to recompute that run it again
 };
 
-// Of experts, each with its own parameters.
+// Returns true if the op is a matmul of experts, each with its own parameters.
 inline bool isOfExperts(const CellOp &op) {
   return op.kind == WorkKind::Product && (op.batchScale & ScalesWithExperts);
 }
@@ -130,11 +138,12 @@ inline bool isOfExperts(const CellOp &op) {
 // gradients, of all ranks that share a sequence, or a swap of its parts for heads; Ep: tokens on
 // their way to and from experts.
 enum class CellAxis : uint8_t { Tp, Cp, Ep };
+// One collective of a block.
 struct CellCollective {
   CellAxis axis = CellAxis::Tp;
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
-  Amount bytes;             // of the whole tensor as collectiveSeconds wants it, f32
+  Amount bytes;             // size of the whole tensor in f32, as collectiveSeconds takes it
   RankSpan part = {0, 1};   // Tp: every `stride`-th rank of the group, `size` of them; size 0: all
   double copies = 1;        // Ep: of each token
   bool isToExperts = false; // Ep: tokens on their way there, not back
@@ -177,25 +186,27 @@ struct BlockCell {
       sharedGradients; // of the trained ones, whose gradients ranks of tensor parallelism add up, once a
                        // step
 
-  // As software computes it (applyStack).
-  Launch launch = Launch::Single;             // of what is no op of the graph
+  // Set by applyStack.
+  Launch launch = Launch::Single;             // launch kind of work that is no op of the graph
   double keptShare = 1;                       // times `kept` and `keptSelective`
   double normKept = 0, normKeptSelective = 0; // times `rmsNormInputs`, on top of these
-  // Where not 0: selective recomputation is of so much of the forward pass, whatever
-  // `selectiveOps` says, and frees as much of what is kept.
+  // If not 0, the share of the forward pass that selective recomputation repeats, in place of
+  // `selectiveOps`; it frees the same share of the saved activations.
   double selectiveShare = 0;
   double logitBytes = 4;      // alive for each logit that a rank sees while their gradient is made
   double accumulateBytes = 0; // moved for each parameter to add its gradient to the step's
-  // That the host takes to launch the forward pass; on top for each expert of a rank.
+  // Seconds that the host takes to launch the forward pass, and additional seconds per expert of a
+  // rank.
   double hostSeconds = 0, hostSecondsPerExpert = 0;
 };
 
-// What runs beside compute, as shares.
+// Shares of communication that overlap with compute.
 struct Overlap {
-  double tp = 0, cp = 0, ep = 0; // of the seconds of collectives inside blocks
-  double gradients = 0;          // of the passes, behind which gradients and parameters can travel
-  double gathers = 0;   // of a block's compute, behind which what ZeRO moves for it can travel
-  double transfers = 0; // of the seconds of transfers between stages, without virtual stages
+  double tp = 0, cp = 0, ep = 0; // share of the seconds of collectives inside blocks
+  // Share of the passes that can hide the communication of gradients and parameters.
+  double gradients = 0;
+  double gathers = 0;   // share of a block's compute that can hide ZeRO's gathers and reductions
+  double transfers = 0; // share of the seconds of transfers between stages, without virtual stages
   double slowdown = 1;  // 1, and what compute loses to each second beside it
 };
 
@@ -203,10 +214,11 @@ struct Overlap {
 struct ProcessMemory {
   double reserved = 0, perCommunicator = 0; // bytes; a communicator for each axis
   double fragmentation = 1;                 // times activations and temporaries
-  // Of ZeRO-2 and 3: layers that are whole at a time; whether embedding and head are whole always.
+  // ZeRO-2 and 3: number of layers that are gathered at a time, and whether embedding and head
+  // always are.
   double wholeLayers = 2;
   bool keepsEnds = false;
-  bool keepsSent = false; // of pipelines: what a stage has sent on, until its gradient comes back
+  bool keepsSent = false; // pipelines keep a sent activation until its gradient arrives
 };
 
 // A model on a tensor-parallel group of `tp` ranks.
@@ -221,14 +233,14 @@ struct ModelCells {
   // hold them.
   Amount tied, tiedFrozen;
 
-  // As software runs it (applyStack).
+  // Set by applyStack.
   Overlap overlap;
   ProcessMemory process;
-  double gatherShare = 1;    // of a collective's rate, that what ZeRO moves for a block reaches
+  double gatherShare = 1; // share of a collective's rate that ZeRO's gathers and reductions reach
   bool gathersAgain = false; // full recomputation gathers once for itself, once for the gradients
-  // What some layers of a stage may recompute, and the others, who do less.
+  // Pairs of recomputation modes that layers of one stage may mix; the second one recomputes less.
   std::vector<std::pair<Recompute, Recompute>> recomputeMixes;
-  // What layers may recompute that have the rest of what they keep on the host.
+  // Recomputation modes that layers may use if their other saved activations are on the host.
   std::bitset<kNumRecomputes> hostRecomputes;
   bool keepsALayer = false; // on the device, of those of a stage that are on the host otherwise
   bool dividesVocabulary = false; // stages may share out embedding and output layer by words

@@ -6,12 +6,12 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// What spreads from results to operands, too.
+// Roles that spread from results to operands as well.
 constexpr uint8_t kBothWays = ScalesWithSequence | ScalesWithVocabulary | DimRoles::kChannels;
 // Holds the roles that are no ScaleBits.
 constexpr uint8_t kUnscaled = DimRoles::kChannels | DimRoles::kMerged;
 
-// Whether the indices that it knows are words: rows of a table, or what a loss picks from.
+// Returns true if the op's indices are vocabulary entries: rows of a table, or targets of a loss.
 bool picksWords(Operation *op, const graph::OpRule &rule) {
   return rule.kind == graph::OpKind::Loss || isa<graph::EmbeddingOp, graph::EmbeddingGradOp>(op);
 }
@@ -54,7 +54,7 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
   return bits;
 }
 
-// What the rule says, and what the operands' dims are.
+// Combines the roles that the rule gives with those of the operands' dims.
 SmallVector<uint8_t, 8> DimRoles::rolesOfLoops(Operation *op, const graph::OpRule &rule) const {
   SmallVector<uint8_t, 8> bits(rule.loops.size(), 0);
   for (unsigned loop : rule.sequenceLoops)
@@ -86,7 +86,8 @@ SmallVector<uint8_t, 8> DimRoles::rolesOfLoops(Operation *op, const graph::OpRul
 void DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
   if (!isa<RankedTensorType, graph::StackType>(value.getType()))
     return;
-  RankedTensorType tensor = graph::tensorOf(value.getType()); // of a stack: of its entries
+  // For a stack, the type of its entries.
+  RankedTensorType tensor = graph::tensorOf(value.getType());
   SmallVector<uint8_t, 4> &entry = roles[value];
   entry.resize(tensor.getRank(), 0);
   for (auto [dim, more] : llvm::zip(entry, bits)) {
@@ -115,7 +116,7 @@ void DimRoles::visit(Operation &op, bool isReversed) {
     visitCall(call, isReversed);
   else if (auto interface = dyn_cast<graph::RuleOpInterface>(op))
     visitRule(&op, interface.getRule());
-  else if (op.getNumOperands() > 0) // what moves a tensor between ranks
+  else if (op.getNumOperands() > 0) // the op moves a tensor between ranks
     for (Value result : op.getResults())
       follow(op.getOperand(0), result);
 }
@@ -152,7 +153,7 @@ void DimRoles::visitCall(graph::BlockCallOpInterface call, bool isReversed) {
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
     follow(operand, argument);
   visit(callee, isReversed);
-  // What a repeat carries is in all executions but the first what the block returned.
+  // In all executions but the first, a repeat carries values that the block returned.
   for (auto index : llvm::seq(static_cast<unsigned>(call.getNumCarried())))
     follow(end->getOperand(index), callee.getArgument(index));
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))

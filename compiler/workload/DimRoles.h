@@ -1,5 +1,5 @@
-// Which dims of a partitioned program's values are batch, sequence, channels, words, experts and
-// expert capacity.
+// Determines which dims of a partitioned program's values are batch, sequence, channels, vocabulary
+// entries, experts and expert capacity.
 #pragma once
 
 #include "compiler/workload/Cells.h"
@@ -12,10 +12,10 @@ namespace dtc {
 // is the batch; everything else is what the rules of ops say of their loops, spread over the dims
 // that have these loops:
 // - batch, experts and capacity from operands to results;
-// - words (rows of an embedding, logits), sequence and channels both ways: tokens[batch, time] are a sequence because attention says so
-//   of what is made of them many ops later. Where a reshape joins dims, what the joined one is goes
-//   back to none of them.
-// What a block is called with is one thing in all of its calls.
+// - words (rows of an embedding, logits), sequence and channels both ways: tokens[batch, time] are
+//   a sequence because attention says so of what is made of them many ops later. Where a reshape
+//   joins dims, what the joined one is goes back to none of them. What a block is called with is
+//   one thing in all of its calls.
 class DimRoles {
 public:
   // Roles beside ScaleBits, with which nothing scales: channels, and the rows of samples that a
@@ -30,8 +30,9 @@ public:
   uint8_t bitsOf(mlir::Value value) const;
   // The ScaleBits of each loop of `rule`, which is that of `op`.
   llvm::SmallVector<uint8_t, 8> ofLoops(mlir::Operation *op, const graph::OpRule &rule) const;
-  // Whether the loop is over rows of samples that a reshape has merged with another dim. Only data
-  // parallelism splits these, as others would take them from the ranks that have the samples.
+  // Returns true if the loop is over rows of samples that a reshape has merged with another dim.
+  // Only data parallelism splits these, as other axes would take rows from the ranks that have the
+  // samples.
   bool isMerged(mlir::Operation *op, const graph::OpRule &rule, unsigned loop) const {
     return rolesOfLoops(op, rule)[loop] & kMerged;
   }
@@ -48,7 +49,7 @@ private:
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint8_t, 4>> roles;
-  bool isNew = false; // whether something was added since the last look
+  bool isNew = false; // true if roles were added since the last pass
 };
 
 } // namespace dtc

@@ -19,11 +19,11 @@ struct FoldedModel {
   double unread = 0, unreadFrozen = 0;
 };
 
-// Keeps `keep` layers of each kind. Layers are executions of blocks in '@loss': those of a repeat, or
-// calls, as a model has them whose blocks come in turn (dense, sparse, dense, ...) or whose layers
-// are written out one by one; a repeat executes one block only. A further call of a block is
-// replaced by its first operand and, for results but the first, by the first call; its first operand
-// and result have to be of one type, others are kept. `model` is not changed.
+// Keeps `keep` layers of each kind. Layers are executions of blocks in '@loss': those of a repeat,
+// or calls, as a model has them whose blocks come in turn (dense, sparse, dense, ...) or whose
+// layers are written out one by one; a repeat executes one block only. A further call of a block is
+// replaced by its first operand and, for results but the first, by the first call; its first
+// operand and result have to be of one type, others are kept. `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model, int64_t keep = 1);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// What hand-written kernels of some software fuse.
+// Finds the ops that hand-written kernels of some stacks fuse.
 #include "compiler/workload/Fusions.h"
 
 #include "compiler/workload/OpFacts.h"
@@ -42,7 +42,7 @@ private:
     return isa_and_nonnull<graph::LinearOp, graph::ExpertLinearOp>(op);
   }
 
-  // Those of weights' gradients, and of the forward pass, by what they read first.
+  // Finds matmuls of weights' gradients, and of the forward pass, that share their first operand.
   void findOfOneInput() {
     llvm::MapVector<std::pair<Value, OperationName>, SmallVector<Operation *>> readers;
     for (Operation *op : ops)
@@ -72,7 +72,7 @@ private:
         op->addsJoined = areAllOne;
   }
 
-  // Whether both operands are results of products, or sums of such, that nothing else reads.
+  // Returns true if both operands are results of matmuls, or sums of such, with no other reader.
   bool isOfProducts(graph::AddOp add) {
     return llvm::all_of(add->getOperands(), [&](Value operand) {
       Operation *op = operand.getDefiningOp();
@@ -84,7 +84,8 @@ private:
     });
   }
 
-  // Their sizes `grows` add up, and what is `shared` moves once. False where some stay by themselves.
+  // Their sizes `grows` add up, and what is `shared` moves once. False where some stay by
+  // themselves.
   bool join(ArrayRef<Operation *> group, int64_t CellOp::*grows,
             llvm::function_ref<Value(Operation *)> shared) {
     if (group.size() < 2)
@@ -134,12 +135,14 @@ private:
         Value activated = other.getLhs() == dy ? other.getRhs() : other.getLhs();
         op->fusion = Fusion::Gate;
         for (Value read : {activated, dy})
-          if (!isFusible(read.getDefiningOp())) // else it is in registers already
+          // A fusible producer leaves the operand in registers already.
+          if (!isFusible(read.getDefiningOp()))
             op->fusedBytes += bytesOf(read);
       }
   }
 
-  // Of parameters: reads nothing that the gradient of the input does not.
+  // Fuses the gradient of a norm's parameter, if it reads nothing that the gradient of the input
+  // does not.
   void findNormGradient(Operation *gradient) {
     auto interface = dyn_cast<graph::RuleOpInterface>(gradient);
     CellOp *op = cellOpOf(gradient);

@@ -1,4 +1,4 @@
-// What can be read off a forward model without planning it.
+// Reads facts of a forward model that need no plan.
 #include "compiler/workload/ModelFacts.h"
 
 #include "compiler/workload/Architecture.h"
@@ -27,7 +27,7 @@ static int64_t countExperts(ModuleOp module) {
   return experts;
 }
 
-// Of the exchange with the fewest.
+// Returns the number of token groups of the dispatch with the fewest.
 static int64_t countTokenGroups(ModuleOp module) {
   std::optional<int64_t> groups;
   module.walk([&](graph::MoeDispatchOp dispatch) {
@@ -38,7 +38,7 @@ static int64_t countTokenGroups(ModuleOp module) {
   return groups.value_or(1);
 }
 
-// Of the attention with the fewest.
+// Returns the number of key and value heads of the attention with the fewest.
 static int64_t countKvHeads(ModuleOp module) {
   std::optional<int64_t> heads;
   module.walk([&](graph::RuleOpInterface op) {

@@ -1,4 +1,4 @@
-// What can be read off a forward model without planning it.
+// Reads facts of a forward model that need no plan.
 #pragma once
 
 #include "compiler/plan/Architecture.h"
@@ -9,13 +9,14 @@
 
 namespace dtc {
 
+// Facts of a model: its sizes, architecture and flops.
 struct ModelFacts {
   std::string name;
   int64_t parameters = 0;     // elements of all parameters
   int64_t frozen = 0;         // of these, elements that are not trained
   int64_t layers = 0;         // calls of blocks by '@loss'
   int64_t sequenceLength = 0; // 0 where the model has no sequences
-  int64_t experts = 1;        // of a mixture; 1: dense
+  int64_t experts = 1;        // number of experts of a mixture; 1: dense
   // Groups of a sequence's tokens that are routed apart from each other, in the block with the
   // fewest; 1 of a dense model.
   int64_t tokenGroups = 1;
@@ -34,8 +35,8 @@ struct ModelFacts {
   // The same with half of the products of causal attention, what a kernel does that skips masked
   // pairs.
   double causalFlopsPerSample = 0;
-  // Of all ops with their types and whole numbers, in hexadecimal: models that differ in the number
-  // of heads alone differ in it, those that differ in names or in an epsilon do not.
+  // Hash of all ops with their types and integers, in hexadecimal: it differs between models with
+  // different numbers of heads, and is equal for models that differ in names or in an epsilon.
   std::string shape;
 };
 

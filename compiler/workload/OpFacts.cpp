@@ -1,4 +1,4 @@
-// What ops of a partitioned program are to the cost model.
+// Reads the costs of ops of a partitioned program.
 #include "compiler/workload/OpFacts.h"
 
 #include "passes/shard/Mesh.h"
@@ -47,7 +47,8 @@ static bool addsBias(graph::AddOp add) {
                         graph::tensorOf(add.getType()).getRank();
 }
 
-// Whether it is one of several sums of whole tensors in one kernel: a product adds one such tensor.
+// Returns true if several sums of whole tensors share one kernel: a matmul can add one such tensor
+// only.
 static bool isOneOfSums(graph::AddOp add, unsigned product) {
   Value other = add->getOperand(1 - product);
   bool addsSum = other.hasOneUse() && isa_and_nonnull<graph::AddOp>(other.getDefiningOp());
@@ -150,7 +151,8 @@ RankSpan partOfTensorGroup(Operation *collective) {
   auto axes = collective->getAttrOfType<DenseI16ArrayAttr>("grid_axes");
   FailureOr<Mesh> mesh = readMesh(collective->getParentOfType<ModuleOp>());
   assert(axes && succeeded(mesh) && "collectives are over axes of the module's mesh");
-  // From the inside out. Neighbouring axes are one span; others do not come together.
+  // Merges axes from the inside out. Neighbouring axes form one span; other combinations do not
+  // occur.
   RankSpan part{1, 1};
   int64_t stride = 1;
   SmallVector<unsigned, 2> tensorAxes = mesh->axesOf(AxisRole::Tensor);

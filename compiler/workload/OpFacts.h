@@ -1,4 +1,4 @@
-// What ops of a partitioned program are to the cost model, read off their rules.
+// Reads the costs of ops of a partitioned program from their rules.
 #pragma once
 
 #include "compiler/workload/Cells.h"
@@ -12,19 +12,19 @@ namespace dtc {
 // nothing.
 double tensorBytes(mlir::Type type);
 
-// Whether the op computes point by point, so that code generation joins it with its neighbours.
+// Returns true if the op is elementwise, so that code generation joins it with its neighbours.
 bool isFusible(mlir::Operation *op);
 
-// Whether the op is in one kernel with one before it.
+// Returns true if the op is in one kernel with a preceding op.
 bool isJoined(mlir::Operation *op);
 
-// What an op does at the end of the product before it, where the library's products can (pass
-// dtc-fuse-epilogues): adds a bias or another tensor, takes GELU by tanh of what a bias was added to, or
-// multiplies by the derivative of that.
+// An op that a library's matmul can do as its epilogue (pass dtc-fuse-epilogues): addition of a
+// bias or another tensor, GELU by tanh after a bias, or multiplication by the derivative of that
+// GELU.
 struct Epilogue {
   // Tensors that the op then does not move: the product's result, and its own in place of that.
   llvm::SmallVector<mlir::Value, 2> unmoved;
-  bool isNarrow = true; // of products in 16 bits alone: biases and GELU
+  bool isNarrow = true; // biases and GELU: only of matmuls in 16 bits
 };
 // Nothing where the op is none.
 std::optional<Epilogue> epilogueOf(mlir::Operation *op);
@@ -32,10 +32,10 @@ std::optional<Epilogue> epilogueOf(mlir::Operation *op);
 using graph::isView;
 using graph::rootOf;
 
-// Whether one of the tensor's dims is made up of a product's loops of this kind.
+// Returns true if one of the tensor's dims is indexed by a matmul loop of this kind.
 bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind);
 
-// What the op is by its rule, without sizes and bytes.
+// Returns the properties of an op that follow from its rule, without sizes and bytes.
 CellOp cellOpOf(mlir::Operation *op, const graph::OpRule &rule);
 
 // Sizes and flops of a product, or of attention; `sizes` and `bits` are of each loop, its size and
@@ -46,11 +46,13 @@ void setSizes(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int64_t>
 // A collective of the upstream shard dialect.
 struct CollectiveWork {
   CollectiveKind kind;
-  double bytes; // as collectiveSeconds wants them, in f32
+  double bytes; // bytes in f32, as collectiveSeconds takes them
 };
+// Returns the kind and bytes of a collective op; nullopt for any other op.
 std::optional<CollectiveWork> collectiveOf(mlir::Operation *op);
 
-// Which ranks of tensor parallelism a collective is among, as CellCollective::part says it.
+// Returns the ranks of the tensor-parallel group that a collective spans, in the form of
+// CellCollective::part.
 RankSpan partOfTensorGroup(mlir::Operation *collective);
 
 } // namespace dtc

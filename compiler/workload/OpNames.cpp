@@ -1,4 +1,4 @@
-// What to call the ops of a partitioned step.
+// Names the ops of a partitioned step.
 #include "compiler/workload/OpNames.h"
 
 #include "compiler/workload/OpFacts.h"

@@ -1,4 +1,4 @@
-// What to call the ops of a partitioned step. Internal to this folder.
+// Names the ops of a partitioned step. Internal to this folder.
 #pragma once
 
 #include "dialects/graph/Graph.h"

@@ -100,11 +100,12 @@ std::vector<VocabularyCollective> vocabularyCollectives(const VocabularyCells &c
       rows = std::max(rows, static_cast<double>(op.m) * scale.factor(op.mScale));
   using enum CollectiveKind;
   return {
-      {AllReduce, CellPhase::Forward, activation * activationShare}, // of looked up rows
+      {AllReduce, CellPhase::Forward, activation * activationShare}, // all-reduce of looked-up rows
       {Broadcast, CellPhase::Forward, activation},                   // to the output layer
       {AllReduce, CellPhase::Forward, rows * kWide, 3},
       {AllReduce, CellPhase::BackwardInput, activation * activationShare},
-      {Broadcast, CellPhase::BackwardInput, activation * activationShare}}; // of rows' gradients
+      // Broadcast of the rows' gradients.
+      {Broadcast, CellPhase::BackwardInput, activation * activationShare}};
 }
 
 } // namespace dtc

@@ -53,9 +53,9 @@ static std::string describe(const Trait &trait) {
               trait.shown.empty() ? trait.value : trait.shown);
 }
 
-// Of one trait's hashes by rank, 0 for a rank without it: a rank that differs from the value that
-// most have, and one that has that value. Of values that as many have the one of the lower rank
-// counts. False where all are alike.
+// Finds a rank (`odd`) that differs from the most frequent value, and one (`usual`) that has it.
+// `hashes` are one trait's by rank, 0 for a rank without the trait. Ties go to the value of the
+// lowest rank. Returns false if all are equal.
 static bool findOdd(const std::vector<int64_t> &hashes, int &odd, int &usual) {
   std::vector<int64_t> sorted = hashes;
   std::sort(sorted.begin(), sorted.end());

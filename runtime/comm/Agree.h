@@ -1,5 +1,5 @@
-// What the ranks of a job decide together between steps, so that no rank is left waiting for one
-// that took another way.
+// Decisions that the ranks of a job take together between steps, so that no rank waits for one that
+// took another branch.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,7 +19,7 @@ Status agree(Control &world, const Status &mine);
 // exchange of a few bytes.
 Status agree(Control &world, const Status &mine, bool claim, int &lowest);
 
-// What all ranks must have alike.
+// A setting that must be equal on all ranks.
 struct Trait {
   std::string name;  // "--seed"
   std::string value; // compared; empty on a rank that has none, which agrees with all

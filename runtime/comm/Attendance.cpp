@@ -10,8 +10,8 @@
 namespace dtc::rt {
 using format::text;
 
-// Rank 0 has a connection to each, and leaves MPI as many files as it may want. Limits are alike on all hosts, as a rule, so that
-// nobody looks for a rank 0 that may not.
+// Rank 0 has a connection to each, and leaves MPI as many files as it may want. Limits are alike on
+// all hosts, as a rule, so that nobody looks for a rank 0 that may not.
 static bool mayConnectTo(int ranks) {
   constexpr rlim_t kOthers = 512;
   rlimit files = {};
@@ -23,7 +23,7 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
                        double seconds) {
   if (launch.localSize >= launch.size || !mayConnectTo(launch.size))
     return;
-  // What is meant for ranks that have no MPI is not meant for these.
+  // Ignores variables that address ranks without MPI.
   EnvironmentReader others = [&read](const char *name) {
     return std::string_view(name).starts_with("MASTER_") ? nullptr : read(name);
   };

@@ -1,7 +1,7 @@
-// Which ranks of all hosts have started, while MPI starts, which does not tell.
-//
-// Beside MPI, ranks meet where the launcher says that rank 0 is (MeetingPlace.h). Nothing depends on it: where it says
-// nothing, a port is closed or rank 0 is elsewhere, that much is not known, and the job starts as it would.
+// Tracks which ranks of all hosts have started while MPI starts, as MPI does not tell.
+// Beside MPI, ranks meet at the host that the launcher names for rank 0 (MeetingPlace.h). The job
+// does not depend on this: if the launcher names no host, a port is closed, or rank 0 is elsewhere,
+// less is known, and the job starts as usual.
 #pragma once
 
 #include "runtime/comm/Environment.h"
@@ -14,6 +14,7 @@
 
 namespace dtc::rt {
 
+// Collects the ranks that have started, on a thread of its own.
 class Attendance {
 public:
   // Ranks are given `seconds` to come. Nothing is done in a job that is on one host.
@@ -24,18 +25,20 @@ public:
 
   // Ranks have met otherwise.
   void end() { isOver = true; }
-  // What is known within `patience` seconds, for a message: who has come when the time has passed, or that all have; empty
-  // where that is nothing. Ranks that started before rank 0 hear of it later than their own time has passed.
-  //   "rank 5 of 6 has not come to port 20016 of host 'a'; here are rank 1 on host 'a', ranks 2 and 3 on host 'b'"
+  // Returns the ranks that have come, for a message, waiting up to `patience` seconds for the
+  // answer; empty if nothing is known. Ranks that started before rank 0 get the answer after their
+  // own deadline.
+  //   "rank 5 of 6 has not come to port 20016 of host 'a'; here are rank 1 on host 'a', ranks 2 and
+  // 3 on host 'b'"
   std::string words(double patience = 0);
-  // Whether all ranks have come.
+  // Returns true if all ranks have come.
   bool haveAllCome();
 
 private:
   std::atomic<bool> isOver = false;
   std::mutex mutex;
   std::condition_variable changed;
-  bool isAsking = false; // until it is known
+  bool isAsking = false; // true until the answer is known
   std::string known;
   bool isComplete = false;
   std::thread thread;

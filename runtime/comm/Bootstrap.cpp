@@ -35,11 +35,11 @@ struct Plugin {
   const char *versionSymbol;
   int version;
   const char *createSymbol;
-  int flags; // of dlopen, besides RTLD_NOW
+  int flags; // flags of dlopen, besides RTLD_NOW
 };
 } // namespace
 
-// Where a plugin may lie, best first.
+// Returns the candidate paths of a plugin, best first.
 static std::vector<std::string> pluginPaths(const Plugin &plugin) {
   if (std::string chosen = envText(plugin.variable); !chosen.empty())
     return {chosen};
@@ -82,8 +82,8 @@ template <typename Create> static Status openPlugin(const Plugin &plugin, Create
                                   envInfo(plugin.variable).name));
 }
 
-// The name and version of the MPI that the plugin is linked with, as it says itself; "MPI" if it does
-// not. Example: "Open MPI v4.1.4".
+// The name and version of the MPI that the plugin is linked with, as it says itself; "MPI" if it
+// does not. Example: "Open MPI v4.1.4".
 static std::string mpiName() {
   using GetVersion = int(char *, int *);
   auto *getVersion =
@@ -166,8 +166,8 @@ static EnvironmentReader environmentOf(const WorldOptions &options) {
   return [](const char *name) -> const char * { return std::getenv(name); };
 }
 
-// Whether the launcher offers a process management interface, which MPI needs to find its job. Slurm
-// offers none by default (MpiDefault=none).
+// Returns true if the launcher offers a process management interface, which MPI needs to find its
+// job. Slurm offers none by default (MpiDefault=none).
 static bool offersPmi(const EnvironmentReader &read) {
   for (const char *name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"})
     if (const char *value = read(name); value && *value)

@@ -8,11 +8,12 @@
 
 namespace dtc::rt {
 
+// The operation that combines elements in a reduction.
 enum class Reduction { Sum, Max };
 
-// A group of ranks with an order. Of programs' collectives only the CPU device knows this class: its
-// streams' threads call it, each on groups of its own. As with Control, every member makes the same
-// calls in the same order. InvalidArgument for a type that the backend cannot reduce.
+// A group of ranks with an order. Of programs' collectives only the CPU device knows this class:
+// its streams' threads call it, each on groups of its own. As with Control, every member makes the
+// same calls in the same order. InvalidArgument for a type that the backend cannot reduce.
 class Comm : public Control {
 public:
   // dst[i] = reduction over ranks of src[i]; src may equal dst.
@@ -28,10 +29,13 @@ public:
   // group. Groups that share members may be used from different threads at once.
   virtual Status split(int colour, int key, std::unique_ptr<Comm> &group) = 0;
 
-  // What messages call this group, e.g. "dp"; "world" and "part 3 of world" unless set. Local.
+  // Sets the name of this group in messages, e.g. "dp"; the default is "world" and "part 3 of
+  // world". Local.
   virtual void setName(std::string name) = 0;
+  // Returns the name of this group in messages.
   virtual const std::string &name() const = 0;
 
+  // Sets values[i] to the largest value that any rank passes.
   Status largest(std::span<int64_t> values) final {
     return allReduce(values.data(), values.data(), values.size(), DataType::I64, Reduction::Max);
   }

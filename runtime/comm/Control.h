@@ -11,8 +11,10 @@
 
 namespace dtc::rt {
 
+// The type of an element.
 enum class DataType { F32, Bf16, F16, I32, I64, U8 };
 
+// Returns the bytes of an element.
 size_t bytesOf(DataType type);
 
 // The ranks of a job, in host memory and small messages. Calls are collective but for send and
@@ -22,16 +24,22 @@ size_t bytesOf(DataType type);
 class Control {
 public:
   virtual ~Control() = default;
+  // Returns this rank's number in the group, from 0.
   virtual int rank() const = 0;
+  // Returns the number of ranks in the group.
   virtual int size() const = 0;
 
   // values[i] becomes the largest that any rank passes.
   virtual Status largest(std::span<int64_t> values) = 0;
   // dst[r * count + i] = src[i] of rank r; src may equal dst + rank() * count elements.
   virtual Status allGather(const void *src, void *dst, size_t count, DataType type) = 0;
+  // Copies `count` elements from the rank `root` to all ranks.
   virtual Status broadcast(void *data, size_t count, DataType type, int root) = 0;
+  // Sends `count` elements to `peer`.
   virtual Status send(const void *data, size_t count, DataType type, int peer) = 0;
+  // Receives `count` elements from `peer`.
   virtual Status receive(void *data, size_t count, DataType type, int peer) = 0;
+  // Blocks until all ranks have called.
   virtual Status barrier() = 0;
 
   // This rank gives up: calls of the whole job that wait, or will wait, for it end in Aborted (for

@@ -69,7 +69,7 @@ class Detector {
 public:
   Detector(const EnvironmentReader &read, LaunchEnvironment &result) : read(read), result(result) {}
 
-  // Whether the launcher of `v` started this process; if so, fills `result`.
+  // Fills `result` if the launcher of `v` started this process.
   Status tryLauncher(const Variables &v, bool &found) {
     found = false;
     const char *rank = read(v.rank), *size = read(v.size);
@@ -138,7 +138,8 @@ Status detectLaunch(const EnvironmentReader &read, LaunchEnvironment &environmen
     const char *value = read(name);
     return value && *value ? value : nullptr;
   };
-  // An agent of torchrun sets these for its children; what it was started by is not what started them.
+  // An agent of torchrun sets these for its children; what it was started by is not what started
+  // them.
   bool hasAgent = present("TORCHELASTIC_RUN_ID") && present("RANK") && present("WORLD_SIZE");
   for (const Variables &variables : launchers) {
     bool found = false;

@@ -1,4 +1,5 @@
-// The door between dtrun and libdtc_gloo.so, which is opened only for jobs whose ranks no MPI introduces.
+// The door between dtrun and libdtc_gloo.so, which is opened only for jobs whose ranks no MPI
+// introduces.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -10,10 +11,11 @@ namespace dtc::rt {
 // Raised when anything that crosses the door changes: both sides come from one build.
 inline constexpr int kGlooPluginVersion = 2;
 
+// Settings of the Gloo communicator.
 struct GlooOptions {
   int rank = 0, size = 1;
   double timeoutSeconds = 600;
-  uint64_t maxElements = 0;        // of a reduction at a time; 0: a few MiB; less is for tests
+  uint64_t maxElements = 0; // most elements of one reduction call; 0: a few MiB; tests use less
   PhaseListener *phases = nullptr; // outlives the world
   Meeting *meeting = nullptr;      // is used until the world is made
   std::string interface;           // empty: the one of the meeting's address

@@ -94,7 +94,7 @@ const std::pair<const char *, const char *> rootSettings[] = {
 std::vector<std::string> childEnvironment(const std::string &child) {
   std::vector<std::string> result = {text("DTRUN_CHILD=", child)};
   auto add = [&](const char *name, const char *value) {
-    if (!std::getenv(name)) // what the user set already stays
+    if (!std::getenv(name)) // keeps variables that the user has set
       result.push_back(text(name, "=", value));
   };
   for (auto [name, value] : settings)
@@ -116,8 +116,8 @@ std::vector<char *> pointers(const std::vector<std::string> &strings) {
   return result;
 }
 
-// The signals that this process takes over while it waits; they are blocked and read by poll. A stdout
-// that nobody reads is an error of write().
+// The signals that this process takes over while it waits; they are blocked and read by poll. A
+// stdout that nobody reads is an error of write().
 class Signals {
 public:
   Status open() {
@@ -161,8 +161,8 @@ private:
 };
 
 using Clock = std::chrono::steady_clock;
-// What mpirun has to end the job once a rank has said that it is over. It waits for hosts that are out
-// of reach, and for more than that.
+// Seconds that mpirun has to end the job once a rank has reported its end. It waits longer for
+// hosts that are out of reach.
 constexpr std::chrono::seconds kEndSeconds(15);
 
 class Launcher {
@@ -173,7 +173,7 @@ public:
 
   LauncherOutput output;
   RollCall roll;
-  int stopSignal = 0; // that this process got from outside
+  int stopSignal = 0; // signal that this process got from outside
   bool savesAtStop = false;
   int outputError = 0; // errno, where stdout took no more: the job was stopped then
 
@@ -189,9 +189,9 @@ private:
   void handleSignals(int &waitStatus, bool &ended);
 
   Signals signals;
-  Descriptor errors, lines;                 // of mpirun: its stderr and stdout
-  std::string waiting;                      // of its stdout, for ours
-  bool drops = false;                       // it instead
+  Descriptor errors, lines; // stderr and stdout of mpirun
+  std::string waiting;      // part of mpirun's stdout that is still to be written to ours
+  bool drops = false;       // it instead
   std::optional<Clock::time_point> causeAt; // when the job's end was told
   const bool showsView = !envText(EnvVar::Terminal).empty();
   pid_t child = -1;
@@ -243,7 +243,7 @@ Status Launcher::start(const std::string &program, const std::vector<std::string
 }
 
 void Launcher::passOn(const std::string &bytes) {
-  // What rank 0 shows there begins at the cursor, and is drawn anew.
+  // Erases rank 0's view, which begins at the cursor; rank 0 draws it again.
   if (constexpr char erase[] = "\r\x1b[J"; showsView && !bytes.empty())
     (void)!::write(STDOUT_FILENO, erase, sizeof(erase) - 1);
   for (size_t done = 0; done < bytes.size();) {
@@ -268,8 +268,8 @@ bool Launcher::readErrors() {
   }
 }
 
-// What the ranks print passes through this process: mpirun itself drops what its stdout does not take
-// and goes on, or crashes where nobody reads it.
+// Reads the output of the ranks. It passes through this process because mpirun drops data if its
+// stdout is full, or crashes if nobody reads it.
 void Launcher::readOutput() {
   char bytes[4096];
   while (lines.number >= 0 && waiting.empty()) {
@@ -285,7 +285,8 @@ void Launcher::readOutput() {
   }
 }
 
-// Where poll says that stdout takes something: a pipe takes so much then without a wait.
+// Writes waiting output. Called when poll reports that stdout is writable, so that a pipe takes the
+// data without blocking.
 void Launcher::writeOutput() {
   ssize_t written = ::write(STDOUT_FILENO, waiting.data(), waiting.size());
   if (written >= 0)
@@ -297,7 +298,7 @@ void Launcher::writeOutput() {
   ::kill(child, savesAtStop ? SIGUSR2 : SIGTERM);
 }
 
-// From now on: mpirun does not end before it has written what it has.
+// Discards output from now on: mpirun does not exit before its output is read.
 void Launcher::dropOutput() {
   waiting.clear();
   drops = true;
@@ -314,8 +315,8 @@ void Launcher::handleSignals(int &waitStatus, bool &ended) {
         ::kill(child, SIGUSR1);
       continue;
     }
-    // Once politely; whoever asks again means it. mpirun passes SIGUSR2 on, and ends ranks soon after
-    // SIGTERM.
+    // Once politely; whoever asks again means it. mpirun passes SIGUSR2 on, and ends ranks soon
+    // after SIGTERM.
     int polite = savesAtStop && signal == SIGTERM ? SIGUSR2 : SIGTERM;
     if (!ended)
       ::kill(stopSignal ? -child : child, stopSignal ? SIGKILL : polite);
@@ -335,8 +336,8 @@ void Launcher::endSlowOne(bool ended) {
 Status Launcher::wait(int &waitStatus) {
   bool ended = false;
   auto isOpen = [&] { return errors.number >= 0 || lines.number >= 0 || !waiting.empty(); };
-  // After mpirun's end a rank that lingers may hold the pipes: it has one second. What has been read
-  // of its stdout may take as long as whoever reads ours, unless a signal asked for the end.
+  // After mpirun's end a rank that lingers may hold the pipes: it has one second. What has been
+  // read of its stdout may take as long as whoever reads ours, unless a signal asked for the end.
   for (int patience = 10; !ended || (isOpen() && patience > 0);) {
     // Descriptors below 0 are not looked at.
     pollfd watched[] = {{signals.queue.number, POLLIN, 0},
@@ -433,8 +434,8 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
   }
 }
 
-// Open MPI's ranks meet in files, in memory, and mpirun waits for ever for a rank that could not make
-// its own.
+// Open MPI's ranks meet in files, in memory, and mpirun waits for ever for a rank that could not
+// make its own.
 static Status checkFileLimit() {
   constexpr rlim_t kWanted = rlim_t(8) << 20;
   rlimit limit;
@@ -445,8 +446,8 @@ static Status checkFileLimit() {
                                         "; raise the limit of file sizes (ulimit -f)"));
 }
 
-// Processes of the job that outlived mpirun, as one that is killed leaves them: they come to this process,
-// and would hold what the next start of the job needs.
+// Processes of the job that outlived mpirun, as one that is killed leaves them: they come to this
+// process, and would hold what the next start of the job needs.
 static void endLeftovers() {
   for (int patience = 300; patience > 0; --patience) {
     pid_t found;

@@ -7,7 +7,7 @@
 
 namespace dtc::rt {
 
-// Whether `line` is nothing but dashes, as many as Open MPI prints around a message.
+// Returns true if `line` consists of as many dashes as Open MPI prints around a message.
 static bool isRule(std::string_view line) {
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r'))
     line.remove_suffix(1);
@@ -61,7 +61,7 @@ bool LauncherOutput::understand(const std::string &text) {
 
 void LauncherOutput::line(std::string_view text, std::string &out) {
   if (!inBlock && text.starts_with("mpirun: Forwarding signal "))
-    return; // what dtrun asked it to do
+    return; // dtrun itself asked for this end
   if (!inBlock && !isRule(text)) {
     out += text;
     return;

@@ -7,11 +7,11 @@
 
 namespace dtc::rt {
 
-// How the rank ended that ended the job.
+// The end of the rank that ended the job.
 struct RankEnd {
   int rank = -1;
-  int signal = 0;        // that killed it; 0 where it exited
-  int exitCode = 0;      // where it exited
+  int signal = 0;        // signal that killed it; 0 if it exited
+  int exitCode = 0;      // exit code if it exited
   bool tooEarly = false; // it exited with code 0 while others went on
 };
 
@@ -23,7 +23,7 @@ class LauncherOutput {
 public:
   // The part of all bytes so far that is to be passed on and was not returned yet.
   std::string feed(std::string_view bytes);
-  // What is left at the end of the stream.
+  // Returns the rest of the output at the end of the stream.
   std::string finish();
   const std::optional<RankEnd> &end() const { return found; }
 

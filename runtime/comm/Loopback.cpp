@@ -21,11 +21,11 @@ namespace {
 struct Job {
   std::mutex mutex;
   std::condition_variable changed;
-  std::string failure; // why the job was given up; empty while it runs
+  std::string failure; // reason why the job was given up; empty while it runs
   double timeoutSeconds = 0;
 };
 
-// What a member brings to a meeting.
+// The arguments of one member in a matched call.
 struct Call {
   const char *operation = nullptr;
   const void *source = nullptr;
@@ -49,10 +49,10 @@ struct Group {
   explicit Group(int size) : calls(static_cast<size_t>(size)), subgroups(calls.size()) {}
   std::vector<Call> calls;
   int arrived = 0, leaving = 0;
-  uint64_t generation = 0;                                    // of meetings; odd while members work
-  bool mismatch = false;                                      // of the calls of the present meeting
-  std::map<std::pair<int, int>, std::vector<Message *>> mail; // by sender and receiver
-  // What split gives to each member: its group and its rank there.
+  uint64_t generation = 0; // counter of matched calls; odd while members work
+  bool mismatch = false;   // true if the calls of the current match differ
+  std::map<std::pair<int, int>, std::vector<Message *>> mail; // key: sender and receiver
+  // Results of split by member: its group and its rank there.
   std::vector<std::pair<std::shared_ptr<Group>, int>> subgroups;
 };
 
@@ -81,8 +81,8 @@ public:
 private:
   using Lock = std::unique_lock<std::mutex>;
 
-  // `what()` are the words of an error: calls are many and allocate nothing.
-  // Aborted once the job was given up.
+  // Returns Aborted if the job was given up. `what()` makes the text of the error only if needed,
+  // as calls are frequent and should not allocate.
   template <typename Words> Status checkRunning(Words what) const;
   // Waits for `ready` under `lock`; Aborted when the job was given up or time ran out before.
   template <typename Words, typename Ready> Status await(Lock &lock, Words what, Ready ready);
@@ -109,7 +109,7 @@ bool sameCall(const Call &a, const Call &b) {
          a.reduction == b.reduction && a.root == b.root;
 }
 
-constexpr size_t kBlockBytes = 4096; // of a reduction's intermediate result
+constexpr size_t kBlockBytes = 4096; // bytes of a reduction's intermediate result
 
 // out[i] = reduction over the sources of `calls`, in order, of element first + i.
 void reduceBlock(const std::vector<Call> &calls, size_t first, size_t count, DataType type,

@@ -1,4 +1,4 @@
-// Where ranks meet, and what guests do.
+// Plans the rendezvous, and implements the side of guests.
 #include "runtime/comm/Meeting.h"
 
 #include "runtime/base/Env.h"
@@ -26,15 +26,16 @@ using format::text;
 namespace {
 constexpr uint16_t kDefaultPort = 29500; // torchrun's
 constexpr int kMorePorts = 8;            // behind the first
-// Of jobs that launchers name: below those that Linux gives to whoever asks for any (32768), and far enough apart.
+// Ports of jobs that launchers name: below Linux's ephemeral ports (32768), and far enough apart.
 constexpr uint16_t kFirstJobPort = 20000, kJobPorts = 512, kPortsApart = 16;
 constexpr int kMostRanks = 1024; // each is connected to each
 constexpr double kConnectSeconds = 2, kAnswerSeconds = 5;
 // Rank 0 knows more than a guest: it speaks first.
 constexpr double kPatience = 5;
-// Between tries of a guest, at last; the other of a meeting on which nothing depends, which burdens nobody.
+// Longest pauses between a guest's tries, in seconds; the second one applies to a rendezvous that
+// the job does not depend on.
 constexpr double kMostPause = 0.5, kMostIdlePause = 3;
-// Of what is said at rank 0's port, where a stranger may listen. Ranks say less.
+// Longest text that is accepted at rank 0's port, where a stranger may listen; ranks send less.
 constexpr size_t kMostWords = 2000;
 } // namespace
 
@@ -107,7 +108,7 @@ static std::string textOf(const EnvironmentReader &read, const char *name) {
 // The host, and the job's name, which is empty where nothing gives it one.
 static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader &read,
                        MeetingPlace &place, MeetingOptions &options) {
-  // What dtrun -n started has a name of its own.
+  // dtrun -n gives each job a name of its own.
   std::string child = textOf(read, envInfo(EnvVar::Child).name);
   bool isChild = child.size() > 1;
   options.host = textOf(read, "MASTER_ADDR");
@@ -227,7 +228,7 @@ private:
   static bool isFinal(Outcome outcome) {
     return outcome == Outcome::Met || outcome == Outcome::Refused;
   }
-  // Of a connection that is open: whether the host of this job is there.
+  // Checks that the peer of an open connection is the host of this job.
   Outcome sayHello(double deadline);
   std::string describeAbsence() const;
   bool isOver() const { return options.isOver && *options.isOver; }
@@ -238,7 +239,7 @@ private:
   MeetingOptions options;
   std::unique_ptr<Wire> wire;
   std::string ownAddress, ownToken;
-  std::string words; // why the last try failed
+  std::string words; // reason why the last try failed
 };
 } // namespace
 
@@ -288,7 +289,7 @@ Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
   for (const addrinfo *each = found; each && !isFinal(outcome); each = each->ai_next)
     for (uint16_t port : options.ports) {
       auto *name = reinterpret_cast<sockaddr_in *>(each->ai_addr);
-      name->sin_port = htons(port); // where IPv6 has it as well
+      name->sin_port = htons(port); // the port has the same offset for IPv6
       outcome = now() >= deadline || isOver() ? Outcome::Silent : tryAddress(*each, deadline);
       if (outcome != Outcome::NotHere)
         break;
@@ -321,7 +322,8 @@ Status Guest::hear(Word word, double seconds, std::string &payload) {
   return {};
 }
 
-// "no rank 0 of this job is at 'a' (MASTER_ADDR), ports 29500 to 29508 (connecting to it: Connection refused)"
+// "no rank 0 of this job is at 'a' (MASTER_ADDR), ports 29500 to 29508 (connecting to it:
+// Connection refused)"
 std::string Guest::describeAbsence() const {
   return text("no rank 0 of this job is at '", options.host, "' (", options.hostVariable, "), port",
               options.ports.size() > 1 ? text("s ", options.ports.front(), " to ") : " ",

@@ -29,13 +29,13 @@ struct Stranger {
   explicit Stranger(int socket) : wire(std::make_unique<Wire>(socket)), since(now()) {}
   std::unique_ptr<Wire> wire;
   double since;
-  bool isAnswered = false; // with a refusal; the end of the connection is its own to make
+  bool isAnswered = false; // a refusal was sent; the peer closes the connection
 };
 
-struct Place { // of a guest
+struct Place { // state of a guest
   std::unique_ptr<Wire> wire;
   Hello hello;
-  std::string hostAddress; // of rank 0, as this guest reaches it
+  std::string hostAddress; // address of rank 0 as this guest reaches it
   bool hasSpoken = false;  // in the present exchange
 };
 
@@ -74,8 +74,8 @@ private:
   int listener = -1;
   uint16_t port = 0;
   std::vector<Stranger> strangers;
-  std::vector<Place> places; // by rank; that of rank 0 stays empty
-  std::string lastRefused;   // who was not let in, and why
+  std::vector<Place> places; // indexed by rank; rank 0's stays empty
+  std::string lastRefused;   // the last refused peer, with the reason
   std::string ownAddress, ownToken;
 };
 } // namespace
@@ -171,7 +171,7 @@ void Host::dropLost() {
   }
 }
 
-// Until something comes, or some of it can be sent.
+// Blocks until data arrives or can be sent.
 void Host::poll(double deadline) {
   std::vector<pollfd> watched;
   auto add = [&](const Wire &wire) {
@@ -262,8 +262,8 @@ Status Host::gather() {
   return welcome();
 }
 
-// Each rank gets the address at which others reach it. Ranks of rank 0's machine may have come over the loopback, which
-// is of no use to those of others.
+// Each rank gets the address at which others reach it. Ranks of rank 0's machine may have come over
+// the loopback, which is of no use to those of others.
 Status Host::welcome() {
   std::string outer, loopback = "127.0.0.1";
   for (const Place &place : places) {

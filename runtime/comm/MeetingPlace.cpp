@@ -1,4 +1,5 @@
-// Reads what srun and mpirun say of hosts. It may be anything: variables come from whoever starts the job.
+// Reads what srun and mpirun say of hosts. It may be anything: variables come from whoever starts
+// the job.
 #include "runtime/comm/MeetingPlace.h"
 
 #include "runtime/base/Text.h"
@@ -33,7 +34,8 @@ bool isRange(std::string_view range) {
   return range[0] == '-' && range.size() > 1 && digitsOf(range.substr(1)) == range.size() - 1;
 }
 
-// Of "3-7,12]...", behind a bracket: the first number as it is written, with its zeros. Removes all up to the bracket's end.
+// Removes a list up to its closing bracket, e.g. "3-7,12]...", and returns its first number as
+// written, with leading zeros.
 bool takeBracket(std::string_view &list, std::string_view &number) {
   size_t end = list.find(']');
   if (end == std::string_view::npos)
@@ -51,7 +53,7 @@ bool takeBracket(std::string_view &list, std::string_view &number) {
   }
 }
 
-// Whether a host can have that name: one of digits alone would be taken for an address.
+// Returns true if the name is a valid host name; digits alone would be taken for an address.
 bool isHostName(const std::string &name) {
   return !name.empty() && name.size() <= kMostName && name[0] != '-' && name[0] != '.' &&
          digitsOf(name) < name.size();
@@ -98,7 +100,7 @@ Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &rea
   if (!status.ok())
     return Status::invalidArgument(text("reading the launch environment: ", place.variable, " is ",
                                         status.message(), kRemedy));
-  // Of all ranks it is rank 0 that can tell.
+  // Only rank 0 can tell.
   std::string own = valueOf(read, "SLURMD_NODENAME");
   if (launch.rank == 0 && !own.empty() && own != place.host)
     return Status::invalidArgument(text(who, "rank 0 is on node '", shown(own), "', and ",
@@ -107,7 +109,8 @@ Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &rea
   return {};
 }
 
-// mpirun places ranks from its own host on, unless it was told to leave that out; rank 0 sees whether its daemon is mpirun.
+// mpirun places ranks from its own host on, unless it was told to leave that out; rank 0 sees
+// whether its daemon is mpirun.
 Status placeAtMpirun(const LaunchEnvironment &launch, const EnvironmentReader &read,
                      MeetingPlace &place) {
   if (std::string space = valueOf(read, "PMIX_NAMESPACE"); !space.empty())

@@ -1,4 +1,5 @@
-// Where rank 0's host is, as the launcher's variables tell it, for ranks that have to find each other without MPI.
+// Finds rank 0's host in the launcher's variables, for ranks that have to find each other without
+// MPI.
 #pragma once
 
 #include "runtime/comm/Environment.h"
@@ -7,16 +8,19 @@
 
 namespace dtc::rt {
 
+// The host of rank 0, and its source.
 struct MeetingPlace {
   std::string
       host; // names or addresses of rank 0's host, parted by commas; empty where nothing tells
-  std::string variable; // that says so
-  std::string job; // what only the ranks of this job or step have alike; empty where nothing tells
+  std::string variable; // variable that names the host
+  // Identifier that only the ranks of this job or step share; empty if there is none.
+  std::string job;
 };
 
-// By srun: the first node of SLURM_STEP_NODELIST. By Open MPI's mpirun: the host that it runs on itself, or this machine
-// where all ranks are here. InvalidArgument where that variable is none of its kind, and where rank 0 is known to be
-// elsewhere: --distribution=arbitrary, a job of several components, another node than this rank 0 is on.
+// Finds rank 0's host. Under srun: the first node of SLURM_STEP_NODELIST. Under Open MPI's mpirun:
+// the host of mpirun, or this machine if all ranks are here. Errors: InvalidArgument if the
+// variable is malformed, and if rank 0 is known to be elsewhere: --distribution=arbitrary, a job of
+// several components, or a node other than this rank 0's.
 Status findMeetingPlace(const LaunchEnvironment &launch, const EnvironmentReader &read,
                         MeetingPlace &place);
 
@@ -25,7 +29,8 @@ Status findMeetingPlace(const LaunchEnvironment &launch, const EnvironmentReader
 Status firstHostOf(std::string_view list, std::string &host);
 
 // The addresses that the URI of an Open MPI daemon names, parted by commas; empty where it is none.
-// Example: "4711.0;tcp://10.0.0.7,192.168.0.7:39627;tcp6://[fd00::7]:57325" gives "10.0.0.7,192.168.0.7,fd00::7".
+// Example: "4711.0;tcp://10.0.0.7,192.168.0.7:39627;tcp6://[fd00::7]:57325" gives
+// "10.0.0.7,192.168.0.7,fd00::7".
 std::string addressesOf(std::string_view uri);
 
 } // namespace dtc::rt

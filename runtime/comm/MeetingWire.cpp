@@ -16,7 +16,7 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-// Of every message: what begins one of ours, its word, and the bytes of its payload.
+// Header of every message: magic number, word, and the bytes of its payload.
 constexpr uint64_t kMagic = 0x31746d6e75727464; // "dtrunmt1"
 constexpr size_t kHeader = 24;
 } // namespace
@@ -77,7 +77,7 @@ void Wire::flush() {
     }
     out.erase(0, static_cast<size_t>(sent));
   }
-  if (failed) // what receive() finds says why
+  if (failed) // receive() reports the reason
     out.clear();
 }
 

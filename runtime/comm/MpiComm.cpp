@@ -105,7 +105,7 @@ private:
   }
   // Aborted when the job was given up.
   Status begin(const CommCall &call) const;
-  // Whether a collective whose larger buffer has `elements` of the call reads the memory of peers.
+  // Returns true if a collective with a buffer of `elements` reads the memory of peers directly.
   bool usesPeers(const CommCall &call, size_t elements) const {
     return peers && elements * bytesOf(call.type) >= job->peerBytes;
   }
@@ -113,7 +113,7 @@ private:
     return waitForMpi(*job, request, call);
   }
   Status scatterPieces(const CommCall &call, const void *src, void *dst, Reduction op);
-  // Of floats of 16 bits, which MPI does not know.
+  // Reductions of 16-bit floats, which MPI does not have.
   Status reduceNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
   Status scatterNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
 
@@ -123,14 +123,14 @@ private:
   bool isWorld;
   int myRank = 0, numRanks = 1;
   std::unique_ptr<PeerCollectives> peers; // null where a rank can't read another's memory
-  std::vector<char> sent, received, mine; // of reductions of 16 bits; grow to the largest
+  std::vector<char> sent, received, mine; // buffers of 16-bit reductions; grow to the largest
   std::vector<float> sums;
 };
 } // namespace
 
 MpiComm::~MpiComm() {
-  // With a call still under way, freeing and finalising would wait for it for ever; the launcher
-  // ends the other ranks when this process exits without finalising.
+  // If a call is still pending, freeing and finalising would block for ever; when this process
+  // exits without finalising, the launcher ends the other ranks.
   if (job->failed)
     return;
   MPI_Comm_free(&comm);
@@ -203,7 +203,7 @@ Status MpiComm::reduceNarrow(const void *src, void *dst, size_t count, DataType 
                              Reduction op) {
   auto ranks = static_cast<size_t>(numRanks);
   size_t part = (count + ranks - 1) / ranks, bytes = count * bytesOf(type);
-  sent.resize(ranks * part * bytesOf(type)); // what is left over at the end is padding
+  sent.resize(ranks * part * bytesOf(type)); // the rest is padding
   mine.resize(part * bytesOf(type));
   if (count > 0)
     std::memcpy(sent.data(), src, bytes);

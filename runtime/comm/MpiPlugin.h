@@ -9,6 +9,7 @@ namespace dtc::rt {
 // Raised when anything that crosses the door changes: both sides come from one build.
 inline constexpr int kMpiPluginVersion = 6;
 
+// Settings of the MPI communicator.
 struct MpiOptions {
   double timeoutSeconds = 600;
   uint64_t pollMicros = 100; // longest sleep between two looks at a request

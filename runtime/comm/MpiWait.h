@@ -10,7 +10,7 @@
 
 namespace dtc::rt {
 
-// What all groups of a process share.
+// State that all groups of a process share.
 struct MpiJob {
   double timeoutSeconds = 600;
   uint64_t pollMicros = 100;
@@ -21,6 +21,7 @@ struct MpiJob {
 
   // Keeps the first reason.
   void fail(const std::string &reason);
+  // Returns the first reason; empty if nothing failed.
   std::string reason();
 
 private:

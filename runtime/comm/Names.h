@@ -1,4 +1,4 @@
-// What all backends say the same way.
+// Names that all backends share.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -7,7 +7,9 @@
 
 namespace dtc::rt {
 
+// Returns the name of a type, e.g. "f32".
 const char *nameOf(DataType type);
+// Returns the name of a reduction.
 const char *nameOf(Reduction op);
 
 // InvalidArgument unless sums and maxima of `type` are implemented: f32, i32, i64.
@@ -19,7 +21,8 @@ std::string describeCall(const char *operation, size_t count, DataType type);
 // " on group 'dp' (rank 1 of 4)" for messages.
 std::string describeMember(const Comm &comm);
 
-// What a member is doing. It becomes words only in an error: calls are many and should not allocate.
+// The current call of a member. It is formatted only for errors: calls are frequent and should not
+// allocate.
 struct CommCall {
   const Comm *comm; // null: no group yet
   const char *operation;
@@ -32,7 +35,8 @@ struct CommCall {
   std::string words() const;
 };
 
-// InvalidArgument unless the call's peer is of the group, and another than this rank where it must be.
+// InvalidArgument unless the call's peer is of the group, and another than this rank where it must
+// be.
 Status checkPeer(const CommCall &call, bool mayBeSelf);
 
 // "rank 1" or "ranks 1, 2 and 5", of the first sixteen.

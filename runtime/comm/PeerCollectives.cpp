@@ -104,7 +104,7 @@ Status PeerCollectives::allReduce(const CommCall &call, const void *src, void *d
   };
   auto at = [&](size_t index) { return static_cast<char *>(dst) + index * element; };
   DTC_RETURN_IF_ERROR(post(call, src, call.count * element));
-  // Where src is dst, nobody but this rank reads the share that it overwrites.
+  // If src is dst, only this rank reads the share that it overwrites.
   size_t mine = beginOf(me);
   DTC_RETURN_IF_ERROR(reduce(call, mine * element, at(mine), beginOf(me + 1) - mine, op));
   // Shares are there, and sources are free to be overwritten: now results are what is read.

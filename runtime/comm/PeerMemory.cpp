@@ -16,7 +16,7 @@ PeerCard makePeerCard() {
     std::random_device random;
     return uint64_t{random()} << 32 | random();
   }();
-  // Where Yama lets only parents read a process, it asks the process. Elsewhere this fails, and isn't needed.
+  // Allows reads if Yama restricts them to parents; fails elsewhere, and is not needed there.
   (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   return {::getpid(), reinterpret_cast<uint64_t>(&number), number};
 }

@@ -18,7 +18,7 @@
 namespace dtc::rt {
 using format::text;
 
-// What only the ranks of one job on this machine have in common.
+// Returns a name that only the ranks of one job on this machine share.
 static std::string jobName(const LaunchEnvironment &launch) {
   std::string name;
   for (const char *variable : {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID",

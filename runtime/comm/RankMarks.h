@@ -1,7 +1,6 @@
-// What the ranks of a job on one machine can know of each other without MPI.
-//
-// A mark is a Unix socket with an abstract name, of which the kernel keeps a list that everyone may
-// read (/proc/net/unix). It leaves no file behind and ends with its process.
+// Marks by which the ranks of a job on one machine see each other without MPI.
+// A mark is a Unix socket with an abstract name, which the kernel lists for everyone
+// (/proc/net/unix). It leaves no file behind and ends with its process.
 #pragma once
 
 #include "runtime/comm/Environment.h"
@@ -11,12 +10,14 @@
 
 namespace dtc::rt {
 
+// The mark of a rank.
 struct RankMark {
   int rank = 0, phase = 0;
   int process = 0;        // its number
-  bool isStopped = false; // by a signal (SIGSTOP) or a debugger
+  bool isStopped = false; // stopped by a signal (SIGSTOP) or a debugger
 };
 
+// Leaves this rank's mark and reads the marks of others.
 class RankMarks {
 public:
   // The marks of the job that the launcher's variables name, or of `job` where that is not empty.
@@ -31,7 +32,7 @@ public:
   std::vector<RankMark> read() const;
 
 private:
-  std::string prefix; // of all names of this job
+  std::string prefix; // prefix of all names of this job
   int rank;
   int socket = -1;
 };

@@ -1,5 +1,5 @@
-// Blocks of elements in host memory, and their reductions, which the backends share. Floats of 16 bits are
-// summed in f32 and rounded once, at the end.
+// Blocks of elements in host memory, and their reductions, which the backends share. Floats of 16
+// bits are summed in f32 and rounded once, at the end.
 //
 // Example, a block of three ranks:
 //   startReduction(sums, a, count, type);
@@ -12,10 +12,11 @@
 
 namespace dtc::rt {
 
-// Where element `index` is.
+// Returns the address of element `index`.
 inline char *at(void *base, size_t index, DataType type) {
   return static_cast<char *>(base) + index * bytesOf(type);
 }
+// Returns the address of element `index`.
 inline const char *at(const void *base, size_t index, DataType type) {
   return static_cast<const char *>(base) + index * bytesOf(type);
 }

@@ -79,7 +79,8 @@ void RollCall::read() {
   }
 }
 
-// To the launcher, if one started this process, which has some seconds to read it unless this does not wait.
+// To the launcher, if one started this process, which has some seconds to read it unless this does
+// not wait.
 static void sendToLauncher(int32_t rank, std::string_view words, int flags = 0) {
   std::string name = envText(EnvVar::Child);
   if (name.rfind(kPrefix, 0) != 0 || name.size() >= sizeof(sockaddr_un::sun_path) - 1)
@@ -89,7 +90,7 @@ static void sendToLauncher(int32_t rank, std::string_view words, int flags = 0) 
   int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0)
     return;
-  timeval patience = {5, 0}; // with a launcher that is stopped
+  timeval patience = {5, 0}; // for a launcher that is stopped
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   std::string message(sizeof(rank), '\0');
   std::memcpy(message.data(), &rank, sizeof(rank));

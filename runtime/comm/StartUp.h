@@ -3,11 +3,12 @@
 // MPI waits for ever in MPI_Init, MPI_Comm_dup and MPI_Comm_split for a rank that never comes. So
 // each phase of the start has a deadline, after which this process says who is missing and ends.
 // What is known without MPI: a rank that begins a phase leaves a mark that the other ranks of its
-// machine can see (RankMarks.h), and the machine knows which of them are stopped. Of those of other machines the ranks know
-// who has started, where they find each other without MPI (Attendance.h).
+// machine can see (RankMarks.h), and the machine knows which of them are stopped. Of those of other
+// machines the ranks know who has started, where they find each other without MPI (Attendance.h).
 //
-// In some phases a rank is at work on its own, for as long as its files are large. There the keepers of all ranks say who
-// does not get on (Judge.h), and this deadline is for jobs that they don't watch.
+// In some phases a rank is at work on its own, for as long as its files are large. There the
+// keepers of all ranks say who does not get on (Judge.h), and this deadline is for jobs that they
+// don't watch.
 #pragma once
 
 #include "runtime/comm/Environment.h"
@@ -26,8 +27,8 @@ namespace dtc::rt {
 class Attendance;
 class RankMarks;
 
-// In the order in which every rank goes through them. Ranks start MPI or meet, by what started them; not all read a
-// checkpoint, or fill parameters.
+// In the order in which every rank goes through them. Ranks start MPI or meet, by what started
+// them; not all read a checkpoint, or fill parameters.
 enum class Phase : uint32_t {
   StartingMpi,
   MeetingRanks,
@@ -44,28 +45,32 @@ enum class Phase : uint32_t {
 };
 // "starting MPI"; "starting" for what is none of them.
 const char *nameOf(Phase phase);
-// Whether ranks are at work on their own in it, and wait for each other only at its end.
+// Returns true if ranks work on their own in the phase and wait for each other only at its end.
 bool isOwnWork(Phase phase);
 
-// Hears of phases, and knows what this machine says of its ranks; the MPI plugin knows no more of StartUp.
+// Hears of phases, and knows what this machine says of its ranks; the MPI plugin knows no more of
+// StartUp.
 class PhaseListener {
 public:
   virtual ~PhaseListener() = default;
+  // Called when a phase begins.
   virtual void enter(Phase phase) = 0;
-  // Which ranks of this machine cannot go on, for a message; empty where none is known:
+  // Returns the ranks of this machine that cannot go on, for a message; empty if none is known:
   //   "rank 1 (process 4711) is stopped by a signal; rank 2 has ended"
   virtual std::string suspects() = 0;
-  // How long a call on all ranks may take now that usually may take `seconds`.
+  // Returns the time limit of a call on all ranks that usually has `seconds`.
   virtual double patienceOf(double seconds) { return seconds; }
 };
 
+// Settings of the start-up watch.
 struct StartUpOptions {
-  double seconds = 120;                 // that a phase may take
+  double seconds = 120;                 // limit of a phase
   double workSeconds = 600;             // the same of one where ranks are at work on their own
-  std::function<bool()> isWatched = {}; // whether the keepers of all ranks watch now; empty: never
+  std::function<bool()> isWatched = {}; // true while the keepers of all ranks watch; empty: never
   std::function<void(Phase)> tell = {}; // hears of each phase
 };
 
+// Watches the phases of a job's start and reports ranks that keep the others waiting.
 class StartUp final : public PhaseListener {
 public:
   // Nothing is watched in a job of one rank.
@@ -101,10 +106,11 @@ private:
   std::thread watcher;
 };
 
-// Who keeps the others waiting in `phase`, as the ranks of this machine see it, for a message:
+// Describes the ranks that keep the others waiting in `phase`, as far as this machine's ranks see
+// it:
 //   "rank 1 has not started dtrun"
-// `marks` must be of the job that `launch` describes; `others` is what is known of all hosts, or empty, and `haveAllCome` whether
-// that is that all ranks have started.
+// `marks` must be of the job that `launch` describes. `others` describes the ranks of all hosts, or
+// is empty; `haveAllCome` is true if all of them have started.
 std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase,
                             const std::string &others = {}, bool haveAllCome = false);
 

@@ -9,16 +9,20 @@
 
 namespace dtc::rt {
 
+// Appends numbers and strings to a byte buffer.
 class ByteWriter {
 public:
+  // Appends 8 bytes.
   void number(uint64_t value) {
     for (int i = 0; i < 8; ++i)
       out.push_back(static_cast<uint8_t>(value >> (8 * i)));
   }
+  // Appends 4 bytes.
   void small(uint32_t value) {
     for (int i = 0; i < 4; ++i)
       out.push_back(static_cast<uint8_t>(value >> (8 * i)));
   }
+  // Appends a string, with its length before it.
   void words(const std::string &text) {
     small(static_cast<uint32_t>(text.size()));
     out.insert(out.end(), text.begin(), text.end());
@@ -30,9 +34,11 @@ public:
 class ByteReader {
 public:
   explicit ByteReader(std::span<const uint8_t> bytes) : rest(bytes) {}
+  // Reads 8 bytes.
   uint64_t number() {
     return static_cast<uint64_t>(small()) | static_cast<uint64_t>(small()) << 32;
   }
+  // Reads 4 bytes.
   uint32_t small() {
     uint32_t value = 0;
     if (rest.size() < 4) {
@@ -45,6 +51,7 @@ public:
     rest = rest.subspan(4);
     return value;
   }
+  // Reads a string, with its length before it.
   std::string words() {
     uint32_t size = small();
     if (size > rest.size()) {

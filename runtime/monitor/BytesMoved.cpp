@@ -1,4 +1,4 @@
-// By /proc/PROCESS/task/PROCESS/io, whose lines are "rchar: 123".
+// Reads /proc/PROCESS/task/PROCESS/io, whose lines are "rchar: 123".
 #include "runtime/monitor/BytesMoved.h"
 
 #include "runtime/base/Text.h"

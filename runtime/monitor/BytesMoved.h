@@ -1,4 +1,4 @@
-// How much a process reads and writes: what shows that it gets on while it does nothing else.
+// Counts the bytes that a process reads and writes, as evidence of progress during I/O.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace dtc::rt {
 
-// Bytes that the first thread of `process` has read and written by calls to the system, ever, from whatever file or socket;
-// 0 where the system does not tell. Other threads do not count: one that answers to somebody outside is no progress.
+// Bytes that the first thread of `process` has read and written by calls to the system, ever, from
+// whatever file or socket; 0 where the system does not tell. Other threads do not count: one that
+// answers to somebody outside is no progress.
 uint64_t bytesMovedBy(pid_t process);
 
 } // namespace dtc::rt

@@ -11,8 +11,10 @@ namespace dtc::rt {
 class DwarfReader {
 public:
   DwarfReader(std::span<const uint8_t> bytes, uint64_t at) : rest(bytes), at(at) {}
+  // Returns true if no byte is left.
   bool isAtEnd() const { return rest.empty(); }
   uint64_t address() const { return at; }
+  // Reads an unsigned little-endian number of `bytes` bytes.
   uint64_t number(size_t bytes) {
     uint64_t value = 0;
     if (rest.size() < bytes) {
@@ -23,11 +25,13 @@ public:
     skip(bytes);
     return value;
   }
+  // Reads a signed little-endian number of `bytes` bytes.
   int64_t signedNumber(size_t bytes) {
     uint64_t value = number(bytes);
     size_t shift = 64 - 8 * bytes;
     return static_cast<int64_t>(value << shift) >> shift;
   }
+  // Reads a LEB128 number.
   uint64_t leb(bool isSigned = false) {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -42,8 +46,9 @@ public:
     fail();
     return 0;
   }
+  // Reads a signed LEB128 number.
   int64_t signedLeb() { return static_cast<int64_t>(leb(true)); }
-  // As `encoding` (DW_EH_PE_*) says; 0 where that is none that x86-64 uses.
+  // Reads a pointer in an encoding DW_EH_PE_*; 0 if x86-64 does not use the encoding.
   uint64_t pointer(uint8_t encoding, uint64_t data = 0) {
     uint64_t base = at;
     uint64_t value = 0;
@@ -66,6 +71,7 @@ public:
     failed = failed || !isKnown;
     return value + ((encoding & 0x70) == 0x10 ? base : (encoding & 0x70) == 0x30 ? data : 0);
   }
+  // Reads `bytes` bytes.
   std::span<const uint8_t> block(uint64_t bytes) {
     if (bytes > rest.size()) {
       fail();

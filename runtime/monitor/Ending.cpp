@@ -11,7 +11,7 @@
 namespace dtc::rt {
 using format::text;
 
-// Of those that dtrun gives (docs/running.md, "Exit codes").
+// Exit codes of dtrun (docs/running.md, "Exit codes").
 enum : int { kError = 1, kDiverged = 4, kInternalError = 70 };
 
 bool isOwn(const Ending &ending) {
@@ -28,7 +28,7 @@ bool isWorthRecord(const Ending &ending, bool hasTrained) {
   return ending.exitCode != kExitRankStopped && (hasTrained || ending.exitCode == kInternalError);
 }
 
-// What dtrun means by an exit code of its own; empty where that says nothing.
+// Returns the meaning of an exit code of dtrun; empty if the code has none.
 static const char *meaningOf(int exitCode) {
   switch (exitCode) {
   case kError:

@@ -1,4 +1,4 @@
-// How a rank's process ended, as the process that started it knows.
+// The end of a rank's process, as seen by the process that started it.
 #pragma once
 
 #include <cstdint>
@@ -6,30 +6,31 @@
 
 namespace dtc::rt {
 
+// The end of a rank's process.
 struct Ending {
-  int exitCode = 0;         // where it exited
-  int signal = 0;           // that killed it; 0 where it exited
-  bool outOfMemory = false; // whether the kernel killed it for its memory
-  bool isFinished = false;  // whether it was done
-  std::string words; // of a rank that ended because of others; empty for one that has had its say
+  int exitCode = 0;         // if it exited
+  int signal = 0;           // signal that killed it; 0 if it exited
+  bool outOfMemory = false; // killed by the kernel because memory ran out
+  bool isFinished = false;  // completed its work
+  // Message of a rank that ended because of others; empty for one that has printed its own.
+  std::string words;
 };
 
-// Whether the rank is at fault, or lost others.
+// Returns true if the rank itself is at fault, or lost its peers.
 bool isOwn(const Ending &ending);
 
 // The exit code for the job.
 int exitCodeOf(const Ending &ending);
 
-// Whether what the rank did before is worth a flight record: not where it was asked to stop, nor where it
-// had an error before there was a step.
+// Returns true if the end deserves a flight record: not if the rank was asked to stop, nor for an
+// error before the first step.
 bool isWorthRecord(const Ending &ending, bool hasTrained);
 
 // "died (signal 9, Killed); memory ran out: the kernel's out-of-memory killer chose it"
 std::string describe(const Ending &ending);
 
-// How many processes the kernel has killed on this machine because memory ran out: those of this
-// process's group of limits (cgroup) where it is known, else all; 0 where nothing is known.
-// The files are those below `root`.
+// Returns the number of processes killed because memory ran out: within this process's cgroup if it
+// is known, else on the machine; 0 if unknown. Reads the files below `root`.
 uint64_t countMemoryKills(const std::string &root = "");
 
 } // namespace dtc::rt

@@ -15,7 +15,7 @@ using format::text;
 
 namespace {
 
-// As PyTorch calls it.
+// Returns PyTorch's name of a type.
 const char *torchType(const std::string &dtype) {
   constexpr std::pair<const char *, const char *> names[] = {{"f32", "Float"}, {"bf16", "BFloat16"},
                                                              {"f16", "Half"},  {"i32", "Int"},

@@ -5,11 +5,12 @@
 
 namespace dtc::rt {
 
+// The fields of a flight record that describe the rank and the job.
 struct FlightHeader {
   int rank = 0, process = 0;
-  int ranks = 1; // of the job, all of which are in the group "control"
+  int ranks = 1; // all ranks of the job; they form the group "control"
   std::string host = {}, place = {};
-  std::string reason = {}; // why it is written
+  std::string reason = {}; // reason for writing the record
   double timeoutSeconds = 0;
 };
 

@@ -1,8 +1,8 @@
 // The last collectives and transfers of a rank, in memory that another process may read: they are
 // there whatever end the rank comes to.
 //
-// One thread schedules, those of streams say when an event starts and is completed; nobody waits for
-// anybody. A reader sees each event whole, or not at all.
+// One thread schedules, those of streams say when an event starts and is completed; nobody waits
+// for anybody. A reader sees each event whole, or not at all.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@ namespace dtc::rt {
 
 // Times are nanoseconds of CLOCK_MONOTONIC, 0 for what has not happened.
 struct FlightEvent {
-  uint64_t id = 0;       // from 1, in order of creation
-  uint64_t tag = 0;      // of the instruction, as in Mark
-  uint64_t sequence = 0; // of its group, from 1: sends and receives count apart
+  uint64_t id = 0;       // increases from 1 in order of creation
+  uint64_t tag = 0;      // tag of the instruction, as in Mark
+  uint64_t sequence = 0; // number within its group, from 1; sends and receives count separately
   uint32_t group = 0;
-  uint32_t step = 0, entry = 0; // of training, and what was run in it
+  uint32_t step = 0, entry = 0; // training step, and the entry that was run in it
   int64_t created = 0, started = 0, completed = 0;
 };
 
@@ -51,6 +51,7 @@ public:
     if (Slot &slot = slots[id % kEvents]; slot.id.load(std::memory_order_relaxed) == id)
       slot.started.store(now, std::memory_order_relaxed);
   }
+  // Sets the end of an event.
   void complete(uint64_t id, int64_t now) {
     if (Slot &slot = slots[id % kEvents]; slot.id.load(std::memory_order_relaxed) == id)
       slot.completed.store(now, std::memory_order_relaxed);

@@ -32,7 +32,7 @@ private:
 bool Evaluation::run(const uint64_t *first, uint64_t &value) {
   if (first)
     stack.push_back(*first);
-  while (!in.isAtEnd()) // without jumps, so that it ends
+  while (!in.isAtEnd()) // no jumps are supported, so the loop ends
     if (!step(static_cast<uint8_t>(in.number(1))) || in.failed)
       return false;
   if (stack.empty())

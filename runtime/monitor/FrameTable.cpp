@@ -11,7 +11,7 @@ namespace dtc::rt {
 
 namespace {
 
-// What the entries of functions that are alike have in common (CIE).
+// A common information entry (CIE), shared by the entries of several functions.
 struct Common {
   uint64_t codeUnit = 1;
   int64_t dataUnit = 1;
@@ -60,7 +60,7 @@ private:
   bool step(DwarfReader &in, uint8_t code);
   bool move(DwarfReader &in, uint8_t code);
   bool define(DwarfReader &in, uint8_t code);
-  // Of two's complement: damaged tables have any numbers.
+  // Multiplies in two's complement, as damaged tables contain arbitrary numbers.
   int64_t inUnits(uint64_t count) const {
     return static_cast<int64_t>(count * static_cast<uint64_t>(common.dataUnit));
   }
@@ -196,7 +196,8 @@ bool RowBuilder::define(DwarfReader &in, uint8_t code) {
 
 } // namespace
 
-// The table of .eh_frame_hdr: where functions begin, in order, and their entries, 4 bytes each from its beginning.
+// The table of .eh_frame_hdr: where functions begin, in order, and their entries, 4 bytes each from
+// its beginning.
 bool FrameTable::findEntry(uint64_t address, uint64_t &entry) const {
   struct {
     uint8_t version, frame, count, table;
@@ -223,7 +224,7 @@ bool FrameTable::findEntry(uint64_t address, uint64_t &entry) const {
   return true;
 }
 
-// Without its length.
+// Reads an entry, excluding its length field.
 bool FrameTable::readEntry(uint64_t at, std::vector<uint8_t> &bytes) const {
   constexpr uint32_t most = 1 << 16;
   uint32_t length = 0;

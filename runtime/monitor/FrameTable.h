@@ -1,7 +1,6 @@
-// How a function's frame is undone: a row of the table that compilers leave for exceptions in .eh_frame.
-//
-// Nothing that is read is trusted. Sources: the System V ABI's AMD64 supplement, 3.6.2 and 3.7, the DWARF 5
-// standard, 6.4, and the Linux Standard Base's "Exception Frames" for what .eh_frame has of its own.
+// Reads rows of .eh_frame, the table from which compilers let a function's frame be unwound.
+// No input is trusted. Sources: the System V ABI's AMD64 supplement, 3.6.2 and 3.7, the DWARF 5
+// standard, 6.4, and the Linux Standard Base's "Exception Frames" for the specifics of .eh_frame.
 #pragma once
 
 #include "runtime/monitor/ForeignMemory.h"
@@ -11,32 +10,35 @@
 
 namespace dtc::rt {
 
-// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
+// Registers by DWARF number: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip.
 inline constexpr size_t kStackRegister = 7, kProgramCounter = 16, kRegisters = 17;
 using Registers = std::array<uint64_t, kRegisters>;
 
-// How a register of the caller is found.
+// The rule that restores a register of the caller.
 struct RegisterRule {
+  // Selects the meaning of `value`, after DWARF's rules.
   enum Kind { Same, Undefined, At, Is, InRegister, AtExpression, IsExpression } kind = Same;
-  int64_t value = 0; // from the frame's address; or a register
+  int64_t value = 0; // offset from the frame's address, or a register
   std::span<const uint8_t> expression = {};
 };
 
+// The rules of all registers at one instruction.
 struct FrameRow {
-  // The frame's address, which is the caller's stack pointer: of a register, or where there is one, of an
-  // expression.
+  // The frame's address, which is the caller's stack pointer: of a register, or where there is one,
+  // of an expression.
   uint64_t base = kStackRegister;
   int64_t offset = 0;
   std::span<const uint8_t> expression = {};
   std::array<RegisterRule, kRegisters> rules = {};
-  bool isSignal = false; // of the code that the system returns to from a signal's handler
+  bool isSignal = false; // the frame returns from a signal handler
 };
 
 // Holds the bytes that rows refer to.
 class FrameTable {
 public:
   FrameTable(const ForeignMemory &memory, const Module &module) : memory(memory), module(module) {}
-  // The row of the function at `address`; false where the module has none, or one that makes no sense.
+  // The row of the function at `address`; false where the module has none, or one that makes no
+  // sense.
   bool find(uint64_t address, FrameRow &row);
 
 private:

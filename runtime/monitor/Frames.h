@@ -1,7 +1,6 @@
-// What keepers tell each other, over a connection of their own.
-//
-// A frame is its length and its kind, in 4 bytes each, and its content. Nothing in it is trusted: it
-// is read with every size checked, and of a wrong one the connection is given up.
+// Messages between keepers, over a connection of their own.
+// A frame is its length and its kind, in 4 bytes each, and its content. No content is trusted:
+// every size is checked, and an invalid frame closes the connection.
 #pragma once
 
 #include "runtime/monitor/Ending.h"
@@ -9,15 +8,16 @@
 
 namespace dtc::rt {
 
+// The kind of a message.
 enum class FrameKind : uint32_t {
   Hello,     // to rank 0's keeper: who I am
   Welcome,   // its answer
-  Beat,      // how my rank stands
-  Ended,     // how it ended
-  AskBeat,   // from rank 0's keeper: at once
-  AskStacks, // from rank 0's keeper
+  Beat,      // state of the sender's rank
+  Ended,     // end of the sender's rank
+  AskBeat,   // request by rank 0's keeper for a Beat at once
+  AskStacks, // request by rank 0's keeper for stacks
   Stacks,    // the answer
-  Verdict,   // from rank 0's keeper: the job is over
+  Verdict,   // sent by rank 0's keeper: the job is over
   Leave,     // I have nothing more to do
 };
 inline constexpr uint32_t kFrameKinds = 9;
@@ -26,7 +26,7 @@ inline constexpr size_t kMostFrameBytes = 32 << 10;
 inline constexpr size_t kMostStackBytes = 24 << 10;
 inline constexpr size_t kMostReasonBytes = 1 << 10;
 
-// What a frame may say; each kind has its own part of it.
+// The content of a frame; each kind uses some of the fields.
 struct Frame {
   FrameKind kind = FrameKind::Beat;
   // Hello
@@ -41,10 +41,10 @@ struct Frame {
   std::string stacks;
   // Verdict
   uint32_t exitCode = 0;
-  std::string reason; // as the verdict's
+  std::string reason; // reason of the verdict
 };
 
-// With its header.
+// Returns the frame as bytes, including the header.
 std::vector<uint8_t> encode(const Frame &frame);
 // DataLoss where `content` is not one of that kind.
 Status decode(uint32_t kind, std::span<const uint8_t> content, Frame &frame);

@@ -11,12 +11,13 @@
 namespace dtc::rt {
 using format::text;
 
-// How long a rank that ended because of others waits for one that has ended by itself.
+// Seconds that the verdict waits for a rank that failed by itself, after another one ended because
+// of its peers.
 static constexpr double kSecondThoughts = 2;
 static constexpr double kStackSeconds = 2;
-// Which say nothing of how long steps take, as they prepare what later ones use.
+// The first steps are not representative, as they prepare what later ones use.
 static constexpr uint64_t kFirstSteps = 2;
-// How long ranks have to tell where they are when one has fallen.
+// Seconds that ranks have to report their position after a failure.
 static constexpr double kSettleSeconds = 0.5;
 
 std::string listOfRanks(const std::vector<int> &ranks) {
@@ -141,7 +142,7 @@ void Hub::forgiveSilence(double now) {
 }
 
 int Hub::findFallen(double now) const {
-  // By what they say of the cause: most, some, little.
+  // Ranked by how much the rank knows about the cause.
   enum { Own, FromOutside, BecauseOfOthers, kKinds };
   int first[kKinds] = {-1, -1, -1};
   double since = now;
@@ -258,8 +259,8 @@ std::string Hub::describeOthers(int culprit) const {
                               : out;
 }
 
-// When a verdict is given, all that are there have answered. A connection that was closed was closed by
-// a host that is there.
+// When a verdict is given, all that are there have answered. A connection that was closed was
+// closed by a host that is there.
 std::string Hub::describeHost(int culprit) const {
   const std::string &home = ranks.front().host, &host = ranks[static_cast<size_t>(culprit)].host;
   if (host == home || !ranks[static_cast<size_t>(culprit)].isSilent)

@@ -1,6 +1,5 @@
-// What rank 0's keeper knows of all ranks, and what it makes of it: who was the first to stop.
-//
-// No clock and no network are in here: all that happens is told, with the time at which it does.
+// The state of all ranks as rank 0's keeper knows it, and the verdict on which rank stopped first.
+// The hub uses no clock and no network: its caller reports every event together with its time.
 #pragma once
 
 #include "runtime/monitor/Frames.h"
@@ -11,14 +10,16 @@
 
 namespace dtc::rt {
 
-// A keeper on one's own machine is lost after so many times the silence: the system closes its connection
-// as soon as it ends, so that silence alone says that the machine is busy.
+// A keeper on one's own machine is lost after so many times the silence: the system closes its
+// connection as soon as it ends, so that silence alone says that the machine is busy.
 inline constexpr double kNearSilence = 5;
 
+// Settings of the hub.
 struct HubOptions {
   int ranks = 1;
   Patience patience = {};
-  double silenceSeconds = 4; // without a beat after which a keeper is lost, with its rank and host
+  // Seconds without a beat after which a keeper, its rank and host count as lost.
+  double silenceSeconds = 4;
 };
 
 // The end of the job.
@@ -29,6 +30,7 @@ struct Verdict {
   std::string reason; // for flight records; empty where none are to be written
 };
 
+// Tracks all ranks and judges which one stopped first.
 class Hub {
 public:
   // `notes` are of rank 0, whose groups are those of all; they may come later than the hub.
@@ -48,16 +50,18 @@ public:
   // To be called as often. A line where it has become another rank that holds the others up.
   std::string tickStragglers(double now);
   const Straggler &straggler() const { return stragglers.current(); }
-  // Of the steps between the last two beats of the rank.
+  // Returns the mean work per step between the last two beats of the rank.
   const RankWork &workOf(int rank) const { return ranks[static_cast<size_t>(rank)].work; }
   // The rank whose stacks are wanted for the verdict to come; -1 for none.
   int wantsStacksOf() const { return asked; }
-  // Whether a beat of every rank is wanted, to say in the verdict where they are now.
+  // Returns true if beats of all ranks are needed to state their positions in the verdict.
   bool wantsBeats() const { return fellAt >= 0 && !isOver; }
 
+  // Returns true if the rank's keeper has joined.
   bool hasJoined(int rank) const { return ranks[static_cast<size_t>(rank)].joined; }
+  // Returns the number of keepers that have joined.
   int joined() const;
-  // Whether the rank's keeper has left, or was lost.
+  // Returns true if the rank's keeper has left or was lost.
   bool isGone(int rank) const { return ranks[static_cast<size_t>(rank)].gone; }
 
 private:
@@ -67,11 +71,11 @@ private:
     uint32_t process = 0, keeper = 0;
     Standing standing;
     RankWork work;
-    // Seconds, but for the first steps; of means over a second, where steps are shorter; 0: not known.
+    // Seconds, but for the first steps; of means over a second, where steps are shorter; 0: not
+    // known.
     double longestStep = 0;
     double heardAt = 0, movedAt = 0;
-    double toldAt =
-        0; // that it stands where `standing` says; later frames may be of something else
+    double toldAt = 0; // time at which `standing` was reported; later frames may be of other kinds
     uint64_t cpuAtMove = 0;
     Ending ending;
     std::string stacks, lostWhy;
@@ -84,15 +88,15 @@ private:
   // turn out that another was the first.
   int findFallen(double now) const;
   int findHungNow() const;
-  // Whether all that can have told where they are since the first one fell.
+  // Returns true if every rank that still can has reported its position since the first failure.
   bool haveAllTold(double now) const;
   Verdict judgeFallen(int culprit) const;
   Verdict judgeHung(int culprit) const;
   std::string name(int rank) const;
-  // Whether a rank has begun to train.
+  // Returns true if any rank has begun to train.
   bool haveTrained() const;
   std::string describeOthers(int culprit) const;
-  // Where no rank of its host is heard of: that it is the host, or its network; else nothing.
+  // Explains that the host or its network is lost if none of its ranks is reachable; else empty.
   std::string describeHost(int culprit) const;
 
   HubOptions options;

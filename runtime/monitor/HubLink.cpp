@@ -4,7 +4,7 @@
 
 namespace dtc::rt {
 
-// How long it is tried in all, at one address, and how soon the next one comes where that is refused.
+// Seconds to keep trying to join, to try one address, and to wait after a refused connection.
 constexpr double kJoinSeconds = 30;
 constexpr double kConnectSeconds = 2;
 constexpr double kRefusedSeconds = 0.2;

@@ -8,32 +8,36 @@
 
 namespace dtc::rt {
 
+// The connection of a keeper to that of rank 0.
 class HubLink {
 public:
   // After `silence` seconds without a word rank 0's keeper is lost; later on its own machine.
   explicit HubLink(double silence) : silence(silence) {}
 
-  // Whether there is none yet, nor were all tries in vain.
+  // Returns true if there is no connection yet and the link has not given up.
   bool isWanted() const { return !welcome && !gaveUp; }
-  // Whether it is time for a try, to be made by connect().
+  // Returns true if it is time to call connect().
   bool isDue(double now);
+  // Tries to connect to rank 0's keeper and sends `hello`.
   void connect(const KeeperAddress &address, const Frame &hello, double now);
-  // Whether it has been tried for so long that it is tried no more.
+  // Returns true if the time to join has passed without success.
   bool hasGivenUp() const { return gaveUp; }
 
+  // Returns true if there is a connection.
   bool isOpen() const { return link != nullptr; }
-  // From a keeper that knows this one.
+  // Returns true if rank 0's keeper has accepted this one.
   bool isWelcome() const { return welcome; }
-  // What it has said since.
+  // Returns the frames received since the last call.
   std::vector<Frame> receive(double now);
   // Nothing where there is no connection.
   void send(const Frame &frame, bool mayBeDropped = false);
-  // Whether it said that it leaves.
+  // Returns true if rank 0's keeper has announced that it leaves.
   bool hasLeft() const { return left; }
-  // Whether the connection has broken, or was silent for too long.
+  // Returns true if the connection has broken or was silent for too long.
   bool isBroken(double now) const;
   // This machine slept until now: silence means nothing.
   void forgiveSilence(double now) { heardAt = now; }
+  // Adds the connection's socket to those to poll.
   void addTo(std::vector<pollfd> &watched) const;
 
 private:

@@ -8,7 +8,8 @@ namespace {
 
 // Above which a rank is at work: those that wait for others poll, and take less.
 constexpr double kBusyShare = 0.3;
-// The same before the first step, where who waits for others does so in a call: many ranks may share few processors.
+// The same before the first step, where who waits for others does so in a call: many ranks may
+// share few processors.
 constexpr double kStartBusyShare = 0.03;
 
 bool isRank(const std::vector<WatchedRank> &ranks, int64_t rank) {
@@ -67,7 +68,8 @@ double patienceWith(const WatchedRank &rank, const Patience &patience) {
                  : patience.longestSeconds;
 }
 
-// Of a rank whose device does not tell whom it waits for: -1 where all are as far, and none is stopped.
+// Returns the rank that holds up one whose device does not report its position; -1 if all are at
+// the same step and none is stopped.
 int blockerOfStep(const std::vector<WatchedRank> &ranks, int rank) {
   int behind = -1;
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -109,7 +111,7 @@ int blockerOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, 
   return found;
 }
 
-// Whom `rank` waits for, as far as that is known; -1: nobody.
+// Returns the rank that `rank` waits for, as far as known; -1: none.
 static int nextOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, int rank) {
   const Standing &standing = ranks[static_cast<size_t>(rank)].standing;
   if (standing.isStopped)

@@ -23,14 +23,14 @@ namespace {
 
 constexpr double kBeatSeconds = 1;
 constexpr int kPollMillis = 100;
-// How long keepers wait for each other to write what they know, when the job is over.
+// Seconds that keepers wait for each other's final writes when the job is over.
 constexpr double kFarewellSeconds = 2;
-// How long a rank's keeper waits for rank 0's to say who was first.
+// Seconds that a rank's keeper waits for the verdict of rank 0's.
 constexpr double kVerdictSeconds = 6;
 
-// What a rank has that fails as the others do, by agreement, to say why and end.
+// Seconds that a rank has to report and exit when all ranks fail by agreement.
 constexpr double kGraceSeconds = 1;
-// Whether a rank ended by itself, and has said why.
+// Returns true if a rank ended by itself and has printed the reason.
 bool isOwnExit(int code) { return code != kExitRankDied; }
 
 class Keeper {
@@ -46,7 +46,7 @@ public:
   int watch();
 
 private:
-  // What happens, each in turn.
+  // Handlers, called in turn.
   void pollAll();
   void listen(double now);
   void tick(double now);
@@ -54,13 +54,13 @@ private:
   void followEnd(double now);
   bool isAlone(double now);
 
-  // As rank 0's keeper.
+  // Called on rank 0's keeper only.
   void judge(double now);
   void askAll(FrameKind kind);
   void give(const Verdict &verdict, double now);
   void tellHub(const Frame &frame) { (void)hub->hear(0, frame, monotonicSeconds()); }
 
-  // As any other's.
+  // Called on all other keepers.
   void connect(double now);
   void readHub(double now);
   void hearHub(const Frame &frame, double now);
@@ -68,8 +68,8 @@ private:
 
   void decideAlone();
   void dump(const std::string &reason);
-  // The job is over for this keeper once its rank has ended, for which that has `grace` seconds, and
-  // others have left, or soon.
+  // The job is over for this keeper once its rank has ended, for which that has `grace` seconds,
+  // and others have left, or soon.
   void leave(int code, double now, double grace = 0);
 
   KeeperOptions options;
@@ -82,12 +82,12 @@ private:
   double leaveBy = 0, killAt = 0;
   int exitCode = 0;
 
-  std::unique_ptr<Hub> hub; // of rank 0
+  std::unique_ptr<Hub> hub; // set on rank 0 only
   std::unique_ptr<Peers> peers;
   int asked = -1; // for stacks
   bool hasAskedBeats = false;
 
-  HubLink link; // of all others
+  HubLink link; // used on all ranks but 0
   bool hubHasLeft = false;
   double hubLostAt = 0;
 };
@@ -265,7 +265,7 @@ void Keeper::tellWork(double now) {
   work.set(hub->straggler());
 }
 
-// What the end of the rank means, once it has been told.
+// Acts on the end of the rank, once it has been reported.
 void Keeper::followEnd(double now) {
   const Ending &ending = child.ending();
   bool isLinked = hub ? hub->hasJoined(0) : link.isWelcome() && !hubHasLeft && hubLostAt == 0;
@@ -290,7 +290,7 @@ void Keeper::judge(double now) {
   if (hub->wantsBeats() && !hasAskedBeats) {
     hasAskedBeats = true;
     askAll(FrameKind::AskBeat);
-    lastBeat = -1; // of this one's rank, too
+    lastBeat = -1; // this keeper's own rank beats at once, too
   }
   int wanted = hub->wantsStacksOf();
   bool isNew = wanted >= 0 && asked != wanted;
@@ -306,7 +306,7 @@ void Keeper::judge(double now) {
   }
 }
 
-// Whether nobody is left to wait for.
+// Returns true if no peer is left to wait for.
 bool Keeper::isAlone(double now) {
   if (now >= killAt)
     child.kill();

@@ -15,6 +15,7 @@
 
 namespace dtc::rt {
 
+// Settings of the keeper.
 struct KeeperOptions {
   LaunchEnvironment launch;
   Patience patience = {};
@@ -22,9 +23,10 @@ struct KeeperOptions {
   std::string flightFolder;  // empty: folder dtrun-flights-USER-JOB of TMPDIR or /tmp
 };
 
-// Runs `rank` in a child process and watches over it. Returns, in both processes, what to exit with:
-// there what `rank` gave, here the code of the job. SIGTERM, SIGINT, SIGHUP and SIGUSR2 are passed on;
-// SIGUSR1 to either process writes the flight recorder. To be called before there are other threads.
+// Runs `rank` in a child process and watches over it. Returns, in both processes, what to exit
+// with: there what `rank` gave, here the code of the job. SIGTERM, SIGINT, SIGHUP and SIGUSR2 are
+// passed on; SIGUSR1 to either process writes the flight recorder. To be called before there are
+// other threads.
 int keepRank(const KeeperOptions &options, const std::function<int(Progress &)> &rank);
 
 // Tells the keepers of all ranks where rank 0's is. Collective over `world`, once.

@@ -173,7 +173,7 @@ int beginConnect(const KeeperAddress &address, size_t which) {
   to.sin_family = AF_INET;
   to.sin_port = address.port;
   to.sin_addr.s_addr = address.addresses[which];
-  // That it is not done, or refused, is seen when something is sent.
+  // A pending or refused connection shows when something is sent.
   (void)::connect(socket, reinterpret_cast<sockaddr *>(&to), sizeof(to));
   return socket;
 }

@@ -7,25 +7,27 @@
 
 namespace dtc::rt {
 
+// A connection between two keepers that sends and receives frames without blocking.
 class Link {
 public:
-  // Of a socket that does not block, and is the link's from now on.
+  // Takes ownership of a non-blocking socket.
   explicit Link(int socket) : socket(socket) {}
   ~Link();
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
   int descriptor() const { return socket; }
-  // Whether both ends have one address, which are those of one machine then.
+  // Returns true if both ends have the same address, i.e. are on one machine.
   bool isNear() const;
-  // What to poll it for.
+  // Returns the events to poll the socket for.
   short events() const { return static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)); }
   // Sends what can be sent now, the rest when flush() is called. An end that does not read gets no
   // more than some beats: what comes then is dropped where it `mayBeDropped`, else the link fails.
   void send(const Frame &frame, bool mayBeDropped = false);
+  // Sends as many of the pending bytes as the socket takes.
   void flush();
-  // Reads what is there, and appends the frames in it. False once the other end is gone, or has sent
-  // what is no frame; `why` says so.
+  // Reads what is there, and appends the frames in it. False once the other end is gone, or has
+  // sent what is no frame; `why` says so.
   bool receive(std::vector<Frame> &frames, std::string &why);
   bool hasFailed() const { return failed; }
 

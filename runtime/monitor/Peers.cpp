@@ -6,7 +6,7 @@
 
 namespace dtc::rt {
 
-// How long one that has connected has to say who it is.
+// Seconds that a new connection has to identify itself.
 constexpr double kHelloSeconds = 2;
 
 Status Peers::open(KeeperAddress &address) { return openListener(listener, address); }

@@ -9,6 +9,7 @@
 
 namespace dtc::rt {
 
+// The connections of rank 0's keeper to all others.
 class Peers {
 public:
   // `hub` is told what they say.
@@ -18,13 +19,15 @@ public:
   Status open(KeeperAddress &address);
   // In a child, whose it is not.
   void close();
-  // Who came, what they said, who is gone.
+  // Accepts connections, reads frames, and drops closed connections.
   void read(const KeeperAddress &address, double now);
   // To all of them, or to that of one rank.
   void tellAll(const Frame &frame);
+  // Sends a frame to the keeper of one rank.
   void tell(int rank, const Frame &frame);
-  // Whether those that have said who they are have all left.
+  // Returns true if all identified keepers have left.
   bool haveLeft() const;
+  // Adds the sockets of all connections to those to poll.
   void addTo(std::vector<pollfd> &watched) const;
 
 private:

@@ -1,8 +1,7 @@
-// Where a rank stands, told by its threads as they go, in a page of memory that it shares with its
-// keeper (Keeper.h): it can be read whatever becomes of the rank.
-//
-// Telling is a few stores; nobody waits. What is read may be anything that a rank that went astray
-// has left there, so that readers check it.
+// The position of a rank, published by its threads in a page of memory that it shares with its
+// keeper (Keeper.h), which can read the page whatever happens to the rank.
+// An update is a few stores and never blocks. Readers check every value, as a faulty rank may have
+// overwritten the page.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -18,7 +17,7 @@
 
 namespace dtc::rt {
 
-// What the host of a rank does, and with it how long it may stay.
+// The current activity of a rank's host thread, which determines how long it may take.
 enum class Activity : uint32_t {
   Starting, // up to the first step
   Stepping, // steps and what ranks tell each other between them
@@ -29,12 +28,12 @@ enum class Activity : uint32_t {
 // In the group of an event: a receive, which counts apart.
 inline constexpr uint32_t kReceives = 1u << 31;
 
-// Where rank 0's keeper is to be found.
+// The address at which rank 0's keeper listens.
 struct KeeperAddress {
   static constexpr size_t kAddresses = 8;
   uint8_t secret[16];             // known to the ranks of this job alone
   uint32_t addresses[kAddresses]; // IPv4, as in the network; 0 for none
-  uint16_t port;                  // as in the network
+  uint16_t port;                  // in network byte order
 };
 
 // One instruction at a time, or none.
@@ -44,31 +43,33 @@ struct StreamPlace {
   std::atomic<int32_t> thread;      // its number in the system
 };
 
-// What an enqueue of an entry was for.
+// The entry and training step of an enqueue.
 struct StepPlaceName {
   std::atomic<uint32_t> entry, trainingStep;
 };
 
+// The layout of the shared page.
 struct ProgressPage {
   static constexpr size_t kStreams = 16; // the last one is the host's
   static constexpr size_t kHostStream = kStreams - 1;
-  static constexpr size_t kGroups = 32; // whose calls are counted; the last one is the host's
+  static constexpr size_t kGroups = 32; // number of counted groups; the last one is the host's
   static constexpr uint32_t kHostGroup = 0xfffe; // all ranks, for the host's calls
   static constexpr size_t kSteps = 16;
   static constexpr size_t kWords = 2048;
 
   std::atomic<uint32_t> activity;
-  std::atomic<uint32_t> phase;     // of the start (StartUp.h), from 1; 0: none yet
-  std::atomic<uint32_t> isWatched; // by its keeper: that of rank 0 hears the keepers of all ranks
-  std::atomic<uint32_t> reportsStreams; // whether its device tells where its streams are
-  std::atomic<uint32_t> isInStep;       // of training: from its enqueue until addWork
+  std::atomic<uint32_t> phase; // start-up phase (StartUp.h), from 1; 0: none yet
+  // Set by the keeper: on rank 0 once all keepers have joined, elsewhere while it is joined.
+  std::atomic<uint32_t> isWatched;
+  std::atomic<uint32_t> reportsStreams; // set if the device reports the positions of its streams
+  std::atomic<uint32_t> isInStep;       // true from the enqueue of a training step until addWork
   std::atomic<uint64_t> hostMoves;
   std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
-  std::atomic<uint32_t> dumpsWanted; // by SIGUSR1 to the rank
-  std::atomic<uint32_t> stacks;      // of threads, written so far
+  std::atomic<uint32_t> dumpsWanted; // number of SIGUSR1 received by the rank
+  std::atomic<uint32_t> stacks;      // number of thread stacks written so far
   StreamPlace streams[kStreams];
-  StepPlaceName steps[kSteps]; // by the upper half of a tag
-  // Where `started` has a group of the device, or kHostGroup; kGroups for one that it has not.
+  StepPlaceName steps[kSteps]; // indexed by the upper half of a tag
+  // Returns the index of a group in `started`; kGroups if the group is not counted.
   static size_t indexOf(uint32_t group) {
     return group == kHostGroup ? kGroups - 1 : group < kGroups - 1 ? group : kGroups;
   }
@@ -76,7 +77,7 @@ struct ProgressPage {
   // Started so far, by group: collectives and sends, receives.
   std::atomic<uint64_t> started[kGroups][2];
   KeeperAddress address;
-  char words[kWords]; // of a rank that ends because others did
+  char words[kWords]; // message of a rank that ends because of others
   FlightRecorder flights;
   WorkPage work;
 };
@@ -93,6 +94,7 @@ enum class HostCall : uint32_t {
   Send,
   Receive
 };
+// Returns the name of a host call.
 const char *nameOf(HostCall call);
 inline constexpr uint64_t kHostTag = uint64_t(1) << 63;
 
@@ -105,6 +107,7 @@ public:
   // Once, before the first step: what tags mean.
   void describe(const ProgramNotes &program);
 
+  // Enters an activity.
   void enter(Activity activity) {
     page.activity.store(static_cast<uint32_t>(activity), std::memory_order_relaxed);
     page.hostMoves.fetch_add(1, std::memory_order_relaxed);
@@ -114,8 +117,9 @@ public:
     page.phase.store(phase + 1, std::memory_order_relaxed);
     page.hostMoves.fetch_add(1, std::memory_order_relaxed);
   }
-  // Whether keepers notice a rank that does not get on: where rank 0 asks, any rank, elsewhere this one.
+  // Returns true if keepers detect stalls: of any rank if called on rank 0, else of this one.
   bool isWatched() const { return page.isWatched.load(std::memory_order_relaxed) != 0; }
+  // Returns the current activity.
   Activity activity() const {
     return static_cast<Activity>(page.activity.load(std::memory_order_relaxed));
   }
@@ -129,10 +133,12 @@ public:
     enteredStep = trainingStep;
     enteredEntry = entry;
   }
-  // By the thread that enqueues: an event for a meeting with other ranks. 0: not recorded.
+  // Called by the enqueuing thread: returns the event number of a communication with other ranks.
+  // 0: not recorded.
   uint64_t schedule(uint64_t tag, uint32_t group, Meets meets);
-  // By a stream's thread, about itself.
+  // Called by the thread of a stream, about itself.
   void beginThread(int stream);
+  // Publishes the begin of an instruction on a stream; `now` in nanoseconds.
   void begin(int stream, uint64_t tag, uint64_t event, int64_t now) {
     StreamPlace &place = at(stream);
     place.tag.store(tag, std::memory_order_relaxed);
@@ -141,23 +147,27 @@ public:
     if (event)
       start(event, now);
   }
+  // Publishes the end of the current instruction of a stream.
   void end(int stream, uint64_t event, int64_t now) {
     at(stream).moves.fetch_add(1, std::memory_order_release);
     if (event)
       page.flights.complete(event, now);
   }
-  // By the host, of a device that does not tell where its streams are: the step is over.
+  // Called by the host for devices that do not report stream positions: marks the step as complete.
   void complete(uint64_t firstEvent, uint64_t lastEvent);
+  // Declares that the device reports the positions of its streams.
   void deviceReports() { page.reportsStreams = 1; }
+  // Returns true if the device reports the positions of its streams.
   bool isDeviceReporting() const { return page.reportsStreams != 0; }
 
   // A step is over, in which so much was work of this rank (Work.h).
   void addWork(uint32_t program, double workSeconds, double stepSeconds);
   // On rank 0, of any rank, and who is slow; a second or two old. Nothing without keepers.
   RankWork workOf(int rank) const;
+  // Returns the straggler that rank 0's keeper has published.
   Straggler straggler() const;
 
-  // Why this rank ends, for its keeper to say where nobody knows better.
+  // Stores why this rank ends, for its keeper to print if no better reason is known.
   void say(const std::string &words);
 
   ProgressPage &shared() { return page; }
@@ -176,8 +186,9 @@ private:
   uint32_t enteredStep = 0, enteredEntry = 0;
 };
 
-// Of CLOCK_MONOTONIC.
+// Returns nanoseconds of CLOCK_MONOTONIC.
 int64_t monotonicNanos();
+// Returns seconds of CLOCK_MONOTONIC.
 inline double monotonicSeconds() { return static_cast<double>(monotonicNanos()) * 1e-9; }
 
 } // namespace dtc::rt

@@ -166,7 +166,8 @@ std::string RankProcess::takeStacks() {
   uint64_t before = bytesMovedBy(child);
   std::string stacks = collectStacks(child, *shared, stacksFile);
   uint64_t after = bytesMovedBy(child);
-  answered += std::max(after, before) - before; // of one that ended meanwhile the system tells none
+  // The system reports no count for a rank that has ended.
+  answered += std::max(after, before) - before;
   return stacks;
 }
 
@@ -182,7 +183,8 @@ Frame RankProcess::frameOf(FrameKind kind) {
             frame.secret.begin());
   frame.standing = standingOf(*shared, program, rank);
   frame.standing.isStopped = stopped;
-  // Files may be large and far away at the start; in a call, what is read is not the rank's own work.
+  // Files may be large and far away at the start; in a call, what is read is not the rank's own
+  // work.
   if (frame.standing.activity == Activity::Starting && frame.standing.waits.empty())
     frame.standing.moves += bytesMovedBy(child) - answered;
   frame.standing.work.stoppedNanos =

@@ -1,5 +1,5 @@
-// The process of a rank, as the one knows it that has started it: what it says of itself, what becomes of
-// it, and the signals to both.
+// The process of a rank, as the one knows it that has started it: what it says of itself, what
+// becomes of it, and the signals to both.
 #pragma once
 
 #include "runtime/comm/Environment.h"
@@ -11,22 +11,27 @@
 
 namespace dtc::rt {
 
+// The process of a rank, started and followed by its keeper.
 class RankProcess {
 public:
   explicit RankProcess(const LaunchEnvironment &launch);
 
-  // Before start(): what the two processes share. Signals to this one are its readSignals()'s from now on.
+  // Before start(): what the two processes share. Signals to this one are its readSignals()'s from
+  // now on.
   Status prepare();
   // In the child, true.
   bool start();
+  // Installs the signal handlers in the child and returns the result of `run`.
   int become(const std::function<int(Progress &)> &run);
+  // Returns true if the process has been started.
   bool hasStarted() const { return child > 0; }
 
-  // What came since: signals, which are passed on to the rank, and whether it stopped, went on or ended.
+  // Handles signals received since the last call: passes them on to the rank, and notes whether it
+  // stopped, continued or ended.
   void readSignals();
   // Becomes readable where readSignals() has something to read.
   int descriptor() const { return signalQueue; }
-  // Whether SIGUSR1 to either process has asked for a flight record since this was asked last.
+  // Returns true if SIGUSR1 to either process has requested a flight record since the last call.
   bool takeWish();
   // A signal that ends jobs and came to this process; 0: none.
   int passedOn() const { return passed; }
@@ -35,12 +40,14 @@ public:
   const std::string &hostName() const { return host; }
   ProgressPage &page() { return *shared; }
   const ProgramNotes &notes() const { return program; }
-  // As the rank stands now, or has ended; stacks of one that is there take a second at most.
+  // Returns a frame with the position or the end of the rank; reading the stacks of a live rank
+  // takes at most a second.
   Frame frameOf(FrameKind kind);
 
   bool hasEnded() const { return ended; }
   double endedAt() const { return endTime; }
   const Ending &ending() const { return end; }
+  // Kills the rank.
   void kill();
 
 private:
@@ -60,7 +67,7 @@ private:
   ProgramNotes program;
   bool hasReadNotes = false;
   bool isWished = false;
-  uint32_t wishes = 0; // through the page, that were taken
+  uint32_t wishes = 0; // requests received through the page that have been served
   int passed = 0;
   bool stopped = false, ended = false;
   int64_t stoppedAt = 0;

@@ -1,4 +1,4 @@
-// How keepers speak to users.
+// Prints messages of keepers to users.
 #pragma once
 
 #include "runtime/comm/RollCall.h"
@@ -9,6 +9,7 @@
 
 namespace dtc::rt {
 
+// Writes `lines` to stderr.
 inline void say(const std::string &lines) {
   std::fputs(format::printable(lines).c_str(), stderr);
   std::fflush(stderr);

@@ -22,7 +22,7 @@ using format::text;
 
 namespace {
 
-// What handlers know. They are the process's, and so is this.
+// State of the signal handlers, which belong to the process.
 std::atomic<ProgressPage *> stackPage{nullptr};
 std::atomic<int> stackFile{-1};
 constexpr int kMostFrames = 48;
@@ -43,7 +43,8 @@ void answer(int) {
   errno = before;
 }
 
-// The stack is written once, whatever happens meanwhile; then the signal does what it would have done.
+// The stack is written once, whatever happens meanwhile; then the signal does what it would have
+// done.
 void crash(int signal) {
   static std::atomic<int> crashes{0};
   if (crashes.fetch_add(1) == 0)
@@ -144,7 +145,8 @@ private:
     uint64_t bytes;
     std::string name;
   };
-  // The `index`th of what lies one after another from `offset` on; false where the file ends before.
+  // The `index`th of what lies one after another from `offset` on; false where the file ends
+  // before.
   template <typename T> bool at(uint64_t offset, uint64_t index, T &value) const {
     if (offset > bytes.size() || index > bytes.size() / sizeof(T) ||
         offset + (index + 1) * sizeof(T) > bytes.size())

@@ -20,11 +20,11 @@ struct WatchedThread {
 // The host's thread and those of streams that run something, the host's last.
 std::vector<WatchedThread> watchedThreads(const ProgressPage &page);
 
-// In the keeper: the stacks of the threads that are watched, asked one after another; of one that does not
-// answer where it is, as the system knows. Takes a second at most.
+// In the keeper: the stacks of the threads that are watched, asked one after another; of one that
+// does not answer where it is, as the system knows. Takes a second at most.
 std::string collectStacks(int process, const ProgressPage &page, int file);
 
-// What a crash has left in `file`.
+// Returns the stacks that a crash has written to `file`.
 std::string readStacks(int file);
 
 // backtrace_symbols' lines with names of functions in them that it does not know, by the tables of

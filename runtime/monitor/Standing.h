@@ -1,4 +1,4 @@
-// Where a rank stands, as its keeper reads it and tells others.
+// The position of a rank, as its keeper reads and sends it.
 #pragma once
 
 #include "runtime/monitor/Progress.h"
@@ -12,21 +12,22 @@ struct Waiting {
   uint32_t group = 0;
   Meets meets = Meets::Collective;
   uint64_t sequence = 0; // 0: not counted
-  int peer = -1;         // of a transfer
-  uint64_t bytes = 0;    // of its larger buffer
+  int peer = -1;         // peer of a transfer
+  uint64_t bytes = 0;    // bytes of its larger buffer
 };
 
+// The position of a rank and of its streams.
 struct Standing {
   static constexpr size_t kWaits = 4;
   static constexpr size_t kPlaceBytes = 512;
 
   Activity activity = Activity::Starting;
-  bool reportsStreams = false; // else nothing is known of what the device does
+  bool reportsStreams = false; // false: the device's position is unknown
   bool computes = false;       // in an instruction that meets nobody
-  bool isStopped = false;      // by a signal
-  bool isInStep = false;       // of training
+  bool isStopped = false;      // stopped by a signal
+  bool isInStep = false;       // within a training step
   uint64_t moves = 0;          // changes whenever the rank gets on
-  uint64_t cpuMillis = 0;      // of all of its threads, ever
+  uint64_t cpuMillis = 0;      // processor time of all its threads since their start
   uint32_t trainingStep = 0;
   std::vector<Waiting> waits;
   // Meetings begun so far, by group: collectives and sends, receives.
@@ -35,10 +36,11 @@ struct Standing {
   std::string place; // "step 12, task 'forward', micro-batch 1, instruction 7, gemm (h.0.mlp)"
 };
 
-// What `page` says of `rank`; the place has words where `notes` has.
+// Returns the position of `rank` as published in `page`, with names if `notes` has them.
 Standing standingOf(const ProgressPage &page, const ProgramNotes &notes, int rank);
 
-// Whether the rank is in a step, for whose end it waits, on a device that does not tell where it is.
+// Returns true if the rank waits for the end of a step on a device that does not report its
+// position.
 bool isInSilentStep(const Standing &standing);
 
 // The words for a tag: "step 3, task 'step', micro-batch 0, instruction 4, gemm (h.0.mlp)".

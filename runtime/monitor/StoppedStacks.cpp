@@ -40,8 +40,8 @@ char stateOf(pid_t process, pid_t thread) {
   return name == std::string::npos || name + 2 >= line.size() ? '?' : line[name + 2];
 }
 
-// A thread that is stopped by a signal, as long as this lives. Its stop becomes one that its tracer sees, and
-// at the end one by a signal again: it runs nothing meanwhile.
+// A thread that is stopped by a signal, as long as this lives. Its stop becomes one that its tracer
+// sees, and at the end one by a signal again: it runs nothing meanwhile.
 class HeldThread {
 public:
   HeldThread(pid_t process, pid_t thread) : thread(thread) {
@@ -101,7 +101,8 @@ std::vector<uint64_t> framesOfStopped(pid_t process, pid_t thread,
                               : std::vector<uint64_t>();
 }
 
-// /proc/PID/task/TID/syscall: "running", or "NUMBER ARGUMENTS... STACK INSTRUCTION" with -1 in no call.
+// /proc/PID/task/TID/syscall: "running", or "NUMBER ARGUMENTS... STACK INSTRUCTION" with -1 in no
+// call.
 std::string placeOfThread(pid_t process, pid_t thread) {
   std::string line = lineOf(process, thread, "syscall");
   std::string out = text(", state ", std::string(1, stateOf(process, thread)));

@@ -1,5 +1,5 @@
-// Stacks of a rank that is stopped by a signal, so that its threads cannot write them: its keeper reads
-// their registers and memory.
+// Stacks of a rank that is stopped by a signal, so that its threads cannot write them: its keeper
+// reads their registers and memory.
 #pragma once
 
 #include "runtime/monitor/ForeignMemory.h"
@@ -7,16 +7,17 @@
 
 namespace dtc::rt {
 
-// Of the threads that are watched (Stacks.h), in the same words. The process stays as it is. Takes half a second
-// at most, and names of functions.
+// Returns the stacks of the registered threads (Stacks.h) of a stopped process, in the same format,
+// and leaves the process as it is. Takes at most half a second, plus the lookup of function names.
 std::string stacksOfStopped(pid_t process, const ProgressPage &page);
 
-// Addresses of instructions, the innermost first, of one thread of it; none where they can't be read.
+// Addresses of instructions, the innermost first, of one thread of it; none where they can't be
+// read.
 std::vector<uint64_t> framesOfStopped(pid_t process, pid_t thread,
                                       const std::vector<Mapping> &mappings);
 
-// Where the system says that a thread of a process is: ", state D, in call 0 to the system:", and below that the
-// instruction, where it tells.
+// Returns the kernel's view of a thread's position: ", state D, in call 0 to the system:", followed
+// on the next line by the instruction if known.
 std::string placeOfThread(pid_t process, pid_t thread);
 
 } // namespace dtc::rt

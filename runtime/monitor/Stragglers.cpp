@@ -8,13 +8,13 @@ constexpr uint64_t kWindowSteps = 5;
 constexpr double kWindowSeconds = 3;
 constexpr int kWindowsRunning = 3;
 constexpr double kSlow = 1 / 0.7, kLeastCost = 0.05;
-constexpr double kStays = 1.5; // of several that are as slow, always the same one is named
+constexpr double kStays = 1.5; // keeps naming the same one among equally slow ranks
 
 void Stragglers::hear(int rank, const WorkTotals &totals) {
   Rank &of = ranks[static_cast<size_t>(rank)];
   of.isHeard = true;
   of.now = totals;
-  // What a rank says of itself is not trusted to grow.
+  // Counters reported by a rank may not be monotonic; regressions are ignored.
   if (totals.steps < of.begin.steps || totals.workNanos < of.begin.workNanos ||
       totals.stepNanos < of.begin.stepNanos || totals.stoppedNanos < of.begin.stoppedNanos)
     of.begin = totals;
@@ -40,7 +40,7 @@ double Stragglers::othersOf(size_t index) const {
   const std::vector<double> &all = sorted.find(ranks[index].now.program)->second;
   if (all.size() == 1)
     return ranks[index].best;
-  size_t middle = (all.size() - 1) / 2; // of all but one
+  size_t middle = (all.size() - 1) / 2; // median of all but one
   bool isBefore = ranks[index].seconds <= all[middle];
   return all[isBefore ? middle + 1 : middle];
 }
@@ -51,8 +51,8 @@ Straggler Stragglers::judge(size_t index, double stepSeconds) {
   bool isSlower = others > 0 && rank.seconds > others * kSlow;
   // A rank may be stopped at work, or while it waits.
   double lost = std::max(isSlower ? rank.seconds - others : 0, rank.stopped);
-  // Stops count as they go, a step once it has ended: where a window ends within a step, more may be
-  // stopped in it than its steps took.
+  // Stops count as they go, a step once it has ended: where a window ends within a step, more may
+  // be stopped in it than its steps took.
   double cost = stepSeconds > 0 ? std::min(lost / stepSeconds, 1.0) : 0;
   bool isSlow = cost >= kLeastCost;
   bool isSame = isSlow == (rank.windows > 0);

@@ -73,7 +73,7 @@ std::vector<uint64_t> unwind(pid_t process, const std::vector<Mapping> &mappings
   ForeignMemory memory(process);
   Registers at = registers;
   std::vector<uint64_t> out;
-  bool isExact = true; // else the instruction after a call, which may be another function's already
+  bool isExact = true; // else the address follows a call, and may belong to another function
   while (out.size() < most && at[kProgramCounter] != 0) {
     uint64_t address = at[kProgramCounter];
     out.push_back(address);

@@ -6,12 +6,13 @@
 
 namespace dtc::rt {
 
-// Addresses of instructions, the innermost first: where the thread is, and where each of its calls returns to.
-// As many as there are tables for, `most` at most.
+// Addresses of instructions, the innermost first: where the thread is, and where each of its calls
+// returns to. As many as there are tables for, `most` at most.
 std::vector<uint64_t> unwind(pid_t process, const std::vector<Mapping> &mappings,
                              const Registers &registers, size_t most);
 
-// "PATH(+0xOFFSET) [0xADDRESS]", as backtrace_symbols says it, with the offset that the file's tables have.
+// "PATH(+0xOFFSET) [0xADDRESS]", as backtrace_symbols says it, with the offset that the file's
+// tables have.
 std::string frameLine(pid_t process, const std::vector<Mapping> &mappings, uint64_t address);
 
 } // namespace dtc::rt

@@ -50,7 +50,7 @@ private:
   template <typename Call> Status during(HostCall kind, const Call &call, int peer = -1) {
     constexpr int stream = static_cast<int>(ProgressPage::kHostStream);
     uint64_t tag = kHostTag | static_cast<uint64_t>(peer + 1) << 32 | static_cast<uint32_t>(kind);
-    // Those with one peer have no place in the order of all.
+    // Calls with one peer are not part of the order of all ranks.
     uint64_t event =
         peer < 0 ? progress.schedule(tag, ProgressPage::kHostGroup, Meets::Collective) : 0;
     progress.begin(stream, tag, event, monotonicNanos());

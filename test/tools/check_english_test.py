@@ -112,6 +112,13 @@ class Runs(unittest.TestCase):
         self.assertIn("a/A.cpp:1: 103 columns; at most 100", text)
         self.assertNotIn("b/README.md", text)
 
+    def test_raw_strings_may_be_long(self):
+        self.assertEqual(self.run_in({"a/A.cpp": 'auto x = R"(' + "word " * 20 + ')";\n'})[0], 0)
+
+    def test_names_in_backquotes_are_no_words(self):
+        table = "| say | not | refused |\n| --- | --- | --- |\n| status | outcome | `outcomes?` |\n"
+        self.assertEqual(self.run_in({"docs/words.md": table, "a/A.cpp": "int a; // see `outcome`\n"})[0], 0)
+
     def test_words_of_the_table_fail(self):
         table = "| say | not | refused |\n| --- | --- | --- |\n| status | outcome | `outcomes?` |\n"
         code, text = self.run_in({"docs/words.md": table, "a/A.cpp": "int outcome; // its outcome\n"})

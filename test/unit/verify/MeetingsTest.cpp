@@ -59,7 +59,7 @@ TEST(Meetings, FindARankThatSendsBeforeTheOtherReceives) {
 TEST(Meetings, FindASendThatNothingReceives) {
   EXPECT_EQ(meet(changed(kTwoStages, {{"[@both 0, @both 1]", "[@both 0]"}})),
             "rank 0, task 'forward', micro-batch 1, instruction 0, send of tensors of stages over "
-            "pairs 'y': has nothing to meet in rank 2, which does 1 of this kind, not 2");
+            "pairs 'y': has no counterpart in rank 2, which has 1 of this kind, not 2");
 }
 
 TEST(Meetings, FindACollectiveThatOneSideLeavesOut) {
@@ -68,7 +68,7 @@ TEST(Meetings, FindACollectiveThatOneSideLeavesOut) {
                     "count 16 \"y\" gradient last\n",
                     ""}});
   EXPECT_EQ(meet(text), "rank 0, task 'backward', micro-batch 1, instruction 1, all_reduce of "
-                        "gradients over all 'y': has nothing to meet in rank 2, which does 0 of "
+                        "gradients over all 'y': has no counterpart in rank 2, which has 0 of "
                         "this kind, not 1");
 }
 

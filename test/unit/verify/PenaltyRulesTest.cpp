@@ -76,8 +76,7 @@ const test::Broken kPenalties[] = {
        kProduct +
            "\nexec.collective all_reduce sum %pen to %pen axes [0] count 16 \"pen\" gradient"}},
      "rank 0, task 'step', micro-batch 0, instruction 7, all_reduce of gradients over dp 'pen': "
-     "takes 'pen' (buffer 8) of ranks along dp together, which all hold the same: it is whole "
-     "already"},
+     "combines 'pen' (buffer 8) over dp, but it is already replicated there"},
     {"HalvesSummed",
      kPenalty,
      {{kAdd, "exec.copy %pen to %half sizes [8] from [1] at <0 + 8 * axis 0> into [1] at <0>\n"

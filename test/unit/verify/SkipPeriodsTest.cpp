@@ -238,7 +238,7 @@ TEST(SkipPeriods, ReadsWhatWasSentBehindWhatItSkips) {
       "exec.collective all_reduce sum %dy to %dy axes [1] count 16 \"last dy\" activation";
   expectFault(test::changed(stagesOf(64), {{finish, ""}}),
               "rank 0, task 'backward', micro-batch 63, instruction 1, gemm: reads 'dy' (buffer 2) "
-              "for a product, which is still a part of a sum along tp");
+              "for a product, which is still a partial sum along tp");
 }
 
 // What is taken to repeat itself is compared with what is sent in the end.

@@ -39,8 +39,7 @@ const Broken kOfData[] = {
      kDataParallel,
      {{kReduce, kReduce + "\n" + kReduce}},
      "rank 0, task 'gradients', micro-batch 0, instruction 1, all_reduce of gradients over dp "
-     "'grad w': takes 'grad w' (buffer 6) of ranks along dp together, which all hold the same: it "
-     "is whole already"},
+     "'grad w': combines 'grad w' (buffer 6) over dp, but it is already replicated there"},
     {"PartsSummedOnce",
      kDataParallel,
      {{kReduce,
@@ -52,8 +51,7 @@ const Broken kOfData[] = {
      kDataParallel,
      {{"all_reduce sum %g", "all_reduce max %g"}},
      "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
-     "'grad "
-     "w': takes the largest of gradients, wanted their sum"},
+     "'grad w': reduces gradients by max, wanted their sum"},
     {"OfEachMicroBatch",
      kDataParallel,
      {{"@forward 2, @backward 2", "@forward 2"}},
@@ -80,21 +78,22 @@ const Broken kOfData[] = {
      {{kDescend + " loc(\"h.0.w\")",
        "exec.copy %all to %w sizes [16] from [1] at <0> into [1] at <0> loc(\"h.0.w\")\n"
        "exec.gemm %g, %lr to %t sizes [16, 1, 1] strides [1, 1, 1]"}},
-     "rank 0, task 'update', micro-batch 0, instruction 0, copy (h.0.w): leaves unlike "
-     "values in the copies of 'w' along dp: 'x' (buffer 1) differs there, as if a reduction or "
+     "rank 0, task 'update', micro-batch 0, instruction 0, copy (h.0.w): leaves different values "
+     "in the replicas of 'w' along dp: 'x' (buffer 1) differs there, as if a reduction or "
      "gather were missing; it holds what was there before the step"},
     {"CopiesOfOnePlace",
      kDataParallel,
      {{kDescend, kDescend +
                      "\nexec.copy %w to %t sizes [8] from [1] at <0 + 8 * axis 0> into [1] at "
                      "<0>\nexec.copy %t to %w sizes [8] from [1] at <0> into [1] at <0>"}},
-     "rank 0, task 'update', micro-batch 0, instruction 2, copy (h.0.w): leaves unlike "
-     "values in the copies of 'w' along dp: 't' (buffer 5) differs there"},
+     "rank 0, task 'update', micro-batch 0, instruction 2, copy (h.0.w): leaves different values "
+     "in the replicas of 'w' along dp: 't' (buffer 5) differs there"},
     {"CopiesWrittenInOnePlace",
      kDataParallel,
      {{kDescend, kDescend + "\nexec.copy %lr to %w sizes [1] from [1] at <0> into [1] at "
                             "<0 + 1 * axis 0>"}},
-     "rank 0, task 'update', micro-batch 0, instruction 1, copy (h.0.w): leaves unlike values in "
+     "rank 0, task 'update', micro-batch 0, instruction 1, copy (h.0.w): leaves different values "
+     "in "
      "'w' "
      "(buffer 0) along dp; its ranks along dp hold copies of 'w'"},
     {"ParametersGatheredFromParts",
@@ -105,8 +104,7 @@ const Broken kOfData[] = {
                           "parameter"}},
      "rank 0, task 'gradients', micro-batch 0, instruction 1, all_gather of parameters over dp "
      "'w': "
-     "takes 'w' (buffer 0) of ranks along dp together, which all hold the same: it is whole "
-     "already"},
+     "combines 'w' (buffer 0) over dp, but it is already replicated there"},
     {"AllOfABuffer",
      kDataParallel,
      {},
@@ -144,7 +142,7 @@ const Broken kOfData[] = {
     {"LossOfAllRanks",
      kDataParallel,
      {{kReduceLoss, ""}},
-     "rank 0: output 'loss' is still a part of a sum along dp; it was written by task 'report', "
+     "rank 0: output 'loss' is still a partial sum along dp; it was written by task 'report', "
      "micro-batch 0, instruction 0, copy"},
     {"LossWritten",
      kDataParallel,
@@ -168,13 +166,13 @@ const Broken kOfParts[] = {
      kTensorParallel,
      {{kFinish, ""}},
      "rank 0, task 'step', micro-batch 0, instruction 1, gemm: reads 'p' (buffer 3) for a product, "
-     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "which is still a partial sum along tp; it was written by task 'step', micro-batch 0, "
      "instruction 0, gemm"},
     {"PartsOfSumsHaveNoEpilogue",
      kTensorParallel,
      {{"exec.gemm %x, %w to %p", "exec.zero %t\nexec.gemm %x, %w plus %t to %p"}},
-     "rank 0, task 'step', micro-batch 0, instruction 1, gemm: does more than multiply, and has a "
-     "part of a sum along tp",
+     "rank 0, task 'step', micro-batch 0, instruction 1, gemm: does more than multiply, and reads "
+     "a partial sum along tp",
      {},
      true},
     {"SumsFinishedForUpdates",
@@ -182,7 +180,7 @@ const Broken kOfParts[] = {
      {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
        "exec.gemm %x transposed, %w to %g sizes [2, 4, 2] strides [2, 4, 4]"}},
      "rank 0, task 'update', micro-batch 0, instruction 0, gemm: reads 'grad w' (buffer 7) for an "
-     "update, which is still a part of a sum along tp; it was written by task 'step', micro-batch "
+     "update, which is still a partial sum along tp; it was written by task 'step', micro-batch "
      "0, instruction 3, gemm"},
     {"SumsFinishedForAttention",
      kTensorParallel,
@@ -191,7 +189,7 @@ const Broken kOfParts[] = {
                           "kv_heads 1 head_dim 4 scale 5.0e-01 loc(\"h.0.attn\")"}},
      "rank 0, task 'step', micro-batch 0, instruction 3, attention (h.0.attn): reads 't' (buffer "
      "4) "
-     "for attention, which is still a part of a sum along tp; it was written by task 'step', "
+     "for attention, which is still a partial sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, gemm"},
     // Each rank has queries of its own for keys that all have.
     {"SumsOfQueriesFinished",
@@ -204,20 +202,19 @@ const Broken kOfParts[] = {
                           "batch 1 queries 2 keys 4 heads 1 kv_heads 1 head_dim 4 scale 5.0e-01\n"
                           "exec.gemm %u, %t to %loss sizes [1, 1, 16] strides [16, 1, 1]"}},
      "rank 0, task 'step', micro-batch 0, instruction 4, gemm: reads 'u' (buffer 5) for a product, "
-     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "which is still a partial sum along tp; it was written by task 'step', micro-batch 0, "
      "instruction 3, attention_grad"},
     {"SumsFinishedForOutputs",
      kTensorParallel,
      {{"exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]",
        "exec.gemm %x, %x to %loss sizes [1, 1, 8] strides [8, 1, 1]"}},
-     "rank 0: output 'loss' is still a part of a sum along tp; it was written by task 'step', "
+     "rank 0: output 'loss' is still a partial sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, gemm"},
     {"ActivationsSummedOnce",
      kTensorParallel,
      {{kFinish, kFinish + "\n" + kFinish}},
      "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of activations over tp 'p': "
-     "takes 'p' (buffer 3) of ranks along tp together, which all hold the same: it is whole "
-     "already"},
+     "combines 'p' (buffer 3) over tp, but it is already replicated there"},
     // A kernel would have to say that it makes shares of what all hold.
     {"WholeValuesNotSummed",
      kTensorParallel,
@@ -225,16 +222,16 @@ const Broken kOfParts[] = {
        "exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]\n"
        "exec.collective all_reduce sum %loss to %loss axes [0] count 1 \"loss\" control"}},
      "rank 0, task 'step', micro-batch 0, instruction 3, all_reduce of control values over tp "
-     "'loss': takes 'loss' (buffer 8) of ranks along tp together, which all hold the same: it is "
-     "whole already; it was written by task 'step', micro-batch 0, instruction 2, gemm"},
+     "'loss': combines 'loss' (buffer 8) over tp, but it is already replicated there; it was "
+     "written by task 'step', micro-batch 0, instruction 2, gemm"},
     {"PartsOfPartsAlone",
      kTensorParallel,
      {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
        "exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]\n"
        "exec.collective all_reduce sum %g to %g axes [0] count 8 \"grad w\" gradient"}},
-     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w', of which ranks along "
-     "tp have unlike parts, with 'grad w' (buffer 7), which is the same on all of them: it was "
-     "reduced once too often"},
+     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w', which is sharded "
+     "along tp, with 'grad w' (buffer 7), which is replicated there: it was reduced once too "
+     "often"},
     {"WhatCollectivesBringRead",
      kTensorParallel,
      {{kFinish, "exec.collective all_reduce sum %p to %t axes [0] count 16 \"twice\" activation\n" +
@@ -256,7 +253,7 @@ const std::string kNorm = "exec.launch @norm(%p) to (%y) range 1";
 const std::string kUnfinishedNorm =
     "rank 0, task 'step', micro-batch 0, instruction 2, launch of 'norm': reads 'p' (buffer 5) as "
     "if "
-    "it were whole, which is still a part of a sum along tp; it was written by task 'step', "
+    "it were whole, which is still a partial sum along tp; it was written by task 'step', "
     "micro-batch 0, instruction 1, gemm";
 
 const Broken kOfGathered[] = {
@@ -267,26 +264,26 @@ const Broken kOfGathered[] = {
       {kNorm, "exec.launch @norm(%y) to (%y) range 1"}},
      "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'y' (buffer 6) as "
      "if "
-     "it were whole, which is still a part of a sum along tp; it was written by task 'step', "
+     "it were whole, which is still a partial sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, copy"},
     {"SumsOverTheirAxis",
      kGathered,
      {{kGatheredSum, "exec.collective all_reduce sum %p to %p axes [0] count 16 \"p\" control"}},
      "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'p' (buffer 5) as "
      "if "
-     "it were whole, which is still a part of a sum along tp"},
+     "it were whole, which is still a partial sum along tp"},
     // A kernel that says that it makes parts of parts may; who reads what it made may not.
     {"PartsOfKernelsFinished",
      kGathered,
      {{kGatheredSum, ""}, {kNorm, "exec.launch @norm(%p) to (%y) range 1 shares [2]"}},
      "rank 0, task 'step', micro-batch 0, instruction 3, gemm: reads 'y' (buffer 6) for a product, "
-     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "which is still a partial sum along tp; it was written by task 'step', micro-batch 0, "
      "instruction 2, launch of 'norm'"},
     {"SumsOfKernelsFinished",
      kGathered,
      {{kNorm, "exec.launch @norm(%p) to (%y) range 1 shares [2]"}},
      "rank 0, task 'step', micro-batch 0, instruction 4, gemm: reads 'y' (buffer 6) for a product, "
-     "which is still a part of a sum along tp"},
+     "which is still a partial sum along tp"},
     {"WordsOfTheSameRowsForAllRanks",
      kGathered,
      {{kNorm,
@@ -299,8 +296,8 @@ const Broken kOfGathered[] = {
      {{kNorm,
        "exec.embedding %w, %ids to %y rows 1 columns 4 tokens 4 first_row <0 + 2 * axis 1>\n" +
            kNorm}},
-     "rank 0, task 'step', micro-batch 0, instruction 3, embedding: looks up words that differ "
-     "along dp in 'w' (buffer 0), of which ranks there hold unlike parts"},
+     "rank 0, task 'step', micro-batch 0, instruction 3, embedding: looks up tokens that differ "
+     "along dp in 'w' (buffer 0), which is sharded there"},
     {"SumsOfWordsFinished",
      kGathered,
      {{kNorm,
@@ -308,14 +305,14 @@ const Broken kOfGathered[] = {
        "exec.launch @norm(%y) to (%y) range 1"}},
      "rank 0, task 'step', micro-batch 0, instruction 4, launch of 'norm': reads 'y' (buffer 6) as "
      "if "
-     "it were whole, which is still a part of a sum along tp"},
+     "it were whole, which is still a partial sum along tp"},
     {"SumsOfTokensFinished",
      kGathered,
      {{kNorm, "exec.embedding_grad %ids, %p to %y rows 4 columns 4 tokens 4 first_row <0>\n"
               "exec.launch @norm(%y) to (%y) range 1"}},
      "rank 0, task 'step', micro-batch 0, instruction 4, launch of 'norm': reads 'y' (buffer 6) as "
      "if "
-     "it were whole, which is still a part of a sum along dp"},
+     "it were whole, which is still a partial sum along dp"},
 };
 
 const Broken kOfStages[] = {
@@ -333,8 +330,7 @@ const Broken kOfStages[] = {
      kStages,
      {{"<\"pairs\", 2, [0, 2, 1, 3]>", "<\"pairs\", 2, [0, 3, 1, 2]>"}},
      "rank 0, task 'step', micro-batch 0, instruction 1, send of tensors of stages over pairs 'y': "
-     "sends 'y' (buffer 3), of which ranks along dp have parts of their own, to one that has "
-     "another part"},
+     "sends 'y' (buffer 3), which is sharded along dp, to a rank with another shard"},
 };
 
 std::string nameOf(const testing::TestParamInfo<Broken> &info) { return info.param.name; }
@@ -362,8 +358,7 @@ TEST(ValueRules, OfWhatIsKnownLater) {
   EXPECT_EQ(
       test::textOf(verifyPrograms(*test::manifestOf(test::changed(text, {{finish, ""}}))).fault),
       "rank 0, task 'forward', micro-batch 0, instruction 0, receive of tensors of stages over "
-      "pairs 'dy': brings a part of a sum "
-      "that other programs' ranks have yet to finish");
+      "pairs 'dy': contributes a partial sum that other programs' ranks have yet to finish");
 }
 
 // All that a message is made of, in parts of their own.
