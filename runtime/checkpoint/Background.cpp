@@ -10,7 +10,7 @@ Background::~Background() { (void)finish().ok(); }
 
 void Background::start(std::function<Status()> work) {
   done = false;
-  // Signals are for the threads that were there before.
+  // Blocks all signals in the new thread: earlier threads handle them.
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);

@@ -1,4 +1,4 @@
-// A piece of work beside the thread that asks for it.
+// Runs work beside the thread that asks for it.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -11,7 +11,7 @@
 
 namespace dtc::rt {
 
-// One piece of work at a time, in a thread of its own.
+// Runs one piece of work at a time, in a thread of its own.
 // Example: background.start([&] { return file.commit(); }); ... train ...
 //   if (background.isDone()) status = background.finish();
 class Background {
@@ -21,13 +21,13 @@ public:
   Background(const Background &) = delete;
   Background &operator=(const Background &) = delete;
 
-  // What was started before must have been finished.
+  // Starts work. Earlier work must have been finished.
   void start(std::function<Status()> work);
-  // Whether it is over; also where nothing was started.
+  // Returns true if the work is over, or none was started.
   bool isDone() const { return done; }
-  // Waits for that, at most so long.
+  // Waits at most `seconds` for the end of the work; returns isDone().
   bool waitFor(double seconds);
-  // Waits for its end, and gives its result once; ok where there is none.
+  // Waits for the end of the work, and returns its result once; ok if there is none.
   Status finish();
 
 private:

@@ -21,8 +21,8 @@ bool intersect(const Box &a, const Box &b, Box &both) {
   return true;
 }
 
-// No two boxes share an index: of boxes that begin in order along the first dim, only those that
-// begin before one ends can.
+// Returns true if no two boxes share an index: in order of their begins along the first dim, only
+// boxes that begin before one ends can overlap it.
 static bool areApart(std::vector<Box> &boxes) {
   std::sort(boxes.begin(), boxes.end(),
             [](const Box &a, const Box &b) { return a.begin < b.begin; });

@@ -1,4 +1,4 @@
-// Boxes of indices; how one lies in two arrays is said by forEachRun (runtime/base/TensorSpec.h).
+// Boxes of indices; forEachRun (runtime/base/TensorSpec.h) walks a box in two arrays.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace dtc::rt {
 
-// Indices [begin, begin + extent) of each dim; of a number without dims, that number.
+// Indices [begin, begin + extent) of each dim; for a number without dims, that number.
 struct Box {
   std::vector<uint64_t> begin, extent;
 };
 
-// What two boxes of as many dims share; false where that is nothing.
+// Computes the intersection of two boxes of as many dims; returns false if it is empty.
 bool intersect(const Box &a, const Box &b, Box &both);
 
-// Whether the boxes, each within `shape` and not empty, hold every index exactly once; they are put
-// in another order. Takes longer than a moment only for boxes that were made to take long.
+// Returns true if the boxes, each within `shape` and not empty, hold every index exactly once;
+// reorders them. Takes long only for boxes that were made to take long.
 bool coverOnce(std::span<const uint64_t> shape, std::vector<Box> &boxes);
 
 } // namespace dtc::rt

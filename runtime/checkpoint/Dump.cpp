@@ -28,9 +28,10 @@ private:
   Status check();
   Status agreeOnTensors();
   Status openFile(const std::map<std::string, std::string> &metadata);
-  // The ranks that send their shards, ascending: of those that hold the same one, the first.
+  // Returns the ranks that send their shards, ascending: of those that hold the same one, the
+  // first.
   std::vector<int> ownersOf(const TensorSpec &spec) const;
-  // One tensor; `status` is of this rank alone, the result of the communication.
+  // Gathers one tensor; `status` is of this rank alone, the result of the communication.
   Status gather(size_t index, const ShardReader &read, Status &status);
   Status receiveShards(const TensorSpec &spec, std::span<const int> owners,
                        std::vector<float> &whole, Status &status);
@@ -89,7 +90,7 @@ Status ParameterDump::Writer::openFile(const std::map<std::string, std::string> 
 
 std::vector<int> ParameterDump::Writer::ownersOf(const TensorSpec &spec) const {
   std::vector<int> owners;
-  std::set<std::vector<uint32_t>> found; // coordinates on the axes that split it
+  std::set<std::vector<uint32_t>> found; // coordinates on the axes that split the tensor
   for (int rank = 0; rank < world.size(); ++rank) {
     if (!spec.isHeldBy(static_cast<uint32_t>(rank)))
       continue;
@@ -102,7 +103,7 @@ std::vector<int> ParameterDump::Writer::ownersOf(const TensorSpec &spec) const {
   return owners;
 }
 
-// Copies what the rank at `at` holds from its padded shard into the whole tensor.
+// Copies the elements of the rank at `at` from its padded shard into the whole tensor.
 static void place(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
                   std::span<const uint32_t> at, const std::vector<float> &local,
                   std::vector<float> &whole) {

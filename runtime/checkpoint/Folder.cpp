@@ -21,7 +21,7 @@ using format::text;
 constexpr std::string_view kStep = "step-", kWriting = ".writing-", kRemoving = ".removing-",
                            kProbe = ".probe";
 
-// The number after `prefix`; false for any other name: "step-07" is none.
+// Returns the number after `prefix`; false for any other name, such as "step-07".
 bool numberAfter(std::string_view prefix, const std::string &name, uint64_t &number) {
   if (name.compare(0, prefix.size(), prefix) != 0)
     return false;
@@ -67,7 +67,7 @@ Status CheckpointFolder::openForWriting(const std::string &wanted) {
   lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock < 0)
     return folderError("opening the folder of checkpoints", path);
-  // Where a file system knows no locks, there is none.
+  // File systems without locks are used without one.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return takenByAnother(path);
   std::vector<std::string> names;
@@ -78,7 +78,7 @@ Status CheckpointFolder::openForWriting(const std::string &wanted) {
       removeFolder(text(path, "/", name));
     else if (name.compare(0, kProbe.size(), kProbe) == 0)
       ::unlink(text(path, "/", name).c_str());
-  // That it can be written to is found out now, not after hours.
+  // Checks now, not after hours, that the folder can be written to.
   AtomicFile probe;
   return probe.open(text(path, "/", kProbe));
 }
@@ -120,7 +120,7 @@ Status CheckpointFolder::steps(const std::string &path, std::vector<uint64_t> &s
 
 Status CheckpointFolder::begin(uint64_t step) {
   std::string folder = writingPath(path, step);
-  removeFolder(folder); // of an attempt that failed
+  removeFolder(folder); // left by an attempt that failed
   return ::mkdir(folder.c_str(), 0777) == 0 ? Status() : folderError("making the folder", folder);
 }
 
@@ -132,7 +132,7 @@ Status CheckpointFolder::commit(uint64_t step, const std::string &manifest) {
   if (::rename(from.c_str(), to.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST)
       return folderError("naming the checkpoint", to);
-    // A run went back before this step and has come here again.
+    // A run that went back before this step has reached it again.
     std::string old = text(path, "/", kRemoving, step);
     removeFolder(old);
     if (::rename(to.c_str(), old.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0)
@@ -173,7 +173,7 @@ Status CheckpointFolder::removeAfter(uint64_t step) {
   return {};
 }
 
-// Under another name first, so that no half of one is taken for a checkpoint.
+// Renames a checkpoint before it removes it, so that no half of one is taken for a checkpoint.
 Status CheckpointFolder::remove(uint64_t step) {
   std::string folder = stepPath(path, step), old = text(path, "/", kRemoving, step);
   removeFolder(old);

@@ -1,7 +1,8 @@
-// The folder that the checkpoints of a run lie in.
+// The folder of a run's checkpoints.
 //
 // A checkpoint is made in DIR/.writing-N, synced, and renamed to DIR/step-N: whatever ends the
-// process, step-N is there whole or not at all. One that goes is renamed to DIR/.removing-N before.
+// process, step-N is there whole or not at all. A checkpoint is renamed to DIR/.removing-N before
+// it is removed.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -15,9 +16,10 @@ namespace dtc::rt {
 
 inline constexpr const char *kManifestFile = "manifest.json", *kMarkerFile = "COMPLETE";
 
-// What COMPLETE holds beside that manifest.
+// Returns the content of COMPLETE for a manifest.
 std::string markerOf(std::string_view manifest);
 
+// Makes, lists and removes the checkpoints of a folder.
 class CheckpointFolder {
 public:
   CheckpointFolder() = default;
@@ -25,29 +27,29 @@ public:
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  // Makes the folder where it is not there, and takes it for this process, as one run writes to a
-  // folder at a time; what an earlier run left half-made is removed.
+  // Makes the folder if it does not exist, and locks it for this process, as one run writes to a
+  // folder at a time. Removes the unfinished checkpoints of earlier runs.
   Status openForWriting(const std::string &path);
 
   // Returns the error that openForWriting() would, and changes nothing.
   static Status checkWritable(const std::string &path);
 
-  // The steps of the checkpoints there, good or not, newest first; none where there is no folder.
+  // Lists the steps of all checkpoints, good or not, newest first; none if there is no folder.
   static Status steps(const std::string &path, std::vector<uint64_t> &steps);
-  // DIR/step-N
+  // Returns DIR/step-N.
   static std::string stepPath(const std::string &path, uint64_t step);
-  // Where the shards of step N are written.
+  // Returns the folder in which the shards of step N are written.
   static std::string writingPath(const std::string &path, uint64_t step);
 
   // Makes the folder that shards are written to.
   Status begin(uint64_t step);
-  // All shards are there and durable: adds manifest and marker, and gives the checkpoint its name. An
-  // older one of that name goes.
+  // Completes a checkpoint whose shards are all there and durable: adds manifest and marker, and
+  // gives it its name. Replaces an older one of that name.
   Status commit(uint64_t step, const std::string &manifest);
-  // Removes what begin() made.
+  // Removes the folder that begin() made.
   void discard(uint64_t step);
-  // Removes the checkpoints of steps before `newest` but for the last `keep` - 1 that have a marker,
-  // and those with one whose step is a multiple of `every`, where that is not 0.
+  // Removes checkpoints before step `newest`. Keeps the last `keep` - 1 that have a marker, and
+  // those with a marker whose step is a multiple of `every`, if that is not 0.
   Status prune(uint64_t newest, uint64_t keep, uint64_t every = 0);
   // Removes the checkpoints of later steps.
   Status removeAfter(uint64_t step);

@@ -10,23 +10,23 @@
 
 namespace dtc::rt {
 
-// What `errno` says of a call, with what it was for: "opening the folder 'x': Permission denied".
-// ResourceExhausted where there is no space.
+// Returns the error of `errno` for a call and its purpose: "opening the folder 'x': Permission
+// denied". ResourceExhausted if there is no space.
 Status folderError(const char *doing, const std::string &path);
 
-// Waits until names of files in it are on the disk.
+// Waits until the names of files in a folder are on the disk.
 Status syncFolder(const std::string &path);
 
-// What is in it; nothing where there is no such folder.
+// Lists the names in a folder; none if it does not exist.
 Status namesIn(const std::string &path, std::vector<std::string> &names);
 
-// Removes a folder that has files alone; what cannot be removed stays.
+// Removes a folder that has only files; keeps what cannot be removed.
 void removeFolder(const std::string &path);
 
-// A durable file of these words.
+// Writes a durable file with this content.
 Status writeFile(const std::string &path, std::string_view words);
 
-// All of a file of at most `most` bytes.
+// Reads a whole file of at most `most` bytes.
 Status readWhole(const std::string &path, uint64_t most, std::string &words);
 
 } // namespace dtc::rt

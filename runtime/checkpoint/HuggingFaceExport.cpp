@@ -1,4 +1,4 @@
-// Writes the parameters of a checkpoint as a folder of Hugging Face's.
+// Writes the parameters of a checkpoint as a Hugging Face folder.
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/FolderFiles.h"
 #include "runtime/checkpoint/HuggingFace.h"
@@ -39,12 +39,12 @@ constexpr const char *kModelFiles[] = {"tokenizer.json",
                                        "generation_config.json"};
 constexpr const char *kTiedHead = "lm_head.weight", *kTied = "tie_word_embeddings";
 
-// A tensor of a file, which is a part of a parameter where that stands for several.
+// A tensor of a file: a parameter, or its part if the parameter stands for several.
 struct Exported {
   std::string name;
   std::vector<uint64_t> shape;
   const CheckpointTensor *from = nullptr;
-  uint64_t firstByte = 0, bytes = 0; // of the parameter
+  uint64_t firstByte = 0, bytes = 0; // range in the parameter
 };
 
 class Exporter {
@@ -74,7 +74,7 @@ private:
   std::vector<size_t> fileBegins; // indices of tensors
   uint64_t allBytes = 0;
   std::vector<std::string> copied;
-  const CheckpointTensor *loaded = nullptr; // whose bytes are `whole`
+  const CheckpointTensor *loaded = nullptr; // tensor whose bytes are `whole`
   std::vector<std::byte> whole;
 };
 
@@ -117,7 +117,7 @@ std::string Exporter::fileName(size_t number) const {
   return name;
 }
 
-// What transformers calls the dtype of all parameters, or of the widest.
+// Returns transformers' name of the dtype of all parameters, or of the widest.
 const char *dtypeName(const std::vector<Exported> &tensors) {
   auto allAre = [&](const char *dtype) {
     return std::all_of(tensors.begin(), tensors.end(),
@@ -159,7 +159,7 @@ Status Exporter::makeFolder() {
   if (!names.empty())
     return Status::invalidArgument(text(
         "writing '", folder, "': it is there and not empty; name another folder, or remove it"));
-  // Beside it, under a name that the next attempt finds.
+  // Writes beside the folder, under a name that the next attempt finds.
   size_t slash = folder.rfind('/');
   size_t at = slash == std::string::npos ? 0 : slash + 1;
   writing = text(folder.substr(0, at), ".writing-", folder.substr(at));
@@ -229,7 +229,7 @@ Status Exporter::writeAll(const std::string &config, const std::string &from) {
   DTC_RETURN_IF_ERROR(writeFile(text(writing, "/config.json"), config));
   DTC_RETURN_IF_ERROR(copyFiles(from));
   DTC_RETURN_IF_ERROR(syncFolder(writing));
-  // An empty folder of that name gives way.
+  // Replaces an empty folder of that name.
   if (std::rename(writing.c_str(), folder.c_str()) != 0)
     return folderError("naming the folder", folder);
   size_t slash = folder.rfind('/');

@@ -1,4 +1,4 @@
-// Makes a checkpoint of weights in a folder of Hugging Face's.
+// Makes a checkpoint from the weights in a Hugging Face folder.
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
@@ -15,20 +15,20 @@ namespace {
 
 using format::text;
 
-// A shard's file, block by block.
+// Writes a shard's file block by block.
 class BlockWriter {
 public:
   Status open(const std::string &path, uint64_t bytes) {
     DTC_RETURN_IF_ERROR(file.open(path));
     return file.reserve(bytes);
   }
-  // The space of the next bytes: at most `wanted`, at least 1.
+  // Returns the space of the next bytes: at most `wanted`, at least 1.
   std::span<std::byte> next(uint64_t wanted) {
     size_t old = block.size();
     block.resize(old + std::min<uint64_t>(wanted, kCheckpointBlock - old));
     return std::span(block).subspan(old);
   }
-  // They are filled.
+  // Takes the bytes of next(), which the caller has filled.
   Status took() { return block.size() == kCheckpointBlock ? flush() : Status(); }
   Status finish(std::vector<std::string> &blockHashes) {
     if (!block.empty())
@@ -91,7 +91,7 @@ Status writeCheckpoint(CheckpointFolder &folder, const std::string &path,
   return folder.commit(0, toJson(manifest));
 }
 
-// A parameter's elements are of one dtype.
+// Sets the dtype of each parameter, whose elements all have one.
 Status readDtypes(const WeightFiles &files, const std::vector<StoredTensor> &stored,
                   std::vector<TensorSpec> &parameters) {
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -140,7 +140,7 @@ Status importHuggingFace(const std::string &from, const std::string &model,
   if (!status.ok()) {
     target.discard(0);
     if (!wasThere)
-      ::rmdir(folder.c_str()); // which stays where it has anything
+      ::rmdir(folder.c_str()); // fails, as it should, if the folder has anything
     return status;
   }
   for (const StoredTensor &tensor : stored)

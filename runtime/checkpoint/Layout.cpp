@@ -36,10 +36,10 @@ private:
   const format::RankMesh &mesh;
   CheckpointLayout &layout;
   std::vector<size_t> order;                      // sources by name
-  std::vector<size_t> placeOf;                    // of a source in layout.tensors
-  std::vector<std::vector<uint32_t>> coordinates; // by rank
-  std::vector<std::vector<Owned>> ownedBy;        // by rank
-  std::vector<uint64_t> bytesOf;                  // by rank
+  std::vector<size_t> placeOf;                    // index in layout.tensors of each source
+  std::vector<std::vector<uint32_t>> coordinates; // per rank
+  std::vector<std::vector<Owned>> ownedBy;        // per rank
+  std::vector<uint64_t> bytesOf;                  // per rank
 };
 
 Status Planner::checkSources() {
@@ -68,7 +68,7 @@ Status Planner::checkSources() {
 
 Status Planner::giveAway(size_t source) {
   const TensorSpec &spec = sources[source].spec;
-  // The ranks of each part, by their coordinates on the axes that split it.
+  // The ranks of each part, keyed by their coordinates on the axes that split it.
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> holders;
   for (uint32_t rank = 0; rank < coordinates.size(); ++rank) {
     if (!spec.isHeldBy(rank))
@@ -88,7 +88,7 @@ Status Planner::giveAway(size_t source) {
     for (ShardBox &box : boxes) {
       uint64_t elements = elementCount(box.extent);
       if (elements == 0)
-        continue; // nothing but padding
+        continue; // only padding
       bytesOf[owner] += elements * width;
       ownedBy[owner].push_back({source, std::move(box)});
     }

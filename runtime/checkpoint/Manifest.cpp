@@ -85,7 +85,7 @@ std::string toJson(const CheckpointManifest &manifest) {
   };
   if (!manifest.config.empty())
     root["config"] = manifest.config;
-  for (const auto &[cause, seconds] : run.spent) // whose sums may be more than may be read again
+  for (const auto &[cause, seconds] : run.spent) // their sums may be larger than the reader accepts
     root["spent_s"][cause] = std::min(seconds, kMostSpentSeconds);
   for (const auto &[axis, size] : manifest.mesh)
     root["mesh"].push_back({{"axis", axis}, {"size", size}});

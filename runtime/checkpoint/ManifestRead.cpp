@@ -1,4 +1,4 @@
-// Reads manifests that anyone may have written.
+// Reads manifests without trusting them.
 #include "runtime/base/Checked.h"
 #include "runtime/base/TensorSpec.h"
 #include "runtime/base/Text.h"
@@ -17,7 +17,7 @@ namespace {
 using format::text;
 using Json = nlohmann::json;
 
-// What no run makes, and would take long to check.
+// Limits that no run reaches; a manifest beyond them would take long to check.
 constexpr size_t kMostDims = 16, kMostPieces = 1 << 16, kMostCauses = 64;
 constexpr int kMostDepth = 7;
 
@@ -117,12 +117,14 @@ Status ManifestReader::readRun(const Json &root) {
   DTC_RETURN_IF_ERROR(number(root, "skipped_steps", run.skippedSteps));
   DTC_RETURN_IF_ERROR(number(root, "skipped_row", run.skippedRow));
   DTC_RETURN_IF_ERROR(real(root, "loss_scale", run.lossScale));
-  if (root.contains("skipped_batches")) { // since dtrun leaves out data
+  // Optional: older versions of dtrun did not leave out data.
+  if (root.contains("skipped_batches")) {
     DTC_RETURN_IF_ERROR(number(root, "skipped_batches", run.skippedBatches));
     DTC_RETURN_IF_ERROR(real(root, "mean_loss", run.meanLoss));
     DTC_RETURN_IF_ERROR(number(root, "mean_loss_steps", run.meanLossSteps));
   }
-  if (auto spent = root.find("spent_s"); spent != root.end()) // since dtrun adds up jobs
+  // Optional: older versions of dtrun did not add up jobs.
+  if (auto spent = root.find("spent_s"); spent != root.end())
     DTC_RETURN_IF_ERROR(readSpent(*spent));
   run.baseLearningRate = static_cast<float>(rate);
   if (run.skippedRow > run.skippedSteps || run.skippedSteps > run.step)
@@ -173,7 +175,7 @@ Status ManifestReader::readShards(const Json &root) {
   for (const Json &from : *shards) {
     std::string file, wanted = shardFile(manifest.shards.size());
     DTC_RETURN_IF_ERROR(words(from, "file", file));
-    // Never a path that leads elsewhere.
+    // A path that leads elsewhere is refused.
     if (file != wanted)
       return damaged(
           text("its shard ", manifest.shards.size(), " is '", file, "', wanted '", wanted, "'"));
@@ -208,7 +210,7 @@ Status ManifestReader::readPiece(const Json &from, const CheckpointTensor &tenso
   size_t dims = tensor.shape.size();
   if (piece.box.begin.size() != dims || piece.box.extent.size() != dims)
     return bad(text("has another number of dims than its ", dims));
-  uint64_t elements = 1; // at most those of the tensor, which were counted
+  uint64_t elements = 1; // at most the tensor's, which were counted
   for (size_t dim = 0; dim < dims; ++dim) {
     uint64_t begin = piece.box.begin[dim], extent = piece.box.extent[dim];
     if (extent == 0 || begin > tensor.shape[dim] || extent > tensor.shape[dim] - begin)
@@ -277,7 +279,7 @@ Status ManifestReader::readTensor(const Json &from) {
   return {};
 }
 
-// That no two pieces lie on the same bytes.
+// Checks that no two pieces share a byte.
 Status ManifestReader::checkApart() const {
   struct Range {
     uint32_t shard;

@@ -23,7 +23,7 @@ std::string shapeText(std::span<const uint64_t> shape) {
   return out + "]";
 }
 
-// What is wrong with a file, a line for each kind with its first few tensors.
+// The problems of a file, a line for each kind with its first few tensors.
 class Problems {
 public:
   void add(const char *kind, std::string tensor) {
@@ -64,7 +64,7 @@ public:
   Matcher(const WeightFiles &files, std::span<const TensorSpec> tensors)
       : files(files), tensors(tensors) {}
 
-  // Finds the tensors of each parameter, or says all that does not fit.
+  // Finds the tensors of each parameter, or lists what does not fit.
   Status match(std::vector<StoredTensor> &stored);
 
 private:
@@ -84,7 +84,7 @@ private:
       wantedBy;                                                       // the first
   std::vector<std::pair<std::string, std::vector<uint64_t>>> missing; // names and shapes
   Problems problems;
-  Status status; // of reading
+  Status status; // error of reading
 };
 
 Weight Matcher::findExactly(const std::string &name) const {
@@ -105,7 +105,7 @@ Weight Matcher::find(const std::string &name) const {
   return found;
 }
 
-// Whether two tensors of one shape and dtype hold the same bytes.
+// Compares the bytes of two tensors of one shape and dtype.
 Status Matcher::compare(const Weight &a, const Weight &b, bool &equal) const {
   std::vector<uint8_t> left(size_t(1) << 20), right(left.size());
   equal = true;
@@ -123,7 +123,8 @@ bool isEmbedding(const std::string &name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Returns whether the model has an embedding and nothing else that the file's head could be, by its shape.
+// Returns true if the model has an embedding, and no other parameter has the shape of the file's
+// head.
 bool Matcher::tiesHead(const SafetensorsEntry &head) const {
   bool hasEmbedding = false, hasOther = false;
   for (const auto &[entry, from] : wantedBy) {
@@ -135,7 +136,7 @@ bool Matcher::tiesHead(const SafetensorsEntry &head) const {
   return hasEmbedding && !hasOther;
 }
 
-// Returns whether the file's head holds what an embedding of the model holds.
+// Returns true if the file's head equals an embedding of the model.
 bool Matcher::equalsEmbedding(const Weight &head) {
   bool equal = false;
   for (const auto &[entry, from] : wantedBy)
@@ -145,7 +146,8 @@ bool Matcher::equalsEmbedding(const Weight &head) {
   return equal;
 }
 
-// " (is it the missing 'NAME'?)" if exactly one missing parameter has the shape of `extra`, else "".
+// " (is it the missing 'NAME'?)" if exactly one missing parameter has the shape of `extra`, else
+// "".
 std::string Matcher::missingAlike(const SafetensorsEntry &extra) const {
   std::string alike;
   for (const auto &[name, shape] : missing) {

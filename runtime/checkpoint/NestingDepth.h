@@ -1,12 +1,12 @@
-// A guard in front of the JSON parser.
+// Guards the JSON parser.
 #pragma once
 
 #include <string_view>
 
 namespace dtc::rt {
 
-// Whether brackets nest deeper than `most` levels: the parser would spend memory on each level of a
-// file that was made to exhaust it.
+// Returns true if brackets nest deeper than `most` levels: the parser would spend memory on each
+// level of a file that was made to exhaust it.
 inline bool nestsDeeperThan(std::string_view json, int most) {
   int depth = 0;
   bool inString = false;

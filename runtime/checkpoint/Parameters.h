@@ -13,31 +13,32 @@
 
 namespace dtc::rt {
 
-// Copies this rank's shard of tensor `index` (localShape elements, padding included) from or to
-// where the executor keeps it.
+// Copies this rank's shard of tensor `index` (localShape elements, padding included) from or to the
+// executor's memory.
 using ShardReader = std::function<Status(size_t index, std::span<float> local)>;
 using ShardWriter = std::function<Status(size_t index, std::span<const float> local)>;
 
 // Gathers every tensor on rank 0, which writes a file of whole tensors (names and storedShape,
 // padding removed, in order of name). Both calls are collective over the world, whose ranks are
-// those of the mesh; an error of any rank is an error on all, and then what was at `path`
+// those of the mesh; an error of any rank is an error on all, and then an earlier file at `path`
 // stays.
 // Example: ParameterDump dump(specs, mesh, world);
 //   DTC_RETURN_IF_ERROR(dump.open("p.safetensors")); ... hours later ... dump.write(read)
 class ParameterDump {
 public:
-  // All ranks must pass the same tensors, those included that only others hold; of what a rank does
-  // not hold nothing is read.
+  // All ranks must pass the same tensors, those included that only others hold; nothing is read of
+  // tensors that a rank does not hold.
   ParameterDump(std::vector<TensorSpec> tensors, format::RankMesh mesh, Control &world);
   ~ParameterDump();
 
-  // Makes sure that the file can be written, and takes its space. Hugging Face's loader wants the
+  // Makes sure that the file can be written, and takes its space. Hugging Face's loader expects the
   // metadata "format" to be "pt".
   Status open(const std::string &path,
               const std::map<std::string, std::string> &metadata = {{"format", "pt"}});
-  // Rank 0 holds one whole tensor at a time.
+  // Writes the file. Rank 0 holds one whole tensor at a time.
   Status write(const ShardReader &read);
-  // The file that write() makes, as AtomicFile::target; empty on ranks other than 0.
+  // Returns the path of the file that write() makes, as AtomicFile::target; empty on ranks other
+  // than 0.
   const std::string &target() const;
 
 private:
@@ -45,13 +46,12 @@ private:
   std::unique_ptr<Writer> writer;
 };
 
-// Reads `path` and gives each tensor's shard for `rank` of the mesh to `write`,
-// padding 0.
-// F32, BF16 and F16 tensors are accepted, of one file or of a folder of Hugging Face's; names are
-// matched as WeightFiles does. Several of `tensors` may have one name: a parameter and its copy in f32,
-// which may be split otherwise. Every missing, unknown and
-// misshaped tensor is named (the first few) in one InvalidArgument. `tensors` are those of all ranks;
-// only what this rank holds is given to `write`.
+// Reads `path` and gives each tensor's shard for `rank` of the mesh to `write`, padding 0. Accepts
+// F32, BF16 and F16 tensors, in one file or in a Hugging Face folder; names are matched as
+// WeightFiles does. Several of `tensors` may have one name: a parameter and its copy in f32, which
+// may be split otherwise. One InvalidArgument names every missing, unknown and misshaped tensor
+// (the first few). `tensors` are those of all ranks; only those that this rank holds are given to
+// `write`.
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
                       const format::RankMesh &mesh, uint32_t rank, const ShardWriter &write);
 

@@ -12,7 +12,8 @@
 namespace dtc::rt {
 using format::text;
 
-// Shards that are open at once, each with a block: a process may not open as many files as a job has ranks.
+// The most shards open at once, each with a block: a process may not open as many files as a job
+// has ranks.
 constexpr size_t kMostFiles = 64;
 constexpr uint64_t kMostMarkerBytes = 4096, kMostManifestBytes = uint64_t(1) << 28;
 
@@ -84,7 +85,7 @@ Status CheckpointReader::readRange(size_t shard, uint64_t offset, std::span<std:
   while (!out.empty()) {
     uint64_t number = offset / kCheckpointBlock, within = offset % kCheckpointBlock;
     if (number != open->number) {
-      open->number = UINT64_MAX; // nothing, where reading fails
+      open->number = UINT64_MAX; // none, if reading fails
       DTC_RETURN_IF_ERROR(readBlock(shard, number, open->block));
       open->number = number;
     }

@@ -1,6 +1,6 @@
 // Reads and writes safetensors files: u64 header length, JSON header, tensors.
 //
-// The reader trusts nothing: it checks lengths, names, types, shapes and offsets (no holes, no
+// Files are not trusted: the reader checks lengths, names, types, shapes and offsets (no holes, no
 // overlap) before anything is used. Source: huggingface/safetensors, safetensors/src/tensor.rs.
 #pragma once
 
@@ -16,28 +16,31 @@
 
 namespace dtc::rt {
 
+// A tensor of a file.
 struct SafetensorsEntry {
   std::string name, dtype; // dtype as in the file: "F32", "BF16", ...
   std::vector<uint64_t> shape;
   uint64_t begin = 0, end = 0; // bytes, from the start of the data
 };
 
+// A file that is open for reading.
 class SafetensorsFile {
 public:
-  // DataLoss says what of the file is wrong, with the tensor's name.
+  // Opens a file. DataLoss says what is wrong with it, with the tensor's name.
   Status open(const std::string &path);
 
+  // Returns the path of the file.
   const std::string &path() const { return file.path(); }
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // in order of offset
   const std::map<std::string, std::string> &metadata() const { return meta; }
-  const SafetensorsEntry *find(const std::string &name) const; // null when there is none
-  uint64_t dataBegin() const { return dataAt; }                // where in the file the data starts
+  const SafetensorsEntry *find(const std::string &name) const; // null if there is none
+  uint64_t dataBegin() const { return dataAt; }                // offset of the data in the file
 
   // Copies bytes [first, first + out.size()) of an entry, which must have them.
   Status readBytes(const SafetensorsEntry &entry, uint64_t first, std::span<uint8_t> out) const;
 
   // Copies elements [first, first + out.size()) of an F32, BF16 or F16 tensor as float.
-  // InvalidArgument names the tensor and another type.
+  // InvalidArgument names the tensor and its type if it has another one.
   Status readFloats(const SafetensorsEntry &entry, uint64_t first, std::span<float> out) const;
 
 private:
@@ -48,15 +51,15 @@ private:
   std::map<std::string, std::string> meta;
 };
 
-// What a file is to hold; dtype "F32", "BF16" or "F16".
+// A tensor to be written; dtype "F32", "BF16" or "F16".
 struct SafetensorsTensor {
   std::string name;
   std::vector<uint64_t> shape;
   std::string dtype = "F32";
 };
 
-// The bytes of a file in front of its tensors, a multiple of 64, and how many the tensors have. They
-// follow each other in this order; `path` is for messages.
+// Returns the bytes of a file before its tensors, a multiple of 64, and the bytes of all tensors,
+// which follow each other in this order; `path` is for messages.
 Status makeSafetensorsHeader(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
                              const std::map<std::string, std::string> &metadata,
                              std::string &bytesBefore, uint64_t &tensorBytes);
@@ -65,17 +68,17 @@ Status makeSafetensorsHeader(const std::string &path, const std::vector<Safetens
 // its space.
 class SafetensorsWriter {
 public:
-  // `tensors` in the order in which they will be written. They are laid out in this order and the
-  // header is sorted by name, so the same tensors give the same bytes.
+  // Opens a file of `tensors`, which have to be written in this order. They are laid out in this
+  // order and the header is sorted by name, so that the same tensors give the same bytes.
   Status open(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
               const std::map<std::string, std::string> &metadata = {});
-  // The next tensors' elements, rounded to their dtypes; may come in pieces.
+  // Writes the next elements, rounded to their tensors' dtypes; a tensor may come in pieces.
   Status write(std::span<const float> values);
-  // The same of elements as they are stored, whole ones.
+  // Writes the next elements as they are stored, whole ones.
   Status writeBytes(std::span<const std::byte> bytes);
-  // Internal when elements are missing.
+  // Completes the file. Internal if elements are missing.
   Status finish();
-  // The file that finish() makes, as AtomicFile::target.
+  // Returns the path of the file that finish() makes, as AtomicFile::target.
   const std::string &target() const { return file.target(); }
 
 private:

@@ -1,4 +1,4 @@
-// Reads safetensors files that anyone may have written.
+// Reads safetensors files without trusting them.
 #include "runtime/base/Checked.h"
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
@@ -57,7 +57,7 @@ private:
 Status HeaderReader::read(std::string_view header) {
   if (header.empty() || header.front() != '{')
     return damaged("its header does not begin with '{'");
-  constexpr int kMostLevels = 64; // 3 of the format, and those of keys that nobody reads
+  constexpr int kMostLevels = 64; // 3 levels of the format, and those of keys that nobody reads
   if (nestsDeeperThan(header, kMostLevels))
     return damaged("its header nests deeper than a safetensors header does");
   // The parser keeps the last of equal keys; the format forbids them.
@@ -85,7 +85,7 @@ Status HeaderReader::read(std::string_view header) {
 }
 
 Status HeaderReader::readMetadata(const Json &value) {
-  if (value.is_null()) // the safetensors library takes it for none
+  if (value.is_null()) // the safetensors library treats null as absent
     return Status::okStatus();
   if (!value.is_object())
     return damaged("its __metadata__ is no object");
@@ -192,7 +192,7 @@ Status SafetensorsFile::readBytes(const SafetensorsEntry &entry, uint64_t first,
   return file.read(dataAt + entry.begin + first, out);
 }
 
-// IEEE half precision: 1 sign, 5 exponent (bias 15) and 10 fraction bits.
+// Widens IEEE half precision (1 sign, 5 exponent (bias 15) and 10 fraction bits), bf16 and f32.
 Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first,
                                    std::span<float> out) const {
   bool full = entry.dtype == "F32", half = entry.dtype == "F16", bfloat = entry.dtype == "BF16";

@@ -13,7 +13,7 @@ namespace dtc::rt {
 using format::text;
 using Json = nlohmann::json;
 
-// JSON text of `value`; what is not UTF-8 in it is replaced.
+// Returns the JSON text of `value`; replaces bytes that are not UTF-8.
 static std::string dump(const Json &value) {
   return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
@@ -52,7 +52,7 @@ Status makeSafetensorsHeader(const std::string &path, const std::vector<Safetens
     bytes = end;
   }
   std::string words = dump(header);
-  // Spaces up to a cache line, so that the first tensor is aligned when the file is mapped.
+  // Pads with spaces to a cache line, so that the first tensor is aligned when the file is mapped.
   constexpr uint64_t alignment = 64;
   words.append((alignment - (sizeof(uint64_t) + words.size()) % alignment) % alignment, ' ');
   uint64_t length = words.size();

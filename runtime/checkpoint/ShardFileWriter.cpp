@@ -23,7 +23,7 @@ Status ShardFileWriter::stage(size_t bytes, std::span<std::byte> &wanted) {
       ::munmap(memory, reserved);
     memory = nullptr;
     reserved = 0;
-    // Populated: the first copy takes no longer than others.
+    // The memory is populated, so that the first copy takes no longer than others.
     void *fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (fresh == MAP_FAILED)

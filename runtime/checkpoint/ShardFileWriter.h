@@ -11,7 +11,7 @@
 
 namespace dtc::rt {
 
-// One copy of what a rank owns, in the host's memory, and a thread that writes it.
+// Holds one copy of a rank's shard in the host's memory, and writes it from a thread.
 // Example: std::span<std::byte> stage;
 //   DTC_RETURN_IF_ERROR(writer.stage(bytes, stage)); ... fill it ...
 //   writer.start("dir/shard-00000.safetensors"); ... train ...
@@ -23,16 +23,16 @@ public:
   ShardFileWriter(const ShardFileWriter &) = delete;
   ShardFileWriter &operator=(const ShardFileWriter &) = delete;
 
-  // Memory for a file of `bytes`, which is kept for the next one of that size. ResourceExhausted
-  // where there is none.
+  // Returns memory for a file of `bytes`, reused for the next file of that size. ResourceExhausted
+  // if there is none.
   Status stage(size_t bytes, std::span<std::byte> &memory);
-  // Begins to write it, durably. What was staged may not change until finish().
+  // Begins to write the memory to a durable file. The memory may not change until finish().
   void start(const std::string &path);
-  // Whether the file is there for good, or cannot be; also where nothing was started.
+  // Returns true if the file is complete, or failed, or none was started.
   bool isDone() const { return background.isDone(); }
-  // Waits for that, at most so long.
+  // Waits at most `seconds` until isDone(), and returns that.
   bool waitFor(double seconds) { return background.waitFor(seconds); }
-  // Of a file that is done: its error, or the hashes of its blocks.
+  // Returns the error of a file that is done, or ok and the hashes of its blocks.
   Status finish(std::vector<std::string> &hashes);
 
 private:

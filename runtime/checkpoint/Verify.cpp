@@ -1,4 +1,4 @@
-// Checks all of a checkpoint.
+// Checks all bytes of a checkpoint.
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Reader.h"
 #include "runtime/checkpoint/Safetensors.h"
@@ -13,8 +13,8 @@ struct Piece {
   const CheckpointPiece *piece;
 };
 
-// A shard as any reader of safetensors finds it: each piece under its name, at its place, and nothing
-// else.
+// Reads a shard as any reader of safetensors does: each piece has to be there under its name, at
+// its place, and nothing else.
 void compareWithManifest(const std::string &path, const std::vector<Piece> &pieces,
                          std::vector<std::string> &problems) {
   SafetensorsFile file;

@@ -65,7 +65,7 @@ Status WeightFiles::openIndex(const std::string &index) {
     return damaged("it has no object 'weight_map'");
   std::set<std::string> files;
   for (const auto &[tensor, file] : map->items()) {
-    // Never a path that leads elsewhere.
+    // A path that leads elsewhere is refused.
     if (!file.is_string() || file.get_ref<const std::string &>().find('/') != std::string::npos ||
         !file.get_ref<const std::string &>().ends_with(".safetensors"))
       return damaged(text("'", tensor, "' is in ", file.dump(),

@@ -1,4 +1,4 @@
-// The weights of a model as they lie in safetensors files: one file, or a folder of Hugging Face's.
+// The weights of a model in safetensors files: one file, or a Hugging Face folder.
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
@@ -23,31 +23,34 @@ struct Weight {
   const SafetensorsEntry *entry = nullptr;
 };
 
-// A parameter, in one or several tensors of as many elements each, which follow each other.
+// A parameter, stored in one or several tensors of as many elements each, which follow each other.
 struct StoredTensor {
   std::vector<Weight> parts;
 
+  // Copies elements [first, first + out.size()) as float.
   Status readFloats(uint64_t first, std::span<float> out) const;
 };
 
-// The name of a tensor that a parameter with a "*" in its name is stored as: memberOf("experts.*.w1", 3)
-// is "experts.3.w1"; any other name stays.
+// Returns the name of a tensor that stores a part of a parameter with a "*" in its name:
+// memberOf("experts.*.w1", 3) is "experts.3.w1"; any other name stays.
 std::string memberOf(const std::string &name, uint64_t index);
 
+// The files of a model's weights.
 class WeightFiles {
 public:
-  // Of a file, or of a folder with model.safetensors or model.safetensors.index.json, which says in
-  // which files of the folder the tensors are.
+  // Opens a file, or a folder with model.safetensors or model.safetensors.index.json, which names
+  // the file of each tensor.
   Status open(const std::string &path);
 
   const std::string &path() const { return name; }
   const std::deque<SafetensorsFile> &files() const { return opened; }
 
-  // Finds what each of `tensors` is stored as, or says all that does not fit, the first few of a kind:
-  // what is missing, of another shape or dtype, or unknown to the model. Names may differ by a prefix
-  // that Hugging Face's files have or not ("transformer.", "model."); a "*" of a name stands for the index
-  // in dim 0, each in a tensor of its own. Buffers that such files carry are left out, and so is an
-  // lm_head.weight that equals the embedding that the model ties it to.
+  // Finds the stored tensors of each of `tensors`, or lists what does not fit, the first few of a
+  // kind: missing tensors, those of another shape or dtype, and those that the model does not know.
+  // Names may differ by a prefix that Hugging Face's files have or not ("transformer.", "model.");
+  // a "*" of a name stands for the index in dim 0, each in a tensor of its own. Buffers that such
+  // files carry are left out, and so is an lm_head.weight that equals the embedding that the model
+  // ties it to.
   Status match(std::span<const TensorSpec> tensors, std::vector<StoredTensor> &stored) const;
 
 private:
@@ -55,7 +58,7 @@ private:
   Status openIndex(const std::string &index);
 
   std::string name;
-  std::deque<SafetensorsFile> opened; // that stay where they are
+  std::deque<SafetensorsFile> opened; // a deque, so that files stay at their addresses
 };
 
 } // namespace dtc::rt

@@ -1,8 +1,8 @@
-// Enough address space for the libraries of a program, asked for before they begin.
+// Checks before libraries start that the system grants them enough address space.
 //
-// OpenBLAS takes buffers in its constructor, which comes before main(), and later at a thread's first
-// product; where the system gives it none (ulimit -v), it tries again for ever. What runs before all
-// constructors of libraries is .preinit_array of the program.
+// OpenBLAS allocates buffers in its constructor, which runs before main(), and later at a thread's
+// first matrix product; if the system refuses them (ulimit -v), it tries again for ever. Only
+// .preinit_array of the program runs before all constructors of libraries.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace dtc {
 
-// Beyond what the program and its libraries are themselves.
+// The space needed beyond the program and its libraries.
 inline constexpr size_t kLibrarySpace = size_t(256) << 20;
 
-// Only calls that need nothing of a library that has been set up.
+// Ends the program with `words` if there is not enough address space. Makes only calls that need no
+// library to be set up.
 inline void needAddressSpace(const char *words) {
   void *space =
       ::mmap(nullptr, kLibrarySpace, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,7 +30,7 @@ inline void needAddressSpace(const char *words) {
 
 } // namespace dtc
 
-// In the program's main.cpp. AddressSanitizer, which comes later, has limits of its own.
+// Used in the program's main.cpp. AddressSanitizer, which starts later, has limits of its own.
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define DTC_NEED_ADDRESS_SPACE(words)
 #else

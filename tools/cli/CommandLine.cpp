@@ -15,7 +15,7 @@ std::string shortest(double value) {
   return error == std::errc() ? std::string(text, end) : std::to_string(value);
 }
 
-// The whole of `text` as a number.
+// Reads the whole of `text` as a number.
 template <typename T> bool read(const std::string &text, T &value) {
   const char *end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -46,7 +46,7 @@ Names subcommandsOf(const CLI::App *app) {
   return names;
 }
 
-// "a, b or c" with " or " for `last`.
+// Returns "a, b or c" with " or " for `last`.
 std::string listOf(const Names &names, const char *last = ", ") {
   std::string list;
   for (size_t i = 0; i < names.size(); ++i)
@@ -54,14 +54,14 @@ std::string listOf(const Names &names, const char *last = ", ") {
   return list;
 }
 
-// " (did you mean 'NEAREST'?)", the name with `prefix`, or "" if none is near.
+// Returns " (did you mean 'NEAREST'?)", the name with `prefix`, or "" if none is near.
 std::string suggestion(const std::string &found, const Names &names, const char *prefix = "") {
   std::vector<std::string_view> known(names.begin(), names.end());
   std::string nearest = format::nearestName(found, known);
   return nearest.empty() ? "" : std::string(" (did you mean '") + prefix + nearest + "'?)";
 }
 
-// The suggestion for a flag that does not exist; "" for any other argument.
+// Returns the suggestion for a flag that does not exist; "" for any other argument.
 std::string flagSuggestion(const CLI::App *command, const std::string &argument) {
   if (argument.rfind("--", 0) != 0)
     return "";
@@ -94,7 +94,7 @@ CLI::Validator numberBetween(double low, double high) {
   return CLI::Validator(
       [=](std::string &text) {
         double value = 0;
-        bool fits = read(text, value) && value >= low && value <= high; // not so for NaN
+        bool fits = read(text, value) && value >= low && value <= high; // NaN does not
         return fits ? "" : wanted(range, text);
       },
       "");
@@ -118,7 +118,7 @@ CLI::Validator oneOf(const std::vector<std::string> &names) {
 std::string usageMistake(const CLI::App *app, const CLI::Error &error) {
   const CLI::App *command = innermost(app);
   std::string message = error.what();
-  // CLI11 asks for what is missing before it looks at what nothing has asked for.
+  // CLI11 reports missing arguments before unknown ones.
   std::vector<std::string> extras = command->remaining();
   if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
     std::string option = message.substr(0, message.find(':'));

@@ -1,4 +1,4 @@
-// The end of a program whose exception nobody catches: one line and an exit code, in place of
+// Ends a program whose exception nobody catches with one line and an exit code, in place of
 // "terminate called after ..." and a signal.
 #pragma once
 
@@ -11,20 +11,22 @@
 
 namespace dtc {
 
-// What the lines begin with, and which exit codes they end in.
+// The beginning of the last line, and the exit codes.
 struct LastWords {
   const char *program = "";
-  const char *mend = ""; // what to do where memory or threads run out
+  const char *mend = ""; // advice if memory or threads run out
   int userError = 1, internalError = 70;
 };
 inline LastWords lastWords;
 
+// Ends the program because memory ran out.
 [[noreturn]] inline void sayMemoryRanOut() {
   std::fprintf(stderr, "%s: memory ran out; %s\n", lastWords.program, lastWords.mend);
   std::fflush(stderr);
   std::_Exit(lastWords.userError);
 }
 
+// Ends the program with a line about its exception: the handler of std::terminate.
 [[noreturn]] inline void endWithWords() {
   int code = lastWords.internalError;
   try {
@@ -33,7 +35,7 @@ inline LastWords lastWords;
     std::fprintf(stderr, "%s: internal error: ended without an exception\n", lastWords.program);
   } catch (const std::bad_alloc &) {
     sayMemoryRanOut();
-  } catch (const std::system_error &error) { // of threads and locks: nothing else throws it
+  } catch (const std::system_error &error) { // thrown by threads and locks alone
     std::fprintf(stderr, "%s: the system refused a thread: %s; %s\n", lastWords.program,
                  error.code().message().c_str(), lastWords.mend);
     code = lastWords.userError;
@@ -46,11 +48,11 @@ inline LastWords lastWords;
   std::_Exit(code);
 }
 
-// From now on, on every thread.
+// Installs endWithWords for all threads.
 inline void installLastWords(const LastWords &words) {
   lastWords = words;
-  // What unwinds the stack is loaded now: when memory has run out that would end the program with other
-  // words (of glibc's, "libgcc_s.so.1 must be installed").
+  // Loads the library that unwinds the stack now: without memory that would end the program with
+  // another message (glibc's "libgcc_s.so.1 must be installed").
   void *frame = nullptr;
   (void)::backtrace(&frame, 1);
   std::set_terminate(endWithWords);
