@@ -23,7 +23,8 @@ struct CellPrecision {
   double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
     return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
   }
-  // Of a frozen parameter, which has no master copy: software that casts what it gathers keeps it wide.
+  // Of a frozen parameter, which has no master copy: software that casts what it gathers keeps it
+  // wide.
   double frozenBytesAtRest(int64_t zero) const {
     constexpr double kWide = 4;
     return castsGathered && zero >= 3 ? kWide : parameterBytes;

@@ -7,9 +7,10 @@
 
 namespace dtc {
 
-// Returns the schedule that a plan calls `name` (toString in pipeline/Schedule.h). "zero-bubble" with two virtual stages is
-// ZB-V, as plans called it before it had a name of its own, "zb-v". Errors: a name that is none of these, virtual stages
-// that the schedule does not have; 1F1B and GPipe are left to whoever checks the plan.
+// Returns the schedule that a plan calls `name` (toString in pipeline/Schedule.h). "zero-bubble"
+// with two virtual stages is ZB-V, as plans called it before it had a name of its own, "zb-v".
+// Errors: a name that is none of these, virtual stages that the schedule does not have; 1F1B and
+// GPipe are left to whoever checks the plan.
 Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages);
 
 // "ring", "all-to-all", "both" or "all-gather".

@@ -52,8 +52,8 @@ private:
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
   bool isFrozen(graph::GetOp get) const;
-  // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads some, and some what
-  // runs again to make `kept`.
+  // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads
+  // some, and some what runs again to make `kept`.
   void addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,
                   graph::BlockCallOpInterface backward, const llvm::SetVector<mlir::Value> &kept);
   double elementsOf(mlir::Value value) const;
@@ -68,8 +68,8 @@ private:
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
-  // Of them, what makes the sum of the weights of a weighted mean and nothing else. It is no work of its
-  // own: software counts targets while it reads them for the loss.
+  // Of them, what makes the sum of the weights of a weighted mean and nothing else. It is no work
+  // of its own: software counts targets while it reads them for the loss.
   llvm::SmallPtrSet<mlir::Operation *, 8> counting;
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;

@@ -177,9 +177,9 @@ struct BlockCell {
   Amount parameters;                          // elements on this rank that are trained
   Amount frozen;                              // and those that are not: no gradient, no state
   bool runsBackward = true; // a block in front of all that is trained has no backward pass
-  // Of both, what each pass reads, which is gathered for it where parameters rest split: a block once,
-  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what runs
-  // no product again runs nothing again that takes a gather.
+  // Of both, what each pass reads, which is gathered for it where parameters rest split: a block
+  // once, of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes
+  // all; what runs no product again runs nothing again that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
   Amount
@@ -229,8 +229,8 @@ struct ModelCells {
   BlockCell embedding, head;
   std::vector<BlockCell> blocks; // distinct ones
   std::vector<int> chain;        // block of each layer, in order
-  // Elements of parameters that embedding and head share, trained and frozen: with several stages both
-  // hold them.
+  // Elements of parameters that embedding and head share, trained and frozen: with several stages
+  // both hold them.
   Amount tied, tiedFrozen;
 
   // Set by applyStack.

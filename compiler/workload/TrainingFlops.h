@@ -10,8 +10,9 @@ namespace dtc {
 enum class CausalPairs { All, Seen };
 
 // Returns the floating-point operations of matrix products that training takes for one sample of
-// '@loss', whose batch is unbound: those of forward, and twice as many for backward. Where parameters
-// are frozen, backward has the products of gradients that lead to trained parameters, and no others.
+// '@loss', whose batch is unbound: those of forward, and twice as many for backward. Where
+// parameters are frozen, backward has the products of gradients that lead to trained parameters,
+// and no others.
 double trainingFlops(mlir::ModuleOp module, CausalPairs pairs);
 
 } // namespace dtc

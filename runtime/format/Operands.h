@@ -79,7 +79,8 @@ std::vector<uint32_t> countRuns(const Program &program, const Entry &entry);
 // Returns 1, 2, 4 or 8 bytes; 0 for an unknown value.
 uint64_t bytesOf(DType type);
 
-// Returns whether the program trains a parameter. Of a frozen one it keeps no state ("NAME.exp_avg").
+// Returns whether the program trains a parameter. Of a frozen one it keeps no state
+// ("NAME.exp_avg").
 bool isTrained(const Program &program, const Tensor &parameter);
 
 // Returns the size of a vector that may be absent.
