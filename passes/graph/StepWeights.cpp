@@ -19,8 +19,7 @@ bool areAlike(Value a, Value b) {
   if (!x || !y || x.getResultNumber() != y.getResultNumber() || x.getType() != y.getType())
     return false;
   Operation *p = x.getOwner(), *q = y.getOwner();
-  return p->getName() == q->getName() &&
-         p->getAttrDictionary() == q->getAttrDictionary() &&
+  return p->getName() == q->getName() && p->getAttrDictionary() == q->getAttrDictionary() &&
          p->getNumOperands() == q->getNumOperands() &&
          llvm::all_of(llvm::zip(p->getOperands(), q->getOperands()),
                       [](auto pair) { return areAlike(std::get<0>(pair), std::get<1>(pair)); });
@@ -46,15 +45,17 @@ FailureOr<Value> findStepWeights(graph::FuncOp loss) {
   Value weights;
   for (auto mean : loss.getBody().getOps<graph::WeightedMeanOp>()) {
     if (weights && !areAlike(weights, mean.getWeights()))
-      return mean.emitOpError("has other weights than another weighted mean of the loss; means beside "
-                              "each other may have one kind of weights");
+      return mean.emitOpError(
+          "has other weights than another weighted mean of the loss; means beside "
+          "each other may have one kind of weights");
     weights = mean.getWeights();
     for (Operation *op : makersOf(weights)) {
       auto interface = dyn_cast<graph::RuleOpInterface>(op);
       if (interface && !isa<graph::RandomOpInterface>(op))
         continue;
       InFlightDiagnostic error = mean.emitOpError(
-          "stands beside other terms of the loss, so that the sum of its weights is needed before the "
+          "stands beside other terms of the loss, so that the sum of its weights is needed before "
+          "the "
           "micro-batches run: make the weights of inputs alone, by ops of '@loss'");
       error.attachNote(op->getLoc()) << "they depend on this";
       return error;
@@ -70,8 +71,8 @@ void buildPrepare(graph::FuncOp loss, Value weights, int64_t rowsOfStep,
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   graph::StateOp::create(builder, loc, graph::kWeightScaleState, FlatSymbolRefAttr(), scalar);
-  auto prepare = graph::FuncOp::create(builder, loc, graph::kPrepareFunction,
-                                       builder.getFunctionType({}, {}));
+  auto prepare =
+      graph::FuncOp::create(builder, loc, graph::kPrepareFunction, builder.getFunctionType({}, {}));
   if (prepare.getBody().empty())
     prepare.getBody().emplaceBlock();
   Block &body = prepare.getBody().front();
@@ -94,8 +95,8 @@ void buildPrepare(graph::FuncOp loss, Value weights, int64_t rowsOfStep,
     if (rowsOfLoss.of(from) != 1)
       rows[to] = rowsOfLoss.of(from);
   Value own = mapping.lookup(weights);
-  auto dims = llvm::to_vector(
-      llvm::seq<int64_t>(0, cast<RankedTensorType>(weights.getType()).getRank()));
+  auto dims =
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(weights.getType()).getRank()));
   Value share = graph::ReduceOp::create(
       builder, loc, scalar, own,
       graph::ReduceKindAttr::get(builder.getContext(), graph::ReduceKind::Sum),

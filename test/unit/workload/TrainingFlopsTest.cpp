@@ -62,7 +62,8 @@ TEST_F(TrainingFlopsTest, StopWhereNothingBeforeIsTrained) {
   EXPECT_EQ(flops(), kLayers * kLayer + 2 * kHead);
   freeze([](llvm::StringRef name) { return !name.ends_with("mlp.c_proj.bias"); });
   // Of the first layer there are no products of gradients, of the others those that lead back.
-  EXPECT_EQ(flops(), kLayers * kLayer + (kLayers - 1) * (12 * kProduct + 2 * kAttention) + 2 * kHead);
+  EXPECT_EQ(flops(),
+            kLayers * kLayer + (kLayers - 1) * (12 * kProduct + 2 * kAttention) + 2 * kHead);
 }
 
 } // namespace
