@@ -159,8 +159,9 @@ def random_case(index, seed):
     sequence = rng.choice([length for length in (8, 15, 16, 18, 24) if fix["sp"] == 0 or length % fix["tp"] == 0])
     ignored = rng.choice([None, None, 7])
     case = Case(config, sequence, batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix, index, ignored)
-    if ignored is not None:
-        case.z_loss = rng.choice(["", "", "all", "counted"])
+    z_loss = rng.choice(["", "", "all", "counted"])
+    if ignored is not None and fix["precision"] == "f32":  # the exponential of logits in 16 bits magnifies how plans round them
+        case.z_loss = z_loss
     case.frozen = rng.choice([0.0, 0.0, 0.0, 0.3, 0.7])
     return case
 
