@@ -4,6 +4,7 @@
 #include "compiler/workload/Fusions.h"
 #include "compiler/workload/OpFacts.h"
 #include "compiler/workload/OpNames.h"
+#include "dialects/graph/StepWeights.h"
 #include "passes/shard/Recomputation.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -80,6 +81,10 @@ void CellBuilder::findCounting() {
           return counting.contains(use.getOwner()) || isWeight(use);
         }))
       counting.insert(&op);
+  // Beside other terms the gradient is multiplied with a number that is known before the step.
+  for (auto get : microbatch.getBody().getOps<graph::GetOp>())
+    if (get.getSymbol() == graph::kWeightScaleState)
+      counting.insert(get->user_begin(), get->user_end());
 }
 
 bool CellBuilder::isForwardCall(Operation *op) const {
@@ -267,7 +272,7 @@ BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
       Operation *source = rootOf(operand).getDefiningOp();
-      if (isa_and_nonnull<graph::GetOp>(source))
+      if (auto get = dyn_cast_or_null<graph::GetOp>(source); get && isParameter(get))
         weights.insert(operand);
       else if (isForward(op) && isForwardCall(source) && inputs.insert(operand))
         cell.input += bytesOf(operand);
@@ -280,7 +285,7 @@ BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
   for (Operation *op : ops) {
     llvm::SmallSetVector<Value, 4> read(op->operand_begin(), op->operand_end());
     for (Value operand : read)
-      if (operand.getDefiningOp<graph::GetOp>()) {
+      if (auto get = operand.getDefiningOp<graph::GetOp>(); get && isParameter(get)) {
         uint8_t bits = roles.bitsOf(operand) & ScalesWithExperts;
         if (isForward(op))
           addTo(cell.gatheredForward, elementsOf(operand), bits);
@@ -601,9 +606,14 @@ double CellBuilder::elementsOf(Value value) const {
   return static_cast<double>(graph::tensorOf(value.getType()).getNumElements());
 }
 
-bool CellBuilder::isFrozen(graph::GetOp get) const {
-  auto parameter =
-      SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(get, get.getSymbolAttr());
+static graph::ParameterOp parameterRead(graph::GetOp get) {
+  return SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(get, get.getSymbolAttr());
+}
+
+bool CellBuilder::isParameter(graph::GetOp get) { return parameterRead(get) != nullptr; }
+
+bool CellBuilder::isFrozen(graph::GetOp get) {
+  graph::ParameterOp parameter = parameterRead(get);
   return parameter && parameter.getFrozen();
 }
 

@@ -496,8 +496,9 @@ void ExecLowering::addStageEntries(const StepTasks &tasks) {
   exec::ProgramOp program = emitter->getProgram();
   OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
   Order train, evaluate;
-  if (prepare)
-    train.add(context, kPrepareTask, -1);
+  if (prepare) // whose memory streams of others wait for: evaluation runs it, too
+    for (Order *order : {&train, &evaluate})
+      order->add(context, kPrepareTask, -1);
   for (const StageOrder::Run &run : stage->runs)
     for (const StepTask &task : tasks.ofMicroBatch)
       if (task.kind == run.kind && task.chunk == run.chunk) {
@@ -543,6 +544,8 @@ void ExecLowering::addEntries(const StepTasks &tasks) {
   if (!tasks.hasLoss)
     return;
   Order evaluate;
+  if (prepare)
+    evaluate.add(context, kPrepareTask, -1);
   for (int64_t microBatch = 0; microBatch < numMicroBatches; ++microBatch)
     evaluate.add(context, tasks.ofMicroBatch.front().name, microBatch);
   evaluate.add(context, tasks.ofStep.front().name, -1);

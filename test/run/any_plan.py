@@ -18,13 +18,14 @@ import dataclasses
 import json
 import math
 import random
+import re
 import sys
 import tempfile
 from pathlib import Path
 
 import rounding
 from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
-from inputs import ignoring
+from inputs import beside_z_loss, ignoring
 from written import random_written, text_of
 
 STEPS, TOLERANCE = 5, 1e-4
@@ -132,6 +133,8 @@ class Case:
     fix: dict
     seed: int
     ignored: int | None = None  # a token that does not count as a target, so that the mean is over the others
+    z_loss: str = ""  # "all" or "counted": stands beside that mean
+    frozen: float = 0.0  # share of the declarations of parameters that are frozen, but for one
 
     @property
     def ranks(self):
@@ -139,7 +142,8 @@ class Case:
 
     def __str__(self):
         return (f"{self.config['model_type']} {json.dumps(self.config)} seq-len {self.sequence} batch {self.batch} {self.fix} "
-                f"{self.optimizer} seed {self.seed}" + ("" if self.ignored is None else f" ignoring {self.ignored}"))
+                f"{self.optimizer} seed {self.seed}" + ("" if self.ignored is None else f" ignoring {self.ignored}")
+                + (f" beside the z-loss of {self.z_loss}" if self.z_loss else "") + (f" frozen {self.frozen}" if self.frozen else ""))
 
 
 def random_case(index, seed):
@@ -153,9 +157,13 @@ def random_case(index, seed):
     batch = fix["dp"] * fix["micro_batch"] * rng.choice([1, 2, 3])
     # Sequence parallelism splits the sequence evenly.
     sequence = rng.choice([length for length in (8, 15, 16, 18, 24) if fix["sp"] == 0 or length % fix["tp"] == 0])
-    # A weighted mean is all of a loss: it has no penalty beside it.
-    ignored = None if config.get("penalty") else rng.choice([None, None, 7])
-    return Case(config, sequence, batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix, index, ignored)
+    ignored = rng.choice([None, None, 7])
+    case = Case(config, sequence, batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix, index, ignored)
+    z_loss = rng.choice(["", "", "all", "counted"])
+    if ignored is not None and fix["precision"] == "f32":  # the exponential of logits in 16 bits magnifies how plans round them
+        case.z_loss = z_loss
+    case.frozen = rng.choice([0.0, 0.0, 0.0, 0.3, 0.7])
+    return case
 
 
 @dataclasses.dataclass
@@ -201,13 +209,31 @@ def write_case(folder, config, rng, sequence=None):
     return path, as_bytes(data)
 
 
-def ignore_often(path, token, sequence, rng):
-    """The model with targets that do not count, which many of the text now are, more in one place than in another."""
+def as_graph(path, sequence):
+    """The model as graph IR."""
     model = path.with_suffix(".mlir")
     if model != path:
         dtc("import", path, "--seq-len", sequence, "-o", model)
-    model.write_text(ignoring(model.read_text(), token))
-    file = path.with_name("text.txt")
+    return model
+
+
+DECLARATION = re.compile(r'("[\w.]+" (?:zeros|ones|normal\([^)]*\))(?: stored \[\[[\d, \[\]]*\]\])?(?: decay)?)')
+
+
+def freeze(model, share, rng):
+    """Freezes about a share of what the model declares, in a block for all its layers; at least one is trained."""
+    text = model.read_text()
+    count = len(DECLARATION.findall(text))
+    trained = rng.randrange(count)
+    draws = iter([index != trained and rng.random() < share for index in range(count)])
+    model.write_text(DECLARATION.sub(lambda found: found.group(1) + (" frozen" if next(draws) else ""), text))
+
+
+def ignore_often(model, token, sequence, z_loss, rng):
+    """Has targets that do not count, which many of the text now are, more in one place than in another."""
+    text = model.read_text()
+    model.write_text(beside_z_loss(text, token, sequence, z_loss == "counted") if z_loss else ignoring(text, token))
+    file = model.with_name("text.txt")
     text = file.read_bytes()
     file.write_bytes(bytes(token if rng.random() < 0.7 * at / len(text) else word for at, word in enumerate(text)))
     return model
@@ -301,8 +327,12 @@ def try_case(case, what):
     with tempfile.TemporaryDirectory() as name:
         rng = random.Random(case.seed)
         path, data = write_case(Path(name), case.config, rng, case.sequence)
+        if case.ignored is not None or case.frozen > 0:
+            path = as_graph(path, case.sequence)
         if case.ignored is not None:
-            path = ignore_often(path, case.ignored, case.sequence, rng)
+            ignore_often(path, case.ignored, case.sequence, case.z_loss, rng)
+        if case.frozen > 0:
+            freeze(path, case.frozen, rng)
         return match_one_device(Path(name), path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix, data,
                                 case.seed, f"{what}: {case}")
 
@@ -313,8 +343,12 @@ def run_case(index, seed):
 
 def smaller(case):
     """Cases that are a little simpler, those that take most away first."""
+    if case.frozen > 0:
+        yield dataclasses.replace(case, frozen=0.0)
+    if case.z_loss:
+        yield dataclasses.replace(case, z_loss="")
     if case.ignored is not None:
-        yield dataclasses.replace(case, ignored=None)
+        yield dataclasses.replace(case, ignored=None, z_loss="")
     if case.fix.get("recompute", "none") != "none":
         yield dataclasses.replace(case, fix={**case.fix, "recompute": "none"})
     if "grad_dtype" in case.fix:

@@ -162,6 +162,8 @@ def check_beside(folder):
         data = write_words(folder, random.Random(12), lambda: next(counts))
         whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
         check(whole["eval_tokens"] == SAMPLES // 4 + SAMPLES // 2 * SEQUENCE, f"{whole['eval_tokens']} targets count")
+        (step,) = train(folder / "whole.dte", 1, data, 1, "--lr", 0)
+        compare_steps([whole["eval_loss"]], [step["loss"]], SUM_TOLERANCE, "a loss of two means, evaluated", "training on the same samples")
         check_parts(folder, model, data, f"z-loss beside, counted {counted}", whole)
 
 

@@ -29,7 +29,7 @@ PLANS = ["dp=1,tp=1,micro_batch=3", "dp=2,tp=1,micro_batch=2", "dp=4,tp=1,micro_
          "dp=2,tp=2,sp=1,zero=1,micro_batch=1", "pp=2,schedule=1f1b,micro_batch=3", "dp=2,pp=2,schedule=1f1b,zero=1,micro_batch=1",
          "tp=2,pp=2,schedule=gpipe,micro_batch=2", "dp=2,pp=2,schedule=zero-bubble,zero=3,micro_batch=1",
          "pp=2,schedule=zero-bubble,virtual_stages=2,micro_batch=1", "dp=2,pp=2,schedule=interleaved,virtual_stages=2,zero=2,micro_batch=1",
-         "dp=2,tp=1,recompute=full,offload=1,micro_batch=2"]
+         "dp=2,tp=1,recompute=full,offload=1,micro_batch=2", "tp=2,pp=2,sp=1,schedule=zero-bubble,virtual_stages=2,micro_batch=12"]
 
 
 def fail(what):
