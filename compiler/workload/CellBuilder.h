@@ -51,7 +51,8 @@ private:
                    const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
-  bool isFrozen(graph::GetOp get) const;
+  static bool isParameter(graph::GetOp get);
+  static bool isFrozen(graph::GetOp get);
   // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads
   // some, and some what runs again to make `kept`.
   void addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,

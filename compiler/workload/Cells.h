@@ -182,9 +182,8 @@ struct BlockCell {
   // all; what runs no product again runs nothing again that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
-  Amount
-      sharedGradients; // of the trained ones, whose gradients ranks of tensor parallelism add up, once a
-                       // step
+  // Of the trained ones, whose gradients ranks of tensor parallelism add up, once a step.
+  Amount sharedGradients;
 
   // Set by applyStack.
   Launch launch = Launch::Single;             // launch kind of work that is no op of the graph
