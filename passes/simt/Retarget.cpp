@@ -113,6 +113,25 @@ void replaceFences(Function &function, DeviceCalls &calls, Sites &sites) {
   }
 }
 
+// Takes off what was inferred of device code and no longer holds once its accesses and loops call the emulator: calls that
+// seemed to do nothing would be left out.
+void dropEffects(Function &function) {
+  auto dropFrom = [](auto &code) {
+    code.setMemoryEffects(MemoryEffects::unknown());
+    for (Attribute::AttrKind kind : {Attribute::NoSync, Attribute::WillReturn, Attribute::NoReturn})
+      code.removeFnAttr(kind);
+    for (unsigned number = 0; number < code.arg_size(); ++number)
+      for (Attribute::AttrKind kind :
+           {Attribute::ReadNone, Attribute::ReadOnly, Attribute::WriteOnly})
+        code.removeParamAttr(number, kind);
+  };
+  dropFrom(function);
+  for (Instruction &instruction : instructions(function))
+    if (auto *call = dyn_cast<CallBase>(&instruction))
+      if (Function *callee = call->getCalledFunction(); callee && !callee->isDeclaration())
+        dropFrom(*call);
+}
+
 using Kernels = SmallVector<std::pair<Function *, KernelLimits>>;
 
 Error retarget(Module &module, const Kernels &kernels, const TargetMachine &machine) {
@@ -128,6 +147,7 @@ Error retarget(Module &module, const Kernels &kernels, const TargetMachine &mach
     entries.push_back(kernel.first);
   for (Function *function : functions) {
     dropDeviceAttributes(*function);
+    dropEffects(*function);
     addAccessChecks(*function, calls, sites);
     if (Error error = replaceCalls(*function, calls))
       return error;
