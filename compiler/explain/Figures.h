@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dtc::figures {
 
@@ -42,6 +43,30 @@ std::string utilisation(const PlanPrediction &predicted);
 
 // ", fits with 95.1 %", by the errors of estimates of memory; "" where it does not fit or nobody says.
 std::string fitText(const Plan &plan);
+
+// What stands behind the name of the software: why 'dtc compile' does not take the plan, or how far
+// dtc's own runtime has been run on such devices; "" where there is nothing to say. Starts with a
+// comma.
+std::string softwareNote(const Plan &plan, const Topology &topology);
+
+// The types that gradients are sent and added up in, where these are narrow; how many nodes are
+// idle, what a step takes on all of them, and the batches that would divide over all. "" where
+// there is nothing to say.
+std::string gradientTypesText(const Plan &plan);
+std::string idleNodesText(const Plan &plan);
+
+// Says why another plan than the fastest was taken: "than the fastest, 3.26 s (0.9 % less), which
+// takes pipeline parallelism; plans within 1.0 % count as equally fast". "" where it is the
+// fastest.
+std::string simplerText(const Plan &plan);
+
+// Says what the relaxation proves, and where it is too far below the plan to judge it by: ""
+// without one.
+std::string relaxationText(const PlanSearch &search);
+
+// A row of the table of recipes: name, step, by how much it is slower, memory, what it loses on,
+// its --fix.
+std::vector<std::string> recipeCells(const Plan &plan, const KnownRecipe &recipe);
 
 // What a plan trains on in a second: tokens, or samples of a model without sequences.
 struct Throughput {

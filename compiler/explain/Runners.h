@@ -10,9 +10,9 @@ namespace dtc {
 // plan says.
 std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most);
 
-// Others that need less memory than the plan and than all that are faster, within `slower` of its
-// step (0.25: a quarter), the fastest first. Example: what the time of a step is for each GiB
-// saved.
+// Others that need less memory than the plan and than all that are faster, by 1 % of the plan's at
+// least, within `slower` of its step (0.25: a quarter), the fastest first. Example: what the time
+// of a step is for each GiB saved.
 std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower, size_t most);
 
 // What tells each of `others` from `plan` and from the rest of them: the settings that `plan` does not
@@ -21,7 +21,12 @@ std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower,
 // give are the same.
 std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *> others);
 
-// What `other` spends more time on than `plan`, the most first, at most two: "bubble +1.1 s".
+// What `other` spends more time on than `plan`, the most first, at most two: "bubble +1.1 s". Of
+// one that is faster what it has beyond the plan: "faster, with pipeline parallelism".
 std::string losesOn(const Plan &plan, const Plan &other);
+
+// The same, and the probability that `other` fits where that is less: "bubble +1.1 s, fits with
+// 83.9 %".
+std::string whyNot(const Plan &plan, const Plan &other);
 
 } // namespace dtc

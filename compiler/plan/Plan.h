@@ -86,6 +86,16 @@ struct PlanPrediction {
   std::string basis;
 };
 
+// A way to train that software's makers publish or textbooks teach, as a plan of the same request.
+struct KnownRecipe {
+  std::string name,
+      pins; // "ZeRO-3 over all devices (FSDP)"; the --fix that gives it: "tp=1,pp=1,cp=1,zero=3"
+  double stepSeconds = 0;
+  int64_t peakMemoryBytes = 0;
+  bool fits = true, isChosen = false; // isChosen: it is the plan itself
+  std::string losesOn;                // "bubble +1.1 s"; of one that does not fit, what it needs
+};
+
 // What a pin of --fix costs: the best step without it, the others kept.
 struct PinCost {
   std::string key, value;
@@ -109,11 +119,18 @@ struct PlanSearch {
   double lowerBoundSeconds = 0, optimalityGap = 0;
   // Of all plans of the space that is searched.
   double searchBoundSeconds = 0, searchGap = 0;
+  // The plan with the fewest expected seconds that the search found (kLossOfNotFitting): its step,
+  // and these. It is another one where a simpler plan is as fast but for `tieShare` of it;
+  // `passedOver` then says what speaks against it (planner/Simplicity.h), and is "" where it is
+  // this plan. 0 in plans that do not say.
+  double fastestSeconds = 0, fastestExpectedSeconds = 0, tieShare = 0;
+  std::string passedOver;
   int64_t candidates = 0;
   SearchEnd end = SearchEnd::Seconds;
   double mostSeconds = 0; // that the search may have taken; 0 in plans that do not say
   bool exhaustive() const { return end == SearchEnd::Bound; }
-  std::vector<PinCost> pins; // empty where there are none, or nobody asked
+  std::vector<PinCost> pins;        // empty where there are none, or nobody asked
+  std::vector<KnownRecipe> recipes; // the fastest first; empty where nobody asked
 };
 
 // What the plan was asked for, as far as explaining it again needs it.
@@ -122,6 +139,9 @@ struct PlanOrigin {
   int64_t nodes = 0;           // of the topology; 0: as it comes
   std::string gradDtype = "f32", software = "dtc";
   int64_t memoryLimitBytes = 0; // of a device
+  // Why 'dtc compile' does not take the plan; "" where it does, or where the plan is for other
+  // software.
+  std::string whyNotCompiled;
 };
 
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".

@@ -21,11 +21,13 @@ std::string meshFigures(const Plan &plan, const Topology &topology);
 // Where the time of a step goes, for the chosen plan and the runners-up.
 std::string timeFigure(const PlanOutcome &outcome);
 
-// Tables of what was chosen, the stages, the tensors and the runners-up.
-std::string choiceList(const Plan &plan);
+// Tables of what was chosen, the stages and their cut, the tensors, the runners-up, recipes and
+// pins.
+std::string choiceList(const Plan &plan, const Topology &topology);
 std::string stageTable(const Plan &plan);
 std::string tensorTable(const Plan &plan);
 std::string candidateTable(const PlanOutcome &outcome);
+std::string recipeTable(const Plan &plan);
 std::string pinTable(const Plan &plan);
 
 } // namespace dtc::html

@@ -34,7 +34,9 @@ struct ClassErrors {
   std::string stack, device;     // "": of all
   std::optional<ModelKind> kind; // nothing: both
   int64_t runs = 0;              // with a measured time or memory, or that ran out of it
-  std::string devices;           // that they were on: "A100+H100"
+  int64_t ownRuns =
+      0; // of these, with the stack itself and none that extends it; all, of all stacks
+  std::string devices; // that they were on: "A100+H100"
   double timeLow = 0,
          timeHigh = 0; // log(measured / estimated) of the step, 5th and 95th percentile
   double noise = 0;    // of two configurations' ratios: the median of |log(measured / estimated)|

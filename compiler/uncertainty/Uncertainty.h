@@ -17,7 +17,8 @@ public:
   static Uncertainty of(const ErrorClass &key);
   // Of estimates that are the measured value: memory of programs that dtc plans to the byte.
   static Uncertainty exact() { return Uncertainty(std::nullopt); }
-  explicit Uncertainty(std::optional<ClassErrors> errors) : errors(std::move(errors)) {}
+  explicit Uncertainty(std::optional<ClassErrors> errors, ErrorClass key = {})
+      : errors(std::move(errors)), key(std::move(key)) {}
 
   // The 5th and the 95th percentile of measured seconds.
   double stepLowSeconds(double estimate) const;
@@ -34,11 +35,14 @@ public:
   // that from the estimated one, so that at this difference one order in four is wrong.
   double noise() const { return errors ? errors->noise : 0; }
 
-  // Which runs it is from: "101 runs of dense models with megatron-core on H100".
-  std::string basis() const;
+  // Names the runs that all this is from, and what of the key none of them had. `software` is the
+  // name of the key's first stack for people. Example: "59 runs of dense models with megatron-core
+  // or variants of it on H100; none was with dtc".
+  std::string basis(llvm::StringRef software) const;
 
 private:
   std::optional<ClassErrors> errors; // none: exact
+  ErrorClass key;                    // that they were looked up for
 };
 
 } // namespace dtc
