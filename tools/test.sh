@@ -80,8 +80,11 @@ beside() {
 }
 results=$(mktemp)
 log=$(mktemp)
-trap 'rm -f "$results" "$log"' EXIT
+set -m # a process group of its own, which ends with this script
 beside >"$log" 2>&1 &
+group=$!
+set +m
+trap 'kill -- "-$group" 2>/dev/null; rm -f "$results" "$log"' EXIT
 part test ctest --preset ci -j "$tests"
 wait
 cat "$log"

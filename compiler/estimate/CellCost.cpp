@@ -305,6 +305,17 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   return cost;
 }
 
+ParameterCounts parametersOf(const BlockCell &cell, const CellScale &scale) {
+  ParameterCounts counts;
+  for (size_t bits = 0; bits < numScaleSets; ++bits) {
+    bool isExpert = bits & ScalesWithExperts;
+    double factor = scale.factor(static_cast<uint8_t>(bits));
+    (isExpert ? counts.expert : counts.dense) += cell.parameters.parts[bits] * factor;
+    (isExpert ? counts.frozenExpert : counts.frozenDense) += cell.frozen.parts[bits] * factor;
+  }
+  return counts;
+}
+
 BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,
                    const CellPrecision &precision) {
   BlockCost cost;
@@ -333,13 +344,11 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient =
       std::max({0.0, cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes});
-  for (size_t bits = 0; bits < numScaleSets; ++bits) {
-    bool isExpert = bits & ScalesWithExperts;
-    double factor = scale.factor(static_cast<uint8_t>(bits));
-    (isExpert ? cost.expertParameters : cost.denseParameters) +=
-        cell.parameters.parts[bits] * factor;
-    (isExpert ? cost.frozenExpert : cost.frozenDense) += cell.frozen.parts[bits] * factor;
-  }
+  ParameterCounts parameters = parametersOf(cell, scale);
+  cost.denseParameters = parameters.dense;
+  cost.expertParameters = parameters.expert;
+  cost.frozenDense = parameters.frozenDense;
+  cost.frozenExpert = parameters.frozenExpert;
   cost.runsBackward = cell.runsBackward;
   if (!cost.runsBackward) {
     cost.kept = cost.keptSelective = cost.selective = 0;

@@ -23,8 +23,8 @@ struct CellPrecision {
   double bytesAtRest(int64_t zero, bool offloadsOptimizer) const {
     return castsGathered && zero >= 3 && !offloadsOptimizer ? 0 : parameterBytes;
   }
-  // Of a frozen parameter, which has no master copy: software that casts what it gathers keeps it
-  // wide.
+  // Returns the bytes of a frozen parameter, which has no master copy: software that casts the
+  // parameters that it gathers keeps it in f32.
   double frozenBytesAtRest(int64_t zero) const {
     constexpr double kWide = 4;
     return castsGathered && zero >= 3 ? kWide : parameterBytes;
@@ -125,6 +125,14 @@ double hiddenShareOf(const CellCollective &collective, const Overlap &overlap);
 // Returns the work of adding the gradients of so many parameters to those of the step, done every
 // micro-batch.
 OpWork accumulationOf(double parameters, const BlockCell &cell);
+
+// Elements of parameters on one rank.
+struct ParameterCounts {
+  double dense = 0, expert = 0;             // trained
+  double frozenDense = 0, frozenExpert = 0; // not trained
+};
+// Returns the parameters of a block.
+ParameterCounts parametersOf(const BlockCell &cell, const CellScale &scale);
 
 // Returns the cost of a block without its collectives.
 BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,

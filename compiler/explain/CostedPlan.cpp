@@ -107,13 +107,11 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
     if (result.choice.seconds > 0)
       part.collectives.push_back(result);
   }
-  for (size_t bits = 0; bits < numScaleSets; ++bits) {
-    bool isExpert = bits & ScalesWithExperts;
-    double factor = scale.factor(static_cast<uint8_t>(bits));
-    (isExpert ? part.expertParameters : part.denseParameters) +=
-        cell.parameters.parts[bits] * factor;
-    (isExpert ? part.frozenExpert : part.frozenDense) += cell.frozen.parts[bits] * factor;
-  }
+  ParameterCounts parameters = parametersOf(cell, scale);
+  part.denseParameters = parameters.dense;
+  part.expertParameters = parameters.expert;
+  part.frozenDense = parameters.frozenDense;
+  part.frozenExpert = parameters.frozenExpert;
   part.sharedGradients = cell.sharedGradients.at(scale);
   part.gatheredForward = gatherOf(cell.gatheredForward, scale);
   for (Recompute recompute : kRecomputes)

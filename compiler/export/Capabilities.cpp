@@ -157,6 +157,15 @@ void checkNumbers(const PlanView &view, const Capabilities &launcher, Misfits &o
             "offload_activations=0");
 }
 
+void checkTrained(const PlanView &view, const Capabilities &launcher, Misfits &out) {
+  int64_t frozen = view.plan.frozenParameters;
+  if (frozen > 0 && !launcher.freezesParameters)
+    out.say((launcher.name + " trains all parameters of its models, and the plan has " +
+             numberOf(frozen) + " that are frozen")
+                .str(),
+            "a model without 'frozen'");
+}
+
 void checkRecompute(const PlanView &view, const Capabilities &launcher, Misfits &out) {
   for (const PlanStage &stage : view.plan.stages)
     for (const std::string &layer : stage.recompute)
@@ -241,7 +250,7 @@ UserError Misfits::error() const {
 
 void addCommonMisfits(const PlanView &view, const Capabilities &launcher, Misfits &misfits) {
   for (auto check : {checkPipeline, checkZero, checkShape, checkSplits, checkContext, checkExperts,
-                     checkNumbers, checkRecompute})
+                     checkNumbers, checkTrained, checkRecompute})
     check(view, launcher, misfits);
 }
 

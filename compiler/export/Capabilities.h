@@ -42,6 +42,8 @@ struct Capabilities {
   bool unevenVocabulary = true;
   // Experts may have a capacity, beyond which tokens are dropped.
   bool expertCapacity = false;
+  // The model's code may freeze parameters.
+  bool freezesParameters = false;
   llvm::ArrayRef<llvm::StringRef> precisions, optimizers;
   // Gradients may be reduced in 16 bits.
   bool halfReductions = false;

@@ -32,6 +32,7 @@ Capabilities capabilities(const PlanView &view) {
   can.optimizers = optimizers;
   can.halfReductions = can.offload = true;
   can.selective = Selective::InModel;
+  can.freezesParameters = true;
   return can;
 }
 
@@ -173,6 +174,9 @@ void addNotes(const PlanView &view, ExportedPlan &out) {
                   view.software.name + "' has it");
   if (d.zero == 3 && view.replicas() > 1)
     out.notes.push_back("the model code builds the model within deepspeed.zero.MiCS_Init");
+  if (view.plan.frozenParameters > 0)
+    out.notes.push_back("the model code freezes " + std::to_string(view.plan.frozenParameters) +
+                        " parameters (requires_grad_(False)) before deepspeed.initialize");
   noteRanks(view, "DeepSpeed", kMegatronOrder, out.notes);
 }
 

@@ -11,8 +11,8 @@ namespace dtc {
 // The splits of an op over all axes: what it says itself, or what the plan tells for the axes of
 // tensor parallelism, or each loop that is long enough, sums that stay unfinished, and nothing.
 //
-// Where tensor parallelism has two axes (stepMesh), both split the same loop, but for ops with
-// heads (HeadOps): there they choose by themselves.
+// The two axes that tensor parallelism may have (stepMesh) split the same loop, but for ops with
+// heads (HeadOps), where each chooses by itself.
 //
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
 // unfinished as long as they can.

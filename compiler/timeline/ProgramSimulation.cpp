@@ -1,7 +1,10 @@
-// 1. A class of ranks is one device with the program's streams; what each enqueues is listed. 2.
-// What meets becomes one task on the streams of all that meet: streams are gone along together, and
-//    it is made when all of them have come to it. 3. A wait is a task of no time that depends on
-// the last task before the record. 4. Times give bubbles, exposed communication and memory.
+// Simulates a step of a program.
+//
+// 1. A class of ranks is one device with the program's streams; all that each enqueues is listed.
+// 2. A matched collective becomes one task on the streams of all ranks that take part. The streams
+//    are followed together, and the task is made when all of them have come to it.
+// 3. A wait is a task of no time that depends on the last task before the record.
+// 4. Start and end times give bubbles, exposed communication and memory.
 #include "compiler/timeline/ProgramSimulation.h"
 
 #include "runtime/format/Description.h"

@@ -53,8 +53,8 @@ private:
   void addParameters(BlockCell &cell, mlir::ValueRange values);
   static bool isParameter(graph::GetOp get);
   static bool isFrozen(graph::GetOp get);
-  // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads
-  // some, and some what runs again to make `kept`.
+  // Adds the parameters that the calls of a block gather: operands of `forward`, some of which
+  // `backward` reads, too, and some the ops that run again to make `kept`.
   void addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,
                   graph::BlockCallOpInterface backward, const llvm::SetVector<mlir::Value> &kept);
   double elementsOf(mlir::Value value) const;
@@ -69,8 +69,8 @@ private:
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
-  // Of them, what makes the sum of the weights of a weighted mean and nothing else. It is no work
-  // of its own: software counts targets while it reads them for the loss.
+  // The ops of `forward` that make the sum of the weights of a weighted mean and nothing else. They
+  // are no work of their own: software counts targets while it reads them for the loss.
   llvm::SmallPtrSet<mlir::Operation *, 8> counting;
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;

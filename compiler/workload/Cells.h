@@ -177,12 +177,12 @@ struct BlockCell {
   Amount parameters;                          // elements on this rank that are trained
   Amount frozen;                              // and those that are not: no gradient, no state
   bool runsBackward = true; // a block in front of all that is trained has no backward pass
-  // Of both, what each pass reads, which is gathered for it where parameters rest split: a block
-  // once, of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes
-  // all; what runs no product again runs nothing again that takes a gather.
+  // Elements of both kinds that each pass reads, gathered for it if parameters rest split: once for
+  // a block, and for each op of a part outside of blocks. `gatheredFull`: backward that recomputes
+  // all; recomputation without matrix products repeats nothing that takes a gather.
   Amount gatheredForward, gatheredBackward, gatheredFull;
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
-  // Of the trained ones, whose gradients ranks of tensor parallelism add up, once a step.
+  // Trained elements whose gradients ranks of tensor parallelism add up, once a step.
   Amount sharedGradients;
 
   // Set by applyStack.

@@ -55,7 +55,8 @@ private:
         active.insert(result);
   }
 
-  // What a repeat carries may be active from its second execution on.
+  // Counts a call, or all executions of a repeat: values that it carries may become active from the
+  // second execution on.
   void visitCall(graph::BlockCallOpInterface call, llvm::DenseSet<Value> &active, double &flops) {
     auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
     std::vector<bool> arguments;

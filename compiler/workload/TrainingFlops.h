@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// Of causal attention: all pairs of queries and keys, or those that a query sees.
+// The pairs of queries and keys that causal attention counts: all, or those that a query sees.
 enum class CausalPairs { All, Seen };
 
 // Returns the floating-point operations of matrix products that training takes for one sample of

@@ -145,16 +145,16 @@ private:
     return sums.weight;
   }
 
-  // What a loss with weighted means beside other terms adds up.
+  // The sums of a loss that has weighted means beside other terms.
   struct Beside {
     Value weighted; // the part of the weighted means, as if they were means over all rows
     Value others;   // the other terms
     Value weight;   // the sum of the weights
   };
 
-  // Where weighted means stand beside other terms, returns the sums that the reported loss is made of.
-  // What is differentiated has each weighted mean times the rows over the weights of the step, which
-  // '@prepare' knows: it is no part of the sums, so that evaluation does without.
+  // Returns the sums that the reported loss is made of, if weighted means stand beside other terms. The
+  // loss that is differentiated has each weighted mean times the rows over the weights of the step,
+  // which '@prepare' computes; the sums do without that factor.
   Beside takeBesideApart(Operation *returned) {
     SmallVector<graph::WeightedMeanOp> means(loss.getBody().getOps<graph::WeightedMeanOp>());
     if (means.empty())

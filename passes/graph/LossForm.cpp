@@ -26,7 +26,7 @@ bool hasBatch(Value value) {
   return type && !type.hasStaticShape();
 }
 
-// Whether it is over the batch; weighted means are like means there.
+// Returns whether a value is a mean or sum over the batch, weighted or not.
 bool isOverBatch(Extent extent) { return extent != Extent::Free && extent != Extent::Samples; }
 bool hasWeights(Extent extent) {
   return extent == Extent::WeightedMean || extent == Extent::Beside;

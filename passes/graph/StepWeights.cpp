@@ -11,18 +11,26 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Returns whether both are made alike of the same inputs.
+// Returns whether both are made by the same ops of the same inputs. Looks at each pair of values once:
+// ways from one value to another may be exponentially many.
 bool areAlike(Value a, Value b) {
-  if (a == b)
-    return true;
-  auto x = dyn_cast<OpResult>(a), y = dyn_cast<OpResult>(b);
-  if (!x || !y || x.getResultNumber() != y.getResultNumber() || x.getType() != y.getType())
-    return false;
-  Operation *p = x.getOwner(), *q = y.getOwner();
-  return p->getName() == q->getName() && p->getAttrDictionary() == q->getAttrDictionary() &&
-         p->getNumOperands() == q->getNumOperands() &&
-         llvm::all_of(llvm::zip(p->getOperands(), q->getOperands()),
-                      [](auto pair) { return areAlike(std::get<0>(pair), std::get<1>(pair)); });
+  llvm::SetVector<std::pair<Value, Value>> pairs;
+  pairs.insert({a, b});
+  for (size_t next = 0; next < pairs.size(); ++next) {
+    auto [one, other] = pairs[next];
+    if (one == other)
+      continue;
+    auto x = dyn_cast<OpResult>(one), y = dyn_cast<OpResult>(other);
+    if (!x || !y || x.getResultNumber() != y.getResultNumber() || x.getType() != y.getType())
+      return false;
+    Operation *p = x.getOwner(), *q = y.getOwner();
+    if (p->getName() != q->getName() || p->getAttrDictionary() != q->getAttrDictionary() ||
+        p->getNumOperands() != q->getNumOperands())
+      return false;
+    for (auto [left, right] : llvm::zip_equal(p->getOperands(), q->getOperands()))
+      pairs.insert({left, right});
+  }
+  return true;
 }
 
 // Returns the ops of the function that make a value, in their order.
@@ -55,8 +63,7 @@ FailureOr<Value> findStepWeights(graph::FuncOp loss) {
         continue;
       InFlightDiagnostic error = mean.emitOpError(
           "stands beside other terms of the loss, so that the sum of its weights is needed before "
-          "the "
-          "micro-batches run: make the weights of inputs alone, by ops of '@loss'");
+          "the micro-batches run: make the weights of inputs alone, by ops of '@loss'");
       error.attachNote(op->getLoc()) << "they depend on this";
       return error;
     }

@@ -296,7 +296,7 @@ LogicalResult ExecLowering::lowerTask(const StepTask &task, bool perMicroBatch,
   return success();
 }
 
-// What the micro-batches read of it is there when the first of them runs.
+// Lowers '@prepare' to a task of its own, which ends before the first micro-batch runs.
 LogicalResult ExecLowering::lowerPrepare() {
   if (!prepare)
     return success();

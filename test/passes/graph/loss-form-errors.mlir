@@ -67,7 +67,7 @@ graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
 
 // -----
 
-// Of several weighted means that stand together one kind of weights is counted.
+// Weighted means that stand together have the same weights, made by the same ops.
 graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>, %t: tensor<?x8xi32>) -> tensor<f32> {
   %counted = graph.counted %t ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
   %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
@@ -79,7 +79,7 @@ graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>, %t: tensor<?x8xi32>) 
 
 // -----
 
-// What depends on parameters is known when forward has run, which is too late.
+// Weights that depend on parameters are known when forward has run, which is too late.
 graph.parameter @p : tensor<8xf32> init ones
 graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
   // expected-note @+1 {{they depend on this}}

@@ -185,6 +185,24 @@ TEST(Export, RefusesSizesThatTensorParallelismDoesNotDivide) {
                   "kv heads in a number that tp divides or is a multiple of"));
 }
 
+TEST(Export, RefusesFrozenParametersWhereTheModelIsTheLaunchers) {
+  Plan plan = planOf({4});
+  plan.frozenParameters = 77;
+  const std::string refused =
+      "trains all parameters of its models, and the plan has 77 that are frozen";
+  for (Launcher launcher :
+       {Launcher::MegatronLm, Launcher::MegatronBridge, Launcher::TorchTitan, Launcher::MaxText})
+    EXPECT_TRUE(has(textOf(plan, plainStack(), launcher), refused));
+  EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MegatronLm),
+                  "; plan again with a model without 'frozen'"));
+  plan.decisions.zero = 2;
+  Result<ExportedPlan> exported = exportPlan(plan, plainStack(), Launcher::DeepSpeed);
+  ASSERT_TRUE(exported.ok()) << exported.error().message;
+  EXPECT_TRUE(llvm::any_of(exported->notes, [](const std::string &note) {
+    return has(note, "the model code freezes 77 parameters");
+  }));
+}
+
 TEST(Export, TellsTheCapacityOfExperts) {
   Plan plan = planOf({4});
   plan.decisions.ep = 2;

@@ -12,7 +12,7 @@ namespace dtc {
 namespace {
 
 constexpr int64_t kTokens = 32, kWidth = 64, kLayers = 3, kWords = 256;
-// Of one sample: a product of all tokens with a matrix of the layer's width; those of attention.
+// Flops of one sample: a product of all tokens with a matrix of the layer's width, and attention's products.
 constexpr double kProduct = 2.0 * kTokens * kWidth * kWidth,
                  kAttention = 4.0 * kTokens * kTokens * kWidth,
                  kHead = 2.0 * kTokens * kWidth * kWords;
@@ -61,7 +61,7 @@ TEST_F(TrainingFlopsTest, StopWhereNothingBeforeIsTrained) {
   freeze([](llvm::StringRef name) { return !name.contains("ln_f"); });
   EXPECT_EQ(flops(), kLayers * kLayer + 2 * kHead);
   freeze([](llvm::StringRef name) { return !name.ends_with("mlp.c_proj.bias"); });
-  // Of the first layer there are no products of gradients, of the others those that lead back.
+  // The first layer has no products of gradients, the others have those that lead back.
   EXPECT_EQ(flops(),
             kLayers * kLayer + (kLayers - 1) * (12 * kProduct + 2 * kAttention) + 2 * kHead);
 }

@@ -1,0 +1,91 @@
+// RUN: dtc-opt %s --dtc-bind-batch="batch=2 micro-batches=3" | FileCheck %s
+
+// Weights that are made twice by the same ops are one kind of weights. There are 2^40 ways from either to the input.
+// CHECK-LABEL: graph.func @prepare
+// CHECK:         graph.set @step.weight_scale
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  %a0 = graph.add %w, %w : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a1 = graph.add %a0, %a0 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a2 = graph.add %a1, %a1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a3 = graph.add %a2, %a2 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a4 = graph.add %a3, %a3 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a5 = graph.add %a4, %a4 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a6 = graph.add %a5, %a5 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a7 = graph.add %a6, %a6 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a8 = graph.add %a7, %a7 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a9 = graph.add %a8, %a8 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a10 = graph.add %a9, %a9 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a11 = graph.add %a10, %a10 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a12 = graph.add %a11, %a11 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a13 = graph.add %a12, %a12 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a14 = graph.add %a13, %a13 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a15 = graph.add %a14, %a14 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a16 = graph.add %a15, %a15 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a17 = graph.add %a16, %a16 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a18 = graph.add %a17, %a17 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a19 = graph.add %a18, %a18 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a20 = graph.add %a19, %a19 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a21 = graph.add %a20, %a20 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a22 = graph.add %a21, %a21 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a23 = graph.add %a22, %a22 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a24 = graph.add %a23, %a23 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a25 = graph.add %a24, %a24 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a26 = graph.add %a25, %a25 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a27 = graph.add %a26, %a26 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a28 = graph.add %a27, %a27 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a29 = graph.add %a28, %a28 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a30 = graph.add %a29, %a29 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a31 = graph.add %a30, %a30 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a32 = graph.add %a31, %a31 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a33 = graph.add %a32, %a32 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a34 = graph.add %a33, %a33 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a35 = graph.add %a34, %a34 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a36 = graph.add %a35, %a35 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a37 = graph.add %a36, %a36 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a38 = graph.add %a37, %a37 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %a39 = graph.add %a38, %a38 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b0 = graph.add %w, %w : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b1 = graph.add %b0, %b0 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b2 = graph.add %b1, %b1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b3 = graph.add %b2, %b2 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b4 = graph.add %b3, %b3 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b5 = graph.add %b4, %b4 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b6 = graph.add %b5, %b5 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b7 = graph.add %b6, %b6 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b8 = graph.add %b7, %b7 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b9 = graph.add %b8, %b8 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b10 = graph.add %b9, %b9 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b11 = graph.add %b10, %b10 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b12 = graph.add %b11, %b11 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b13 = graph.add %b12, %b12 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b14 = graph.add %b13, %b13 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b15 = graph.add %b14, %b14 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b16 = graph.add %b15, %b15 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b17 = graph.add %b16, %b16 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b18 = graph.add %b17, %b17 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b19 = graph.add %b18, %b18 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b20 = graph.add %b19, %b19 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b21 = graph.add %b20, %b20 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b22 = graph.add %b21, %b21 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b23 = graph.add %b22, %b22 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b24 = graph.add %b23, %b23 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b25 = graph.add %b24, %b24 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b26 = graph.add %b25, %b25 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b27 = graph.add %b26, %b26 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b28 = graph.add %b27, %b27 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b29 = graph.add %b28, %b28 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b30 = graph.add %b29, %b29 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b31 = graph.add %b30, %b30 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b32 = graph.add %b31, %b31 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b33 = graph.add %b32, %b32 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b34 = graph.add %b33, %b33 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b35 = graph.add %b34, %b34 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b36 = graph.add %b35, %b35 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b37 = graph.add %b36, %b36 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b38 = graph.add %b37, %b37 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b39 = graph.add %b38, %b38 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %m = graph.weighted_mean %x, %a39 : tensor<?x8xf32>
+  %n = graph.weighted_mean %x, %b39 : tensor<?x8xf32>
+  %l = graph.add %m, %n : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %l : tensor<f32>
+}
