@@ -195,13 +195,13 @@ void ProgramRun::addTask(const std::vector<std::pair<uint32_t, size_t>> &at) {
   }
   for (auto [member, of] : at)
     task.streams.push_back(simStreams[member][of]);
-  int made_ = out.simulation.addTask(std::move(task));
+  int added = out.simulation.addTask(std::move(task));
   for (auto [member, of] : at) {
     const Item &each = *next(member, of);
-    made[member][of][positions[member][of]] = made_;
+    made[member][of][positions[member][of]] = added;
     if (each.waitItem >= 0)
       waits.push_back(
-          {made_,
+          {added,
            {member, static_cast<uint32_t>(each.waitStream), static_cast<uint32_t>(each.waitItem)}});
     ++positions[member][of];
   }
