@@ -108,9 +108,6 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
 
 Status MetricsPage::open(const Options &options, const std::string &model, int ranks) {
   DTC_RETURN_IF_ERROR(serveMetrics(options.metricsHost, options.metricsPort, server));
-  bool isSix = options.metricsHost.find(':') != std::string::npos;
-  std::fprintf(stderr, "dtrun: metrics are at http://%s%s%s:%d/metrics\n", isSix ? "[" : "",
-               options.metricsHost.c_str(), isSix ? "]" : "", server->port());
   run = {{"dtc_run_info",
           "The run: its value is 1.",
           false,
@@ -120,7 +117,11 @@ Status MetricsPage::open(const Options &options, const std::string &model, int r
           false,
           {{{}, static_cast<double>(options.steps)}}},
          {"dtc_run_ranks", "Ranks of the job.", false, {{{}, static_cast<double>(ranks)}}}};
+  // Before the address is known, so that no scrape finds an empty page.
   publish();
+  bool isSix = options.metricsHost.find(':') != std::string::npos;
+  std::fprintf(stderr, "dtrun: metrics are at http://%s%s%s:%d/metrics\n", isSix ? "[" : "",
+               options.metricsHost.c_str(), isSix ? "]" : "", server->port());
   return {};
 }
 
