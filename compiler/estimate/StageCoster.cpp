@@ -332,10 +332,10 @@ void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const Plac
   stage.exposedSeconds += share.exposed.tp;
 }
 
-std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
+std::vector<StageEstimate> StageCoster::stages(bool mayMove) {
   std::vector<StageEstimate> stages = recomputedStages(cut());
-  if (isCutByMemory && mayCutByMemory)
-    if (LayerChunks other = cutByMemory(stages); !other.empty()) {
+  if (mayMove && (isCutByMemory || mayBalance(stages)))
+    if (LayerChunks other = cutByStages(stages); !other.empty()) {
       stages = recomputedStages(other);
       hasMoved = true;
     }

@@ -14,15 +14,17 @@ public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
   // Returns the cost of every stage, cut so that the slowest stage is as fast as possible. With
-  // `mayCutByMemory` false the cut ignores what stages recompute to fit.
-  std::vector<StageEstimate> stages(bool mayCutByMemory = true);
+  // `mayMove` false the slowest chunk is as fast as possible, and the cut ignores what stages
+  // recompute to fit.
+  std::vector<StageEstimate> stages(bool mayMove = true);
   // Returns the cost of every stage of a given cut: `chunks` has the layers of each chunk, `ways`
   // what each layer recomputes and offloads, no less than the decisions' minimum.
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   // Returns true if the cut depends on memory: always on heterogeneous devices, unless stages are
   // even; on homogeneous ones if stages() found some that do not fit as they are.
   bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
-  // Returns true if memory moved layers between stages. Valid after stages().
+  // Returns true if layers were moved between stages, for memory or for more equal stages. Valid
+  // after stages().
   bool isMoved() const { return hasMoved; }
   // Returns a lower bound of the slowest stage's seconds per micro-batch, over all cuts; 0 on
   // heterogeneous devices. Valid after stages().
@@ -193,7 +195,12 @@ private:
   // Returns true if memory may affect the cut: with one chunk per stage, or with several chunks of
   // equal layers.
   bool mayCutByMemory() const;
-  LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
+  bool mayBalance(llvm::ArrayRef<StageEstimate> stages) const;
+  LayerChunks cutByStages(llvm::ArrayRef<StageEstimate> stages);
+  // Returns the seconds of a micro-batch on a stage with so many of equal layers, which save all
+  // that they may.
+  double leastSecondsOf(size_t stage, int64_t layers) const;
+  std::vector<int64_t> leastLayersOfStages() const;
   double slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const;
   LayerChunks chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const;
   llvm::SmallVector<size_t, 8> chunksOn(size_t stage) const;

@@ -119,11 +119,26 @@ private:
   llvm::SmallVector<LayerRun, 4> runs; // the last first
 };
 
-// Returns a cut that is faster because it considers memory; empty if `stages`, those of the usual
-// cut, are as fast, or if no cut fits. Early stages keep more micro-batches alive and have to
-// recompute more if memory is short: with fewer layers they are as fast as late ones. If layers
-// have no choice (`mixes` is empty), only runs that fit as they are count.
-LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const {
+// Returns true if stages of one chunk each are as equal as can be, but not those of several chunks:
+// the usual cut has the fastest slowest chunk.
+bool StageCoster::mayBalance(llvm::ArrayRef<StageEstimate> stages) const {
+  if (d.virtualStages == 1 || !mayCutByMemory())
+    return false;
+  double slowest = 0;
+  for (const StageEstimate &stage : stages)
+    slowest = std::max(slowest, stage.microBatch());
+  constexpr double rounding = 1 - 1e-9;
+  return leastSlowest < slowest * rounding;
+}
+
+// Returns a cut whose slowest stage is faster, as it considers memory or the chunks that a stage
+// has together; empty if that of `stages`, the usual cut, is as fast, or if no cut fits. Early
+// stages keep more micro-batches alive and have to recompute more if memory is short: with fewer
+// layers they are as fast as late ones. If layers have no choice (`mixes` is empty), only runs that
+// fit as they are count.
+LayerChunks StageCoster::cutByStages(llvm::ArrayRef<StageEstimate> stages) {
+  if (mixes.empty() && d.mayKeepLess() && !recomputesEvenly())
+    findMixes();
   double most = 0;
   bool fits = true;
   for (const StageEstimate &stage : stages) {
@@ -139,13 +154,25 @@ LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const
     };
     return cutByRuns(layers, d.pp, seconds, limit);
   }
+  auto seconds = [&](int64_t stage, int64_t count) {
+    return request.ignoresMemory
+               ? leastSecondsOf(static_cast<size_t>(stage), count)
+               : run.seconds(static_cast<size_t>(stage), layers - count, layers - 1);
+  };
+  return chunksOf(shareOut(layers, leastLayersOfStages(), seconds, limit));
+}
+
+std::vector<int64_t> StageCoster::leastLayersOfStages() const {
   std::vector<int64_t> least;
   for (int64_t stage = 0; stage < d.pp; ++stage)
     least.push_back(leastLayersOf(static_cast<size_t>(stage)));
-  auto seconds = [&](int64_t stage, int64_t count) {
-    return run.seconds(static_cast<size_t>(stage), layers - count, layers - 1);
-  };
-  return chunksOf(shareOut(layers, std::move(least), seconds, limit));
+  return least;
+}
+
+double StageCoster::leastSecondsOf(size_t stage, int64_t layers) const {
+  const Place &place = places.front();
+  return (stage == 0 ? place.embedding.total() : 0) + (holdsHead(stage) ? place.head.total() : 0) +
+         static_cast<double>(layers) * leastOf(place.timesOfLayer(0));
 }
 
 // Returns the seconds of the slowest stage in the best of all cuts. The usual cut, which ignores
@@ -157,19 +184,13 @@ double StageCoster::slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const {
     slowest = std::max(slowest, stage.microBatch());
   if (d.virtualStages == 1 || !mayCutByMemory())
     return slowest;
-  const Place &place = places.front();
   auto seconds = [&](int64_t stage, int64_t layers) {
-    bool hasHead = holdsHead(static_cast<size_t>(stage));
-    return (stage == 0 ? place.embedding.total() : 0) + (hasHead ? place.head.total() : 0) +
-           static_cast<double>(layers) * leastOf(place.timesOfLayer(0));
+    return leastSecondsOf(static_cast<size_t>(stage), layers);
   };
-  std::vector<int64_t> least;
-  for (int64_t stage = 0; stage < d.pp; ++stage)
-    least.push_back(leastLayersOf(static_cast<size_t>(stage)));
   double best = 0;
-  for (auto [stage, layers] :
-       llvm::enumerate(shareOut(static_cast<int64_t>(model.cells->chain.size()), least, seconds,
-                                std::numeric_limits<double>::infinity())))
+  for (auto [stage, layers] : llvm::enumerate(
+           shareOut(static_cast<int64_t>(model.cells->chain.size()), leastLayersOfStages(), seconds,
+                    std::numeric_limits<double>::infinity())))
     best = std::max(best, seconds(static_cast<int64_t>(stage), layers));
   return std::min(slowest, best);
 }

@@ -125,9 +125,9 @@ static void setLoop(StepEstimate &step, double seconds, double transfers) {
   step.p2pSeconds = transfers;
 }
 
-// Returns a lower bound of the step with its update on the host: the slowest stage does all its
-// work.
-static double leastWithHost(const StepEstimate &step, double microBatches) {
+// Sets what is known of the step with its update on the host: the slowest stage does all its work.
+// `leastUpdate`: seconds of an update on the host, in any cut.
+static void boundWithHost(StepEstimate &step, double microBatches, double leastUpdate) {
   bool isSame = step.fits, isSlower = true;
   double slowest = 0, update = 0;
   for (const StageEstimate &stage : step.stages) {
@@ -136,10 +136,14 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
     slowest = std::max(slowest, stage.microBatchWithoutStates);
     update = std::max(update, stage.hostOptimizerSeconds);
   }
-  if (isSame && isSlower)
-    return std::numeric_limits<double>::infinity();
-  // Sums in another order differ in their last bits.
-  return (microBatches * slowest + update) * (1 - 1e-9);
+  constexpr double rounding = 1 - 1e-9; // sums in another order differ in their last bits
+  bool isBestCut = slowest * rounding <= step.leastSlowestSeconds || step.leastSlowestSeconds == 0;
+  if (!isBestCut) {
+    slowest = step.leastSlowestSeconds;
+    update = leastUpdate;
+  }
+  step.hostGainsMemoryAlone = isSame && isSlower && isBestCut;
+  step.leastWithHostSeconds = (microBatches * slowest + update) * rounding;
 }
 
 double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
@@ -226,12 +230,12 @@ static double unhiddenOfVocabulary(llvm::ArrayRef<StageEstimate> stages, const M
 }
 
 static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisions,
-                                const EstimateRequest &request, bool mayCutByMemory) {
+                                const EstimateRequest &request, bool mayMove) {
   StepEstimate step;
   StageCoster coster(model, decisions, request);
   step.transferSeconds = model.transferSeconds;
   step.transfers = model.transfers;
-  step.stages = coster.stages(mayCutByMemory);
+  step.stages = coster.stages(mayMove);
   step.vocabularySeconds = coster.vocabularySeconds();
   if (decisions.vocabOverPp > 0)
     step.vocabularySeconds += unhiddenOfVocabulary(step.stages, model, decisions);
@@ -269,12 +273,13 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   step.exposedEpSeconds = m * exposed.ep;
   step.exposedGatherSeconds = m * exposed.gather;
   step.exposedHostSeconds = m * step.stages[step.slowestStage].hostSeconds;
-  if (!decisions.offloadOptimizer)
+  if (decisions.offloadOptimizer)
+    return step;
+  if (!step.isCutByMemory)
+    boundWithHost(step, m, coster.leastHostUpdateSeconds());
+  else if (model.kinds.empty())
     step.leastWithHostSeconds =
-        !step.isCutByMemory ? leastWithHost(step, m)
-        : model.kinds.empty()
-            ? (m * step.leastSlowestSeconds + coster.leastHostUpdateSeconds()) * (1 - 1e-9)
-            : 0;
+        (m * step.leastSlowestSeconds + coster.leastHostUpdateSeconds()) * (1 - 1e-9);
   return step;
 }
 
@@ -288,20 +293,26 @@ static double secondsOfCut(StepEstimate step, const Decisions &decisions) {
 
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
-  StepEstimate step = estimateCut(model, decisions, request, /*mayCutByMemory=*/true);
+  StepEstimate step = estimateCut(model, decisions, request, /*mayMove=*/true);
   if (!step.isMoved)
     return step;
   // The slowest stage is faster in this cut, but waits of other stages, or an update, may take
   // longer.
-  StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
+  StepEstimate usual = estimateCut(model, decisions, request, /*mayMove=*/false);
   usual.leastSlowestThatFits = step.leastSlowestThatFits;
   bool isBetter =
       usual.fits && (!step.fits || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
   if (isBetter)
     std::swap(usual, step);
   // The closed forms of several chunks are those of equal stages.
-  if (decisions.virtualStages > 1 && usual.fits)
+  if (decisions.virtualStages > 1 && usual.fits) {
+    // Refining may take either of them.
+    step.leastWithHostSeconds = usual.leastWithHostSeconds =
+        std::min(step.leastWithHostSeconds, usual.leastWithHostSeconds);
+    step.hostGainsMemoryAlone = usual.hostGainsMemoryAlone =
+        step.hostGainsMemoryAlone && usual.hostGainsMemoryAlone;
     step.otherCut = std::make_shared<StepEstimate>(std::move(usual));
+  }
   return step;
 }
 

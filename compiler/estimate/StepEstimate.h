@@ -42,13 +42,17 @@ struct StepEstimate {
   bool hostIsShort = false;
   double hostBytes = 0, hostLimitBytes = 0; // a device's share of its host, at that stage
   // A lower bound of a step of the same decisions with the optimizer on the host. Infinite if none
-  // fits, or if nothing would be gained: stages stay as they are, and the update is slower.
+  // fits.
   double leastWithHostSeconds = 0;
+  // True: with the optimizer on the host stages stay as they are and the update is no faster, so
+  // that only memory would be gained.
+  bool hostGainsMemoryAlone = false;
   double leastLoopSeconds = 0; // lower bound of loopSeconds after refinement
   bool isRefined = false;      // loopSeconds is that of the schedule itself
   // Memory affects the cut: some stage of the usual one has to recompute more.
   bool isCutByMemory = false;
-  bool isMoved = false; // the cut differs from the usual one for that reason
+  // The cut differs from the usual one, for memory or for more equal stages.
+  bool isMoved = false;
 
   // A lower bound of the slowest stage's seconds per micro-batch, over all cuts; 0 on heterogeneous
   // devices.

@@ -50,10 +50,11 @@ bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   return d.recompute == Recompute::None && !step.isCutByMemory;
 }
 
-// Under another schedule, with the same in all stages.
+// Under another schedule, with the same in all stages, in the better of the step's cuts.
 double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   d.schedule = kind;
-  return step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
+  double own = step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
+  return step.otherCut ? std::min(own, leastAs(kind, d, *step.otherCut)) : own;
 }
 
 // In whatever cut.
@@ -85,8 +86,11 @@ void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   if (decisions.vocabOverPp > 0)
     return;
   bool isV = dtc::isV(decisions.schedule);
+  auto isFree = [&](const StepEstimate &cut) {
+    return keepsMost(decisions, cut) && !cut.isCutByMemory;
+  };
   bool isSame =
-      isV ? keepsMost(decisions, step) && !step.isCutByMemory
+      isV ? isFree(step) && (!step.otherCut || isFree(*step.otherCut))
           : !decisions.mayKeepLess() && (decisions.evenStages || fitsAsZb2p(decisions, step));
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions,

@@ -28,14 +28,44 @@ protected:
   Decisions d;
 };
 
-// Six layers in four chunks: the usual cut looks at chunks alone, and stages of three layers each are the most alike.
-TEST_F(CutByMemoryTest, NoStageIsTheSlowestWithLessThanTheMostAlike) {
+// Six layers in four chunks: the usual cut looks at chunks alone, and stages of three layers each
+// are the most equal. Both are kept where only the schedule tells which is faster.
+TEST_F(CutByMemoryTest, StagesOfSeveralChunksAreAsEqualAsCanBe) {
   StepEstimate step = estimate();
-  EXPECT_FALSE(step.isMoved);
+  ASSERT_TRUE(step.otherCut);
+  const StepEstimate &moved = step.isMoved ? step : *step.otherCut;
+  const StepEstimate &usual = step.isMoved ? *step.otherCut : step;
+  EXPECT_TRUE(moved.isMoved && !usual.isMoved && !moved.isCutByMemory);
   EXPECT_DOUBLE_EQ(step.leastSlowestSeconds, 3 * 9);
-  EXPECT_GT(step.stages[step.slowestStage].microBatch(), 3 * 9);
+  EXPECT_DOUBLE_EQ(moved.stages[moved.slowestStage].microBatch(), 3 * 9);
+  EXPECT_GT(usual.stages[usual.slowestStage].microBatch(), 3 * 9);
   model.head.forward = 9; // as long as a layer
   EXPECT_DOUBLE_EQ(estimate().leastSlowestSeconds, 4 * 9);
+}
+
+// Without a limit of memory, too.
+TEST_F(CutByMemoryTest, StagesAreAsEqualWhereMemoryIsIgnored) {
+  request.ignoresMemory = true;
+  StepEstimate step = estimate();
+  ASSERT_TRUE(step.otherCut);
+  const StepEstimate &moved = step.isMoved ? step : *step.otherCut;
+  EXPECT_DOUBLE_EQ(moved.stages[moved.slowestStage].microBatch(), 3 * 9);
+}
+
+// More memory must not lead to a slower step: a limit that the usual cut is over leads to equal
+// stages, and one that it is not over does, too.
+TEST_F(CutByMemoryTest, MoreMemoryIsNoSlower) {
+  double before = std::numeric_limits<double>::infinity();
+  for (double limit = 200; limit < 3000; limit += 25) {
+    request.memoryLimit = limit;
+    StepEstimate step = estimate();
+    if (!step.fits)
+      continue;
+    refineBySchedule(step, d);
+    EXPECT_LE(step.stepSeconds, before * (1 + 1e-9)) << limit;
+    before = step.stepSeconds;
+  }
+  EXPECT_LT(before, std::numeric_limits<double>::infinity());
 }
 
 // The first stage has more in flight: where it has to recompute, the other one has a layer more, and chunks are as equal

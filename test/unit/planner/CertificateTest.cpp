@@ -199,9 +199,9 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
                       mayFitWithin(model, d, planning.problem.request, step.stepSeconds))
               << textOf(d);
           if (!d.offloadOptimizer)
-            leastWithHost[d] = step.leastWithHostSeconds < kInfinity || !step.fits
-                                   ? step.leastWithHostSeconds
-                                   : step.stepSeconds;
+            leastWithHost[d] = step.hostGainsMemoryAlone
+                                   ? std::max(step.stepSeconds, step.leastWithHostSeconds)
+                                   : step.leastWithHostSeconds;
           d.offloadOptimizer = false;
           if (outline.offloadOptimizer && step.fits)
             EXPECT_LE(leastWithHost.at(d), step.stepSeconds * (1 + kRounding)) << textOf(d);

@@ -27,8 +27,10 @@ public:
     checkPipeline();
     checkRecomputation();
     bool isAlike = model.kinds.empty(); // of unlike devices memory limits the layers of each, too
-    if (isAlike && step.isCutByMemory)
-      checkCutByMemory();
+    // Stages of several chunks are balanced as a whole.
+    bool isBalanced = d.virtualStages > 1 && !d.evenStages && llvm::all_equal(model.cells->chain);
+    if (isAlike && (step.isCutByMemory || isBalanced))
+      checkCutOfStages();
     else if (isAlike)
       checkCut();
   }
@@ -163,7 +165,7 @@ private:
 
   // The slowest stage is as fast as can be, with what has to be recomputed; or the cut is the usual one, and the
   // whole step no slower.
-  void checkCutByMemory() {
+  void checkCutOfStages() {
     Fitted own = fit(cut);
     double least = std::numeric_limits<double>::infinity(), seconds = 0;
     for (const LayerChunks &other : cuts())
