@@ -181,8 +181,10 @@ private:
     errors.kind = each.kind;
     errors.runs = static_cast<int64_t>(own.size());
     std::set<std::string> devices;
-    for (const CrossFitted *row : own)
+    for (const CrossFitted *row : own) {
       devices.insert(row->now.key.device);
+      errors.ownRuns += each.stack.empty() || row->now.key.stacks.front() == each.stack;
+    }
     errors.devices = llvm::join(devices, "+");
     errors.timeLow = std::min(0.0, found.time.quantile(tail));
     errors.timeHigh = std::max(0.0, found.time.quantile(1 - tail));

@@ -2,7 +2,8 @@
 #include "compiler/explain/Figures.h"
 
 #include "compiler/plan/DecisionNames.h"
-
+#include "compiler/plan/Executable.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -19,6 +20,10 @@ template <typename... Args> std::string formatted(const char *format, Args... ar
   llvm::raw_string_ostream(text) << llvm::format(format, args...);
   return text;
 }
+
+// Above this gap a relaxation says little of a plan: it leaves out collectives, bubbles and
+// launches.
+constexpr double kTellingGap = 0.25;
 
 constexpr TimePart kTimeParts[] = {
     {"compute", "compute_s", &PlanTimes::compute},
@@ -103,6 +108,79 @@ std::string fitText(const Plan &plan) {
   if (!plan.predicted.fits || probability <= 0)
     return "";
   return ", fits with " + (probability > 0.99 ? "more than 99 %" : percent(probability, 1));
+}
+
+std::string softwareNote(const Plan &plan, const Topology &topology) {
+  if (plan.origin.software != kOwnStack)
+    return "";
+  std::string why =
+      plan.origin.whyNotCompiled.empty() ? whyNotExecutable(plan) : plan.origin.whyNotCompiled;
+  if (!why.empty())
+    return ", but 'dtc compile' does not take this plan: " + why;
+  return topology.device.deviceClass == DeviceClass::Gpu && plan.devices > 1
+             ? ", which has trained on one GPU, and on several emulated ones only; --stack names "
+               "other software"
+             : "";
+}
+
+std::string gradientTypesText(const Plan &plan) {
+  bool isNarrow = plan.precision != "f32" && plan.reducedIn != "f32" && !plan.reducedIn.empty();
+  if (!plan.decisions.hasReplicas() || !isNarrow)
+    return "";
+  return "sent in " + plan.reducedIn + ", added up over micro-batches in " + plan.accumulatedIn +
+         ", as '" + plan.origin.software + "' does" +
+         (plan.origin.gradDtype == "f32" ? "" : " with --grad-dtype " + plan.origin.gradDtype);
+}
+
+std::string idleNodesText(const Plan &plan) {
+  if (plan.idleNodes == 0)
+    return "";
+  std::string text =
+      std::to_string(plan.idleNodes) + " of " + std::to_string(plan.nodes + plan.idleNodes) + ": " +
+      (plan.allNodesSeconds > 0 ? "on all of them a step takes " + seconds(plan.allNodesSeconds)
+                                : "no plan uses all of them") +
+      " with a global batch of " + std::to_string(plan.globalBatch);
+  std::string batches;
+  for (int64_t batch : plan.allNodesBatches)
+    if (batch != plan.globalBatch)
+      batches += (batches.empty() ? "" : " or ") + std::to_string(batch);
+  return batches.empty() ? text : text + "; --global-batch " + batches + " divides over all";
+}
+
+std::string simplerText(const Plan &plan) {
+  const PlanSearch &search = plan.search;
+  if (search.passedOver.empty())
+    return "";
+  double less = 1 - search.fastestSeconds / plan.predicted.stepSeconds;
+  std::string text = "than the fastest, " + seconds(search.fastestSeconds);
+  if (less > 5e-4)
+    text += " (" + percent(less, 1) + " less)";
+  return text + ", which takes " + search.passedOver + "; plans within " +
+         percent(search.tieShare, 1) + " count as equally fast";
+}
+
+std::string relaxationText(const PlanSearch &search) {
+  if (search.lowerBoundSeconds <= 0)
+    return "";
+  std::string text = "no plan at all, whatever its cut, recomputation, placements and order, is "
+                     "faster than " +
+                     seconds(search.lowerBoundSeconds);
+  if (search.optimalityGap <= kTellingGap)
+    return text + ", gap " + percent(search.optimalityGap, 1);
+  return text + "; it counts work alone, and is too far off to judge this plan by";
+}
+
+std::vector<std::string> recipeCells(const Plan &plan, const KnownRecipe &recipe) {
+  bool hasTime = recipe.fits && !recipe.isChosen;
+  double slower = recipe.stepSeconds / plan.predicted.stepSeconds - 1;
+  bool isTie =
+      std::abs(slower) <= plan.predicted.noise; // by what the table of runners-up ends with
+  return {recipe.name,
+          recipe.fits ? seconds(recipe.stepSeconds) : "",
+          hasTime ? signedPercent(slower) + (isTie ? ", a tie" : "") : "",
+          bytes(recipe.peakMemoryBytes),
+          recipe.isChosen ? "(this plan)" : recipe.losesOn,
+          recipe.pins};
 }
 
 Throughput throughputOf(const Plan &plan) {

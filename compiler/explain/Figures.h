@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dtc::figures {
 
@@ -47,6 +48,29 @@ std::string utilisation(const PlanPrediction &predicted);
 // ", fits with 95.1 %", by the errors of estimates of memory; "" where it does not fit or nobody
 // says.
 std::string fitText(const Plan &plan);
+
+// Returns a note on the software: why 'dtc compile' does not take the plan, or how far dtc's own
+// runtime has been run on such devices. Starts with a comma; "" if there is nothing to say.
+std::string softwareNote(const Plan &plan, const Topology &topology);
+
+// Returns the types in which gradients are sent and added up, where these are narrow; "" otherwise.
+std::string gradientTypesText(const Plan &plan);
+// Returns how many nodes are idle, the step's time on all nodes, and the batches that would divide
+// over all of them; "" if no node is idle.
+std::string idleNodesText(const Plan &plan);
+
+// Returns why another plan than the fastest was taken: "than the fastest, 3.26 s (0.9 % less),
+// which takes pipeline parallelism; plans within 1.0 % count as equally fast". "" if the plan is
+// the fastest.
+std::string simplerText(const Plan &plan);
+
+// Returns what the relaxation proves, and whether it is too far below the plan to judge it by; ""
+// without a relaxation.
+std::string relaxationText(const PlanSearch &search);
+
+// Returns a row of the table of recipes: name, step, by how much it is slower, memory, what it
+// loses on, its --fix.
+std::vector<std::string> recipeCells(const Plan &plan, const KnownRecipe &recipe);
 
 // The training speed of a plan: tokens per second, or samples for a model without sequences.
 struct Throughput {

@@ -1,6 +1,7 @@
 // The plan for people.
 #include "compiler/explain/PlanText.h"
 
+#include "compiler/explain/CutRows.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
@@ -68,37 +69,6 @@ std::string tensorByPart(const Decisions &d) {
   return text;
 }
 
-// Returns a note on how far dtc's own runtime has been tested on such devices.
-std::string softwareNote(const Plan &plan, const Topology &topology) {
-  if (plan.origin.software != kOwnStack || topology.device.deviceClass != DeviceClass::Gpu)
-    return "";
-  std::string whyNot = whyNotExecutable(plan);
-  if (!whyNot.empty())
-    return ", but 'dtc compile' does not take this plan: " + whyNot;
-  return plan.devices > 1 ? ", which has trained on one GPU, and on several emulated ones only; "
-                            "--stack names other software"
-                          : "";
-}
-
-// Says why nodes are left idle, and what would use them.
-void printIdleNodes(llvm::raw_ostream &out, const Plan &plan) {
-  if (plan.idleNodes == 0)
-    return;
-  out << "  idle nodes        " << plan.idleNodes << " of " << plan.nodes + plan.idleNodes << ": ";
-  if (plan.allNodesSeconds > 0)
-    out << "on all of them a step takes " << seconds(plan.allNodesSeconds);
-  else
-    out << "no plan uses all of them";
-  out << " with a global batch of " << plan.globalBatch;
-  std::string batches;
-  for (int64_t batch : plan.allNodesBatches)
-    if (batch != plan.globalBatch)
-      batches += (batches.empty() ? "" : " or ") + std::to_string(batch);
-  if (!batches.empty())
-    out << "; --global-batch " << batches << " divides over all";
-  out << "\n";
-}
-
 void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topology) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -112,7 +82,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
   if (plan.idleNodes > 0)
     out << ", " << plan.idleNodes << " idle";
   out << "\n\n";
-  printIdleNodes(out, plan);
+  if (std::string idle = idleNodesText(plan); !idle.empty())
+    out << "  idle nodes        " << idle << "\n";
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
       << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
@@ -141,19 +112,16 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
         << (d.overlapGradients
                 ? "in buckets of " + bytes(d.bucketBytes) + " beside the backward pass\n"
                 : "as a whole after the backward pass\n");
-  if (d.hasReplicas() && plan.precision != "f32" && plan.reducedIn != "f32" &&
-      !plan.reducedIn.empty())
-    out << "  gradient types    sent in " << plan.reducedIn << ", added up over micro-batches in "
-        << plan.accumulatedIn << ", as '" << plan.origin.software << "' does"
-        << (plan.origin.gradDtype == "f32" ? "" : " with --grad-dtype " + plan.origin.gradDtype)
-        << "\n";
+  if (std::string types = gradientTypesText(plan); !types.empty())
+    out << "  gradient types    " << types << "\n";
   if (d.pp > 1)
     out << "  pipeline          " << counted(d.pp, "stage") << ", " << toString(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
   if (d.vocabOverPp > 0)
     out << "  vocabulary        embedding and output layer cut over the stages by words, algorithm "
         << d.vocabOverPp << ": " << counted(d.vocabBarriers(), "barrier") << " a micro-batch\n";
-  out << "  software          " << plan.origin.software << softwareNote(plan, topology) << "\n";
+  out << "  software          " << plan.origin.software << figures::softwareNote(plan, topology)
+      << "\n";
   if (plan.devices > 1)
     out << "  links             " << orderText(d.order) << ", from the innermost out\n";
   out << "\n";
@@ -212,17 +180,14 @@ void printStages(llvm::raw_ostream &out, const Plan &plan) {
   out << "  stages\n";
   table.print(out, 4);
   out << "\n";
-}
-
-// Lists what is worse in another plan: parts of the step that grow, and whether it fits.
-std::string whyNot(const Plan &best, const Plan &other) {
-  constexpr double notable = 0.005;
-  std::string why = losesOn(best, other);
-  if (other.predicted.fitProbability > 0 &&
-      other.predicted.fitProbability < best.predicted.fitProbability - notable)
-    why +=
-        (why.empty() ? "fits with " : ", fits with ") + percent(other.predicted.fitProbability, 1);
-  return why;
+  if (!needsCutTable(plan))
+    return;
+  Table cut({"stage", "layers of its chunks", "which"});
+  for (const CutRow &row : cutRows(plan))
+    cut.addRow({row.stages, row.counts, row.layers});
+  out << "  cut\n";
+  cut.print(out, 4);
+  out << "\n";
 }
 
 void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
@@ -256,6 +221,17 @@ void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
                      seconds(other->predicted.stepSeconds),
                      signedPercent(other->predicted.stepSeconds / best.predicted.stepSeconds - 1)});
   frontier.print(out, 4);
+  out << "\n";
+}
+
+void printRecipes(llvm::raw_ostream &out, const Plan &plan) {
+  if (plan.search.recipes.empty())
+    return;
+  out << "  published and textbook plans\n";
+  Table table({"plan", "step", "slower by", "memory", "loses on", "--fix"});
+  for (const KnownRecipe &recipe : plan.search.recipes)
+    table.addRow(recipeCells(plan, recipe));
+  table.print(out, 4);
   out << "\n";
 }
 
@@ -332,18 +308,21 @@ std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
   printMemory(out, plan, limit);
   printStages(out, plan);
   printOthers(out, outcome);
+  printRecipes(out, plan);
   printPins(out, plan);
   out << "  binding           " << bindingOf(plan, usableOf(plan, limit)) << "\n";
   const PlanSearch &search = plan.search;
+  std::string simpler = simplerText(plan);
+  if (!simpler.empty())
+    out << "  simpler           " << simpler << "\n";
   out << "  certificate       search: no plan of this space is faster than "
-      << seconds(search.searchBoundSeconds) << " by this cost model, gap "
-      << percent(search.searchGap, 1) << "; " << search.candidates << " candidates" << endOf(search)
-      << " in " << seconds(search.seconds) << "\n";
-  if (search.lowerBoundSeconds > 0)
-    out << "                    relaxation: no plan at all, whatever its cut, recomputation, "
-           "placements and order, is faster than "
-        << seconds(search.lowerBoundSeconds) << ", gap " << percent(search.optimalityGap, 1)
-        << "\n";
+      << seconds(search.searchBoundSeconds) << " by this cost model"
+      << (plan.predicted.stepHighSeconds > 0 ? ", whose errors are in the interval above" : "")
+      << ", gap " << percent(search.searchGap, 1) << "; " << search.candidates << " candidates"
+      << endOf(search) << " in " << seconds(search.seconds) << "\n";
+  std::string relaxation = relaxationText(search);
+  if (!relaxation.empty())
+    out << "                    relaxation: " << relaxation << "\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/explain/Figures.h"
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/planner/Simplicity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,6 +18,8 @@ namespace {
 // Differences that are noise of adding up, and those between orders of axes that are not worth a
 // row, as shares of the step.
 constexpr double kNoise = 1e-9, kSmall = 1e-3;
+// Less memory than that share of the plan's is no reason to look at another plan.
+constexpr double kLeastSaving = 0.01;
 
 // Joined by ", ".
 void add(std::string &list, const std::string &phrase) {
@@ -155,10 +158,12 @@ std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower,
   std::vector<const Plan *> leaner;
   double limit = (1 + slower) * outcome.best.predicted.stepSeconds;
   int64_t least = outcome.best.predicted.peakMemoryBytes;
+  double saving = std::max(1.0, kLeastSaving * static_cast<double>(least));
   for (const Plan &other : outcome.others) {
     if (other.predicted.stepSeconds > limit || leaner.size() == most)
       break;
-    bool isLess = other.predicted.peakMemoryBytes < least;
+    bool isLess =
+        static_cast<double>(other.predicted.peakMemoryBytes) <= static_cast<double>(least) - saving;
     if (!isLess || saySame(outcome.best, other) ||
         llvm::any_of(leaner, [&](const Plan *plan) { return saySame(*plan, other); }))
       continue;
@@ -190,6 +195,9 @@ std::string losesOn(const Plan &plan, const Plan &other) {
   if (!other.predicted.fits)
     return "does not fit";
   double all = other.predicted.stepSeconds - plan.predicted.stepSeconds;
+  std::string beyond = mechanismsBeyond(plan.decisions, other.decisions);
+  if (all < -kSmall * plan.predicted.stepSeconds && !beyond.empty())
+    return "faster, with " + beyond;
   if (all <= kNoise * plan.predicted.stepSeconds)
     return "a tie";
   std::vector<std::pair<double, const char *>> parts;
@@ -202,6 +210,15 @@ std::string losesOn(const Plan &plan, const Plan &other) {
     if (extra >= 0.2 * parts.front().first && extra > 0)
       list += (list.empty() ? "" : ", ") + std::string(name) + " " + figures::signedSeconds(extra);
   return list.empty() ? "a tie" : list;
+}
+
+std::string whyNot(const Plan &plan, const Plan &other) {
+  constexpr double notable = 0.005;
+  std::string why = losesOn(plan, other);
+  double probability = other.predicted.fitProbability;
+  if (probability > 0 && probability < plan.predicted.fitProbability - notable)
+    add(why, "fits with " + figures::percent(probability, 1));
+  return why;
 }
 
 } // namespace dtc

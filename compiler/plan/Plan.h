@@ -91,6 +91,17 @@ struct PlanPrediction {
   std::string basis;
 };
 
+// A published or textbook way to train, as a plan of the same request.
+struct KnownRecipe {
+  // Example: "ZeRO-3 over all devices (FSDP)", and the --fix that gives it:
+  // "tp=1,pp=1,cp=1,zero=3".
+  std::string name, pins;
+  double stepSeconds = 0;
+  int64_t peakMemoryBytes = 0;
+  bool fits = true, isChosen = false; // isChosen: the recipe is the plan itself
+  std::string losesOn;                // "bubble +1.1 s"; for one that does not fit, what it needs
+};
+
 // The cost of a pin of --fix: the best step without it, with all other pins.
 struct PinCost {
   std::string key, value;
@@ -114,12 +125,19 @@ struct PlanSearch {
   double lowerBoundSeconds = 0, optimalityGap = 0;
   // Bound over all plans of the searched space.
   double searchBoundSeconds = 0, searchGap = 0;
+  // The plan with the fewest expected seconds that the search found (kLossOfNotFitting): its step,
+  // and these. It is another one where a simpler plan is as fast but for `tieShare` of it;
+  // `passedOver` then says what speaks against it (planner/Simplicity.h), and is "" where it is
+  // this plan. 0 in plans that do not say.
+  double fastestSeconds = 0, fastestExpectedSeconds = 0, tieShare = 0;
+  std::string passedOver;
   int64_t candidates = 0;
   SearchEnd end = SearchEnd::Seconds;
   double mostSeconds = 0; // limit of the search's seconds; 0 in plans that do not say
   // Returns true if the bound ended the search.
   bool exhaustive() const { return end == SearchEnd::Bound; }
-  std::vector<PinCost> pins; // empty where there are none, or nobody asked
+  std::vector<PinCost> pins;        // empty where there are none, or nobody asked
+  std::vector<KnownRecipe> recipes; // the fastest first; empty where nobody asked
 };
 
 // The request that the plan answers, as far as explaining it again needs it.
@@ -128,6 +146,9 @@ struct PlanOrigin {
   int64_t nodes = 0;           // number of nodes of the topology; 0: its own
   std::string gradDtype = "f32", software = "dtc";
   int64_t memoryLimitBytes = 0; // limit per device
+  // Reason why 'dtc compile' does not take the plan; "" if it does, or if the plan is for other
+  // software.
+  std::string whyNotCompiled;
 };
 
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".

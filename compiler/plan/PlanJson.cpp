@@ -390,6 +390,31 @@ public:
     }
   }
 
+  // Reads what the search says of the fastest plan, where the plan may be another one.
+  void fastest(const Json &search, PlanSearch &out) {
+    if (!optional(search, "fastest_step_time_s"))
+      return;
+    number(search, "fastest_step_time_s", out.fastestSeconds);
+    number(search, "fastest_expected_s", out.fastestExpectedSeconds);
+    number(search, "tie_share", out.tieShare);
+    word(search, "passed_over", out.passedOver);
+  }
+
+  void recipes(const Json &search, PlanSearch &out) {
+    const Json *list = optional(search, "recipes");
+    for (const Json &entry : list && list->is_array() ? *list : Json::array()) {
+      KnownRecipe recipe;
+      word(entry, "name", recipe.name);
+      word(entry, "fix", recipe.pins);
+      number(entry, "step_time_s", recipe.stepSeconds);
+      integer(entry, "peak_memory_bytes", 0, recipe.peakMemoryBytes);
+      flag(entry, "fits", recipe.fits);
+      flag(entry, "chosen", recipe.isChosen);
+      word(entry, "loses_on", recipe.losesOn);
+      out.recipes.push_back(std::move(recipe));
+    }
+  }
+
   void errors(const Json &value, PlanPrediction &p) {
     if (!optional(value, "step_time_high_s"))
       return;
@@ -479,6 +504,8 @@ public:
     word(request, "grad_dtype", origin.gradDtype);
     word(request, "software", origin.software);
     integer(request, "memory_limit_bytes", 0, origin.memoryLimitBytes);
+    if (optional(request, "why_not_compiled"))
+      word(request, "why_not_compiled", origin.whyNotCompiled);
   }
 
   void all(Plan &plan) {
@@ -535,6 +562,8 @@ public:
         number(*search, "search_gap", plan.search.searchGap);
       end(*search, plan.search);
       pins(*search, plan.search);
+      fastest(*search, plan.search);
+      recipes(*search, plan.search);
     }
     if (const Json *request = optional(root, "request"))
       origin(*request, plan.origin);

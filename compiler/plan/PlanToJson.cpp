@@ -39,6 +39,19 @@ Json pinsToJson(const Plan &plan) {
   return json;
 }
 
+Json recipesToJson(const PlanSearch &search) {
+  Json json = Json::array();
+  for (const KnownRecipe &recipe : search.recipes)
+    json.push_back({{"name", recipe.name},
+                    {"fix", recipe.pins},
+                    {"step_time_s", recipe.stepSeconds},
+                    {"peak_memory_bytes", recipe.peakMemoryBytes},
+                    {"fits", recipe.fits},
+                    {"chosen", recipe.isChosen},
+                    {"loses_on", recipe.losesOn}});
+  return json;
+}
+
 Json stageToJson(const PlanStage &stage) {
   Json json{{"layers", {stage.firstLayer, stage.lastLayer}},
             {"ranks", stage.ranks},
@@ -183,11 +196,20 @@ std::string planToJson(const Plan &plan) {
                     {"ended_by", toString(plan.search.end)},
                     {"most_seconds", plan.search.mostSeconds},
                     {"pins", pinsToJson(plan)}};
+  if (plan.search.fastestSeconds > 0)
+    json["search"].update({{"fastest_step_time_s", plan.search.fastestSeconds},
+                           {"fastest_expected_s", plan.search.fastestExpectedSeconds},
+                           {"tie_share", plan.search.tieShare},
+                           {"passed_over", plan.search.passedOver}});
+  if (!plan.search.recipes.empty())
+    json["search"]["recipes"] = recipesToJson(plan.search);
   if (!plan.origin.model.empty())
     json["request"] = {
         {"model", plan.origin.model},       {"topology", plan.origin.topology},
         {"nodes", plan.origin.nodes},       {"grad_dtype", plan.origin.gradDtype},
         {"software", plan.origin.software}, {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
+  if (!plan.origin.whyNotCompiled.empty())
+    json["request"]["why_not_compiled"] = plan.origin.whyNotCompiled;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

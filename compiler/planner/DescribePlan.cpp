@@ -84,13 +84,14 @@ void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
 }
 
 // Sets which layers are on the host in the estimate.
-void tellLayersOnHost(Plan &plan) {
+void tellLayersOnHost(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   int64_t layers = 0, onHost = 0;
-  for (const PlanStage &stage : plan.stages) {
-    layers += static_cast<int64_t>(stage.recompute.size());
+  for (const StageEstimate &stage : stages) {
+    for (Recompute recompute : kRecomputes)
+      layers += stage.layersThat(recompute);
     onHost += stage.layersOnHost;
   }
-  plan.decisions.layersOnHost = layersOnHostOf(onHost, layers);
+  d.layersOnHost = layersOnHostOf(onHost, layers);
 }
 
 void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
@@ -151,6 +152,13 @@ void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology)
         ranksOfStage(candidate.decisions, topology, static_cast<int64_t>(stage));
 }
 
+Decisions decisionsOf(const Candidate &candidate) {
+  Decisions d = withBuckets(candidate.decisions, candidate.step.bucketBytes);
+  tellRecompute(d, candidate.step.stages);
+  tellLayersOnHost(d, candidate.step.stages);
+  return d;
+}
+
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts) {
   const Decisions &d = candidate.decisions;
   Plan plan;
@@ -165,16 +173,13 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.topologyName = request.topology.name;
   plan.devices = request.topology.numDevices();
   plan.nodes = request.topology.nodes;
-  plan.decisions = d;
-  plan.decisions = withBuckets(plan.decisions, candidate.step.bucketBytes);
-  tellRecompute(plan.decisions, candidate.step.stages);
+  plan.decisions = decisionsOf(candidate);
   plan.globalBatch = request.globalBatch;
   plan.precision = request.precision;
   plan.origin.gradDtype = request.gradDtype;
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
-  tellLayersOnHost(plan);
   predict(plan, candidate.step, request, facts);
   return plan;
 }

@@ -6,6 +6,9 @@
 
 namespace dtc {
 
+// Returns the decisions of the plan that the candidate is: what layers do, of what they may.
+Decisions decisionsOf(const Candidate &candidate);
+
 // Everything but the ranks of stages, the placements of tensors and the search.
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
 

@@ -3,8 +3,10 @@
 
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/planner/ContextKinds.h"
+#include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/planner/MemoryChoices.h"
+#include "compiler/planner/Simplicity.h"
 #include "compiler/planner/ZeroGroups.h"
 #include "compiler/workload/ApplyStack.h"
 
@@ -85,6 +87,8 @@ public:
     if (leastLeft < incumbent)
       result.end = work > options.work ? SearchEnd::Work : SearchEnd::Seconds;
     finish();
+    if (options.tie > 0 && options.prune)
+      costTies(order);
     return std::move(result);
   }
 
@@ -101,6 +105,58 @@ private:
       }
       costMesh(meshes[mesh.index]);
     }
+  }
+
+  // Costs what may tie with the best and has no more mechanisms than the simplest that does. What
+  // is in `ranked` already is timed by its schedule, where that may make it one of them.
+  void costTies(llvm::ArrayRef<BoundedMesh> order) {
+    if (result.ranked.empty() || result.ranked.front().score() >= options.fasterThan)
+      return;
+    incumbent = result.ranked.front().score() * (1 + options.tie);
+    mostComplex = std::numeric_limits<int>::max();
+    for (Candidate &candidate : result.ranked) {
+      known.insert(candidate.decisions);
+      int complexity = complexityOf(decisionsOf(candidate));
+      if (complexity > *mostComplex || candidate.step.leastSeconds() > incumbent)
+        continue;
+      refine(candidate);
+      if (candidate.score() <= incumbent)
+        mostComplex = complexity;
+    }
+    for (const BoundedMesh &mesh : order) {
+      if (mesh.bound > incumbent || isSpent())
+        break;
+      if (leastComplexityOf(meshes[mesh.index]) <= *mostComplex)
+        costMesh(meshes[mesh.index]);
+    }
+    sortByScore(result.ranked);
+    for (const Candidate &candidate : result.ranked)
+      keepPlacements(candidate.decisions);
+  }
+
+  void leaveOutComplex(std::vector<Decisions> &details) const {
+    if (mostComplex)
+      llvm::erase_if(details, [&](const Decisions &d) {
+        return leastComplexityOf(d) > *mostComplex || known.count(d);
+      });
+  }
+
+  void refine(Candidate &candidate) {
+    if (candidate.step.isRefined)
+      return;
+    work += tasksOf(candidate.decisions);
+    refineBySchedule(candidate.step, candidate.decisions);
+  }
+
+  // Looks for ties: how fast the others are is known.
+  void rankTie(Candidate candidate) {
+    if (candidate.step.leastSeconds() > incumbent)
+      return;
+    refine(candidate);
+    if (candidate.score() > incumbent)
+      return;
+    mostComplex = std::min(*mostComplex, complexityOf(decisionsOf(candidate)));
+    result.ranked.push_back(std::move(candidate));
   }
 
   // The points that the pins allow: those searched for, or Megatron's alone, or all.
@@ -315,12 +371,15 @@ private:
   // `ratio` is not below ratio x floor.
   void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
                    std::vector<double> &floors) {
+    if (mostComplex) // other points have other details
+      floors.clear();
     bool isFirst = floors.empty();
     if (isFirst)
       groupFloors.clear();
     boundsWithoutGathers.clear();
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
+    leaveOutComplex(details);
     kin.clear();
     const Decisions *last = nullptr;
     double ofSchedule = 0; // seconds that no detail of the last one's schedule beats
@@ -404,7 +463,7 @@ private:
   bool isOpen(const ModelCost &model, const Decisions &d, double bound) const {
     if (!options.prune)
       return true;
-    return bound < incumbent && mayFitAtAll(model, d) && !templates.count(d);
+    return bound < incumbent && mayFitAtAll(model, d) && (mostComplex || !templates.count(d));
   }
 
   bool mayFitAtAll(const ModelCost &model, const Decisions &d) const {
@@ -426,7 +485,8 @@ private:
   SameCut sameCutOf(const ModelCost &model, const Candidate &candidate) const {
     const StepEstimate &step = candidate.step;
     const Decisions &d = candidate.decisions;
-    if (d.zero != 1 || !step.fits || step.isCutByMemory || !model.kinds.empty() || request.programs)
+    if (d.zero != 1 || !step.fits || step.isCutByMemory || step.otherCut || !model.kinds.empty() ||
+        request.programs)
       return {};
     SameCut same{(step.stepSeconds - step.loopSeconds + step.leastLoopSeconds -
                   step.exposedGradientSeconds) *
@@ -451,7 +511,7 @@ private:
   // By what was found of the same decisions over all of dp, if they were looked at, and by the bound of a step in
   // which ZeRO moves nothing.
   void noteGroups(const ModelCost &model, const Decisions &d, double least, SameCut same = {}) {
-    if (!mayHaveGroups(d, limits, pins))
+    if (mostComplex || !mayHaveGroups(d, limits, pins))
       return;
     if (options.prune && least < incumbent) {
       Decisions without = d;
@@ -520,7 +580,6 @@ private:
     lastCosted = d;
     if (options.prune && d.pp > 1 && model.kinds.empty())
       kin.note(d, candidate.step);
-    leastWithHost = candidate.step.leastWithHostSeconds;
     leastOfGroups =
         model.kinds.empty() && !request.programs ? leastSecondsInGroups(candidate.step, d) : 0;
     sameCut = sameCutOf(model, candidate);
@@ -528,10 +587,15 @@ private:
     double forMemory = candidate.step.recomputeSeconds + candidate.step.exposedHostSeconds;
     leastOfGroupsWithoutRecomputation = isKnown ? leastOfGroups - forMemory : 0;
     // Another cut may need less of it.
-    leastWithoutRecomputation =
-        candidate.step.isCutByMemory ? 0 : candidate.step.leastSeconds() - forMemory;
+    leastWithoutRecomputation = candidate.step.isCutByMemory || candidate.step.otherCut
+                                    ? 0
+                                    : candidate.step.leastSeconds() - forMemory;
     if (options.fitProbability)
       candidate.fitProbability = options.fitProbability(candidate.step);
+    // Memory alone makes no step faster; it may make one likelier to fit.
+    leastWithHost = candidate.step.hostGainsMemoryAlone && candidate.fitProbability == 1
+                        ? std::numeric_limits<double>::infinity()
+                        : candidate.step.leastWithHostSeconds;
     noteLeanest(candidate);
     if (!candidate.step.fits && !options.ignoreMemory)
       return std::nullopt;
@@ -633,6 +697,8 @@ private:
   }
 
   void rank(Candidate candidate) {
+    if (mostComplex)
+      return rankTie(std::move(candidate));
     if (!options.prune || candidate.step.leastSeconds() < incumbent) {
       work += tasksOf(candidate.decisions);
       refineBySchedule(candidate.step, candidate.decisions);
@@ -749,6 +815,9 @@ private:
   double leastOfGroupsWithoutRecomputation = 0;
   double leastWithoutRecomputation = 0; // seconds, of the same
   double incumbent; // score of the best candidate so far, or what it has to beat
+  // Once ties are looked for: points of the simplest so far; and all that is in `ranked`.
+  std::optional<int> mostComplex;
+  std::set<Decisions> known;
   double fastest = std::numeric_limits<double>::infinity();   // seconds of any so far
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;

@@ -58,6 +58,10 @@ struct SearchOptions {
   double fasterThan = std::numeric_limits<double>::infinity(); // slower steps need not be found
   bool prune = true;                                           // false: cost everything (for tests)
   std::function<double(const StepEstimate &)> fitProbability;  // none: 1
+  // Candidates whose scores are within this share of the least one tie. All of these that are as
+  // simple as the simplest (Simplicity) are costed, without ZeRO in groups, so that they are in
+  // `ranked`. 0: candidates that are not faster are not looked for.
+  double tie = 0;
   // A share of the memory limit, below 1: what layers keep less so that stages fit, they also do
   // for this one, as a plan that is likelier to fit may have fewer expected seconds. 0: for the
   // limit alone.

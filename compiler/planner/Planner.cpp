@@ -9,6 +9,7 @@
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/FewerNodes.h"
+#include "compiler/planner/Simplicity.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
 #include "compiler/uncertainty/Uncertainty.h"
@@ -30,6 +31,8 @@ constexpr size_t kMostWithRanks = 32;
 constexpr size_t kMostLowered = 16;
 // And then of those that are estimated to need least.
 constexpr size_t kMostLeanLowered = 8;
+// Simpler plans than the fastest of which it is asked for, too.
+constexpr size_t kMostSimplerLowered = 4;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
 // Systems of fewer nodes that are planned for, too.
@@ -182,13 +185,19 @@ public:
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
     Lowered lowered;
-    size_t chosen = choose(outcome.others, found, lowered);
-    if (chosen == outcome.others.size()) // what could not be lowered has said why
+    size_t fastest = choose(outcome.others, found, lowered);
+    if (fastest == outcome.others.size()) // what could not be lowered has said why
       return capture.errorOr(noneHolds(lowered, *found.leanest));
+    size_t chosen = simplest(outcome.others, found, fastest, lowered);
+    if (chosen < fastest) // which the search for one that holds had not come to
+      fastest = chosen;
+    if (chosen >= kMostShown)
+      tellTransfers(outcome.others[chosen], found.ranked[chosen]);
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
         tellRanks(outcome.others[index], found.ranked[index], request.topology);
     outcome.best = outcome.others[chosen];
+    tellFastest(outcome.best, outcome.others[fastest], found.ranked[fastest]);
     std::vector<Plan> others;
     for (Plan &other : outcome.others)
       if (&other != &outcome.others[chosen] && !lowered.notExecutable.contains(&other))
@@ -241,8 +250,10 @@ private:
   }
 
   ErrorClass errorClass() const {
+    const DeviceKind &device = request.topology.device;
+    bool isCpu = device.deviceClass == DeviceClass::Cpu;
     ErrorClass key{{estimate.software->name},
-                   deviceWordOf(request.topology.device.name),
+                   isCpu ? std::string("CPUs") : deviceWordOf(device.name),
                    facts.experts > 1 ? ModelKind::Mixture : ModelKind::Dense};
     llvm::append_range(key.stacks, estimate.software->extends);
     return key;
@@ -302,6 +313,7 @@ private:
     options.seconds = request.searchSeconds;
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
+    options.tie = tieShare(errors->noise());
     options.wantsLeanest = request.explainsMemory;
     if (!request.ignoreMemory && estimate.usableShare > 0) {
       options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
@@ -322,7 +334,8 @@ private:
     const StepEstimate &step = candidate.step;
     p.usableMemoryBytes = static_cast<int64_t>(step.stages[step.fullestStage].memoryLimit);
     p.noise = errors->noise();
-    p.basis = errors->basis();
+    const SoftwareStack &software = *estimate.software;
+    p.basis = errors->basis(software.runsPrograms ? kOwnStack : software.name);
   }
 
   std::string limitText() const {
@@ -386,19 +399,9 @@ private:
   // The first plan that holds when the compiler looks at it; where the fastest don't, the first of the few that are
   // estimated to need least. None: as many as there are.
   size_t choose(std::vector<Plan> &plans, const SearchResult &found, Lowered &lowered) {
-    auto firstThatHolds = [&](llvm::ArrayRef<size_t> order, size_t mostLowered) {
-      for (size_t index : order) {
-        if (lowered.count >= mostLowered)
-          break;
-        const Decisions &d = found.ranked[index].decisions;
-        if (holds(plans[index], found.placementsOf(d), lowered))
-          return index;
-      }
-      return plans.size();
-    };
     std::vector<size_t> order(plans.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    size_t chosen = firstThatHolds(order, kMostLowered);
+    size_t chosen = firstThatHolds(order, kMostLowered, plans, found, lowered);
     if (chosen < plans.size())
       return chosen;
     llvm::sort(order, [&](size_t a, size_t b) {
@@ -407,7 +410,49 @@ private:
     });
     order.resize(std::min(order.size(), kMostLeanLowered));
     llvm::sort(order); // by seconds
-    return firstThatHolds(order, kMostLowered + kMostLeanLowered);
+    return firstThatHolds(order, kMostLowered + kMostLeanLowered, plans, found, lowered);
+  }
+
+  // As many as there are plans where none holds before so many are lowered in all.
+  size_t firstThatHolds(llvm::ArrayRef<size_t> order, size_t mostLowered, std::vector<Plan> &plans,
+                        const SearchResult &found, Lowered &lowered) {
+    for (size_t index : order) {
+      if (lowered.count >= mostLowered)
+        break;
+      const Decisions &d = found.ranked[index].decisions;
+      if (holds(plans[index], found.placementsOf(d), lowered))
+        return index;
+    }
+    return plans.size();
+  }
+
+  // Returns the simplest and leanest of the plans that tie with the fastest that holds, and hold,
+  // too.
+  size_t simplest(std::vector<Plan> &plans, const SearchResult &found, size_t fastest,
+                  Lowered &lowered) {
+    auto simplicityOf = [&](size_t index) {
+      return dtc::simplicityOf(plans[index], found.ranked[index].score());
+    };
+    double most = found.ranked[fastest].score() * (1 + tieShare(errors->noise()));
+    std::vector<size_t> order;
+    for (auto [index, candidate] : llvm::enumerate(found.ranked))
+      if (candidate.step.isRefined && candidate.score() <= most &&
+          simplicityOf(index) < simplicityOf(fastest))
+        order.push_back(index);
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return std::pair(simplicityOf(a), a) < std::pair(simplicityOf(b), b);
+    });
+    size_t simpler =
+        firstThatHolds(order, lowered.count + kMostSimplerLowered, plans, found, lowered);
+    return simpler < plans.size() ? simpler : fastest;
+  }
+
+  void tellFastest(Plan &plan, const Plan &fastest, const Candidate &candidate) const {
+    PlanSearch &search = plan.search;
+    search.fastestSeconds = candidate.step.stepSeconds;
+    search.fastestExpectedSeconds = candidate.score();
+    search.tieShare = tieShare(errors->noise());
+    search.passedOver = reasonToPassOver(fastest, plan);
   }
 
   // Placements can be found, and where it can be lowered its static memory fits.
@@ -632,11 +677,7 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
 static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
                                             const SoftwareStack &software, CellStore &cells,
                                             Result<PlanOutcome> onAll, Searched known) {
-  auto expectedOf = [&](const Plan &plan) {
-    return plan.predicted.stepSeconds *
-           (1 +
-            (request.ignoreMemory ? 0 : kLossOfNotFitting * (1 - plan.predicted.fitProbability)));
-  };
+  auto expectedOf = [](const Plan &plan) { return plan.search.fastestExpectedSeconds; };
   if (!request.mayIdle)
     return onAll;
   // It is a pin that can't be met then.
@@ -646,9 +687,9 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   Result<PlanOutcome> best = std::move(onAll);
   double stepOnAll = best ? best->best.predicted.stepSeconds : 0;
   double relaxed = best ? best->best.search.lowerBoundSeconds : 0;
-  int64_t least =
-      best ? static_cast<int64_t>(std::ceil(static_cast<double>(all.nodes) * relaxed / stepOnAll))
-           : 1;
+  int64_t least = best ? static_cast<int64_t>(std::ceil(static_cast<double>(all.nodes) * relaxed /
+                                                        best->best.search.fastestSeconds))
+                       : 1;
   size_t tried = 0;
   for (int64_t nodes : fewerNodeCounts(all, request.globalBatch, least)) {
     double fasterThan = best ? expectedOf(best->best) : std::numeric_limits<double>::infinity();

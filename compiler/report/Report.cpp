@@ -18,7 +18,7 @@ std::string keyFigure(llvm::StringRef name, const std::string &value, const std:
          "</small></dd></div>\n";
 }
 
-std::string headerOf(const Plan &plan, int64_t limit) {
+std::string headerOf(const Plan &plan, const Topology &topology, int64_t limit) {
   const PlanPrediction &p = plan.predicted;
   std::string size = figures::number(static_cast<double>(plan.parameters) / 1e9) + " G parameters";
   std::string html =
@@ -35,8 +35,8 @@ std::string headerOf(const Plan &plan, int64_t limit) {
                                                      " in nine of ten runs, by errors of " + p.basis
                                                : ""));
   html += keyFigure("Lower bound", figures::seconds(plan.search.searchBoundSeconds),
-                    "no plan of this space is faster, by this cost model; no plan at all than " +
-                        figures::seconds(plan.search.lowerBoundSeconds));
+                    "no plan of this space is faster, by this cost model; relaxation: " +
+                        figures::relaxationText(plan.search));
   html += keyFigure("Gap", figures::percent(plan.search.searchGap, 1),
                     std::to_string(plan.search.candidates) + " candidates in " +
                         figures::seconds(plan.search.seconds) +
@@ -51,7 +51,7 @@ std::string headerOf(const Plan &plan, int64_t limit) {
                     p.fits ? "of " + figures::bytes(limit) + figures::fitText(plan)
                            : "does not fit into " + figures::bytes(limit),
                     p.fits ? "" : "bad");
-  return html + "</dl>\n" + choiceList(plan) + "</header>\n";
+  return html + "</dl>\n" + choiceList(plan, topology) + "</header>\n";
 }
 
 // The drawings that need a simulated step, or why there is none.
@@ -83,11 +83,12 @@ std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
                      "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "
                      "rel=\"icon\" href=\"data:,\">\n<title>" +
                      title + "</title>\n<style>" + styleSheet().str() +
-                     "</style>\n</head>\n<body>\n" + headerOf(plan, limit) + "<main>\n";
+                     "</style>\n</head>\n<body>\n" + headerOf(plan, topology, limit) + "<main>\n";
   page += section("time-of-a-step", "Where the time of a step goes", timeFigure(outcome));
   page += pipelineSections(plan, limit);
   page += section("candidates", "Candidates",
                   frontierFigure(outcome, limit) + candidateTable(outcome) +
+                      (plan.search.recipes.empty() ? "" : recipeTable(plan)) +
                       (plan.search.pins.empty() ? "" : pinTable(plan)));
   page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
   page += section("tensors", "Placements", tensorTable(plan));

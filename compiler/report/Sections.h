@@ -21,14 +21,17 @@ std::string meshFigures(const Plan &plan, const Topology &topology);
 // Draws the parts of the step's time, for the chosen plan and the runners-up.
 std::string timeFigure(const PlanOutcome &outcome);
 
-// Tables of what was chosen, the stages, the tensors and the runners-up.
-std::string choiceList(const Plan &plan);
+// Return the tables of what was chosen, the stages and their cut, the tensors, the runners-up, the
+// recipes and the pins.
+std::string choiceList(const Plan &plan, const Topology &topology);
 // Returns the table of pipeline stages.
 std::string stageTable(const Plan &plan);
 // Returns the table of tensors and their placements.
 std::string tensorTable(const Plan &plan);
 // Returns the table of the chosen plan and the runners-up.
 std::string candidateTable(const PlanOutcome &outcome);
+// Returns the table of published recipes; "" without any.
+std::string recipeTable(const Plan &plan);
 // Returns the table of pins and their costs.
 std::string pinTable(const Plan &plan);
 

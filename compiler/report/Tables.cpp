@@ -2,6 +2,7 @@
 #include "compiler/report/Html.h"
 #include "compiler/report/Sections.h"
 
+#include "compiler/explain/CutRows.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
@@ -19,7 +20,7 @@ std::string text(int64_t value) { return std::to_string(value); }
 
 } // namespace
 
-std::string choiceList(const Plan &plan) {
+std::string choiceList(const Plan &plan, const Topology &topology) {
   std::string list = "<dl class=\"choice\">\n";
   auto add = [&](llvm::StringRef name, const std::string &value) {
     list += "<dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd>\n";
@@ -54,7 +55,13 @@ std::string choiceList(const Plan &plan) {
             text(d.vocabOverPp) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
             " of the step on every stage, which the picture of the pipeline leaves out");
   add("Numbers", plan.precision + ", " + plan.optimizer);
-  add("Software", plan.origin.software);
+  if (std::string types = figures::gradientTypesText(plan); !types.empty())
+    add("Gradient types", types);
+  add("Software", plan.origin.software + figures::softwareNote(plan, topology));
+  if (std::string simpler = figures::simplerText(plan); !simpler.empty())
+    add("Simpler", simpler);
+  if (std::string idle = figures::idleNodesText(plan); !idle.empty())
+    add("Idle nodes", idle);
   if (plan.devices > 1)
     add("Links", orderText(d.order) + ", from the innermost out");
   return list + "</dl>\n";
@@ -70,7 +77,14 @@ std::string stageTable(const Plan &plan) {
     llvm::append_range(cells, row.figures);
     table.addRow(cells);
   }
-  return table.finish();
+  if (!needsCutTable(plan))
+    return table.finish();
+  HtmlTable cut("Layers of each chunk, in the order of a stage's chunks; neighbours that are cut "
+                "alike share a row.",
+                {"stage", "layers of its chunks", "which"}, 3);
+  for (const CutRow &row : cutRows(plan))
+    cut.addRow({row.stages, row.counts, row.layers});
+  return table.finish() + cut.finish();
 }
 
 std::string tensorTable(const Plan &plan) {
@@ -113,7 +127,15 @@ std::string candidateTable(const PlanOutcome &outcome) {
   row(best, "the plan", "");
   std::vector<const Plan *> runners = runnersUp(outcome, most);
   for (auto [other, label] : llvm::zip(runners, labelsOf(best, runners)))
-    row(*other, label, losesOn(best, *other));
+    row(*other, label, whyNot(best, *other));
+  return table.finish();
+}
+
+std::string recipeTable(const Plan &plan) {
+  HtmlTable table("Published and textbook plans, by the same cost model",
+                  {"plan", "step", "slower by", "memory", "loses on", "--fix"}, 1);
+  for (const KnownRecipe &recipe : plan.search.recipes)
+    table.addRow(figures::recipeCells(plan, recipe), recipe.isChosen ? "best" : "");
   return table.finish();
 }
 

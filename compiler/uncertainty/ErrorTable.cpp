@@ -16,7 +16,7 @@ Catalogue errorCatalogue();
 namespace {
 
 constexpr llvm::StringRef kDense = "dense", kMixture = "mixture";
-constexpr size_t kWords = 5; // cells before the figures
+constexpr size_t kWords = 6; // cells before the figures
 
 // Line and column count from 1.
 UserError mistake(int64_t line, const std::string &message) {
@@ -29,6 +29,8 @@ std::optional<UserError> checkClass(const ClassErrors &errors, int64_t line) {
     return mistake(line, "time_low is above 0 or time_high below it");
   if (errors.noise < 0 || errors.runs < 0)
     return mistake(line, "a noise or a number of runs below 0");
+  if (errors.ownRuns < 0 || errors.ownRuns > errors.runs)
+    return mistake(line, "own runs are not among the runs");
   for (size_t i = 1; i < errors.memory.size(); ++i)
     if (errors.memory[i] <= errors.memory[i - 1])
       return mistake(line, "quantiles of memory that do not rise");
@@ -47,7 +49,9 @@ Result<ClassErrors> parseLine(llvm::ArrayRef<llvm::StringRef> cells, int64_t lin
     return mistake(line, "kind is '" + cells[2].str() + "', wanted dense, mixture or nothing");
   if (cells[3].getAsInteger(10, errors.runs))
     return mistake(line, "runs is '" + cells[3].str() + "', wanted a whole number");
-  errors.devices = cells[4].str();
+  if (cells[4].getAsInteger(10, errors.ownRuns))
+    return mistake(line, "own is '" + cells[4].str() + "', wanted a whole number");
+  errors.devices = cells[5].str();
   llvm::SmallVector<double> figures;
   for (llvm::StringRef cell : cells.drop_front(kWords))
     if (cell.getAsDouble(figures.emplace_back()))
@@ -69,7 +73,7 @@ std::string deviceWordOf(llvm::StringRef name) {
 }
 
 std::string errorTableHeader() {
-  std::string text = "stack,device,kind,runs,devices,time_low,time_high,noise";
+  std::string text = "stack,device,kind,runs,own,devices,time_low,time_high,noise";
   for (double level : kErrorLevels)
     llvm::raw_string_ostream(text) << llvm::format(",memory_%02.0f", 100 * level);
   return text;
@@ -82,7 +86,7 @@ std::string errorTableLine(const ClassErrors &errors) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << errors.stack << "," << errors.device << "," << kind << "," << errors.runs << ","
-      << errors.devices
+      << errors.ownRuns << "," << errors.devices
       << llvm::format(",%.4f,%.4f,%.4f", errors.timeLow, errors.timeHigh, errors.noise);
   for (double value : errors.memory)
     out << llvm::format(",%.4f", value);

@@ -34,7 +34,9 @@ struct ClassErrors {
   std::string stack, device;     // "": of all
   std::optional<ModelKind> kind; // nothing: both
   int64_t runs = 0;              // runs with a measured time or memory, or that ran out of memory
-  std::string devices;           // devices of the runs: "A100+H100"
+  // Number of these with the stack itself and not with one that extends it; of all stacks: all.
+  int64_t ownRuns = 0;
+  std::string devices; // devices of the runs: "A100+H100"
   double timeLow = 0,
          timeHigh = 0; // log(measured / estimated) of the step, 5th and 95th percentile
   // Error of the ratio of two configurations: the median of |log(measured / estimated)|.

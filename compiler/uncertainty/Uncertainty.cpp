@@ -1,6 +1,8 @@
 // Distribution of measured seconds and bytes around their estimates.
 #include "compiler/uncertainty/Uncertainty.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +11,7 @@ namespace {
 
 constexpr size_t last = kErrorLevels.size() - 1;
 
-// Beyond the outermost levels, 1 % on either side, the tails are exponential, with the slope of the
+// The tails beyond the outermost levels, 1 % on either side, are exponential, with the slope of the
 // outermost tenth.
 constexpr size_t kTenth = 3;
 double falloffBelow(const ErrorQuantiles &at) { return (at[kTenth] - at[0]) / std::log(10); }
@@ -38,10 +40,15 @@ double valueAt(const ErrorQuantiles &at, double share) {
   return at[i - 1] + part * (at[i] - at[i - 1]);
 }
 
+// " of dense models"
+std::string kindText(ModelKind kind) {
+  return kind == ModelKind::Dense ? " of dense models" : " of mixtures of experts";
+}
+
 } // namespace
 
 Uncertainty Uncertainty::of(const ErrorClass &key) {
-  return Uncertainty(errorsOf(errorTable(), key));
+  return Uncertainty(errorsOf(errorTable(), key), key);
 }
 
 double Uncertainty::stepLowSeconds(double estimate) const {
@@ -62,22 +69,37 @@ double Uncertainty::memoryFactor(double probability) const {
   return errors ? std::exp(valueAt(errors->memory, probability)) : 1;
 }
 
-std::string Uncertainty::basis() const {
+std::string Uncertainty::basis(llvm::StringRef software) const {
   if (!errors)
     return "programs that dtc plans to the byte";
-  std::string text = std::to_string(errors->runs) + " runs";
-  if (errors->kind)
-    text += *errors->kind == ModelKind::Dense ? " of dense models" : " of mixtures of experts";
-  if (!errors->stack.empty())
-    text += " with " + errors->stack;
+  const ClassErrors &of = *errors;
+  bool isOwnStack = !key.stacks.empty() && key.stacks.front() == of.stack;
+  std::string text = std::to_string(of.runs) + " runs" + (of.kind ? kindText(*of.kind) : "");
+  bool isRoot = key.stacks.size() == 1; // all software extends it
+  if (isOwnStack && isRoot && of.ownRuns == 0)
+    text += " with other software";
+  else if (!of.stack.empty())
+    text += of.ownRuns == 0        ? " with variants of " + of.stack
+            : of.ownRuns < of.runs ? " with " + of.stack + " or variants of it"
+                                   : " with " + of.stack;
   llvm::SmallVector<llvm::StringRef> devices;
-  llvm::StringRef(errors->devices).split(devices, '+');
+  llvm::StringRef(of.devices).split(devices, '+');
   text += " on ";
   for (size_t i = 0; i < devices.size(); ++i)
     text += (i == 0 ? "" : i + 1 < devices.size() ? ", " : " and ") + devices[i].str();
-  if (errors->runs < kFewRuns)
+  if (of.runs < kFewRuns)
     text += ", and those of like classes";
-  return text;
+  std::string missing;
+  auto none = [&](const std::string &what) {
+    missing += (missing.empty() ? "" : ", none ") + what;
+  };
+  if (!isOwnStack || of.ownRuns == 0)
+    none("with " + software.str() + (isOwnStack && !isRoot ? " itself" : ""));
+  if (!llvm::is_contained(devices, key.device))
+    none(key.device.empty() ? "on such a device" : "on " + key.device);
+  if (!of.kind)
+    none(llvm::StringRef(kindText(key.kind)).ltrim().str());
+  return text + (missing.empty() ? "" : "; none was " + missing);
 }
 
 } // namespace dtc

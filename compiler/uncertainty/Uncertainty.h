@@ -18,7 +18,8 @@ public:
   // Returns zero errors, for estimates that equal the measured value: memory of programs that dtc
   // plans to the byte.
   static Uncertainty exact() { return Uncertainty(std::nullopt); }
-  explicit Uncertainty(std::optional<ClassErrors> errors) : errors(std::move(errors)) {}
+  explicit Uncertainty(std::optional<ClassErrors> errors, ErrorClass key = {})
+      : errors(std::move(errors)), key(std::move(key)) {}
 
   // The 5th and the 95th percentile of measured seconds.
   double stepLowSeconds(double estimate) const;
@@ -37,12 +38,14 @@ public:
   // that from the estimated one, so that at this difference one order in four is wrong.
   double noise() const { return errors ? errors->noise : 0; }
 
-  // Describes the runs that the errors come from: "101 runs of dense models with megatron-core on
-  // H100".
-  std::string basis() const;
+  // Describes the runs that the errors come from, and what of the key none of them had. `software`
+  // is the name of the key's first stack for people. Example: "59 runs of dense models with
+  // megatron-core or variants of it on H100; none was with dtc".
+  std::string basis(llvm::StringRef software) const;
 
 private:
   std::optional<ClassErrors> errors; // none: exact
+  ErrorClass key;                    // the class that was asked for
 };
 
 } // namespace dtc

@@ -1,6 +1,5 @@
 #include "tools/dtc/DecidedForYou.h"
 
-#include "compiler/support/Diagnostics.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
 
@@ -26,11 +25,6 @@ std::string batchHint(const PlanRequest &request, const Plan &plan) {
          " each has a sample; with fewer devices they are better used\n";
 }
 
-bool compiles(mlir::ModuleOp model) {
-  DiagnosticCapture capture(model->getContext()); // why not is said by 'dtc compile'
-  return succeeded(graph::checkCompilable(model));
-}
-
 } // namespace
 
 std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request,
@@ -49,9 +43,9 @@ std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request
         "--seq-len");
   if (!flags.given("--stack"))
     add("software",
-        plan.origin.software + (compiles(model)
-                                    ? ", which 'dtc compile' and dtrun are"
-                                    : "; the model has ops that 'dtc compile' does not lower yet"),
+        plan.origin.software + (plan.origin.whyNotCompiled.empty()
+                                    ? ", as 'dtc compile' and dtrun run this plan"
+                                    : ", whose 'dtc compile' does not take this plan"),
         "--stack");
   if (!flags.given("--grad-dtype") && plan.decisions.hasReplicas())
     add("gradient type",

@@ -2,6 +2,7 @@
 #include "tools/dtc/DecidedForYou.h"
 
 #include "compiler/explain/PlanText.h"
+#include "compiler/explain/Recipes.h"
 #include "compiler/explain/WhatIf.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/planner/PlanCache.h"
@@ -119,6 +120,7 @@ int runPlan(const PlanFlags &flags) {
                           llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best);
+  outcome->best.search.recipes = knownRecipes(*request, outcome->best);
   outcome->best.origin = originOf(flags, *request, outcome->best);
   std::string json = planToJson(outcome->best);
   if (!flags.output.empty())

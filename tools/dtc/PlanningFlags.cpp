@@ -3,9 +3,12 @@
 
 #include "compiler/explain/Figures.h"
 #include "compiler/frontend/Frontend.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/planner/Pins.h"
+#include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Units.h"
+#include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -178,11 +181,25 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   return request;
 }
 
+// The same checks that 'dtc compile' makes of a plan and its model.
+static std::string whyNotCompiled(const PlanRequest &request, const Plan &plan) {
+  if (request.software && !request.software->runsPrograms)
+    return "";
+  DiagnosticCapture capture(request.model->getContext());
+  mlir::ModuleOp model = request.model;
+  if (failed(graph::checkCompilable(model)))
+    return "the model has ops that it can't lower yet";
+  return whyNotExecutable(plan);
+}
+
 PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request, const Plan &plan) {
-  return {
-      flags.model, flags.topology,
-      flags.nodes, flags.gradDtype,
-      flags.stack, request.maxMemoryBytes.value_or(figures::memoryLimitOf(plan, request.topology))};
+  return {flags.model,
+          flags.topology,
+          flags.nodes,
+          flags.gradDtype,
+          flags.stack,
+          request.maxMemoryBytes.value_or(figures::memoryLimitOf(plan, request.topology)),
+          whyNotCompiled(request, plan)};
 }
 
 } // namespace dtc

@@ -90,3 +90,45 @@ TEST(Figures, LimitMemoryByTheDevicesOfTheFullestStage) {
   plan.origin.memoryLimitBytes = 5;
   EXPECT_EQ(memoryLimitOf(plan, topology), 5);
 }
+
+TEST(SimplerText, SaysWhatTheFastestTakes) {
+  Plan plan;
+  plan.predicted.stepSeconds = 2;
+  plan.search.fastestSeconds = 1.984;
+  plan.search.tieShare = 0.01;
+  EXPECT_EQ(simplerText(plan), "");
+  plan.search.passedOver = "pipeline parallelism";
+  EXPECT_EQ(simplerText(plan),
+            "than the fastest, 1.98 s (0.8 % less), which takes pipeline parallelism; plans "
+            "within 1.0 % count as equally fast");
+}
+
+// Above a quarter the relaxation is a bound and no judgement.
+TEST(RelaxationText, DoesNotGiveAGapThatSaysNothing) {
+  PlanSearch search;
+  EXPECT_EQ(relaxationText(search), "");
+  search.lowerBoundSeconds = 1;
+  search.optimalityGap = 0.25;
+  EXPECT_NE(relaxationText(search).find("is faster than 1 s, gap 25.0 %"), std::string::npos);
+  search.optimalityGap = 0.26;
+  EXPECT_EQ(relaxationText(search).find("gap"), std::string::npos);
+  EXPECT_NE(relaxationText(search).find("is faster than 1 s; it counts work alone"),
+            std::string::npos);
+}
+
+// The note follows from the check that the planner made, or else from the decisions.
+TEST(SoftwareNote, SaysWhetherThePlanCompiles) {
+  Topology cpu = *loadTopology("cpu", 0, 1), gpus = *loadTopology("dgx-h100", 1, 8);
+  Plan plan;
+  plan.devices = 8;
+  EXPECT_EQ(softwareNote(plan, cpu), "");
+  EXPECT_NE(softwareNote(plan, gpus).find("has trained on one GPU"), std::string::npos);
+  plan.decisions.cp = 2;
+  EXPECT_NE(softwareNote(plan, cpu).find("does not take this plan: the plan has cp = 2"),
+            std::string::npos);
+  plan.origin.whyNotCompiled = "it has no words";
+  EXPECT_EQ(softwareNote(plan, gpus),
+            ", but 'dtc compile' does not take this plan: it has no words");
+  plan.origin.software = "torchtitan";
+  EXPECT_EQ(softwareNote(plan, gpus), "");
+}

@@ -51,6 +51,29 @@ TEST(LeanerPlans, AreTheFrontierNearThePlan) {
   EXPECT_EQ(leaner[1], &outcome.others[3]);
 }
 
+// Less than 1 % of the plan's memory is no reason for a row.
+TEST(LeanerPlans, SaveWhatCounts) {
+  PlanOutcome outcome;
+  outcome.best = candidate(10, 1000);
+  outcome.others = {candidate(11, 995), candidate(12, 990), candidate(12.1, 985)};
+  for (auto [index, other] : llvm::enumerate(outcome.others))
+    other.decisions.microBatch += static_cast<int64_t>(index) + 1;
+  std::vector<const Plan *> leaner = leanerPlans(outcome, 0.25, 4);
+  ASSERT_EQ(leaner.size(), 1u);
+  EXPECT_EQ(leaner[0], &outcome.others[1]);
+}
+
+// A plan may be simpler than one that is faster: what that one takes for it is said.
+TEST(LosesOn, NamesWhatAFasterPlanTakes) {
+  Plan plan = candidate(10, 100), faster = candidate(9.9, 100), alike = candidate(9.9999, 100);
+  faster.decisions.pp = faster.decisions.virtualStages = alike.decisions.pp = 2;
+  EXPECT_EQ(losesOn(plan, faster), "faster, with pipeline parallelism, virtual stages");
+  EXPECT_EQ(losesOn(plan, alike), "a tie");
+  plan.predicted.fitProbability = 0.95;
+  alike.predicted.fitProbability = 0.9;
+  EXPECT_EQ(whyNot(plan, alike), "a tie, fits with 90.0 %");
+}
+
 TEST(LabelsOf, NameSettingsThatDiffer) {
   Plan plan = candidate(10, 100), other = plan, third = plan;
   other.decisions.dp = 4;

@@ -1,5 +1,6 @@
 // The stages of a plan in few rows.
 #include "compiler/explain/StageRows.h"
+#include "compiler/explain/CutRows.h"
 
 #include <gtest/gtest.h>
 
@@ -69,4 +70,33 @@ TEST(FoldStages, CountsManyRuns) {
   std::vector<StageRow> rows = foldStages(plan);
   EXPECT_EQ(rows[0].layers, "4 runs of 1 to 2");
   EXPECT_EQ(rows[1].layers, "4 runs of 2");
+}
+
+TEST(CutRows, SayWhichLayersAreOnWhichStage) {
+  Plan plan = pipeline({1, 1, 1});
+  EXPECT_FALSE(needsCutTable(plan)); // the table of stages says it
+  plan.stages[0].chunks = {{0, 1}, {6, 7}};
+  plan.stages[1].chunks = {{2, 3}, {8, 9}};
+  plan.stages[2].chunks = {{4, 5}, {10, 9}};
+  EXPECT_TRUE(needsCutTable(plan));
+  std::vector<CutRow> rows = cutRows(plan);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].stages, "0-1");
+  EXPECT_EQ(rows[0].counts, "2*2");
+  EXPECT_EQ(rows[0].layers, "0-3, 6-9");
+  EXPECT_EQ(rows[1].stages, "2");
+  EXPECT_EQ(rows[1].counts, "2+0");
+  EXPECT_EQ(rows[1].layers, "4-5");
+}
+
+// Second chunks of a V go up again.
+TEST(CutRows, FollowTheWayUpOfAV) {
+  Plan plan = pipeline({1, 1, 1});
+  plan.stages[0].chunks = {{0, 0}, {7, 7}};
+  plan.stages[1].chunks = {{1, 1}, {6, 6}};
+  plan.stages[2].chunks = {{2, 2}, {3, 5}};
+  std::vector<CutRow> rows = cutRows(plan);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].layers, "0-1, 6-7");
+  EXPECT_EQ(rows[1].layers, "2, 3-5");
 }

@@ -80,6 +80,40 @@ TEST(PlanJson, KeepsEveryDecision) {
 }
 
 // Which layers are on the host the stages say, and the decision has to say the same.
+// What a search says beside the plan: the fastest one that was passed over, and recipes.
+TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
+  Plan plan = unusual(), read;
+  plan.origin.model = "m.json";
+  plan.origin.whyNotCompiled = "the plan has cp = 4";
+  PlanSearch &search = plan.search;
+  search.fastestSeconds = 0.99;
+  search.fastestExpectedSeconds = 0.995;
+  search.tieShare = 0.01;
+  search.passedOver = "virtual stages";
+  KnownRecipe recipe;
+  recipe.name = "FSDP";
+  recipe.pins = "tp=1,zero=3";
+  recipe.stepSeconds = 1.25;
+  recipe.peakMemoryBytes = 77;
+  recipe.losesOn = "bubble +1 s";
+  search.recipes = {recipe, recipe};
+  search.recipes[1].fits = false;
+  search.recipes[1].isChosen = true;
+  std::string text = planToJson(plan);
+  Outcome outcome = planFromJson(text, "plan.json", read);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().text();
+  EXPECT_EQ(planToJson(read), text);
+  EXPECT_EQ(read.search.fastestSeconds, 0.99);
+  EXPECT_EQ(read.search.passedOver, "virtual stages");
+  EXPECT_EQ(read.origin.whyNotCompiled, "the plan has cp = 4");
+  ASSERT_EQ(read.search.recipes.size(), 2u);
+  EXPECT_EQ(read.search.recipes[0].pins, "tp=1,zero=3");
+  EXPECT_EQ(read.search.recipes[0].losesOn, "bubble +1 s");
+  EXPECT_TRUE(read.search.recipes[0].fits);
+  EXPECT_FALSE(read.search.recipes[1].fits);
+  EXPECT_TRUE(read.search.recipes[1].isChosen);
+}
+
 TEST(PlanJson, CountsLayersOnTheHost) {
   Plan plan = unusual(), again;
   plan.predicted.times.exposedHost = 0.5;

@@ -1,5 +1,7 @@
 // What a search says of itself: its bound, whether it is a proof, and what needs least.
+#include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/JointSearch.h"
+#include "compiler/planner/Simplicity.h"
 
 #include "compiler/frontend/Frontend.h"
 #include "models/Gpt2.h"
@@ -126,6 +128,52 @@ TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
     least = std::min(least, candidate.step.memoryNeed);
   EXPECT_EQ(found.leanest->step.memoryNeed, least);
   EXPECT_EQ(found.leanest->decisions.recompute, Recompute::Full);
+}
+
+// Of candidates within `share` of the least score, ZeRO in groups left out.
+Simplicity simplestOf(const SearchResult &found, double share) {
+  Simplicity simplest{1 << 20};
+  for (const Candidate &candidate : found.ranked)
+    if (candidate.step.isRefined && candidate.decisions.zeroGroup == 0 &&
+        candidate.score() <= found.ranked.front().score() * (1 + share)) {
+      Decisions d = decisionsOf(candidate);
+      simplest = std::min(
+          simplest, {complexityOf(d), std::llround(candidate.step.peakBytes), candidate.score()});
+    }
+  return simplest;
+}
+
+// The simplest and leanest of all plans that tie is what costing everything finds. Without looking
+// for ties it is missed: what is not faster than the best so far is not costed.
+TEST_F(SearchOutcome, HasTheSimplestOfAllThatTie) {
+  int missed = 0, simpler = 0;
+  for (int64_t batch : {4, 8, 32})
+    for (int64_t devices : {4, 8}) {
+      topology = *loadTopology("dgx-h100", 1, devices);
+      limits.devices = devices;
+      limits.globalBatch = batch;
+      options = SearchOptions();
+      options.devicesPerNode = devices;
+      options.prune = false;
+      options.keep = options.refined = size_t(1) << 30;
+      SearchResult all = search();
+      options = SearchOptions();
+      options.devicesPerNode = devices;
+      SearchResult fast = search();
+      for (double share : {0.01, 0.05, 0.3, 1.0, 3.0}) {
+        options.tie = share;
+        SearchResult found = search();
+        EXPECT_EQ(found.lowerBound, fast.lowerBound);
+        EXPECT_EQ(found.ranked.front().score(), all.ranked.front().score());
+        Simplicity wanted = simplestOf(all, share), got = simplestOf(found, share);
+        EXPECT_EQ(got, wanted) << batch << " samples on " << devices << " devices, ties within "
+                               << share << ": " << got.complexity << " for " << wanted.complexity;
+        missed += simplestOf(fast, share) != wanted;
+        simpler += wanted.complexity < complexityOf(decisionsOf(all.ranked.front()));
+      }
+    }
+  EXPECT_GE(missed, 3);
+  EXPECT_GE(simpler, 3);
 }
 
 } // namespace

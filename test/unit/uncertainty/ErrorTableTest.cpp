@@ -41,7 +41,7 @@ std::string foundFor(std::vector<std::string> stacks, const std::string &device,
 }
 
 std::string lines(const std::string &row) { return errorTableHeader() + "\n" + row + "\n"; }
-const std::string kRow = ",,,10,H100,-0.1,0.2,0.05,1,2,3,4,5,6,7,8,9,10,11,12,13";
+const std::string kRow = ",,,10,8,H100,-0.1,0.2,0.05,1,2,3,4,5,6,7,8,9,10,11,12,13";
 
 std::string messageOf(const std::string &text) {
   Result<std::vector<ClassErrors>> table = parseErrorTable(text);
@@ -71,6 +71,7 @@ TEST(DeviceWordOf, IsTheFirstOne) {
 TEST(ParseErrorTable, ReadsWhatIsWritten) {
   ClassErrors errors = named("megatron-core", "H100", ModelKind::Mixture);
   errors.runs = 20;
+  errors.ownRuns = 15;
   errors.devices = "H100";
   errors.timeLow = -0.25;
   errors.timeHigh = 0.5;
@@ -84,6 +85,7 @@ TEST(ParseErrorTable, ReadsWhatIsWritten) {
   const ClassErrors &read = table->front();
   EXPECT_EQ(nameOf(read), "megatron-core|H100|experts");
   EXPECT_EQ(read.runs, 20);
+  EXPECT_EQ(read.ownRuns, 15);
   EXPECT_EQ(read.devices, "H100");
   EXPECT_EQ(read.timeLow, -0.25);
   EXPECT_EQ(read.timeHigh, 0.5);
@@ -105,9 +107,11 @@ TEST(ParseErrorTable, SaysWhatIsWrong) {
   EXPECT_TRUE(says(messageOf("stack,device\n"), "errors.csv:1"));
   EXPECT_TRUE(says(messageOf("stack,device\n"), "the first line names other columns"));
   EXPECT_TRUE(says(wrong(",,,10", ",,moe,10"), "kind is 'moe', wanted dense, mixture or nothing"));
-  EXPECT_TRUE(says(wrong("10,H100", "ten,H100"), "runs is 'ten', wanted a whole number"));
+  EXPECT_TRUE(says(wrong("10,8,H100", "ten,8,H100"), "runs is 'ten', wanted a whole number"));
+  EXPECT_TRUE(says(wrong("8,H100", "few,H100"), "own is 'few', wanted a whole number"));
+  EXPECT_TRUE(says(wrong("8,H100", "11,H100"), "own runs are not among the runs"));
   EXPECT_TRUE(says(wrong("0.05", "much"), "'much' is no number"));
-  EXPECT_TRUE(says(wrong(",13", ""), "20 cells, wanted 21"));
+  EXPECT_TRUE(says(wrong(",13", ""), "21 cells, wanted 22"));
   EXPECT_TRUE(says(wrong(",5,6", ",6,6"), "quantiles of memory that do not rise"));
   EXPECT_TRUE(says(wrong("-0.1", "0.1"), "time_low is above 0"));
   EXPECT_TRUE(says(wrong("0.2", "-0.2"), "time_high below it"));

@@ -70,7 +70,7 @@ TEST(Uncertainty, ExactIsTheEstimateItself) {
   EXPECT_EQ(exact.fitProbability(80e9 + 1, 80e9), 0);
   EXPECT_EQ(exact.memoryFactor(0.95), 1);
   EXPECT_EQ(exact.noise(), 0);
-  EXPECT_EQ(exact.basis(), "programs that dtc plans to the byte");
+  EXPECT_EQ(exact.basis("dtc"), "programs that dtc plans to the byte");
 }
 
 TEST(Uncertainty, NothingAlwaysFits) {
@@ -78,18 +78,55 @@ TEST(Uncertainty, NothingAlwaysFits) {
   EXPECT_EQ(Uncertainty(example()).fitProbability(1, 0), 0);
 }
 
+// The text names what the runs had, and what of the plan's software, device and kind of model none
+// of them had.
 TEST(Uncertainty, SaysWhichRunsItIsFrom) {
   ClassErrors errors = example();
-  EXPECT_EQ(Uncertainty(errors).basis(), "101 runs of dense models with megatron-core on H100");
-  errors.kind = ModelKind::Mixture;
+  errors.ownRuns = 101;
+  ErrorClass key{{"megatron-core", "gpu", "dtc"}, "H100", ModelKind::Dense};
+  auto basis = [&](const char *software = "megatron-core") {
+    return Uncertainty(errors, key).basis(software);
+  };
+  EXPECT_EQ(basis(), "101 runs of dense models with megatron-core on H100");
+  errors.ownRuns = 90;
+  EXPECT_EQ(basis(), "101 runs of dense models with megatron-core or variants of it on H100");
+  errors.ownRuns = 0;
+  EXPECT_EQ(basis(),
+            "101 runs of dense models with variants of megatron-core on H100; none was with "
+            "megatron-core itself");
+  errors.ownRuns = 101;
+  key.stacks = {"dtc-gpu", "megatron-core", "gpu", "dtc"};
+  EXPECT_EQ(basis("dtc"), "101 runs of dense models with megatron-core on H100; none was with dtc");
+  key.device = "RTX4090";
+  errors.kind = key.kind = ModelKind::Mixture;
   errors.devices = "A100+B200+H100";
-  errors.runs = 24;
-  EXPECT_EQ(Uncertainty(errors).basis(), "24 runs of mixtures of experts with megatron-core on "
-                                         "A100, B200 and H100, and those of like classes");
+  errors.runs = errors.ownRuns = 24;
+  EXPECT_EQ(basis("dtc"),
+            "24 runs of mixtures of experts with megatron-core on A100, B200 and H100, "
+            "and those of like classes; none was with dtc, none on RTX4090");
+  errors.stack = "dtc";
+  errors.ownRuns = 0;
+  errors.runs = 496;
+  key.stacks = {"dtc"};
+  EXPECT_EQ(basis("dtc"),
+            "496 runs of mixtures of experts with other software on A100, B200 and H100; "
+            "none was with dtc, none on RTX4090");
   errors.stack = "";
   errors.kind = std::nullopt;
-  errors.runs = 25;
-  EXPECT_EQ(Uncertainty(errors).basis(), "25 runs on A100, B200 and H100");
+  EXPECT_EQ(basis("dtc"),
+            "496 runs on A100, B200 and H100; none was with dtc, none on RTX4090, none "
+            "of mixtures of experts");
+}
+
+// Runs of a stack itself are those of no stack that extends it.
+TEST(Uncertainty, CountsRunsOfAStackItself) {
+  for (const ClassErrors &errors : errorTable()) {
+    EXPECT_LE(errors.ownRuns, errors.runs);
+    if (errors.stack.empty())
+      EXPECT_EQ(errors.ownRuns, errors.runs);
+    if (errors.stack == "dtc" || errors.stack == "gpu") // of which nothing was published
+      EXPECT_EQ(errors.ownRuns, 0);
+  }
 }
 
 // Of every class of the file, and of what the file has no class of.
