@@ -57,9 +57,9 @@ def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
   let summary = "Sets the element types that a model is kept in";
   let description = [{
     Parameters and activations of `@loss` and its blocks become bf16 or f16. In f32 stay the statistics of norms, the logarithms
-    of softmax denominators, the loss of each row and what is made of it, sums over dims (`graph.reduce`) and what is made of
-    them, tables of rotations, inputs, and convolution and pooling; products and attention take what they read of these in the
-    narrow type again. Casts that a model has are left as they are. With f16 it declares the loss scale, which
+    of softmax denominators, the loss of each row and what is made of it, `graph.exp`, `graph.log`, sums over dims
+    (`graph.reduce`) and what is made of these, tables of rotations, inputs, and convolution and pooling; products and attention
+    take what they read of these in the narrow type again. Casts that a model has are left as they are. With f16 it declares the loss scale, which
     `dtc-differentiate` and `dtc-add-optimizer` use where there is one.
     ```mlir
     // Before: graph.parameter @w : tensor<4x8xf32> init ones

@@ -2,7 +2,7 @@
 //
 // 1. Parameters become narrow.
 // 2. Functions are gone through in order, blocks at their first call. Products and attention run in
-//    the narrow type. Sums over dims give f32. Any other op has the type of its operands: f32 where
+//    the narrow type. Sums over dims, exponentials and logarithms give f32. Any other op has the type of its operands: f32 where
 //    one of them is, which is how f32 spreads from a loss or a norm that is written by hand to what
 //    is made of it. Constants and narrow values follow.
 // 3. What a repeat carries from layer to layer is narrow, the loss f32.
@@ -134,6 +134,9 @@ private:
   Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
     // The runtime's kernels of images are those of f32.
     if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp>(op))
+      return wide;
+    // Rounding what they read, or what they give, moves a result by more than its own rounding.
+    if (isa<graph::ExpOp, graph::LogOp>(op))
       return wide;
     if (rule.multiplies())
       return narrow;

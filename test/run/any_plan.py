@@ -160,7 +160,9 @@ def random_case(index, seed):
     ignored = rng.choice([None, None, 7])
     case = Case(config, sequence, batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix, index, ignored)
     z_loss = rng.choice(["", "", "all", "counted"])
-    if ignored is not None and fix["precision"] == "f32":  # the exponential of logits in 16 bits magnifies how plans round them
+    # In 16 bits a z-loss of few rows is told by its largest elements, and those of a gradient that stages add up in another order
+    # than one device differ by one rounding: more than starting elsewhere within a rounding moves their norm (compare_rounded).
+    if ignored is not None and fix["precision"] == "f32":
         case.z_loss = z_loss
     case.frozen = rng.choice([0.0, 0.0, 0.0, 0.3, 0.7])
     return case

@@ -84,3 +84,25 @@ module {
     graph.return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// Exponentials and logarithms are f32, as a logit in bf16 moves its exponential by more than bf16 rounds it.
+// CHECK-LABEL: graph.func @loss
+// CHECK:         %[[LOGITS:.*]] = graph.linear {{.*}} -> tensor<4x8xbf16>
+// CHECK:         %[[WIDE:.*]] = graph.cast %[[LOGITS]] : tensor<4x8xbf16> to tensor<4x8xf32>
+// CHECK:         %[[EXP:.*]] = graph.exp %[[WIDE]] : tensor<4x8xf32>
+// CHECK:         %[[SUM:.*]] = graph.reduce sum %[[EXP]] dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+// CHECK:         graph.log %[[SUM]] : tensor<4xf32>
+module {
+  graph.parameter @w : tensor<8x8xf32> init ones
+  graph.func @loss(%x: tensor<4x8xf32>) -> tensor<f32> {
+    %w = graph.get @w : tensor<8x8xf32>
+    %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %exp = graph.exp %y : tensor<4x8xf32>
+    %sum = graph.reduce sum %exp dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %log = graph.log %sum : tensor<4xf32>
+    %loss = graph.reduce mean %log dims [0] : tensor<4xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}
