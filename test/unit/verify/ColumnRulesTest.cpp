@@ -249,6 +249,9 @@ TEST(ColumnRule, WantsColumnsOfItsMicroBatch) {
 TEST(ColumnRule, TakesColumnsThatHoldForTheStep) {
   std::string text = microBatches(orderOf(3, 0), 3, 1), zero = "    exec.zero %a\n";
   EXPECT_EQ(verdictOf(test::changed(text, {{rows("mid"), ""}, {zero, zero + rows("mid")}})), "");
+  std::string whole =
+      test::changed(text, {{rows("mid"), ""}, {zero, zero + "    exec.zero %all\n"}});
+  EXPECT_EQ(verdictOf(whole), "");
   std::string late = test::changed(text, {{rows("mid"), zero}, {zero, zero}});
   EXPECT_NE(verdictOf(late), "");
 }
