@@ -39,6 +39,14 @@ int64_t countOf(const std::vector<int64_t> &sizes, size_t first) {
                          int64_t(1), std::multiplies<>());
 }
 
+// Notes that a box is touched, from the begin of each piece on.
+void setColumns(Touch &touch, std::vector<BoxDim> dims, int64_t elementBytes) {
+  touch.columns = columnsOf(std::move(dims), elementBytes);
+  touch.exact = touch.columns && touch.columns->isAll();
+  if (touch.exact)
+    touch.columns.reset();
+}
+
 // The bytes of one side, cut along the first dim where `cut`.
 Touch touchOf(const format::Manifest &manifest, const std::vector<int64_t> &sizes, const Side &side,
               bool cut, int64_t elementBytes) {
@@ -58,6 +66,12 @@ Touch touchOf(const format::Manifest &manifest, const std::vector<int64_t> &size
   }
   auto [least, most] = reachOf(sizes, side, cut ? 1 : 0);
   touch.exact = low == high && most - least + 1 == countOf(sizes, cut ? 1 : 0);
+  if (low == high && !touch.exact) {
+    std::vector<BoxDim> dims;
+    for (size_t i = cut ? 1 : 0; i < sizes.size(); ++i)
+      dims.push_back({sizes[i], side.strides[i]});
+    setColumns(touch, std::move(dims), elementBytes);
+  }
   for (int64_t i = 0; i < (cut ? sizes[0] : 1); ++i) {
     int64_t start = cut ? i * side.strides[0] : 0;
     touch.pieces.push_back(
@@ -141,6 +155,37 @@ void addCollective(const format::Manifest &manifest, const format::Collective &o
   addWhole(op.dst(), bytes * (gathers || exchanges ? ranks : 1), true, out);
 }
 
+// The elements of one matrix of a product, with those of the other products of its batch.
+std::vector<BoxDim> boxOf(const format::Gemm &op, std::string_view matrix) {
+  auto box = [&](uint64_t rows, uint64_t columns, uint64_t ld, uint64_t stride) {
+    auto dim = [](uint64_t size, uint64_t step) {
+      return BoxDim{static_cast<int64_t>(size), static_cast<int64_t>(step)};
+    };
+    return std::vector<BoxDim>{dim(op.batch(), stride), dim(rows, ld), dim(columns, 1)};
+  };
+  if (matrix == "a")
+    return op.trans_a() ? box(op.k(), op.m(), op.lda(), op.stride_a())
+                        : box(op.m(), op.k(), op.lda(), op.stride_a());
+  if (matrix == "b")
+    return op.trans_b() ? box(op.n(), op.k(), op.ldb(), op.stride_b())
+                        : box(op.k(), op.n(), op.ldb(), op.stride_b());
+  if (matrix == "c" || matrix == "addend")
+    return box(op.m(), op.n(), op.ldc(), op.stride_c());
+  return {}; // one line
+}
+
+// The elements that an operand touches; none where it has no gaps.
+std::vector<BoxDim> boxOf(const format::Instruction &source, const format::Operand &operand) {
+  if (const format::Gemm *op = source.op_as_Gemm())
+    return boxOf(*op, operand.name);
+  if (!operand.hasGaps())
+    return {};
+  auto columns = static_cast<int64_t>(operand.rowElements);
+  auto stride = static_cast<int64_t>(operand.rowStride);
+  auto elements = static_cast<int64_t>(operand.elements.value());
+  return {{(elements - columns) / stride + 1, stride}, {columns, 1}};
+}
+
 // Any other kind, by what it says of itself.
 void addDescribed(const format::Manifest &manifest, const format::Program &program,
                   const format::Instruction &source, Accesses &out) {
@@ -160,7 +205,9 @@ void addDescribed(const format::Manifest &manifest, const format::Program &progr
     uint64_t bytes = operand.dtype ? (operand.elements * format::bytesOf(*operand.dtype)).value()
                                    : program.buffers()->Get(operand.buffer)->bytes();
     addWhole(operand.buffer, bytes, writes, out);
-    out.touches.back().exact = !operand.hasGaps();
+    if (std::vector<BoxDim> box = boxOf(source, operand); !box.empty())
+      setColumns(out.touches.back(), std::move(box),
+                 static_cast<int64_t>(format::bytesOf(*operand.dtype)));
   }
   for (const format::Description::Scalar &scalar : description.scalars)
     out.scalarAxes |= axesOf(manifest, scalar.scalar);
@@ -168,13 +215,6 @@ void addDescribed(const format::Manifest &manifest, const format::Program &progr
     if ((field.name == std::string_view("beta") || field.name == std::string_view("accumulate")) &&
         field.value != 0)
       out.accumulates = true;
-  // Rows of a result that lie apart leave what is between them.
-  if (const format::Gemm *op = source.op_as_Gemm()) {
-    uint64_t rows = op->ldc() == op->n() || op->m() == 1 ? op->m() * op->n() : 0;
-    bool dense = rows > 0 && (op->batch() == 1 || op->stride_c() == rows);
-    for (Touch &touch : out.touches)
-      touch.exact = touch.exact && (dense || touch.buffer != op->c());
-  }
 }
 
 } // namespace

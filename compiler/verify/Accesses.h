@@ -1,6 +1,7 @@
 // The bytes that an instruction reads and writes, and how values flow through it.
 #pragma once
 
+#include "compiler/verify/Columns.h"
 #include "runtime/format/Repeats.h"
 
 #include <vector>
@@ -21,6 +22,9 @@ struct Touch {
   bool reads = false, writes = false;
   // True if every byte of the pieces is touched on every rank; else the pieces are a hull.
   bool exact = true;
+  // The bytes of a hull that are touched, from the begin of each piece on; nullopt if `exact`, or
+  // if they are not known.
+  std::optional<Columns> columns;
   AxisSet movesWith = 0; // axes on which ranks touch different bytes of the buffer
   int64_t layerShift = 0, microBatchShift = 0; // bytes that all pieces move on by
   std::vector<Piece> pieces;

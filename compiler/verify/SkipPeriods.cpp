@@ -240,7 +240,7 @@ bool PeriodSkipper::isAlike(const Snapshot &now, uint32_t segment) const {
   auto flagsOf = [](const Values::Byte &byte) {
     return std::tie(byte.writerStep, byte.tensor, byte.together, byte.axes, byte.reduced,
                     byte.partial, byte.samples, byte.writeStream, byte.isWritten, byte.isMixed,
-                    byte.isZero, byte.isRead, byte.isGradient);
+                    byte.isZero, byte.isRead, byte.isGradient, byte.columns);
   };
   uint64_t storage = changesPlace && a.isWritten ? storageAfter(a.storage, 1) : a.storage;
   if (flagsOf(a) != flagsOf(b) || last->awaited[segment] != now.awaited[place] ||
@@ -279,7 +279,7 @@ bool PeriodSkipper::readsAlike(const Use &use, const format::Run &run, uint32_t 
   auto meaningOf = [](const Values::Byte &byte) {
     return std::tie(byte.storage, byte.meeting, byte.microBatch, byte.tensor, byte.together,
                     byte.axes, byte.reduced, byte.partial, byte.samples, byte.isWritten,
-                    byte.isZero, byte.isGradient);
+                    byte.isZero, byte.isGradient, byte.columns);
   };
   for (size_t piece = 0; piece < use.touch->pieces.size(); ++piece) {
     SegmentSpan followed = steps.spanOf(*use.touch, piece, run, use.layer);

@@ -13,6 +13,9 @@ namespace dtc {
 //   Otherwise both are unchanged, and no later run has that micro-batch;
 // - times, of which only the order matters: per stream, the set of observed times that are past;
 // - addends of sums that no period begins: each period adds the same number.
+// Columns written of a segment's rows are counted from the begin of the segment. Segments of slots
+// that correspond have one length and lie alike in each piece that a period touches, so that a
+// period writes and reads the same columns of both: columns are equal in equivalent states.
 // A period reads nothing of the state in which equivalent states differ: it compares micro-batches
 // with its own and times with observed ones. It counts addends only in runs of the whole step, and
 // a period has none. So if S(k) and S(k+1) are equivalent, period k+1 does the same as period k,

@@ -3,6 +3,8 @@
 
 #include "runtime/format/Description.h"
 
+#include <algorithm>
+
 namespace dtc {
 
 using format::text;
@@ -46,6 +48,54 @@ std::optional<Fault> Values::checkAddends(const Touch &touch, const Byte &byte, 
                 writerOf(byte));
   return fail("memory",
               text("reads ", name, ", which holds what belongs to micro-batch ", byte.microBatch),
+              writerOf(byte));
+}
+
+ColumnSets::Set Values::columnsAfter(const Touch &touch, const Byte &byte, uint32_t segment,
+                                     int64_t place, uint64_t storage, bool adds) {
+  if (touch.exact)
+    return ColumnSets::kAll;
+  if (!touch.columns) // nobody knows what it leaves out
+    return ColumnSets::kAllWithStep;
+  int64_t begin = steps.segments.begin(segment), bytes = steps.segments.end(segment) - begin;
+  ColumnSets::Set before = ColumnSets::kNone;
+  if (byte.isWritten && byte.storage == storage) {
+    before = byte.columns;
+    bool isStale = byte.microBatch != kStep && !isOfStep && !adds &&
+                   byte.microBatch != static_cast<int32_t>(current->micro_batch());
+    if (byte.microBatch == kStep)
+      before = columnSets.withStep(before);
+    else if (isStale && !columnSets.isOfStep(before))
+      before = ColumnSets::kNone;
+  }
+  return columnSets.add(before, *touch.columns, begin - place, bytes, isOfStep || adds);
+}
+
+std::optional<Fault> Values::checkColumns(const Touch &touch, const Byte &byte, uint32_t segment,
+                                          int64_t place) const {
+  if (!touch.exact && !touch.columns) // it may read what was written and no more
+    return std::nullopt;
+  int64_t begin = steps.segments.begin(segment), bytes = steps.segments.end(segment) - begin;
+  std::optional<Columns> missing = columnSets.findMissing(
+      byte.columns, touch.columns ? &*touch.columns : nullptr, begin - place, bytes);
+  if (!missing)
+    return std::nullopt;
+  Column first = missing->columns.front();
+  const char *since = isOfStep ? "in this step" : "for this micro-batch";
+  if (missing->stride == bytes)
+    return fail("memory",
+                text("reads bytes ", begin + first.begin, " to ", begin + first.end,
+                     " of the arena, part of ", steps.bufferName(touch.buffer),
+                     ", which nothing has written ", since),
+                writerOf(byte));
+  // As bytes of the rows of the buffer.
+  int64_t stride = missing->stride;
+  int64_t from = begin - steps.placeOf(touch, Piece(), *current, layer).begin + first.begin;
+  from = (from % stride + stride) % stride;
+  return fail("memory",
+              text("reads bytes ", from, " to ", std::min(from + first.end - first.begin, stride),
+                   " of each ", stride, " of ", steps.bufferName(touch.buffer),
+                   ", which nothing has written ", since),
               writerOf(byte));
 }
 
@@ -249,6 +299,8 @@ std::optional<Fault> Values::checkGradients() const {
       std::string why;
       if (!byte.isWritten || byte.storage != steps.storageOf(tensor.buffer(), format::Run(), 0))
         why = "is not there";
+      else if (!ColumnSets::isAll(byte.columns))
+        why = "is written in part only";
       else if (byte.partial || (lacking && !byte.isZero))
         why = "is not summed along " + axisNames(steps.manifest, byte.partial | lacking);
       else if (wrong)
@@ -283,7 +335,8 @@ std::optional<Fault> Values::checkKept() const {
     if (byte.tensor == 0)
       continue;
     const Kept &tensor = tensors[byte.tensor - 1];
-    if (byte.storage == steps.storageOf(tensor.tensor->buffer(), format::Run(0, 0), 0))
+    if (byte.storage == steps.storageOf(tensor.tensor->buffer(), format::Run(0, 0), 0) &&
+        ColumnSets::isAll(byte.columns))
       continue;
     const format::Run &writer = *steps.entry.order()->Get(byte.writer);
     return steps.fault(writer, steps.executed(writer.task())[byte.writerStep], "memory",

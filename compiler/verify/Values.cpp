@@ -121,6 +121,8 @@ std::optional<Fault> Values::read(const Touch &touch, std::vector<Held> *held, b
       Byte &byte = bytes[i];
       byte.isRead = true;
       found = checkRead(touch, byte, i, storage, adds);
+      if (!found && byte.columns != ColumnSets::kAll)
+        found = checkColumns(touch, byte, i, steps.segments.begin(span.first));
       readTimes[i * numStreams + now] = time;
       meetingRead[byte.meeting] = true;
       if (!held)
@@ -186,6 +188,7 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
           adds && !isOfStep && !byte.isZero &&
           (byte.isMixed || (byte.microBatch != kStep &&
                             byte.microBatch != static_cast<int32_t>(current->micro_batch())));
+      byte.columns = columnsAfter(touch, byte, i, steps.segments.begin(span.first), storage, adds);
       bool goesOn = adds && !byte.isZero;
       byte.adds = goesOn ? byte.adds + 1 : 1;
       byte.begun = goesOn ? byte.begun : run;

@@ -2,6 +2,7 @@
 // byte means.
 #pragma once
 
+#include "compiler/verify/Columns.h"
 #include "compiler/verify/GroupAxes.h"
 #include "compiler/verify/Steps.h"
 
@@ -111,6 +112,8 @@ private:
     AxisSet samples = 0; // axes along which it depends on different samples and has not been summed
     uint8_t writeStream = 0;
     bool isWritten = false, isMixed = false, isZero = false, isRead = false, isGradient = false;
+    // Those of its bytes that were written through its storage, and are current.
+    ColumnSets::Set columns = ColumnSets::kAll;
   };
   // The value in a byte range of the arena.
   struct Held {
@@ -159,6 +162,12 @@ private:
   std::optional<Fault> checkRead(const Touch &touch, const Byte &byte, uint32_t segment,
                                  uint64_t storage, bool adds) const;
   std::optional<Fault> checkAddends(const Touch &touch, const Byte &byte, bool adds) const;
+  // Checks that all that a touch reads of a segment was written; its piece begins at `place`.
+  std::optional<Fault> checkColumns(const Touch &touch, const Byte &byte, uint32_t segment,
+                                    int64_t place) const;
+  // Returns the set of bytes that are current once a touch has written a segment.
+  ColumnSets::Set columnsAfter(const Touch &touch, const Byte &byte, uint32_t segment,
+                               int64_t place, uint64_t storage, bool adds);
   // Writes a touch: `valueOf(begin, end)` is what bytes [begin, end) of it become.
   template <typename ValueOf> std::optional<Fault> write(const Touch &touch, ValueOf &&valueOf);
   std::optional<Fault> checkWrite(const Touch &touch, const Byte &byte, uint32_t segment) const;
@@ -209,6 +218,7 @@ private:
   AxisSet batchAxes = 0;           // axes that split samples, in any program
   std::vector<Byte> bytes;         // per segment
   std::vector<uint32_t> readTimes; // per segment and stream
+  ColumnSets columnSets;
   std::vector<Kept> tensors;
   std::vector<std::vector<uint32_t>> clocks;      // per stream: how far each is known to be
   std::vector<std::vector<uint32_t>> eventClocks; // per event

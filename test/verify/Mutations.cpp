@@ -242,6 +242,17 @@ bool isMoved(const BufferT &buffer) {
   return buffer.layer_stride != 0 || buffer.slot_stride != 0 || buffer.micro_batch_stride != 0;
 }
 
+// The bytes of the arena that the views of a buffer's storage have in all.
+std::pair<uint64_t, uint64_t> rangeOf(const ProgramT &program, const BufferT &buffer) {
+  uint64_t begin = buffer.offset, end = begin + buffer.bytes;
+  for (auto &each : program.buffers)
+    if (each->storage == buffer.storage && each->space == buffer.space) {
+      begin = std::min(begin, each->offset);
+      end = std::max(end, each->offset + each->bytes);
+    }
+  return {begin, end};
+}
+
 // One buffer where another one is.
 bool overlapBuffers(ManifestT &manifest, Random &random) {
   ProgramT &program = *pick<ProgramT *>(random, [&] {
@@ -259,6 +270,10 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
     if (a->storage == b->storage || a->space != b->space || a->offset == b->offset ||
         b->offset + a->bytes >
             (a->space == MemorySpace::host ? program.host_bytes : program.arena_bytes))
+      continue;
+    // A view may read any bytes of its own storage that are written: the file does not say which.
+    auto [begin, end] = rangeOf(program, *a);
+    if (begin <= b->offset && b->offset + a->bytes <= end)
       continue;
     // A parameter that is moved alone would be refused for that.
     if (a->kind == BufferKind::parameter || a->kind == BufferKind::optimizer ||
@@ -488,6 +503,72 @@ bool loseAddend(ManifestT &manifest, Random &random) {
   return true;
 }
 
+// The elements of a row that a copy writes; 0 where it writes no rows with gaps.
+int64_t rowOf(const StridedCopyT &op) {
+  std::vector<std::pair<int64_t, int64_t>> dims; // stride, size
+  for (size_t i = 0; i < op.sizes.size(); ++i)
+    if (op.sizes[i] > 1)
+      dims.emplace_back(std::abs(op.dst_strides[i]), static_cast<int64_t>(op.sizes[i]));
+  std::sort(dims.begin(), dims.end());
+  int64_t row = 1;
+  for (auto [stride, size] : dims) {
+    if (stride != row)
+      return stride > row ? row : 0;
+    row *= size;
+  }
+  return 0;
+}
+
+// Writes rows of a tensor beside where they belong, as if they were the next or previous part.
+bool changeColumns(ManifestT &manifest, Random &random) {
+  std::vector<std::function<void()>> all;
+  int64_t sign = below(random, 2) ? 1 : -1;
+  for (auto &program : manifest.programs) {
+    std::set<uint32_t> zeroed; // there any row would do
+    for (auto &task : program->tasks)
+      for (auto &each : task->instructions)
+        if (const ZeroT *op = each->op.AsZero())
+          zeroed.insert(program->buffers[op->dst]->storage);
+    auto moveBuffer = [&](uint32_t index, uint64_t elements, uint64_t stride, DType type) {
+      BufferT *buffer = program->buffers[index].get();
+      if (stride <= elements || isMoved(*buffer) || zeroed.count(buffer->storage))
+        return;
+      uint64_t bytes = elements * bytesOf(type);
+      all.push_back([=] {
+        lastPlace = "rows of '" + buffer->name + "'";
+        buffer->offset += sign > 0 ? bytes : -bytes;
+      });
+    };
+    for (auto &task : program->tasks)
+      for (size_t i = 0; i < task->instructions.size(); ++i) {
+        InstructionT &each = *task->instructions[i];
+        if (const AttentionGradT *op = each.op.AsAttentionGrad()) {
+          const AttentionT &forward = *op->forward;
+          uint64_t query = forward.heads * forward.head_dim;
+          uint64_t key = forward.kv_heads * forward.head_dim;
+          moveBuffer(op->dq, query, op->dq_row, forward.dtype);
+          moveBuffer(op->dk, key, op->dk_row, forward.dtype);
+          moveBuffer(op->dv, key, op->dv_row, forward.dtype);
+        }
+        if (const GemmT *op = each.op.AsGemm(); op && op->m > 1 && op->batch == 1)
+          moveBuffer(op->c, op->n, op->ldc, op->result_dtype);
+        if (StridedCopyT *op = each.op.AsStridedCopy())
+          if (int64_t row = rowOf(*op);
+              row > 0 && !zeroed.count(program->buffers[op->dst]->storage))
+            all.push_back([=, name = task->name] {
+              lastPlace = name + ", instruction " + std::to_string(i);
+              if (!op->dst_offset)
+                op->dst_offset = std::make_unique<RankScalarT>();
+              op->dst_offset->base += sign * row;
+            });
+      }
+  }
+  if (all.empty())
+    return false;
+  pick(random, all)();
+  return true;
+}
+
 } // namespace
 
 const std::vector<Mutation> &allMutations() {
@@ -510,6 +591,7 @@ const std::vector<Mutation> &allMutations() {
       {"wrong stream", changeStream, true},
       {"lost addend", loseAddend, false},
       {"wrong memory", changeMemory, true},
+      {"wrong columns", changeColumns, true},
   };
   return all;
 }

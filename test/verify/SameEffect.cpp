@@ -2,6 +2,8 @@
 
 #include "compiler/verify/Accesses.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -46,8 +48,9 @@ public:
   }
 
   bool isOrdered = true;
-  // By name of the instruction: what it reads, as (place in what it reads, bytes, writer, place there).
-  using Reads = std::set<std::tuple<int64_t, int64_t, std::string, int64_t>>;
+  // By name of the instruction: what it reads, as (place in what it reads, bytes, hash of the writer's
+  // name, place there).
+  using Reads = std::set<std::tuple<int64_t, int64_t, size_t, int64_t>>;
   std::map<std::string, Reads> reads;
   std::map<std::string, std::vector<std::string>> channels; // in order
   // What a step keeps lies where it lay.
@@ -92,6 +95,7 @@ private:
     Accesses accesses = accessesOf(manifest, program, instruction);
     auto event = static_cast<uint32_t>(names.size());
     names.push_back(nameOf(run, instruction, accesses, layer));
+    hashes.push_back(std::hash<std::string>()(names.back()));
     Bits &bits = before.emplace_back(event / 64 + 1);
     auto follow = [&](int64_t earlier) {
       if (earlier < 0)
@@ -116,12 +120,25 @@ private:
     bool adds = accesses.accumulates && !(instruction.starts_sum() && isFirst);
     for (const Touch &touch : accesses.touches)
       if (touch.reads || adds)
-        for (const Piece &piece : touch.pieces)
+        for (const Piece &piece : rowsOf(touch))
           read(event, touch, piece, run, layer);
     for (const Touch &touch : accesses.touches)
       if (touch.writes)
-        for (const Piece &piece : touch.pieces)
+        for (const Piece &piece : rowsOf(touch))
           write(event, touch, piece, run, layer);
+  }
+
+  // Each row apart where a touch has rows, else the pieces.
+  static std::vector<Piece> rowsOf(const Touch &touch) {
+    if (!touch.columns)
+      return touch.pieces;
+    std::vector<Piece> rows;
+    for (const Piece &piece : touch.pieces)
+      for (int64_t row = 0; row < piece.bytes; row += touch.columns->stride)
+        for (const Column &column : touch.columns->columns)
+          if (int64_t bytes = std::min(column.end, piece.bytes - row) - column.begin; bytes > 0)
+            rows.push_back({piece.begin + row + column.begin, bytes});
+    return rows;
   }
 
   int64_t placeOf(const Touch &touch, const Piece &piece, const Run &run, uint32_t layer) const {
@@ -150,11 +167,12 @@ private:
     int64_t begin = placeOf(touch, piece, run, layer), end = begin + piece.bytes;
     cut(begin);
     cut(end);
+    Reads &all = reads[names[event]];
     for (auto cell = cells.lower_bound(begin); cell != cells.end() && cell->first < end; ++cell) {
       isOrdered &= comesBefore(cell->second.writer, event);
       cell->second.readers.insert(event);
-      reads[names[event]].insert({piece.begin + cell->first - begin, cell->second.end - cell->first,
-                                  names[cell->second.writer], cell->first - cell->second.shift});
+      all.insert({piece.begin + cell->first - begin, cell->second.end - cell->first,
+                  hashes[cell->second.writer], cell->first - cell->second.shift});
     }
   }
 
@@ -175,7 +193,8 @@ private:
 
   const Manifest &manifest;
   const Program &program;
-  std::vector<std::string> names;
+  std::vector<std::string> names; // per event
+  std::vector<size_t> hashes;     // of these
   std::map<std::string, int> seen;
   std::vector<Bits> before; // per event: what happens before it
   std::vector<int64_t> last;

@@ -33,6 +33,7 @@ public:
       tasks[t].isApart = below(random, 2);
       tasks[t].waitsLate = t + 1 < tasks.size() && below(random, 4) == 0;
       tasks[t].readsTwice = t > 0 && below(random, 2);
+      tasks[t].writesRows = below(random, 2);
       tasks[t].eventSlots = 1 + below(random, 3);
       tasks[t].event = events;
       events += tasks[t].isApart ? 2 * tasks[t].eventSlots : 0;
@@ -50,7 +51,9 @@ public:
     for (size_t t = 0; t < tasks.size(); ++t) {
       std::string n = std::to_string(t), y = "%y" + n + " = exec.buffer \"y" + n, g = "%g" + n;
       buffers += "  " + y + "\" activation f32 64 bytes slots " + std::to_string(tasks[t].slots) +
-                 "\n  " + g + " = exec.buffer \"grad " + n + "\" gradient f32 64 bytes carried\n";
+                 "\n  %left" + n + " = exec.view %y" + n + " \"left\" f32 56 bytes at 0\n  %right" +
+                 n + " = exec.view %y" + n + " \"right\" f32 56 bytes at 8\n  " + g +
+                 " = exec.buffer \"grad " + n + "\" gradient f32 64 bytes carried\n";
       bodies += "  exec.task @task" + n + " per_micro_batch {\n" + bodyOf(t) + "  }\n";
       finish += "    exec.collective all_reduce sum " + g + " to " + g +
                 " axes [0] count 16 \"grad\" gradient\n    exec.gemm " + g +
@@ -68,7 +71,7 @@ public:
 private:
   struct Task {
     uint32_t lag = 0, slots = 1, event = 0, eventSlots = 1;
-    bool isApart = false, waitsLate = false, readsTwice = false;
+    bool isApart = false, waitsLate = false, readsTwice = false, writesRows = false;
     std::string of(const char *op, uint32_t which) const {
       return std::string("    exec.") + op + " " + std::to_string(event + which * eventSlots) +
              " slots " + std::to_string(eventSlots);
@@ -102,7 +105,12 @@ FINISH  }
       body += tasks[t - 1].of("wait", 1) + "\n";
     if (task.isApart)
       body += task.of("record", 0) + "\n" + task.of("wait", 0) + on + "\n";
-    body += gemm(before + ", %w to %y" + n, on);
+    for (const std::string part : {"left", "right"})
+      if (task.writesRows) // two columns each
+        body += "    exec.gemm " + before + ", %w to %" + part + n +
+                " sizes [4, 2, 4] strides [4, 4, 4]" + on + "\n";
+    if (!task.writesRows)
+      body += gemm(before + ", %w to %y" + n, on);
     body += gemm("%x transposed, %y" + n + " to %g" + n, " beta 1.0 starts_sum" + on);
     if (task.readsTwice)
       body += gemm("%x transposed, " + before + " to %g" + n, " beta 1.0" + on);
