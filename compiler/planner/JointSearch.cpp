@@ -6,9 +6,9 @@
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/planner/MemoryChoices.h"
+#include "compiler/planner/MeshCosts.h"
 #include "compiler/planner/Simplicity.h"
 #include "compiler/planner/ZeroGroups.h"
-#include "compiler/workload/ApplyStack.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -31,30 +31,6 @@ constexpr double kSecondsOfLeanest = kSearchSeconds / 6;
 // How much less it is to need for another look.
 constexpr double kFinerNeed = 2e-3;
 
-// How much faster at most a part of the model is under other placements: the least ratio of the
-// seconds of a block, forward or backward, collectives included.
-double leastRatio(const ModelCost &point, const ModelCost &base) {
-  double least = 1;
-  auto compare = [&](const BlockCost &a, const BlockCost &b) {
-    if (double forward = b.forward + b.forwardCollectives(); forward > 0)
-      least = std::min(least, (a.forward + a.forwardCollectives()) / forward);
-    if (double backward = b.backward() + b.backwardCollectives(); backward > 0)
-      least = std::min(least, (a.backward() + a.backwardCollectives()) / backward);
-  };
-  compare(point.embedding, base.embedding);
-  compare(point.head, base.head);
-  if (point.vocabulary) {
-    compare(point.vocabulary->embedding, base.vocabulary->embedding);
-    compare(point.vocabulary->head, base.vocabulary->head);
-    compare(point.vocabulary->share, base.vocabulary->share);
-    if (base.vocabulary->collectives > 0)
-      least = std::min(least, point.vocabulary->collectives / base.vocabulary->collectives);
-  }
-  for (auto [a, b] : llvm::zip(point.blocks, base.blocks))
-    compare(a, b);
-  return least;
-}
-
 // What is known of ZeRO-1 in groups in whose copies of states all stages still fit in the cut of the step over all of
 // dp: no step takes less.
 struct SameCut {
@@ -62,16 +38,24 @@ struct SameCut {
   double mostTimesMore = -1; // of its states, on every stage; below 0: nothing is known
 };
 
+// What a costed step tells about others: all in seconds.
+struct Costed {
+  Decisions decisions;
+  std::optional<Candidate> candidate; // nothing if it does not fit
+  double leastWithHost = 0;           // lower bound with the optimizer on the host
+  double leastOfGroups = 0;           // lower bound with ZeRO in groups
+  // The same, and that of the step itself, under any recomputation; 0: unknown.
+  double leastOfGroupsWithoutRecomputation = 0, leastWithoutRecomputation = 0;
+  SameCut sameCut; // with ZeRO in groups
+};
+
 class Searcher {
 public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
            const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
       : meshes(meshes), limits(limits), pins(pins), request(request), options(options),
-        start(std::chrono::steady_clock::now()),
-        frontier(cells, request,
-                 {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
-                  pins.tp.has_value() && !pins.searchedPlacements.value_or(false)}),
-        knownCosts(*request.topology), bounding(request), incumbent(options.fasterThan) {
+        start(std::chrono::steady_clock::now()), costs(cells, limits, pins, request),
+        bounding(request), incumbent(options.fasterThan) {
     bounding.shared = &boundedOne;
   }
 
@@ -93,10 +77,6 @@ public:
   }
 
 private:
-  // Groups depend on the sizes that lie inside: all of them are in the key.
-  using CostKey = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int,
-                             int, TensorOfParts, ContextKind, int64_t, AxisOrder>;
-
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
       if (options.prune && (mesh.bound >= incumbent || isSpent())) {
@@ -159,27 +139,6 @@ private:
     result.ranked.push_back(std::move(candidate));
   }
 
-  // The points that the pins allow: those searched for, or Megatron's alone, or all.
-  llvm::SmallVector<int, 4> pointsOf(const Decisions &d) {
-    llvm::SmallVector<int, 4> numbers;
-    bool mustBeSearched = pins.searchedPlacements.value_or(false);
-    int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel, d.foldedExperts).size());
-    if (d.hasUnevenTensor()) // Megatron's alone
-      count = std::min(count, static_cast<int>(canSplitParts(d)));
-    for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
-      numbers.push_back(number);
-    return numbers;
-  }
-
-  // Whether the model can be partitioned over the ranks of each part.
-  bool canSplitParts(const Decisions &d) {
-    for (size_t part = 0; part < limits.groups.size(); ++part)
-      if (Decisions own = d.onPart(part);
-          frontier.of(own.tp, own.sequenceParallel, own.foldedExperts).empty())
-        return false;
-    return true;
-  }
-
   // Returns whether the work or the seconds of the search are used up; `isForLeanest`: also those that are added for
   // the plan that needs least memory.
   bool isSpent(bool isForLeanest = false) const {
@@ -190,66 +149,18 @@ private:
                maySeconds;
   }
 
-  // The cells as the software computes them.
-  const ModelCells &appliedOf(const ModelCells &model) {
-    auto [it, isNew] = applied.try_emplace(&model);
-    if (isNew)
-      it->second = applyStack(model, *request.software, request.precision.compute);
-    return it->second;
-  }
-
-  static CostKey keyOf(const Decisions &d) {
-    return {d.microBatch,
-            d.ep,
-            d.dp,
-            d.pp,
-            d.cp,
-            d.tp,
-            d.sequenceParallel,
-            d.foldedExperts,
-            d.placement,
-            d.partOrder,
-            d.tensorOfParts,
-            d.contextKind,
-            d.contextInner,
-            d.order};
-  }
-
-  const PlacementPoint &pointOf(const Decisions &d) {
-    return *frontier.of(d.tp, d.sequenceParallel,
-                        d.foldedExperts)[static_cast<size_t>(d.placement)];
-  }
-
-  ModelCost costAnew(const Decisions &d) {
-    const PlacementPoint &point = pointOf(d);
-    auto cellsOf = [this](const Decisions &own) -> const ModelCells & {
-      return appliedOf(pointOf(own).cells);
-    };
-    ModelCost cost = costModel(appliedOf(point.cells), d, *request.topology, request.precision,
-                               &knownCosts, cellsOf);
-    cost.placements = &point.placements;
-    return cost;
-  }
-
-  const ModelCost *costOf(const Decisions &d) {
-    auto [it, isNew] = costs.try_emplace(keyOf(d));
-    if (isNew)
-      it->second = costAnew(d);
-    return &it->second;
-  }
-
   void costTemplates() {
     for (Decisions d : expertTemplates(limits, pins, options.devicesPerNode)) {
-      llvm::SmallVector<int, 4> points = pointsOf(d);
+      llvm::SmallVector<int, 4> points = costs.placementsOf(d);
       if (points.empty())
         continue;
       d.placement = points.front();
-      if (!mayFitAtAll(*costOf(d), d) || !templates.insert(d).second)
+      if (!mayFitAtAll(costs.costOf(d), d) || !templates.insert(d).second)
         continue;
-      std::optional<Candidate> candidate = estimate(*costOf(d), d);
-      noteGroups(*costOf(d), d, leastOfGroups, sameCut);
-      if (candidate)
-        consider(std::move(*candidate));
+      Costed costed = estimate(costs.costOf(d), d);
+      noteGroups(costs.costOf(d), d, costed.leastOfGroups, costed.sameCut);
+      if (costed.candidate)
+        consider(std::move(*costed.candidate));
     }
   }
 
@@ -258,7 +169,7 @@ private:
     for (size_t index = 0; index < meshes.size(); ++index) {
       Decisions mesh = meshes[index];
       double bound = std::numeric_limits<double>::infinity();
-      llvm::SmallVector<int, 4> points = pointsOf(mesh);
+      llvm::SmallVector<int, 4> points = costs.placementsOf(mesh);
       for (int point : points) {
         mesh.placement = point;
         bound = std::min(bound, leastOfPoint(mesh));
@@ -276,87 +187,36 @@ private:
   // costed where its work alone is not. Infinity where another kind of context parallelism is never worse.
   double leastOfPoint(const Decisions &mesh) {
     if (!options.prune)
-      return leastOf(*costOf(mesh), mesh, request);
+      return leastOf(costs.costOf(mesh), mesh, request);
     boundedOne = {};
-    double floor = floorOf(mesh);
+    double floor = costs.floorOf(mesh, bounding);
     if (floor >= incumbent)
       return floor;
-    auto known = costs.find(keyOf(mesh));
+    const ModelCost *known = costs.find(mesh);
     std::optional<ModelCost> cost;
-    if (known == costs.end())
-      cost = costAnew(mesh);
-    if (mesh.cp > 1 && contextKinds.isRuledOut(mesh, cost ? *cost : known->second))
+    if (!known)
+      cost = costs.costAnew(mesh);
+    const ModelCost &model = known ? *known : *cost;
+    if (mesh.cp > 1 && contextKinds.isRuledOut(mesh, model))
       return std::numeric_limits<double>::infinity();
-    double bound = leastOf(cost ? *cost : known->second, mesh, bounding);
+    double bound = leastOf(model, mesh, bounding);
     if (cost && bound < incumbent)
-      costs.emplace(keyOf(mesh), std::move(*cost));
+      costs.keep(mesh, std::move(*cost));
     return bound;
   }
 
-  // Of all orders of the mesh's axes; 0 where floorSeconds says nothing.
-  double floorOf(const Decisions &mesh) {
-    const ModelCells &model = appliedOf(pointOf(mesh).cells);
-    if (mesh.pp > 1 && (model.dividesVocabulary || !request.topology->isUniform()))
-      return 0;
-    return floorSeconds(workOfModel(model, mesh, *request.topology, request.precision, knownCosts),
-                        mesh, bounding);
-  }
-
-  // The bound of a mesh is that of its best schedule: with several chunks a stage, those before it are waited
-  // for less, and a V has the head on the first stage.
-  double leastOf(const ModelCost &model, Decisions mesh, const EstimateRequest &request) const {
-    if (mesh.pp == 1) // all schedules are the same
-      return lowerBoundSeconds(model, mesh, request);
-    double least = std::numeric_limits<double>::infinity();
-    bool maySplit = 2 * mesh.pp <= mostChunks(limits);
-    // Where chunks are more than layers, less is before each stage.
-    for (int64_t v = limits.layers / mesh.pp; v <= mostChunks(limits) / mesh.pp; ++v) {
-      if (v * mesh.pp <= limits.layers || v < 2 || !pins.allows(ScheduleKind::Interleaved) ||
-          pins.virtualStages.value_or(v) != v)
-        continue;
-      mesh.schedule = ScheduleKind::Interleaved;
-      mesh.virtualStages = v;
-      least = std::min(least, lowerBoundSeconds(model, mesh, request));
-    }
-    for (auto [kind, chunks] : {std::pair(ScheduleKind::ZeroBubbleV, 2),
-                                {ScheduleKind::VHalf, 2},
-                                {ScheduleKind::VMin, 2},
-                                {ScheduleKind::ZeroBubbleH1, 1},
-                                {ScheduleKind::ZeroBubble2P, 1},
-                                {ScheduleKind::Interleaved, 2},
-                                {ScheduleKind::Interleaved, 1},
-                                {ScheduleKind::OneForwardOneBackward, 1},
-                                {ScheduleKind::GPipe, 1}}) {
-      bool isThere = chunks == 1 || (maySplit && pins.virtualStages.value_or(chunks) >= chunks);
-      if (!isThere || !pins.allows(kind))
-        continue;
-      mesh.schedule = kind;
-      mesh.virtualStages = chunks;
-      least = std::min(least, lowerBoundSeconds(model, mesh, request));
-      // On alike devices none has fewer terms.
-      if (isV(kind) && model.kinds.empty())
-        break;
-    }
-    for (auto [kind, chunks] :
-         {std::pair(ScheduleKind::OneForwardOneBackward, 1), {ScheduleKind::VHalf, 2}}) {
-      mesh.schedule = kind;
-      mesh.virtualStages = chunks;
-      if (pins.allows(kind) && (chunks == 1 || maySplit))
-        for (int64_t algorithm : vocabularyChoices(mesh, limits, pins)) {
-          mesh.vocabOverPp = algorithm;
-          least = std::min(least, lowerBoundSeconds(model, mesh, request));
-        }
-    }
-    return least;
+  double leastOf(const ModelCost &model, const Decisions &mesh,
+                 const EstimateRequest &under) const {
+    return leastOfSchedules(model, mesh, limits, pins, under);
   }
 
   // The first point tells the others what they have to beat.
   void costMesh(Decisions mesh) {
     std::vector<double> floors;
     const ModelCost *first = nullptr;
-    for (int point : pointsOf(mesh)) {
+    for (int point : costs.placementsOf(mesh)) {
       mesh.placement = point;
-      const ModelCost *model = costOf(mesh);
+      const ModelCost *model = &costs.costOf(mesh);
       ++work;
       if (options.prune && leastOf(*model, mesh, request) >= incumbent)
         continue; // nor is a step in groups of ZeRO below that
@@ -381,6 +241,7 @@ private:
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     leaveOutComplex(details);
     kin.clear();
+    std::optional<Costed> before; // the detail that was costed last
     const Decisions *last = nullptr;
     double ofSchedule = 0; // seconds that no detail of the last one's schedule beats
     for (auto [index, d] : llvm::enumerate(details)) {
@@ -401,9 +262,9 @@ private:
         noteGroups(model, d, ratio * groupFloors[index]);
         continue;
       }
-      if (!mayHostHelp(d)) {
+      if (before && !mayHostHelp(d, *before)) {
         if (isFirst)
-          floors.back() = leastWithHost;
+          floors.back() = before->leastWithHost;
         noteUnfit(model, d);
         continue;
       }
@@ -423,14 +284,15 @@ private:
         noteUnfit(model, d);
         continue;
       }
-      std::optional<Candidate> candidate = estimate(model, d);
-      noteGroups(model, d, leastOfGroups, sameCut);
+      before = estimate(model, d);
+      noteGroups(model, d, before->leastOfGroups, before->sameCut);
       if (isFirst) {
-        floors.back() = std::max(floors.back(), leastWithoutRecomputation);
-        groupFloors.back() = std::max(groupFloors.back(), leastOfGroupsWithoutRecomputation);
+        floors.back() = std::max(floors.back(), before->leastWithoutRecomputation);
+        groupFloors.back() =
+            std::max(groupFloors.back(), before->leastOfGroupsWithoutRecomputation);
       }
-      if (candidate)
-        candidates.push_back(std::move(*candidate));
+      if (before->candidate)
+        candidates.push_back(std::move(*before->candidate));
     }
     // The likely best first: it spares others their schedule.
     sortByScore(candidates);
@@ -550,7 +412,7 @@ private:
         leastLeft = std::min(leastLeft, open.least);
         break;
       }
-      const ModelCost &model = *costOf(open.overAll);
+      const ModelCost &model = costs.costOf(open.overAll);
       for (const Decisions &d : enumerateGroups(open.overAll, limits, pins)) {
         ++work;
         double timesMore = static_cast<double>(d.dp) / static_cast<double>(d.zeroGroup) - 1;
@@ -558,48 +420,49 @@ private:
           continue;
         if (!isOpen(model, d, lowerBoundSeconds(model, d, request)) || !mayFitFaster(model, d))
           continue;
-        if (std::optional<Candidate> candidate = estimate(model, d))
+        if (std::optional<Candidate> candidate = estimate(model, d).candidate)
           consider(std::move(*candidate));
       }
     }
   }
 
-  // What the same decisions with the optimizer on the device say about it: they come before.
-  bool mayHostHelp(const Decisions &d) const {
+  // Returns false if `before`, the same decisions with the optimizer on the device, rules it out:
+  // these come before.
+  bool mayHostHelp(const Decisions &d, const Costed &before) const {
     Decisions without = d;
     without.offloadOptimizer = false;
-    bool isKnown = options.prune && d.offloadOptimizer && lastCosted == without;
-    return !isKnown || leastWithHost < incumbent;
+    bool isKnown = options.prune && d.offloadOptimizer && before.decisions == without;
+    return !isKnown || before.leastWithHost < incumbent;
   }
 
-  // Nothing where it does not fit.
-  std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
+  Costed estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
     work += d.pp * d.virtualStages;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
-    lastCosted = d;
+    const StepEstimate &step = candidate.step;
     if (options.prune && d.pp > 1 && model.kinds.empty())
-      kin.note(d, candidate.step);
-    leastOfGroups =
-        model.kinds.empty() && !request.programs ? leastSecondsInGroups(candidate.step, d) : 0;
-    sameCut = sameCutOf(model, candidate);
-    bool isKnown = candidate.step.fits && leastOfGroups > 0;
-    double forMemory = candidate.step.recomputeSeconds + candidate.step.exposedHostSeconds;
-    leastOfGroupsWithoutRecomputation = isKnown ? leastOfGroups - forMemory : 0;
-    // Another cut may need less of it.
-    leastWithoutRecomputation = candidate.step.isCutByMemory || candidate.step.otherCut
-                                    ? 0
-                                    : candidate.step.leastSeconds() - forMemory;
+      kin.note(d, step);
     if (options.fitProbability)
-      candidate.fitProbability = options.fitProbability(candidate.step);
+      candidate.fitProbability = options.fitProbability(step);
+    Costed costed;
+    costed.decisions = d;
     // Memory alone makes no step faster; it may make one likelier to fit.
-    leastWithHost = candidate.step.hostGainsMemoryAlone && candidate.fitProbability == 1
-                        ? std::numeric_limits<double>::infinity()
-                        : candidate.step.leastWithHostSeconds;
+    costed.leastWithHost = step.hostGainsMemoryAlone && candidate.fitProbability == 1
+                               ? std::numeric_limits<double>::infinity()
+                               : step.leastWithHostSeconds;
+    if (model.kinds.empty() && !request.programs)
+      costed.leastOfGroups = leastSecondsInGroups(step, d);
+    costed.sameCut = sameCutOf(model, candidate);
+    double forMemory = step.recomputeSeconds + step.exposedHostSeconds;
+    if (step.fits && costed.leastOfGroups > 0)
+      costed.leastOfGroupsWithoutRecomputation = costed.leastOfGroups - forMemory;
+    // Another cut may need less of it.
+    if (!step.isCutByMemory && !step.otherCut)
+      costed.leastWithoutRecomputation = step.leastSeconds() - forMemory;
     noteLeanest(candidate);
-    if (!candidate.step.fits && !options.ignoreMemory)
-      return std::nullopt;
-    return candidate;
+    if (step.fits || options.ignoreMemory)
+      costed.candidate = std::move(candidate);
+    return costed;
   }
 
   void noteLeanest(const Candidate &candidate) {
@@ -659,9 +522,9 @@ private:
       Recompute most = Recompute::None;
       for (const Decisions &d : details)
         most = std::max(most, d.recompute);
-      for (int point : pointsOf(mesh)) {
+      for (int point : costs.placementsOf(mesh)) {
         mesh.placement = point;
-        const ModelCost &model = *costOf(mesh);
+        const ModelCost &model = costs.costOf(mesh);
         for (Decisions d : details) {
           d.placement = point;
           visitor(model, d, most);
@@ -722,7 +585,7 @@ private:
     less.memoryLimit *= options.leanerShare;
     less.usableShare *= options.leanerShare;
     work += d.pp * d.virtualStages;
-    Candidate leaner{d, estimateStep(*costOf(d), d, less), ++result.costed};
+    Candidate leaner{d, estimateStep(costs.costOf(d), d, less), ++result.costed};
     if (!leaner.step.fits)
       return std::nullopt;
     restoreLimits(leaner.step);
@@ -783,7 +646,7 @@ private:
     TensorSplit key{d.tp, d.sequenceParallel, d.foldedExperts};
     if (result.placements.count(key))
       return;
-    for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel, d.foldedExperts))
+    for (const PlacementPoint *point : costs.frontierOf(d))
       result.placements[key].push_back(point->placements);
   }
 
@@ -794,10 +657,7 @@ private:
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
   int64_t work = 0; // so far, as SearchOptions::work has it
-  PlacementFrontier frontier;
-  std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
-  KnownCosts knownCosts;                            // of `applied`
-  std::map<CostKey, ModelCost> costs;
+  MeshCosts costs;
   std::set<Decisions> templates; // costed already
   SharedEstimates boundedOne;    // of the mesh that is bounded
   ContextKinds contextKinds;     // and of those with the same axes
@@ -807,13 +667,7 @@ private:
   // what `floors` is without groups.
   std::map<Decisions, double> boundsWithoutGathers;
   std::vector<double> groupFloors;
-  std::optional<Decisions> lastCosted;
-  KinSchedules kin;         // of the mesh that is costed, under one point
-  double leastWithHost = 0; // seconds, of the same with the optimizer on the host
-  double leastOfGroups = 0; // seconds, of the same with ZeRO in groups
-  SameCut sameCut;          // of the same
-  double leastOfGroupsWithoutRecomputation = 0;
-  double leastWithoutRecomputation = 0; // seconds, of the same
+  KinSchedules kin; // of the mesh that is costed, under one point
   double incumbent; // score of the best candidate so far, or what it has to beat
   // Once ties are looked for: points of the simplest so far; and all that is in `ranked`.
   std::optional<int> mostComplex;

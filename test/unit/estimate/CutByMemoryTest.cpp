@@ -46,6 +46,7 @@ TEST_F(CutByMemoryTest, StagesOfSeveralChunksAreAsEqualAsCanBe) {
 // Without a limit of memory, too.
 TEST_F(CutByMemoryTest, StagesAreAsEqualWhereMemoryIsIgnored) {
   request.ignoresMemory = true;
+  request.memoryLimit = 1;
   StepEstimate step = estimate();
   ASSERT_TRUE(step.otherCut);
   const StepEstimate &moved = step.isMoved ? step : *step.otherCut;

@@ -1,0 +1,175 @@
+#include "compiler/planner/MeshCosts.h"
+
+#include "compiler/planner/LegalPlans.h"
+#include "compiler/workload/ApplyStack.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtc {
+
+MeshCosts::MeshCosts(CellStore &cells, const SpaceLimits &limits, const Pins &pins,
+                     const EstimateRequest &request)
+    : limits(limits), pins(pins), request(request),
+      frontier(cells, request,
+               {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
+                pins.tp.has_value() && !pins.searchedPlacements.value_or(false)}),
+      knownCosts(*request.topology) {}
+
+const std::vector<const PlacementPoint *> &MeshCosts::frontierOf(const Decisions &d) {
+  return frontier.of(d.tp, d.sequenceParallel, d.foldedExperts);
+}
+
+llvm::SmallVector<int, 4> MeshCosts::placementsOf(const Decisions &d) {
+  llvm::SmallVector<int, 4> numbers;
+  bool mustBeSearched = pins.searchedPlacements.value_or(false);
+  int count = static_cast<int>(frontierOf(d).size());
+  if (d.hasUnevenTensor()) // Megatron's alone
+    count = std::min(count, static_cast<int>(canSplitParts(d)));
+  for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
+    numbers.push_back(number);
+  return numbers;
+}
+
+// Returns true if the model can be partitioned over the ranks of each part.
+bool MeshCosts::canSplitParts(const Decisions &d) {
+  for (size_t part = 0; part < limits.groups.size(); ++part)
+    if (frontierOf(d.onPart(part)).empty())
+      return false;
+  return true;
+}
+
+const ModelCells &MeshCosts::appliedOf(const ModelCells &model) {
+  auto [it, isNew] = applied.try_emplace(&model);
+  if (isNew)
+    it->second = applyStack(model, *request.software, request.precision.compute);
+  return it->second;
+}
+
+MeshCosts::Key MeshCosts::keyOf(const Decisions &d) {
+  return {d.microBatch,
+          d.ep,
+          d.dp,
+          d.pp,
+          d.cp,
+          d.tp,
+          d.sequenceParallel,
+          d.foldedExperts,
+          d.placement,
+          d.partOrder,
+          d.tensorOfParts,
+          d.contextKind,
+          d.contextInner,
+          d.order};
+}
+
+const PlacementPoint &MeshCosts::pointOf(const Decisions &d) {
+  return *frontierOf(d)[static_cast<size_t>(d.placement)];
+}
+
+ModelCost MeshCosts::costAnew(const Decisions &d) {
+  const PlacementPoint &point = pointOf(d);
+  auto cellsOf = [this](const Decisions &own) -> const ModelCells & {
+    return appliedOf(pointOf(own).cells);
+  };
+  ModelCost cost = costModel(appliedOf(point.cells), d, *request.topology, request.precision,
+                             &knownCosts, cellsOf);
+  cost.placements = &point.placements;
+  return cost;
+}
+
+const ModelCost &MeshCosts::costOf(const Decisions &d) {
+  auto [it, isNew] = costs.try_emplace(keyOf(d));
+  if (isNew)
+    it->second = costAnew(d);
+  return it->second;
+}
+
+const ModelCost *MeshCosts::find(const Decisions &d) const {
+  auto found = costs.find(keyOf(d));
+  return found == costs.end() ? nullptr : &found->second;
+}
+
+void MeshCosts::keep(const Decisions &d, ModelCost cost) {
+  costs.emplace(keyOf(d), std::move(cost));
+}
+
+double MeshCosts::floorOf(const Decisions &mesh, const EstimateRequest &bounding) {
+  const ModelCells &model = appliedOf(pointOf(mesh).cells);
+  if (mesh.pp > 1 && (model.dividesVocabulary || !request.topology->isUniform()))
+    return 0;
+  return floorSeconds(workOfModel(model, mesh, *request.topology, request.precision, knownCosts),
+                      mesh, bounding);
+}
+
+double leastRatio(const ModelCost &point, const ModelCost &base) {
+  double least = 1;
+  auto compare = [&](const BlockCost &a, const BlockCost &b) {
+    if (double forward = b.forward + b.forwardCollectives(); forward > 0)
+      least = std::min(least, (a.forward + a.forwardCollectives()) / forward);
+    if (double backward = b.backward() + b.backwardCollectives(); backward > 0)
+      least = std::min(least, (a.backward() + a.backwardCollectives()) / backward);
+  };
+  compare(point.embedding, base.embedding);
+  compare(point.head, base.head);
+  if (point.vocabulary) {
+    compare(point.vocabulary->embedding, base.vocabulary->embedding);
+    compare(point.vocabulary->head, base.vocabulary->head);
+    compare(point.vocabulary->share, base.vocabulary->share);
+    if (base.vocabulary->collectives > 0)
+      least = std::min(least, point.vocabulary->collectives / base.vocabulary->collectives);
+  }
+  for (auto [a, b] : llvm::zip(point.blocks, base.blocks))
+    compare(a, b);
+  return least;
+}
+
+double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimits &limits,
+                        const Pins &pins, const EstimateRequest &request) {
+  if (mesh.pp == 1) // all schedules are the same
+    return lowerBoundSeconds(model, mesh, request);
+  double least = std::numeric_limits<double>::infinity();
+  bool maySplit = 2 * mesh.pp <= mostChunks(limits);
+  // Where chunks are more than layers, less is before each stage.
+  for (int64_t v = limits.layers / mesh.pp; v <= mostChunks(limits) / mesh.pp; ++v) {
+    if (v * mesh.pp <= limits.layers || v < 2 || !pins.allows(ScheduleKind::Interleaved) ||
+        pins.virtualStages.value_or(v) != v)
+      continue;
+    mesh.schedule = ScheduleKind::Interleaved;
+    mesh.virtualStages = v;
+    least = std::min(least, lowerBoundSeconds(model, mesh, request));
+  }
+  for (auto [kind, chunks] : {std::pair(ScheduleKind::ZeroBubbleV, 2),
+                              {ScheduleKind::VHalf, 2},
+                              {ScheduleKind::VMin, 2},
+                              {ScheduleKind::ZeroBubbleH1, 1},
+                              {ScheduleKind::ZeroBubble2P, 1},
+                              {ScheduleKind::Interleaved, 2},
+                              {ScheduleKind::Interleaved, 1},
+                              {ScheduleKind::OneForwardOneBackward, 1},
+                              {ScheduleKind::GPipe, 1}}) {
+    bool isThere = chunks == 1 || (maySplit && pins.virtualStages.value_or(chunks) >= chunks);
+    if (!isThere || !pins.allows(kind))
+      continue;
+    mesh.schedule = kind;
+    mesh.virtualStages = chunks;
+    least = std::min(least, lowerBoundSeconds(model, mesh, request));
+    // On alike devices none has fewer terms.
+    if (isV(kind) && model.kinds.empty())
+      break;
+  }
+  for (auto [kind, chunks] :
+       {std::pair(ScheduleKind::OneForwardOneBackward, 1), {ScheduleKind::VHalf, 2}}) {
+    mesh.schedule = kind;
+    mesh.virtualStages = chunks;
+    if (pins.allows(kind) && (chunks == 1 || maySplit))
+      for (int64_t algorithm : vocabularyChoices(mesh, limits, pins)) {
+        mesh.vocabOverPp = algorithm;
+        least = std::min(least, lowerBoundSeconds(model, mesh, request));
+      }
+  }
+  return least;
+}
+} // namespace dtc
