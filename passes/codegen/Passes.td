@@ -4,11 +4,11 @@ include "mlir/Pass/PassBase.td"
 def SplitSums : Pass<"dtc-split-sums", "::mlir::ModuleOp"> {
   let summary = "Makes two steps of long sums, so that a GPU adds them up with all its multiprocessors";
   let description = [{
-    Rewrites a sum over rows, or the parameter gradients of a norm, into sums of parts of the rows and the sum of these,
-    if few blocks would compute it otherwise. Squares of tensors that are only summed, as for the norm of all gradients,
-    are added up chunk by chunk, several tensors per launch, and then over all chunks. Works on flat functions of static,
-    local shapes, before `dtc-form-kernels`, and only for GPUs. The parts depend on shapes alone, so that every GPU adds
-    up in the same order.
+    Rewrites a sum over rows, or the parameter gradients of a norm, into sums of parts of the rows and the sum of
+    these, if few blocks would compute it otherwise. Squares of tensors that are only summed, as for the norm of all
+    gradients, are added up chunk by chunk, several tensors per launch, and then over all chunks. Works on flat
+    functions of static, local shapes, before `dtc-form-kernels`, and only for GPUs. The parts depend on shapes alone,
+    so that every GPU adds up in the same order.
     ```mlir
     // Before:
     %0 = graph.reduce sum %x dims [0] : tensor<8192x768xbf16> -> tensor<768xf32>
