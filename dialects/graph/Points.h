@@ -8,19 +8,21 @@
 
 namespace dtc::graph {
 
-// Builds scalar arithmetic in f32; narrower elements widen on the way in and are rounded once on
-// the way out. Products and sums may contract to fused multiply-adds; infinities and NaN keep their
+// Builds scalar arithmetic in f32. `in` widens narrower elements; `out` rounds a result once.
+// Multiplications and additions may contract to fused multiply-adds; infinities and NaN keep their
 // meaning.
 class PointBuilder {
 public:
   PointBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(loc, builder), f32(builder.getF32Type()) {}
 
-  mlir::Value in(mlir::Value element); // to f32
+  mlir::Value in(mlir::Value element); // widens to f32
   mlir::Value out(mlir::Value value,
-                  mlir::Type tensorType); // from f32 to the tensor's element type
+                  mlir::Type tensorType); // rounds from f32 to the tensor's element type
+  // Returns an f32 constant.
   mlir::Value number(double value);
 
+  // Returns a + b. The following functions emit the operation of their name.
   mlir::Value add(mlir::Value a, mlir::Value b) { return binary<mlir::arith::AddFOp>(a, b); }
   mlir::Value sub(mlir::Value a, mlir::Value b) { return binary<mlir::arith::SubFOp>(a, b); }
   mlir::Value mul(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MulFOp>(a, b); }
