@@ -49,7 +49,8 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
     "::llvm::SmallVector<::mlir::Value>", "buildPoint",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands,
     "::mlir::ValueRange":$indices)>,
-    InterfaceMethod<"Returns true if buildPoint reads its indices.", "bool", "needsIndices", (ins), "", "return false;">];
+    InterfaceMethod<"Returns true if buildPoint reads its indices.", "bool", "needsIndices", (ins), "",
+      "return false;">];
 }
 
 // Ops that use integers as indices: they limit the values of an integer input.
@@ -74,7 +75,7 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
     "$_op.setId(static_cast<uint64_t>(stream));">,
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance",
     (ins "uint64_t":$instance)>,
-    InterfaceMethod<"Makes this the shard of an op whose whole result has `shape`, for ops that number the elements of the whole.",
+    InterfaceMethod<"Makes this the shard of an op whose result has `shape`, for ops that number its elements.",
       "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
 }
 
@@ -108,7 +109,8 @@ def BlockCallOpInterface : OpInterface<"BlockCallOpInterface"> {
     "getNumCarried">,
     InterfaceMethod<"Returns true if execution starts with the last entry of stacks.", "bool", "isReversed">,
     InterfaceMethod<"Returns the instance of the first entry.", "int64_t", "getFirstInstance">,
-    InterfaceMethod<"Returns the prefix of the names of the block's parameters, or null.", "::mlir::StringAttr", "getPrefixAttr">];
+    InterfaceMethod<"Returns the prefix of the names of the block's parameters, or null.", "::mlir::StringAttr",
+      "getPrefixAttr">];
   let extraSharedClassDeclaration = [{
     ::llvm::StringRef getBlockName() { return $_op.getBlockAttr().getValue(); }
   }];
