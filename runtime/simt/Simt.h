@@ -1,11 +1,15 @@
 // Runs CUDA kernels on the CPU, one fiber per thread, and checks each of their steps. The code
 // comes from passes/simt: the LLVM IR that also becomes PTX, compiled to a shared object for
 // x86-64.
-// Example:|  std::unique_ptr<Module> module;|  DTC_RETURN_IF_ERROR(Module::load(object, module));|
-// Memory memory;                       // runtime/simt/Memory.h|  void *x; uint64_t n = 1000;|
-// DTC_RETURN_IF_ERROR(memory.allocate(4 * n, x));|  void *parameters[] = {&x, &n};       // as
-// cuLaunchKernel's kernelParams|  Status status = launch(*module->find("fill"), {8}, {128}, 0,
-// parameters, memory);
+//
+// Example:
+//   std::unique_ptr<Module> module;
+//   DTC_RETURN_IF_ERROR(Module::load(object, module));
+//   Memory memory;                       // runtime/simt/Memory.h
+//   void *x; uint64_t n = 1000;
+//   DTC_RETURN_IF_ERROR(memory.allocate(4 * n, x));
+//   void *parameters[] = {&x, &n};       // as cuLaunchKernel's kernelParams
+//   Status status = launch(*module->find("fill"), {8}, {128}, 0, parameters, memory);
 #pragma once
 
 #include "runtime/base/Status.h"
