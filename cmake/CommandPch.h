@@ -1,4 +1,4 @@
-// What the commands of tools/dtc need, precompiled once.
+// The headers that the commands of tools/dtc use, precompiled once.
 #pragma once
 
 #include "cmake/MlirPch.h"

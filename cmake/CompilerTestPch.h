@@ -1,4 +1,4 @@
-// What tests of the compiler need, precompiled once.
+// The headers that tests of the compiler use, precompiled once.
 #pragma once
 
 #include "cmake/GraphPch.h"

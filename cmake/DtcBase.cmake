@@ -10,21 +10,23 @@ endif()
 if(DTC_SANITIZE)
   target_compile_options(dtc_flags INTERFACE -fsanitize=${DTC_SANITIZE} -fno-omit-frame-pointer
                                              -fno-sanitize-recover=all)
-  # The runtime has no RTTI, so there is nothing that this check could read.
+  # The runtime has no RTTI, so this check has nothing to read.
   if(DTC_SANITIZE MATCHES undefined)
     target_compile_options(dtc_flags INTERFACE -fno-sanitize=vptr)
   endif()
   target_link_options(dtc_flags INTERFACE -fsanitize=${DTC_SANITIZE})
   target_sources(dtc_flags INTERFACE ${PROJECT_SOURCE_DIR}/cmake/LeakCheck.cpp)
 endif()
-# A precompiled header that is made anew from the same text is the same file, so that ccache finds what was compiled with it.
+# A precompiled header that is made again from the same text is the same file, so ccache finds what
+# was compiled with it.
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_compile_options(dtc_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 # dtc_add_pch(NAME HEADER [OPTIONS flag...] [LINK lib...] [DEPENDS target...])
-# cmake/HEADER, precompiled once for all targets that name it with dtc_use_pch and have the same flags. Headers take most of the
-# time of a file, so what a layer's files include nearly always is in its header; what changes often is not.
+# cmake/HEADER, precompiled once for all targets that name it with dtc_use_pch and have the same
+# flags. Headers take most of the time of a file, so a layer's header contains what its files nearly
+# always include, but nothing that changes often.
 function(dtc_add_pch name header)
   cmake_parse_arguments(ARG "" "" "OPTIONS;LINK;DEPENDS" ${ARGN})
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp)
@@ -36,8 +38,9 @@ function(dtc_add_pch name header)
   endif()
 endfunction()
 
-# dtc_use_pch(NAME PCH): lets a target share a precompiled header. Libraries are compiled with -fPIC, and clang takes a
-# precompiled header only for the same kind of code, so programs are compiled so too, not with CMake's -fPIE.
+# dtc_use_pch(NAME PCH): lets a target share a precompiled header. Libraries are compiled with
+# -fPIC, and clang accepts a precompiled header only for the same kind of code, so programs are
+# compiled with -fPIC, too, instead of CMake's -fPIE.
 function(dtc_use_pch name pch)
   target_precompile_headers(${name} REUSE_FROM ${pch})
   get_target_property(type ${name} TYPE)
@@ -47,7 +50,8 @@ function(dtc_use_pch name pch)
   endif()
 endfunction()
 
-# dtc_any_has(OUT PROPERTY lib...): OUT is true where one of the targets among the libraries has the property.
+# dtc_any_has(OUT PROPERTY lib...): OUT is true if one of the targets among the libraries has the
+# property.
 function(dtc_any_has out property)
   set(${out} FALSE PARENT_SCOPE)
   foreach(library IN LISTS ARGN)
@@ -61,17 +65,19 @@ function(dtc_any_has out property)
 endfunction()
 
 set(dtc_runtime_options -fno-exceptions -fno-rtti)
-# With the format of programs, so for what is above it; DtcFormatHeader is runtime/format's.
+# Includes the format of programs, so it is for targets above it. DtcFormatHeader is for
+# runtime/format.
 dtc_add_pch(dtc_runtime_pch RuntimePch.h OPTIONS ${dtc_runtime_options} DEPENDS DtcFormatHeader)
-# Optimizing GoogleTest's macros takes more time than running what they check, but for tests that compute much themselves
-# (OPTIMIZED below). Both share a precompiled header, which clang would refuse for the level of optimization alone.
+# Optimizing GoogleTest's macros takes more time than running what they check, except for tests that
+# compute much themselves (OPTIMIZED below). Both share a precompiled header, which clang would
+# refuse only because of the level of optimization.
 set(dtc_test_options -O0 -Xclang -fno-validate-pch)
 if(DTC_BUILD_TESTS)
   dtc_add_pch(dtc_runtime_test_pch RuntimeTestPch.h LINK GTest::gtest DEPENDS DtcFormatHeader)
 endif()
 
 # dtc_add_runtime_library(NAME SOURCES a.cpp... [LINK lib...])
-# A library of the runtime: no exceptions, no RTTI, nothing of LLVM.
+# A library of the runtime: no exceptions, no RTTI, no LLVM.
 function(dtc_add_runtime_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -88,11 +94,14 @@ endfunction()
 option(DTC_TEST_EACH_CASE "Give each case of a unit test a process and a ctest test of its own" ON)
 
 # dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...] [OPTIMIZED] [LONG] [SHARDS count])
-# One GoogleTest program in build/test. Its cases become ctest tests named NAME.Suite.Case, or, without DTC_TEST_EACH_CASE, the
-# program is one ctest test NAME, which starts faster and lets its cases share what they compile; with SHARDS it is that many
-# tests NAME.0, NAME.1, ..., which run beside each other. OPTIMIZED: the program is compiled as the libraries are. LONG: `tools/test.sh --quick`
+# One GoogleTest program in build/test. Its cases become ctest tests named NAME.Suite.Case. Without
+# DTC_TEST_EACH_CASE the program is one ctest test NAME, which starts faster and lets its cases
+# share what they compile. With SHARDS it is that many tests NAME.0, NAME.1, ..., which run in
+# parallel.
+# OPTIMIZED: the program is compiled with the flags of the libraries. LONG: `tools/test.sh --quick`
 # leaves it out.
-# A test of a compiler library shares the precompiled header of such tests, all others that of the runtime's tests.
+# A test of a compiler library shares the precompiled header of such tests, and any other test that
+# of the runtime's tests.
 function(dtc_add_unit_test name)
   if(NOT DTC_BUILD_TESTS)
     return()
@@ -126,7 +135,8 @@ function(dtc_add_unit_test name)
     math(EXPR last "${ARG_SHARDS} - 1")
     foreach(shard RANGE ${last})
       add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
-      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1200 ${labels} COST 500 # seconds, so that it starts early
+      # COST is in seconds, so that the test starts early.
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1200 ${labels} COST 500
                            ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
     endforeach()
   else()

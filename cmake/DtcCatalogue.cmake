@@ -1,5 +1,6 @@
-# dtc_catalogue(FOLDER FUNCTION OUT [ENDING]): writes a source file, its path in OUT, whose `Catalogue FUNCTION()` has the
-# files of FOLDER (relative to the root) that end in ENDING (default: toml), by name.
+# dtc_catalogue(FOLDER FUNCTION OUT [ENDING]): writes a source file and stores its path in OUT. Its
+# `Catalogue FUNCTION()` returns the files of FOLDER (relative to the root) that end in ENDING
+# (default: toml), by name.
 function(dtc_catalogue folder function out)
   set(ending toml)
   if(ARGC GREATER 3)

@@ -1,5 +1,6 @@
-# `cmake --install build --prefix DIR`: the programs that users call, and the plugins that dtrun loads where a job wants
-# them (MPI, Gloo, metrics). The catalogues of machines, software and models are inside dtc.
+# `cmake --install build --prefix DIR` installs the programs that users call, and the plugins that
+# dtrun loads if a job needs them (MPI, Gloo, metrics). The catalogues of machines, software and
+# models are inside dtc.
 include(GNUInstallDirs)
 
 foreach(program dtc dtrun dtc-solve)

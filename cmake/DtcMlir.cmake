@@ -1,5 +1,5 @@
-# Finds Debian's MLIR 22 and offers the helpers of the compiler's folders.
-# Everything links the two shared objects libMLIR and libLLVM, never the static archives.
+# Finds Debian's MLIR 22 and defines the helpers of the compiler's folders. Everything links the two
+# shared objects libMLIR and libLLVM, never the static archives.
 
 find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
@@ -13,15 +13,16 @@ target_include_directories(dtc_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR
 separate_arguments(dtc_llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
 target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions})
 
-# For the compiler, for what knows the dialects, and for tests of both.
+# Used for the compiler, for libraries that use the dialects, and for tests of both.
 dtc_add_pch(dtc_mlir_pch MlirPch.h LINK dtc_mlir)
 dtc_add_pch(dtc_graph_pch GraphPch.h LINK dtc_mlir DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
 if(DTC_BUILD_TESTS)
-  dtc_add_pch(dtc_compiler_test_pch CompilerTestPch.h LINK dtc_mlir GTest::gtest DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
+  dtc_add_pch(dtc_compiler_test_pch CompilerTestPch.h LINK dtc_mlir GTest::gtest
+              DEPENDS DtcGraphAllIncGen DtcExecAllIncGen)
 endif()
 
-# dtc_use_compiler_pch(NAME lib...): the header with the dialects where the target is one or links one by itself, or through
-# DtcPlacement, whose headers include it.
+# dtc_use_compiler_pch(NAME lib...): uses the header with the dialects if the target is a dialect or
+# links one, directly or through DtcPlacement, whose headers include it.
 function(dtc_use_compiler_pch name)
   set(pch dtc_mlir_pch)
   foreach(library IN LISTS name ARGN)
@@ -33,7 +34,7 @@ function(dtc_use_compiler_pch name)
 endfunction()
 
 # dtc_tablegen(TARGET file.td  out.inc "flags" [out.inc "flags"]...)
-# Generates the .inc files beside the binary directory's mirror of the source folder.
+# Generates the .inc files in the folder of the binary directory that mirrors the source folder.
 function(dtc_tablegen target td)
   set(LLVM_TARGET_DEFINITIONS ${td})
   set(outputs ${ARGN})
@@ -58,7 +59,8 @@ function(dtc_add_compiler_library name)
   endif()
 endfunction()
 
-# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...] [PCH header]): a program in build/bin; PCH: a header of cmake/ for it alone.
+# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...] [PCH header]): a program in build/bin.
+# PCH is a header of cmake/ for this program alone.
 function(dtc_add_compiler_tool name)
   cmake_parse_arguments(ARG "" "PCH" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -2,7 +2,8 @@
 
 option(DTC_UNITY "Compile several sources of a target as one (users and CI); off where sources are edited" OFF)
 
-# dtc_unity(NAME): lets DTC_UNITY compile the target so. Called once the target has all of its sources.
+# dtc_unity(NAME): lets DTC_UNITY compile the target in this way. Called after the target has all of
+# its sources.
 function(dtc_unity name)
   if(DTC_UNITY)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
@@ -10,8 +11,8 @@ function(dtc_unity name)
   endif()
 endfunction()
 
-# dtc_group_sources(): decides which sources of these targets are compiled together; unity.py says how. Called once, as the
-# last command.
+# dtc_group_sources(): decides which sources of these targets are compiled together, by the rules in
+# unity.py. Called once, as the last command.
 function(dtc_group_sources)
   if(NOT DTC_UNITY)
     return()

@@ -1,4 +1,4 @@
-// What files that know the dialects need, precompiled once.
+// The headers that files with the dialects use, precompiled once.
 #pragma once
 
 #include "cmake/MlirPch.h"

@@ -1,6 +1,7 @@
-// Turns the leak check at exit off in a process that loaded MPI: Open MPI keeps memory to the end
-// of the process and unloads its plugins first, so no suppression could name who allocated it. And
-// in one that says so, as a test does of what leaves things alone on purpose. In sanitizer builds only.
+// Turns off the leak check at exit in a process that loaded MPI: Open MPI keeps memory to the end
+// of the process and unloads its plugins first, so no suppression could name the function that
+// allocated it. Also turns it off in a process that asks for it, such as a test that leaks on
+// purpose. Only in sanitizer builds.
 #include <dlfcn.h>
 
 extern "C" {

@@ -1,4 +1,4 @@
-// The headers that nearly every file of the compiler needs, precompiled once.
+// The headers that nearly every file of the compiler uses, precompiled once.
 #pragma once
 
 #include "compiler/support/Error.h"

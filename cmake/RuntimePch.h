@@ -1,5 +1,5 @@
-// What the runtime's files need above the format of programs, precompiled once: of its own headers only those
-// two, as the others change often.
+// The headers that the runtime's files use above the format of programs, precompiled once. Only two
+// of them are the runtime's own, because the others change often.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -1,4 +1,4 @@
-// What tests of the runtime need, precompiled once.
+// The headers that tests of the runtime use, precompiled once.
 #pragma once
 
 #include "cmake/RuntimePch.h"

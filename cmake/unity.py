@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Groups the sources of targets into unity files, so that sources whose file-local names would clash are never together.
+"""Groups the sources of targets into unity files, so that sources with clashing file-local names are never together.
 
   unity.py SOURCES GROUPS
 
 SOURCES has a line `DIRECTORY;TARGET;source;source...` for each target. GROUPS is written: a CMake file that gives each
-source the property UNITY_GROUP in the directory of its target. CMake calls this at the end of configuring (DtcUnity.cmake).
+source the property UNITY_GROUP in the directory of its target. CMake calls this program at the end of configuring
+(DtcUnity.cmake).
 
-Two sources are in one group only where
+Two sources are in one group only if
   - their using-directives are the same, and
   - no name that one of them declares in an unnamed namespace, as `static` or as a macro occurs in the other.
-The second rule is wider than C++ needs: a name that is only used may mean something else in the other source. The
-declarations are found by their form, not by a parser. A clash that is missed is an error of the compiler; renaming one of the
-two names is the remedy.
+The second rule is stricter than C++ needs: a name that is only used may mean something else in the other source. The
+declarations are found by their form, not by a parser. If a clash is missed, the compiler reports an error; rename one
+of the two names then.
 """
 import re
 import sys
@@ -20,11 +21,12 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Bytes of source in a group at most, so that a large folder has several groups to share out over the cores.
+# Most bytes of source in a group, so that a large folder has several groups for the cores.
 GROUP_BYTES = 100_000
 
 COMMENT_OR_STRING = re.compile(
-    r'R"(?P<delimiter>[^(\s]*)\(.*?\)(?P=delimiter)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.S)
+    r'R"(?P<delimiter>[^(\s]*)\(.*?\)(?P=delimiter)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/',
+    re.S)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
@@ -38,13 +40,14 @@ DECLARED = re.compile(
     r"|\busing\s+(\w+)\s*="  # aliases
     r"|(?<![\w:.>])(\w+)\s*(?=\()"  # functions; members that are defined outside of their class have '::' before them
     r"|(?<![\w:.>])(\w+)\s*(?=[={;\[])")  # variables
-NOT_DECLARED = {"if", "for", "while", "switch", "return", "sizeof", "decltype", "alignas", "requires", "operator", "noexcept", "const",
-                "override", "default", "delete", "static_assert", "void", "int", "auto", "namespace", "template", "typename", "extern",
-                "__attribute__", "TEST", "TEST_F", "TEST_P", "INSTANTIATE_TEST_SUITE_P", "DTC_RETURN_IF_ERROR"}
+NOT_DECLARED = {"if", "for", "while", "switch", "return", "sizeof", "decltype", "alignas", "requires", "operator",
+                "noexcept", "const", "override", "default", "delete", "static_assert", "void", "int", "auto",
+                "namespace", "template", "typename", "extern", "__attribute__",
+                "TEST", "TEST_F", "TEST_P", "INSTANTIATE_TEST_SUITE_P", "DTC_RETURN_IF_ERROR"}
 
 
 def top_level(text):
-    """The declarations of a namespace's text without what is in their braces, parentheses and initializers."""
+    """Returns the declarations of a namespace's text without the content of braces, parentheses and initializers."""
     kept, depth = [], 0
     for c in text:
         if c in "{(":
@@ -79,11 +82,12 @@ def declared_names(text):
 def names_of_header(name):
     """Returns all names in a header of the project, and none for any other header."""
     path = ROOT / name
-    return frozenset(IDENTIFIER.findall(COMMENT_OR_STRING.sub(" ", path.read_text(errors="replace")))) if path.is_file() else frozenset()
+    return frozenset(IDENTIFIER.findall(COMMENT_OR_STRING.sub(
+        " ", path.read_text(errors="replace")))) if path.is_file() else frozenset()
 
 
 class Source:
-    """What matters of one source: its size, its using-directives, the names and macros local to it and all names in it."""
+    """One source: its size, its using-directives, the names and macros local to it, and all names in it."""
 
     def __init__(self, path):
         raw = Path(path).read_text(errors="replace")
@@ -100,12 +104,13 @@ class Source:
         self.local = set()
         for opened in re.finditer(r"\bnamespace\s*\{", text):
             self.local |= declared_names(text[opened.end() : block_end(text, opened.end())])
-        # Namespace-scope constants, aliases and static functions outside of unnamed namespaces are local to the file, too.
+        # Namespace-scope constants, aliases and static functions outside of unnamed namespaces are
+        # local to the file, too.
         for line in re.finditer(r"^(?:static|const|constexpr|using)\b[^\n;{(=]*[;{(=]", text, re.M):
             self.local |= declared_names(line.group() + ";")
 
     def clashes_into(self, other):
-        """Whether a name that is local to this source means another thing in the other source."""
+        """Returns True if a name that is local to this source means another thing in the other source."""
         return (bool(self.local & other.used) or bool(self.imported & other.local)
                 or any(name in other.used and other.macros.get(name) != words for name, words in self.macros.items()))
 
@@ -143,7 +148,8 @@ def main():
         of_directory[directory][target] = [path for path in paths if path.endswith((".cpp", ".cc"))]
     lines = []
     for directory, targets in of_directory.items():
-        # A source that several targets of a directory compile has one property for all of them, so they are grouped as one.
+        # A source that several targets of a directory compile has one property for all of them, so
+        # they are grouped together.
         paths = list(dict.fromkeys(path for paths in targets.values() for path in paths))
         for number, members in enumerate(group(paths)):
             for path in members:

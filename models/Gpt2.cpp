@@ -1,4 +1,4 @@
-// GPT-2 as graph IR.
+// Builds GPT-2 as graph IR.
 #include "models/Gpt2.h"
 
 #include <cmath>
@@ -49,7 +49,7 @@ private:
     attnWeight.stored = {1, 3};
     SmallVector<Value> attn = model.parameters(
         {attnWeight, ParameterSpec::bias("c_attn_bias", "attn.c_attn.bias", {3, h, d})});
-    // Projections onto the residual stream start smaller, as in the paper's section 2.3.
+    // Projections onto the residual stream start smaller, as in section 2.3 of the paper.
     double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
     ParameterSpec outWeight = weight("proj", "attn.c_proj.weight", {h, d, c}, residual);
     outWeight.stored = {2, 1};

@@ -1,4 +1,4 @@
-// Llama and its kin as graph IR.
+// Builds Llama and related models as graph IR.
 #include "models/Llama.h"
 
 using namespace mlir;
@@ -33,7 +33,8 @@ public:
   }
 
 private:
-  // As torch.nn.Linear stores it, [out..., in...]; `stored` where dims are one in the file.
+  // Describes a weight [out..., in...], the layout of torch.nn.Linear. `stored` tells which dims
+  // are one dim in the file.
   ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
                        ArrayRef<int64_t> stored = {}) const {
     return {value.str(),
@@ -49,7 +50,7 @@ private:
     return model.parameter(ParameterSpec::norm(value, name + ".weight", config.width));
   }
 
-  // A linear layer, with its bias where it has one.
+  // A linear layer. `bias` is null if it has none.
   struct Linear {
     Value weight, bias;
   };
@@ -68,7 +69,7 @@ private:
     return model.as(name).linear(x, linear.weight, linear.bias, /*transposed=*/true, contract);
   }
 
-  // 1. What the block owns.
+  // 1. The parameters of a block.
 
   struct Attention {
     Linear q, k, v, o;
@@ -113,7 +114,7 @@ private:
     return x;
   }
 
-  // 2. What it does.
+  // 2. The operations of a block.
 
   Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation) {
     Value q = project("raw_q", x, a.q), k = project("raw_k", x, a.k), v = project("v", x, a.v);
@@ -130,7 +131,7 @@ private:
     return project("mlp", gated, m.down);
   }
 
-  // The experts' output and, where it counts, the loss of uneven use.
+  // Returns the experts' output and, if it counts, the loss of uneven use.
   std::pair<Value, Value> buildExperts(const Experts &e, Value x) {
     Value logits = model.as("scores").linear(x, e.gate, Value(), /*transposed=*/true);
     Routing routing = model.route(logits, config.top, config.capacity);
@@ -146,7 +147,7 @@ private:
     return {model.as("mixed").combine(out, routing), balance};
   }
 
-  // Whether layers add up a loss of uneven use, [batch], beside what they compute.
+  // Returns true if layers add up a loss of uneven use, [batch], beside their output.
   bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
 
   graph::FuncOp buildBlock() {

@@ -1,5 +1,5 @@
-// Builds models as graph IR, as people write it: blocks that own their parameters, layers by call,
-// names for values and types, result types inferred.
+// Builds models as graph IR in the style that people write: blocks that own their parameters,
+// layers by call, names for values and types, inferred result types.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -12,21 +12,23 @@
 
 namespace dtc {
 
-// The target that transformers leaves out of losses (ignore_index of torch.nn.CrossEntropyLoss).
+// The target that transformers ignores in losses (ignore_index of torch.nn.CrossEntropyLoss).
 constexpr int64_t kIgnoredTarget = -100;
 
+// Describes one parameter of a block.
 struct ParameterSpec {
-  std::string value; // its name in the function: "c_attn_weight"
-  std::string name;  // in checkpoints, below the prefix of the block: "attn.c_attn.weight"
-  // Heads and head dim apart, so that heads can be split.
+  std::string value; // name in the function: "c_attn_weight"
+  std::string name;  // name in checkpoints, below the prefix of the block: "attn.c_attn.weight"
+  // Shape with heads and head dim as separate dims, so that heads can be split.
   llvm::SmallVector<int64_t, 4> shape;
-  // How many dims of `shape` each dim in safetensors is: {1, 3}. Empty: as `shape`.
+  // The number of dims of `shape` that each dim in safetensors combines: {1, 3}. Empty if both are
+  // the same.
   llvm::SmallVector<int64_t, 4> stored;
   graph::InitKind init = graph::InitKind::Normal;
   double stddev = 0.02;
   bool decay = true;
 
-  // Zeros without decay.
+  // Describes a bias: zeros without decay.
   static ParameterSpec bias(llvm::StringRef value, llvm::StringRef name,
                             llvm::ArrayRef<int64_t> shape) {
     ParameterSpec spec{
@@ -36,98 +38,118 @@ struct ParameterSpec {
       spec.stored = {static_cast<int64_t>(shape.size())};
     return spec;
   }
-  // The factors of a normalised row: ones without decay.
+  // Describes the factors of a normalised row: ones without decay.
   static ParameterSpec norm(llvm::StringRef value, llvm::StringRef name, int64_t width) {
     return {value.str(), name.str(), {width}, {}, graph::InitKind::Ones, 0, false};
   }
 };
 
-// Which experts a token goes to, and how many rows each of them has.
+// The experts to which each token goes, and the number of rows that an expert has.
 struct Routing {
   mlir::Value weights, experts, slots; // [batch, sequence, top]
   mlir::Value load, importance;        // [batch, experts], for the balance loss
   int64_t group = 0;                   // tokens that share the rows of an expert
-  double capacity = 1;                 // rows per choice when experts are used alike
+  double capacity = 1;                 // rows per choice if experts are used alike
 };
 
-// The frequencies of rotary position embedding; see graph.rotary_table.
+// The frequencies of rotary position embedding. See graph.rotary_table.
 struct RotarySpec {
   double base = 10000;
   std::optional<double> factor;
-  // With a factor: which waves are slowed.
+  // Set together with `factor`: the range of wave lengths in which waves are slowed.
   std::optional<double> low, high;
   std::optional<int64_t> positions;
 };
 
-// A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic. as("q")
-// names what the next call makes, so arguments are made before. Example:
+// Builds a module. Values are f32 except ids, and the batch (dim 0) is dynamic. as("q") names the
+// results of the next call, so make its arguments before. Example:
 //   Value q = model.as("q").linear(x, weight, bias, /*transposed=*/true);
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t sequence);
 
+  // Returns the module. The builder cannot be used afterwards.
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
+  // Names the results of the next op.
   ModelBuilder &as(llvm::ArrayRef<llvm::StringRef> names);
+  // Names the result of the next op.
   ModelBuilder &as(llvm::StringRef name) { return as(llvm::ArrayRef<llvm::StringRef>(name)); }
-  // Writes `type` as '!name', unless it has a name.
+  // Writes `type` as '!name', unless it already has a name.
   void nameType(llvm::StringRef name, mlir::Type type);
 
-  // Starts a function that owns parameters and makes it current.
+  // Starts a function that owns parameters, and makes it the current one.
   graph::FuncOp beginBlock(llvm::StringRef name,
                            llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> arguments);
-  // Starts '@loss' with inputs "tokens" and "targets", and makes it current.
+  // Starts '@loss' with the inputs "tokens" and "targets", and makes it the current function.
   graph::FuncOp beginLoss();
+  // Ends the current function with these results.
   void endFunc(mlir::ValueRange results);
 
-  // Declares parameters of the current function in one op.
+  // Declares parameters of the current function in one op. Returns one value for each.
   llvm::SmallVector<mlir::Value> parameters(llvm::ArrayRef<ParameterSpec> specs);
+  // Declares one parameter of the current function.
   mlir::Value parameter(const ParameterSpec &spec) { return parameters(spec).front(); }
-  // `callee` `count` times, each on the first `carrying` results of the one before and the other
-  // operands, under `prefix`, in which "{}" is its number.
+  // Calls `callee` `count` times. Each call gets the first `carrying` results of the one before and
+  // the other operands. Its parameters are under `prefix`, in which "{}" is the number of the call.
   llvm::SmallVector<mlir::Value> repeat(graph::FuncOp callee, int64_t count, llvm::StringRef prefix,
                                         mlir::ValueRange operands, int64_t carrying = 1);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
   mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape); // f32, [batch, shape...]
-  // i32 [batch, sequence, shape...]
+  // i32, [batch, sequence, shape...]
   mlir::RankedTensorType ids(llvm::ArrayRef<int64_t> shape = {});
 
-  // Without `bias`, or with it added.
+  // Multiplies the last `contract` dims of x by the weight, and adds `bias` unless it is null.
+  // `transposed` means that the weight is [out..., in...].
   mlir::Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, bool transposed,
                      int64_t contract = 1);
+  // Returns a + b, element by element.
   mlir::Value add(mlir::Value a, mlir::Value b);
+  // Returns a * b, element by element.
   mlir::Value multiply(mlir::Value a, mlir::Value b);
+  // Returns the GELU of each element.
   mlir::Value gelu(mlir::Value x, graph::GeluKind kind);
+  // Returns the SiLU of each element.
   mlir::Value silu(mlir::Value x);
+  // Normalises the last dim to mean 0 and variance 1, then applies weight and bias.
   mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double epsilon);
+  // Divides the last dim by its root mean square, then applies the weight.
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double epsilon);
-  // Look-ups of the row `padding` give it no gradient.
+  // Looks up rows of the table. Look-ups of the row `padding` give it no gradient.
   mlir::Value embedding(mlir::Value table, mlir::Value ids,
                         std::optional<int64_t> padding = std::nullopt);
-  // The first `size` of dim 0.
+  // Returns the first `size` elements of dim 0.
   mlir::Value first(mlir::Value x, int64_t size);
-  // The elements of a dim.
+  // Returns the elements of a dim, each as a value without that dim.
   llvm::SmallVector<mlir::Value> unstack(mlir::Value x, int64_t dim);
+  // Returns the cosines and sines of rotary position embedding for every position, for heads of
+  // `headDim`.
   std::pair<mlir::Value, mlir::Value> rotaryTable(const RotarySpec &rotary, int64_t headDim);
+  // Rotates the heads of x by the angles of a table.
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
-  // Causal. No scale: 1 / sqrt(head dim). Dropout of 0 draws nothing; `sliding` is the number of
-  // keys that a query sees, 0: all up to it.
+  // Causal attention. The scale is 1 / sqrt(head dim) if none is given. `sliding` is the number of
+  // keys that a query sees, 0 for all keys up to it.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
                         std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0);
-  // The `top` experts of each token by logits [batch, sequence, experts], weights normalised.
+  // Chooses the `top` experts of each token by logits [batch, sequence, experts]. Weights are
+  // normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);
-  // Tokens [batch, sequence, columns] to rows [experts, batch, rows, columns] and back, weighted.
+  // Sends tokens [batch, sequence, columns] to the rows of their experts, [experts, batch, rows,
+  // columns].
   mlir::Value dispatch(mlir::Value tokens, const Routing &routing);
+  // Brings rows of experts back to their tokens and adds them up, weighted: [batch, sequence,
+  // columns].
   mlir::Value combine(mlir::Value rows, const Routing &routing);
-  // Rows times weight [experts, out, in].
+  // Multiplies the rows of each expert by its weight, [experts, out, in].
   mlir::Value expertLinear(mlir::Value rows, mlir::Value weight, const Routing &routing);
-  // [batch]
+  // Returns the loss of uneven use of experts, [batch].
   mlir::Value balanceLoss(const Routing &routing, double coefficient);
-  mlir::Value dropout(mlir::Value x, double p); // `x` itself where p is 0
-  // Over the targets that are not kIgnoredTarget.
+  mlir::Value dropout(mlir::Value x, double p); // returns `x` itself if p is 0
+  // Returns the mean over the targets that are not kIgnoredTarget.
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
-  mlir::Value mean(mlir::Value x); // of all elements
+  mlir::Value mean(mlir::Value x); // over all elements
+  // Returns x times a factor.
   mlir::Value scale(mlir::Value x, double factor);
   mlir::Value zeroForEachSample(); // [batch]
 
@@ -135,7 +157,7 @@ public:
 
 private:
   mlir::RankedTensorType typeOf(mlir::Value value) const;
-  mlir::Location next(); // of the next op, with the names that as() gave
+  mlir::Location next(); // location of the next op, with the names that as() gave
 
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -143,7 +165,7 @@ private:
   int64_t sequence;
   graph::FuncOp current;
   graph::TypeNames typeNames;
-  llvm::SmallVector<std::string> names; // of what the next call makes
+  llvm::SmallVector<std::string> names; // names for the results of the next call
 };
 
 } // namespace dtc

@@ -8,12 +8,12 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Rows that an expert should have for a group on average, so that few tokens find theirs taken.
+// Rows that an expert has on average for a group. More rows leave fewer tokens without a free row.
 constexpr int64_t kRowsPerGroup = 16;
 constexpr int64_t kMaxGroups = 64;
 
-// Tokens per group: a sequence can be split over as many ranks as it has groups, so as many as
-// leave each expert some rows.
+// Returns the number of tokens per group. A sequence can be split over as many ranks as it has
+// groups, so this makes as many groups as leave each expert some rows.
 int64_t chooseGroup(int64_t sequence, int64_t top, int64_t experts) {
   int64_t groups = 1;
   while (groups < kMaxGroups && sequence % (groups * 2) == 0 &&

@@ -1,4 +1,4 @@
-// The phases of compilation, in order.
+// Builds the pass pipelines of the compilation phases, in order.
 #include "passes/Pipelines.h"
 
 #include "dialects/exec/Exec.h"
@@ -18,11 +18,12 @@ namespace dtc {
 
 void loadDialects(MLIRContext &context) {
   context.loadDialect<exec::ExecDialect, graph::GraphDialect, shard::ShardDialect>();
-  context.printOpOnDiagnostic(false); // users are told the place, not our form of the op
+  // diagnostics name the place in the user's model and omit the printed op
+  context.printOpOnDiagnostic(false);
 }
 
 void addBindBatch(OpPassManager &passes, const StepOptions &options) {
-  // Every shape is static from here on, and means are sums with a constant scale.
+  // Makes every shape static and turns means into sums with a constant scale.
   BindBatchOptions bind;
   bind.batch = options.batch;
   bind.microBatches = options.microBatches;
@@ -31,17 +32,17 @@ void addBindBatch(OpPassManager &passes, const StepOptions &options) {
 
 void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   addBindBatch(passes, options);
-  // Every tensor has the element type that it is kept in.
+  // Gives every tensor its storage element type.
   SetPrecisionOptions precision;
   precision.precision = options.precision;
   passes.addPass(createSetPrecision(precision));
-  // '@loss' is gone; '@microbatch' returns the loss and a gradient for every parameter.
+  // Removes '@loss'; '@microbatch' then returns the loss and a gradient for every parameter.
   DifferentiateOptions differentiate;
   differentiate.microBatches = options.microBatches;
   passes.addPass(createDifferentiate(differentiate));
-  // Gradients of parameters are in f32.
+  // Keeps the gradients of parameters in f32.
   passes.addPass(createWidenGradients());
-  // '@update' replaces every parameter and state.
+  // Adds '@update', which replaces every parameter and every optimizer state.
   AddOptimizerOptions optimizer;
   optimizer.optimizer = options.optimizer;
   optimizer.beta1 = options.beta1;
@@ -57,43 +58,45 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.offload = options.offload;
   optimizer.coupledDecay = options.coupledDecay;
   passes.addPass(createAddOptimizer(optimizer));
-  // No op computes what another has, or what nobody reads.
+  // Removes repeated computations and results that are never read.
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
 
 void addShardPhase(OpPassManager &passes) {
-  // Every op works on local shapes; collectives stand wherever a value is not where it is needed.
+  // Rewrites every op to local shapes and inserts collectives where an operand is placed
+  // differently from its use.
   passes.addPass(createPartition());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  // Layers keep for the backward pass what the plan says, and no more.
+  // Restricts each layer to the saved activations that the plan names; the backward pass recomputes
+  // the rest.
   passes.addPass(createRecompute());
-  // With a pipeline, a module for each stage.
+  // Makes one module per stage if there is a pipeline.
   passes.addPass(createCutStages());
 }
 
 void addSchedulePhase(OpPassManager &passes) { addSchedulePhase(passes, ScheduleOptions()); }
 
 void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
-  // The only calls left are those of kernels; what is inlined is made canonical once, below.
+  // Leaves no calls but those of kernels; the canonicalizer runs once, after inlining.
   passes.addPass(createInlineBlocks());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  // What reads state in the host's memory runs there.
+  // Moves updates whose state is in host memory to the host.
   passes.addPass(createOffloadUpdate());
-  // On GPUs no long sum is a few blocks'.
+  // Splits long sums on GPUs so that they use more than a few blocks.
   if (options.onGpu)
     passes.addPass(createSplitSums());
   passes.addPass(createFormKernels());
-  // One exec.program: every buffer has an offset, every instruction a stream.
+  // Produces one exec.program in which every buffer has an offset and every instruction a stream.
   buildSchedulePipeline(passes, options);
 }
 
 void addStagesPhase(OpPassManager &passes, const ScheduleOptions &options) {
-  // Each stage's module has its program and kernels.
+  // Builds the program and the kernels of each stage in its own module.
   addSchedulePhase(passes.nest<ModuleOp>(), options);
-  // The module has a program for each stage, and each kernel once.
+  // Merges the stages: the module gets one program per stage and each distinct kernel once.
   passes.addPass(createMergeStages());
 }
 

@@ -1,4 +1,5 @@
-// The phases of compilation, in order; each function adds one phase's passes.
+// The pass pipelines of the compilation phases, in order; each function adds the passes of one
+// phase.
 #pragma once
 
 #include "mlir/Pass/PassManager.h"
@@ -10,40 +11,42 @@ namespace dtc {
 
 struct ScheduleOptions;
 
-// Loads the dialects that every command works with.
+// Loads the dialects that every command needs into `context`.
 void loadDialects(mlir::MLIRContext &context);
 
-// What the step is made of, beyond the plan.
+// The settings of the training step that are not part of the plan.
 struct StepOptions {
   int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
-  // Element type that parameters and activations are kept in, "f32", "bf16" or "f16", and in which
-  // gradients are reduced, "f32" or "bf16".
+  // Element type in which parameters and activations are stored, "f32", "bf16" or "f16", and in
+  // which gradients are reduced, "f32" or "bf16".
   std::string precision = "f32", gradDtype = "f32";
   std::string optimizer = "adamw";
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
   bool cosine = true;
   int64_t warmupSteps = 0;
   double minLrRatio = 0.1;
-  double trustCoefficient = 0.001; // of lars
-  bool coupledDecay = false;       // of sgd: weight decay is added to the gradient
-  bool offload = false;            // optimizer state and its update in the host's memory
+  double trustCoefficient = 0.001; // read by lars
+  bool coupledDecay = false;       // adds the weight decay to the gradient; read by sgd
+  bool offload = false;            // keeps the optimizer state in host memory and updates it there
 };
 
-// Model -> one-device training step: '@microbatch' and '@update' with a static batch.
+// Turns a model into a one-device training step: '@microbatch' and '@update' with a static batch.
 void addGraphPhase(mlir::OpPassManager &passes, const StepOptions &options);
-// Only the batch, for a planner that places parameters on the forward model first.
+// Binds only the batch, for a planner that first places the parameters of the forward model.
 void addBindBatch(mlir::OpPassManager &passes, const StepOptions &options);
 
-// One-device step with mesh and placements -> the step of every rank, still in blocks.
+// Turns a one-device step with mesh and placements into the step that every rank runs, still in
+// blocks.
 void addShardPhase(mlir::OpPassManager &passes);
 
-// Blocks inlined, fusion groups outlined into kernel functions, then one exec.program with a static
-// memory plan.
+// Inlines blocks, outlines fusion groups into kernel functions and builds one exec.program with a
+// static memory plan. Uses default options.
 void addSchedulePhase(mlir::OpPassManager &passes);
+// The schedule phase with the given options; see above.
 void addSchedulePhase(mlir::OpPassManager &passes, const ScheduleOptions &options);
-// The same for a module with one for each stage of a pipeline (graph.stage): it gets the programs of
-// all of them.
+// The schedule phase for a pipeline: runs it on the module of each stage (graph.stage), then merges
+// them into one module with the programs of all stages.
 void addStagesPhase(mlir::OpPassManager &passes, const ScheduleOptions &options);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// The order of measurements on this machine.
+// Orders the measurements on this machine.
 #include "compiler/calibrate/Calibrate.h"
 
 #include "compiler/calibrate/Runs.h"
@@ -16,7 +16,7 @@
 namespace dtc {
 namespace {
 
-constexpr double singleShare = 0.5; // of the seconds, for one process with all cores
+constexpr double singleShare = 0.5; // share of the time for one process with all cores
 
 int64_t allowedCores() {
   cpu_set_t allowed;
@@ -40,7 +40,7 @@ std::string softwareText() {
          llvm::StringRef(openblas_get_config()).trim().str();
 }
 
-// The whole node as one device, of a file that can be of this machine.
+// Returns the whole node as one device, from a file that can describe this machine.
 Result<Topology> machineOf(const std::string &name) {
   Result<Topology> topology = loadTopology(name, 1, 1);
   if (!topology)
@@ -103,7 +103,7 @@ void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::s
   }
 }
 
-// What others do on the machine makes runs longer, and not alike.
+// Adds a remark if other programs on the machine made runs longer and uneven.
 void remarkOnDisturbance(CalibrateOutcome &outcome) {
   constexpr double wide = 0.25, tolerated = 0.1; // spread of a point; share of such points
   size_t points = pointsOf(outcome.calibration), disturbed = 0;

@@ -1,40 +1,43 @@
-// Measures the CPU machine at hand: the curves that the cost model then uses instead of constants.
+// Measures this CPU machine: makes the curves that the cost model then uses instead of constants.
 #pragma once
 
 #include "compiler/calibrate/Ranks.h"
 
 namespace dtc {
 
+// Selects what is measured, and for how long.
 struct CalibrateOptions {
   std::string topology = "cpu"; // a catalogue system or file of class cpu
-  std::string program;          // what to start as ranks: this program
-  bool quick = false;           // few shapes
-  double seconds = 60;          // to be spent, about
-  std::string curvesFile;       // not "": take the curves of this file instead of measuring
+  std::string program;          // the program to start as ranks, which is this program
+  bool quick = false;           // measures only a few shapes
+  double seconds = 60;          // approximate time to spend
+  std::string curvesFile;       // if not "", the curves of this file are used instead of measuring
 };
 
+// The result of a calibration.
 struct CalibrateOutcome {
   Calibration calibration;
   std::string text;                 // the topology file with the curves
   std::vector<std::string> remarks; // what was not measured, and why
 };
 
-// Products, memory traffic and attention with all cores in one process; then, with 2 and more
-// processes, collectives, and the same products and memory traffic in all of them at once, each
-// with its part of the cores. Errors: a topology that is not of this machine; what withCalibration
-// gives. Without mpirun or MPI there are no collectives, which is a remark.
+// Measures matrix products, memory traffic and attention with all cores in one process. Then
+// measures, with 2 and more processes, collectives, and the same products and memory traffic in all
+// processes at once, each with its part of the cores. Errors: a topology that cannot be this
+// machine; those of withCalibration. Without mpirun or MPI no collectives are measured, and a
+// remark tells so.
 Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
                                           llvm::raw_ostream &progress);
 
-// Tables of all points for people.
+// Prints tables of all points for people.
 void printCalibrationReport(const CalibrateOutcome &outcome, llvm::raw_ostream &out);
 
-// What another machine, or tools/calibrate-gpu there, measured: `curvesFile`. Errors: those of
-// readCurves.
+// Takes the curves in `curvesFile`, which another machine or tools/calibrate-gpu measured. Errors:
+// those of readCurves.
 Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options);
 
-// `dtc calibrate`: measures or adopts, prints the tables on `out` and writes the file, if it is not
-// "". The exit code.
+// Runs `dtc calibrate`: measures or adopts curves, prints the tables on `out` and writes the file,
+// if its name is not "". Returns the exit code.
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors);
 

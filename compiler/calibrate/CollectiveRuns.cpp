@@ -1,4 +1,4 @@
-// Collectives through the communicator that compiled programs use.
+// Measures collectives through the communicator that compiled programs use.
 #include "compiler/calibrate/Runs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +13,7 @@ struct Buffers {
   std::vector<float> in, out;
 };
 
-// One call of a kind on tensors of `count` floats a rank, or a part of one.
+// Makes one call of a kind on tensors of `count` floats per rank, or a part of one.
 rt::Status call(CollectiveKind kind, size_t count, rt::Comm &world, Buffers &buffers) {
   constexpr rt::DataType type = rt::DataType::F32;
   const float *in = buffers.in.data();
@@ -50,7 +50,7 @@ bool countsParts(CollectiveKind kind) {
 rt::Status measureCollectives(const CalibrationShapes &shapes, rt::Comm &world, Stopwatch &watch,
                               Calibration &result) {
   int64_t ranks = world.size();
-  // Sizes first: where the time does not last, every kind has its small ones.
+  // Sizes are the outer loop, so that every kind has its small sizes if the time runs out.
   for (int64_t bytes : shapes.collectiveBytes)
     for (int kind = 0; kind < numCollectiveKinds; ++kind) {
       auto each = static_cast<CollectiveKind>(kind);

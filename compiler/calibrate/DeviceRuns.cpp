@@ -1,4 +1,4 @@
-// Products, memory traffic and attention through the kernels of the CPU device.
+// Measures products, memory traffic and attention through the kernels of the CPU device.
 #include "compiler/calibrate/MemoryLoops.h"
 #include "compiler/calibrate/Runs.h"
 #include "kernels/cpu/Kernels.h"
@@ -8,8 +8,8 @@
 namespace dtc {
 namespace {
 
-// A pool of floats that is handed out in turn, so that a run that is repeated finds its operands in
-// memory and not in the caches, as a training step does.
+// A pool of floats that is handed out in turn. A run that is repeated then finds its operands in
+// memory and not in the caches, as in a training step.
 class Arena {
 public:
   explicit Arena(int64_t count) : values(static_cast<size_t>(count)) {
@@ -20,7 +20,7 @@ public:
     }
   }
 
-  // `count` floats on a cache line of their own; not more than the arena has.
+  // Returns `count` floats that begin on a cache line, at most as many as the arena has.
   float *take(int64_t count) {
     int64_t size = static_cast<int64_t>(values.size()), rounded = (count + 15) / 16 * 16;
     assert(rounded <= size && "the arena holds the largest operand");
@@ -48,7 +48,7 @@ public:
   rt::Status attention(const AttentionShape &shape);
 
 private:
-  // Floats of the operands of the largest run, and enough to leave the caches between two.
+  // Floats for the operands of the largest run, and enough to leave the caches between two runs.
   static constexpr int64_t leastCount = int64_t(16) << 20;
   static int64_t inputCount(const CalibrationShapes &shapes) {
     int64_t count = leastCount;

@@ -1,4 +1,5 @@
-// The loops whose memory traffic is timed; compiled as codegen compiles loops of programs.
+// The loops whose memory traffic is timed. They are compiled as codegen compiles the loops of
+// programs.
 #include "compiler/calibrate/MemoryLoops.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ void triadLoop(float *__restrict out, const float *__restrict a, const float *__
     out[i] = a[i] + s * b[i];
 }
 
-// Pade approximant of order 5 over 4, clipped where it leaves [-1, 1].
+// Pade approximant of order 5 over 4, clipped outside of [-1, 1].
 static inline float tanhOf(float x) {
   x = std::clamp(x, -3.6F, 3.6F);
   float square = x * x;

@@ -1,4 +1,4 @@
-// Points as lines of words.
+// Converts points to lines of words and back.
 #include "compiler/calibrate/Points.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -8,7 +8,7 @@
 namespace dtc {
 namespace {
 
-// Reads the words of one line in turn; false once one is missing or wrong.
+// Reads the words of one line in turn. Becomes false when one is missing or wrong.
 class Words {
 public:
   explicit Words(llvm::StringRef line) { line.split(words, ' ', -1, /*KeepEmpty=*/false); }

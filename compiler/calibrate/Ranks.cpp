@@ -1,4 +1,4 @@
-// Starts ranks under mpirun, and is one.
+// Starts ranks under mpirun, and runs as one.
 #include "compiler/calibrate/Ranks.h"
 
 #include "compiler/calibrate/Points.h"
@@ -14,14 +14,14 @@
 namespace dtc {
 namespace {
 
-constexpr double collectiveShare = 0.6; // of the job's seconds
-constexpr double timeoutSeconds = 60;   // that a rank waits for another
+constexpr double collectiveShare = 0.6; // share of the job's seconds
+constexpr double timeoutSeconds = 60;   // time that a rank waits for another one
 
 rt::Status measureAsRank(const RankJob &job, rt::Comm &world, Calibration &result) {
   CalibrationShapes shapes = calibrationShapes(job.quick);
   Stopwatch collectives(world, collectiveShare * job.seconds, shapes.collectiveRuns());
   DTC_RETURN_IF_ERROR(measureCollectives(shapes, world, collectives, result));
-  // All ranks hold their operands at the same time: the small ones.
+  // All ranks hold their operands at the same time, so small ones are used.
   CalibrationShapes small = calibrationShapes(/*quick=*/true);
   Stopwatch device(world, (1 - collectiveShare) * job.seconds, small.deviceRuns());
   DTC_RETURN_IF_ERROR(measureDevice(small, static_cast<int>(job.units), device, result));
@@ -42,7 +42,7 @@ int runCalibrationRank(const RankJob &job, llvm::raw_ostream &errors) {
   if (!status.ok()) {
     if (world)
       world->abandon(status.message());
-    // In one piece: the other ranks write to the same place.
+    // Written in one piece, because other ranks write to the same place.
     std::string text;
     llvm::raw_string_ostream line(text);
     int code =

@@ -1,20 +1,20 @@
-// Measuring with several processes at once. Internal to this folder, but for runCalibrationRank.
+// Measures with several processes at once. Internal to this folder, except for runCalibrationRank.
 #pragma once
 
 #include "compiler/topology/Calibration.h"
 
 namespace dtc {
 
-// What a process that is one rank of a measuring job is told by its command line.
+// The options of one rank of a measuring job, from its command line.
 struct RankJob {
-  std::string resultsFile; // rank 0 writes it
+  std::string resultsFile; // written by rank 0
   int64_t units = 1;       // threads of each rank
   double seconds = 10;     // for the whole job
   bool quick = false;
 };
 
-// Measures as one rank of a job that the environment describes. The exit code; a message on
-// `errors` where it is not 0.
+// Measures as one rank of a job that the environment describes. Returns the exit code, with a
+// message on `errors` if it is not 0.
 int runCalibrationRank(const RankJob &job, llvm::raw_ostream &errors);
 
 // Starts `ranks` processes of `program`, which call runCalibrationRank with `job`, and appends what

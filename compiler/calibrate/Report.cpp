@@ -1,4 +1,4 @@
-// Tables of measured points.
+// Prints tables of measured points.
 #include "compiler/calibrate/Calibrate.h"
 
 #include "compiler/support/Table.h"

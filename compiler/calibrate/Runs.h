@@ -7,12 +7,13 @@
 
 namespace dtc {
 
-// Products, memory, attention and launch with `units` threads of every rank at the same time;
-// appends to `result` what was measured.
+// Measures products, memory, attention and launches with `units` threads of every rank at the same
+// time, and appends the points to `result`. Errors: those of the kernels and of the ranks'
+// communication.
 rt::Status measureDevice(const CalibrationShapes &shapes, int units, Stopwatch &watch,
                          Calibration &result);
 
-// Collectives of all ranks of `world`; `level` stays empty.
+// Measures collectives of all ranks of `world`. Their `level` stays empty.
 rt::Status measureCollectives(const CalibrationShapes &shapes, rt::Comm &world, Stopwatch &watch,
                               Calibration &result);
 

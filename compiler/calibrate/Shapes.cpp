@@ -1,4 +1,4 @@
-// The lists of shapes.
+// Lists the shapes that are measured.
 #include "compiler/calibrate/Shapes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -6,7 +6,8 @@
 namespace dtc {
 namespace {
 
-// A square layer has the same sizes forward as for the gradient of its input: once is enough.
+// Adds a product unless it is listed. A square layer has the same sizes forward as for the gradient
+// of its input.
 void addProduct(CalibrationShapes &shapes, const ProductShape &shape) {
   for (const ProductShape &other : shapes.products)
     if (other.m == shape.m && other.n == shape.n && other.k == shape.k &&
@@ -63,7 +64,7 @@ std::vector<int64_t> rankCounts(int64_t cores) {
   for (int64_t count = 2; count <= cores; ++count)
     if (cores % count == 0)
       counts.push_back(count);
-  // Of many, the least, the greatest and two spaced evenly between, to the nearest.
+  // If there are many, keeps the least, the greatest and two spaced evenly between.
   if (counts.size() > 4) {
     size_t last = counts.size() - 1;
     counts = {counts[0], counts[(last + 1) / 3], counts[(2 * last + 1) / 3], counts[last]};

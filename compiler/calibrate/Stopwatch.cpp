@@ -1,4 +1,4 @@
-// Medians of repeated runs within a budget of time.
+// Takes medians of repeated runs within a budget of time.
 #include "compiler/calibrate/Stopwatch.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 namespace dtc {
 namespace {
 
-constexpr double leastSample = 20e-6; // below, a sample is a batch of runs
+constexpr double leastSample = 20e-6; // a shorter sample is a batch of runs
 constexpr int32_t leastRepeats = 3, mostRepeats = 200;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Linear between the sorted samples.
+// Interpolates linearly between the sorted samples.
 double quantile(const std::vector<double> &sorted, double share) {
   double place = share * static_cast<double>(sorted.size() - 1);
   auto below = static_cast<size_t>(place);
@@ -61,7 +61,7 @@ rt::Status Stopwatch::time(llvm::function_ref<rt::Status()> run, std::optional<M
     ++numSkipped;
     return {};
   }
-  // The first run touches pages and packs what the libraries keep; the second is warm.
+  // The first run touches pages and fills the libraries' caches. The second one is warm.
   DTC_RETURN_IF_ERROR(run());
   std::vector<float> warm(1);
   DTC_RETURN_IF_ERROR(world.barrier());
@@ -83,7 +83,7 @@ rt::Status Stopwatch::time(llvm::function_ref<rt::Status()> run, std::optional<M
   }
   DTC_RETURN_IF_ERROR(slowest(samples));
   result = summarize(std::vector<double>(samples.begin(), samples.end()));
-  // Four digits are more than a clock tells.
+  // Four digits are more than a clock can measure.
   char text[32];
   snprintf(text, sizeof(text), "%.4g", std::max(result->seconds, 1e-9));
   result->seconds = std::strtod(text, nullptr);

@@ -1,4 +1,4 @@
-// Times a run on all ranks of a job at once.
+// Measures the time of a run on all ranks of a job at once.
 #pragma once
 
 #include "compiler/topology/Calibration.h"
@@ -8,20 +8,21 @@
 
 namespace dtc {
 
-// The median of some samples, and the distance of their quartiles over it. Not empty.
+// Returns the median of samples, and the distance of their quartiles as a share of the median.
+// `samples` must not be empty.
 // Example: {3, 1, 2} has the median 2; {1, 2, 3, 4} has 2.5 and the quartiles 1.75 and 3.25.
 Measured summarize(std::vector<double> samples);
 
-// Shares a budget of seconds among a number of measurements. Every rank of the job makes the same
-// calls in the same order; rank 0 decides how often a run is repeated.
+// Divides a budget of seconds among a number of measurements. Every rank of the job must make the
+// same calls in the same order. Rank 0 decides how often a run is repeated.
 class Stopwatch {
 public:
-  // `runs` are the measurements to come.
+  // `runs` is the number of measurements that will follow.
   Stopwatch(rt::Comm &world, double seconds, size_t runs);
 
   // Calls `run` at least twice to warm up and three times to time it. A sample starts at a barrier
-  // and ends with the last rank; runs below 20 us are timed in batches. Nothing in `result`: five
-  // times the budget were spent before, on a machine much slower than the shapes are made for.
+  // and ends with the last rank; runs below 20 us are timed in batches. `result` stays empty if
+  // five times the budget was spent before, on a machine much slower than the shapes are made for.
   // Errors: those of `run` and of the ranks' communication.
   rt::Status time(llvm::function_ref<rt::Status()> run, std::optional<Measured> &result);
 
@@ -31,7 +32,7 @@ private:
   struct Share {
     int32_t repeats, batch; // 0: skip
   };
-  // Rank 0's answer to how long one warm run took.
+  // Asks rank 0 for repeats and batch, given the time of one warm run.
   rt::Status share(double warm, Share &result);
   rt::Status slowest(std::vector<float> &samples);
 

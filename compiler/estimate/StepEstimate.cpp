@@ -300,12 +300,14 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   // longer.
   StepEstimate usual = estimateCut(model, decisions, request, /*mayMove=*/false);
   usual.leastSlowestThatFits = step.leastSlowestThatFits;
+  bool isOpen = usual.fits || request.ignoresMemory;
+  bool mustReplace = !step.fits && !request.ignoresMemory;
   bool isBetter =
-      usual.fits && (!step.fits || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
+      isOpen && (mustReplace || secondsOfCut(usual, decisions) < secondsOfCut(step, decisions));
   if (isBetter)
     std::swap(usual, step);
   // The closed forms of several chunks are those of equal stages.
-  if (decisions.virtualStages > 1 && usual.fits) {
+  if (decisions.virtualStages > 1 && (usual.fits || request.ignoresMemory)) {
     // Refining may take either of them.
     step.leastWithHostSeconds = usual.leastWithHostSeconds =
         std::min(step.leastWithHostSeconds, usual.leastWithHostSeconds);

@@ -21,7 +21,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Only the batch is open, in the first dim of every input.
+// Checks that only the batch is dynamic, in the first dim of every input.
 LogicalResult checkInput(graph::FuncOp loss, unsigned index) {
   auto type = cast<RankedTensorType>(loss.getArgumentTypes()[index]);
   std::string what = ("has input '" + graph::getInputName(loss, index) + "'").str();
@@ -35,7 +35,7 @@ LogicalResult checkInput(graph::FuncOp loss, unsigned index) {
   return success();
 }
 
-// graph.sequence_length is dim 1 of the inputs that are sequences.
+// Checks that graph.sequence_length is dim 1 of an input.
 LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
   auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
   if (!sequence)
@@ -48,7 +48,7 @@ LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
          << sequence.getInt();
 }
 
-// A sequence length that was asked for is that of a model which has its own.
+// Checks that a sequence length that the user gave is the one of a model that has its own.
 Outcome checkAsked(ModuleOp module, const std::string &path, int64_t asked) {
   auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
   int64_t has = sequence ? sequence.getInt() : 0;
@@ -61,7 +61,7 @@ Outcome checkAsked(ModuleOp module, const std::string &path, int64_t asked) {
                    "leave it out: it is for a config.json", {path, 1, 1});
 }
 
-// Sums over all parameters are kept in 64 bits, several bytes an element.
+// Checks that sums over all parameters, at several bytes per element, fit in 64 bits.
 LogicalResult checkSize(ModuleOp module) {
   constexpr double kMostParameters = 1e15;
   double elements = 0;
@@ -109,11 +109,11 @@ OwningOpRef<ModuleOp> completed(OwningOpRef<ModuleOp> module) {
 namespace {
 
 struct WrittenModel {
-  std::string text, path; // of the file
+  std::string text, path; // text of the file, and its name for errors
   OwningOpRef<ModuleOp> module;
 };
 
-// Reads into `model`, of which the text is there after an error, too, where the file could be read.
+// Reads into `model`. If the file could be read, its text is there even after an error.
 Outcome readModel(MLIRContext *context, const std::string &name, int64_t sequence,
                   SourceNotes *notes, WrittenModel &model) {
   context->loadDialect<graph::GraphDialect>();
@@ -140,13 +140,13 @@ Outcome readModel(MLIRContext *context, const std::string &name, int64_t sequenc
   return {};
 }
 
-// Reports an error about a model; one about graph IR with the line it points at.
+// Reports an error about a model. For graph IR, prints the line that it points at.
 void report(const UserError &error, const WrittenModel &model, llvm::raw_ostream &errors) {
   bool isInText = error.place.file == model.path && !StringRef(model.text).ltrim().starts_with("{");
   reportWithSource(error, isInText ? StringRef(model.text) : StringRef(), errors);
 }
 
-// Makes `module`, which was written as `text`, complete, and checks it.
+// Completes `module`, which was written as `text`, and checks it.
 Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
   DiagnosticCapture capture(module.getContext());
   if (succeeded(completeModel(module)) && succeeded(checkModel(module)))
@@ -155,13 +155,13 @@ Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
       capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   error.message = nameTypes(error.message, text);
   error.note = nameTypes(error.note, text);
-  if (error.place.line == 0) // built from a config, whose ops have no lines
+  if (error.place.line == 0) // built from a config, so its ops have no lines
     error.place = {path};
   return error;
 }
 
-// Drops what the loss does not read. Notes to `errors` which parameters are left without a gradient;
-// fails where all are, as there would be nothing to train.
+// Removes what the loss does not read. Notes on `errors` which parameters are left without a
+// gradient. Fails if all are, because nothing could be trained.
 Outcome dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
   DiagnosticCapture capture(module.getContext());
   PassManager passes(module.getContext());
@@ -173,11 +173,11 @@ Outcome dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
   for (auto get : loss.getBody().getOps<graph::GetOp>())
     read.insert(get.getSymbol());
   SmallVector<graph::ParameterOp> unread;
-  bool isTrained = false; // some parameter
+  bool isTrained = false; // some parameter is trained
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     bool isRead = read.contains(parameter.getSymName());
     isTrained |= isRead && !parameter.getFrozen();
-    if (!isRead && !parameter.getFrozen()) // which has no gradient either way
+    if (!isRead && !parameter.getFrozen()) // a frozen parameter has no gradient anyway
       unread.push_back(parameter);
   }
   if (!isTrained) {

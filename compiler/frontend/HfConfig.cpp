@@ -1,4 +1,4 @@
-// A Hugging Face config.json with errors that point at the key.
+// Reads a Hugging Face config.json, with errors that point at the key.
 #include "compiler/frontend/HfConfig.h"
 
 #include "compiler/support/JsonText.h"

@@ -1,4 +1,4 @@
-// A Hugging Face config.json with errors that point at the key.
+// Reads a Hugging Face config.json, with errors that point at the key.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -14,40 +14,46 @@
 
 namespace dtc {
 
-// Typed reads with defaults; the first error is kept, with its place, and later reads go on quietly.
+// Typed reads with defaults. Keeps the first error with its place. Later reads return defaults.
 class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
 
+  // Returns true if there was no error.
   bool ok() const { return !failure; }
-  // The first error; there is one unless ok().
+  // Returns the first error. Call only if not ok().
   const UserError &error() const { return *failure; }
 
   bool has(const char *key) const;      // present and not null
   bool mentions(const char *key) const; // present, perhaps null
   // Returns true if both keys are present with equal values.
   bool sameValue(const char *a, const char *b) const;
-  // A whole number from `low` to `high`; `fallback` where the key is absent or null. The default
-  // `high` is above every width and count of a layer and keeps products of three in 64 bits.
+  // Returns a whole number from `low` to `high`, or `fallback` if the key is absent or null. The
+  // default of `high` is above every width and count of a layer, and keeps products of three in 64
+  // bits.
   int64_t integer(const char *key, int64_t fallback, int64_t low = 1, int64_t high = 1 << 20);
+  // Returns a finite number, or `fallback` if the key is absent or null.
   double number(const char *key, double fallback);
-  // A probability: 0 <= p < 1.
+  // Returns a probability, 0 <= p < 1.
   double probability(const char *key, double fallback);
+  // Returns true or false, or `fallback` if the key is absent or null.
   bool flag(const char *key, bool fallback);
+  // Returns a string, or `fallback` if the key is absent or null.
   std::string word(const char *key, const std::string &fallback);
-  // A list of strings; empty where the key is absent or null.
+  // Returns a list of strings, empty if the key is absent or null.
   std::vector<std::string> words(const char *key);
-  // The object under `key`, or an empty one.
+  // Returns the object under `key`, or an empty one.
   HfConfig child(const char *key) const;
   // Takes over a child's error.
   void adopt(const HfConfig &child);
 
-  // The keys of this object that no call above has asked for, in the order of the text.
+  // Returns the keys of this object that no call above has asked for, in the order of the text.
   std::vector<std::pair<std::string, const nlohmann::json *>> unread() const;
 
-  // Records an error at `key` (the start of the object where it is absent).
+  // Records an error at `key`, or at the start of the object if it is absent.
   void fail(const char *key, const std::string &what, const std::string &note = "");
-  // The same with the value as it is written. Example: refuse("factor", "a number greater than 0").
+  // Records an error that shows the value as written. Example: refuse("factor", "a number greater
+  // than 0").
   void refuse(const char *key, const std::string &wanted);
 
 private:
@@ -58,13 +64,15 @@ private:
   std::string path, text;
   nlohmann::json root;
   std::vector<std::string> within;     // the keys that lead to `root` in the text
-  mutable std::set<std::string> asked; // for
+  mutable std::set<std::string> asked; // keys that a call has asked for
   std::optional<UserError> failure;
 };
 
-// For messages: what a number, word or flag is, and of what kind a list or an object is.
+// Returns a value for messages: a number, word or flag itself, or the kind of a list or an object.
 std::string shownValue(const nlohmann::json &value);
 
+// Builds the model of a config for sequences of `sequence` tokens; 0 takes the config's own length.
+// On an error, sets the error of `config` and returns null.
 mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config,
                                                  int64_t sequence);
 

@@ -1,4 +1,4 @@
-// Keys of a config.json that change nothing, and architectures that dtc knows by name only.
+// Lists keys of a config.json that change nothing, and architectures that dtc knows by name only.
 #include "compiler/frontend/HfKeys.h"
 
 #include "compiler/frontend/HfTable.h"
@@ -12,12 +12,12 @@ const char *const kWriteItYourself = "write the model as graph IR, see docs/writ
 
 namespace {
 
-// Returns the keys that the classes of transformers do not have (the table knows those), and which
-// files have all the same: those of older classes, and those that transformers keeps out of the
-// model. Numbers are in what --precision says, not in dtype.
+// Returns keys that the classes of transformers do not have (the table has those) but that files
+// contain: those of older classes, and those that transformers keeps out of the model. The
+// precision comes from --precision, not from dtype.
 const llvm::StringSet<> &harmless() {
   static const llvm::StringSet<> keys{
-      // what the file is, and how transformers loads, runs and saves the model
+      // the kind of file, and how transformers loads, runs and saves the model
       "attn_implementation", "dtype", "gradient_checkpointing", "is_decoder", "is_llama_config",
       "max_sequence_length", "model_type", "n_ctx", "name_or_path", "output_attentions",
       "output_past", "output_router_logits", "predict_special_tokens", "pretraining_tp",
@@ -37,10 +37,10 @@ const llvm::StringSet<> &harmless() {
   return keys;
 }
 
-// A feature that a file may name as long as it is off.
+// A feature that a file may name if it is off.
 struct Feature {
-  llvm::StringRef key, off; // as JSON
-  llvm::StringRef types;    // of which it says nothing then
+  llvm::StringRef key, off; // the key, and its value if the feature is off, as JSON
+  llvm::StringRef types;    // the model types for which it then has no effect
 };
 
 constexpr llvm::StringRef kAll = "gpt2 llama mistral mixtral qwen2",
@@ -117,9 +117,10 @@ std::string unknownPartOf(llvm::StringRef modelType) {
   return "";
 }
 
-// Returns true if a key that the importer does not read may be there. One of the type's class may if
-// no value of it changes a model, or if it has its default. In `dtype` and `return_dict` the class
-// is not asked: they are about numbers and about how transformers hands out results.
+// Returns true if a key that the importer does not read may be present. A key of the type's class
+// may be present if no value of it changes a model, or if it has its default. For `dtype` and
+// `return_dict` the class does not matter: they concern numbers and the form in which transformers
+// returns results.
 static bool changesNothing(llvm::StringRef key, const nlohmann::json &value,
                            llvm::StringRef modelType) {
   const HfKey *row = findHfKey(modelType, key);

@@ -8,31 +8,31 @@
 
 namespace dtc {
 
-// The release of transformers whose classes the table has. Example: "5.24.0".
+// The release of transformers whose classes are in the table. Example: "5.24.0".
 extern const char *const kTransformersVersion;
 
-// Says what becomes of a tiny model when a key gets another value.
+// The effect of a changed key on a tiny model.
 enum class HfEffect {
   Nothing,
-  Start, // other first weights
+  Start, // other initial weights
   Model  // other parameters, or another loss or other gradients with the same weights
 };
 
 // A key of the config class of one model_type.
 struct HfKey {
   llvm::StringRef type, key;
-  llvm::StringRef fallback; // what the class has where the key is absent, as JSON
-  bool nullable;            // whether the class and the model take null
+  llvm::StringRef fallback; // the default of the class, as JSON
+  bool nullable;            // the class and the model accept null
   HfEffect effect;
 };
 
-// The key of a type's class, or null where the class has none of that name.
+// Returns the key of a type's class, or null if the class has none of that name.
 const HfKey *findHfKey(llvm::StringRef type, llvm::StringRef key);
 
-// Another name of a key; empty where it has none. Example: "hidden_size" of gpt2's "n_embd".
+// Returns another name of a key, or "" if it has none. Example: "hidden_size" for gpt2's "n_embd".
 llvm::StringRef aliasOf(llvm::StringRef type, llvm::StringRef key);
 
-// Returns true if transformers refuses rotary embedding of a type that lacks the key.
+// Returns true if transformers refuses rotary embedding of a type without the key.
 bool needsRotaryKey(llvm::StringRef rotaryType, llvm::StringRef key);
 
 } // namespace dtc

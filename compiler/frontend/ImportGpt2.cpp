@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace dtc {
 
-// A part that dtc does not build may be there only if it is off.
+// Refuses a part that dtc does not build, unless it is off.
 static void requireOff(TypedConfig &config, const char *key) {
   if (config.flag(key))
     config.json.fail(key, "is true, and dtc builds gpt2 without it", kWriteItYourself);

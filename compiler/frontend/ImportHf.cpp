@@ -10,7 +10,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The class of transformers' whose model each model_type becomes.
+// The class of transformers that dtc builds for each model_type.
 const std::map<std::string, std::string> kBuilt{{"gpt2", "GPT2LMHeadModel"},
                                                 {"llama", "LlamaForCausalLM"},
                                                 {"mistral", "MistralForCausalLM"},

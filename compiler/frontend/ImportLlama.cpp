@@ -16,14 +16,15 @@ namespace {
 
 std::string spelled(int64_t value) { return std::to_string(value); }
 
-// A number that the type of rotary embedding must have; `fallback` where it need not.
+// Reads a number that the type of rotary embedding may require. Returns `fallback` if it is absent
+// and not required.
 double readRotary(HfConfig &rope, const std::string &type, const char *key, double fallback) {
   if (!rope.has(key) && needsRotaryKey(type, key))
     rope.fail(key, "is missing, which " + type + " rotary embedding needs");
   return rope.number(key, fallback);
 }
 
-// llama3 slows waves down by their length.
+// Reads the factors of llama3, which slows waves by their length.
 void readLlama3(HfConfig &rope, int64_t positions, RotarySpec &rotary) {
   rotary.low = readRotary(rope, "llama3", "low_freq_factor", 1);
   rotary.high = readRotary(rope, "llama3", "high_freq_factor", 4);
@@ -34,9 +35,9 @@ void readLlama3(HfConfig &rope, int64_t positions, RotarySpec &rotary) {
     rope.refuse("high_freq_factor", "a number greater than 'low_freq_factor'");
 }
 
-// Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with
-// everything inside. Sequences are never longer than max_position_embeddings (`positions`), and up
-// to there transformers computes `dynamic` as `default`.
+// Reads both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters`
+// with everything inside. Sequences are never longer than max_position_embeddings (`positions`),
+// and up to that length transformers computes `dynamic` as `default`.
 RotarySpec importRotary(TypedConfig &config, int64_t positions) {
   HfConfig &json = config.json;
   bool nested = json.has("rope_parameters");
@@ -64,7 +65,7 @@ RotarySpec importRotary(TypedConfig &config, int64_t positions) {
                   kWriteItYourself);
   if (type == "llama3")
     readLlama3(rope, positions, rotary);
-  else // says nothing of the other types
+  else // other types have no effect
     for (const char *unused :
          {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
       (void)rope.number(unused, 0);
@@ -77,7 +78,7 @@ RotarySpec importRotary(TypedConfig &config, int64_t positions) {
 
 void importAttention(TypedConfig &config, LlamaConfig &model) {
   model.heads = config.integer("num_attention_heads");
-  // Null is as many as heads.
+  // Null means as many as heads.
   model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
   std::optional<int64_t> headDim = config.optionalInteger("head_dim");
   if (!headDim)
@@ -96,7 +97,8 @@ void importAttention(TypedConfig &config, LlamaConfig &model) {
   }
 }
 
-// Counts the layers that newer files list as having a window; nothing where they do not say.
+// Counts the layers that newer files list as having a window. Returns nothing if the file has no
+// list.
 std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
   std::vector<std::string> kinds = json.words("layer_types");
   if (kinds.empty())
@@ -112,10 +114,10 @@ std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
   return llvm::count(kinds, "sliding_attention");
 }
 
-// A window as long as the sequence is none, and so is null.
+// A window as long as the sequence has no effect, and neither has null.
 void importWindow(TypedConfig &config, LlamaConfig &model, int64_t sequence) {
   HfConfig &json = config.json;
-  int64_t window = 0, windows = model.layers; // how many layers have it
+  int64_t window = 0, windows = model.layers; // number of layers with the window
   std::string key = "max_window_layers";
   if (config.type != "llama")
     window = config.optionalInteger("sliding_window", 1, kMostTokens).value_or(0);
@@ -148,7 +150,7 @@ void importWindow(TypedConfig &config, LlamaConfig &model, int64_t sequence) {
   model.sliding = window;
 }
 
-// 3. The rest.
+// 3. Experts and other parts.
 
 void importExperts(TypedConfig &config, LlamaConfig &model) {
   HfConfig &json = config.json;
@@ -161,11 +163,12 @@ void importExperts(TypedConfig &config, LlamaConfig &model) {
   double coefficient = config.number("router_aux_loss_coef");
   if (coefficient < 0)
     json.refuse("router_aux_loss_coef", "a number of 0 or more");
-  // The class adds the loss of uneven use only to models that put out the router's logits.
+  // The class adds the loss of uneven use only if the model outputs the router's logits.
   model.balanceCoefficient = config.flag("output_router_logits") ? coefficient : 0;
   if (config.number("router_jitter_noise") != 0)
     json.refuse("router_jitter_noise", "0: dtc can't build the noise");
-  // No key of Hugging Face's, which never drops a token; named as Megatron-LM's option.
+  // Hugging Face has no such key, because it never drops a token. The name is that of Megatron-LM's
+  // option.
   model.capacity = json.number("moe_expert_capacity_factor", 1);
   if (model.capacity <= 0 || model.capacity > static_cast<double>(model.experts))
     json.refuse("moe_expert_capacity_factor",
@@ -173,7 +176,7 @@ void importExperts(TypedConfig &config, LlamaConfig &model) {
                     spelled(model.experts));
 }
 
-// The row without gradient from look-ups; a negative number counts from the end of the table.
+// Reads the row without gradient from look-ups. A negative number counts from the end of the table.
 std::optional<int64_t> importPadding(TypedConfig &config, int64_t vocabulary) {
   std::optional<int64_t> padding =
       config.optionalInteger("pad_token_id", -vocabulary, vocabulary - 1);

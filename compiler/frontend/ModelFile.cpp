@@ -1,4 +1,4 @@
-// Finds the file that a person means by MODEL.
+// Finds the file that MODEL on the command line names.
 #include "compiler/frontend/ModelFile.h"
 
 #include "compiler/support/File.h"
@@ -23,7 +23,7 @@ Result<NamedText> openModel(const std::string &model) {
   } else if (!llvm::sys::fs::exists(model)) {
     if (llvm::StringRef text = textOf(configCatalogue(), model); !text.empty())
       return NamedText{text.str(), model + ".json"};
-    // Anything with a path or an ending is a file that is missing.
+    // A name with a path or an ending is a missing file.
     if (!model.empty() && !llvm::StringRef(model).contains('/') &&
         !llvm::StringRef(model).ends_with(".json") && !llvm::StringRef(model).ends_with(".mlir")) {
       std::vector<std::string> names = namesOf(configCatalogue());

@@ -1,4 +1,4 @@
-// The file that a person means by MODEL.
+// Finds the file that MODEL on the command line names.
 #pragma once
 
 #include "compiler/support/Catalogue.h"
@@ -9,8 +9,8 @@ namespace dtc {
 Catalogue configCatalogue();
 
 // Reads the model that `model` names: a file, the config.json of a folder, or else a name of
-// configCatalogue(); a file or folder of that name comes first. Errors: none of these, with the
-// nearest name of the catalogue; a folder without config.json; a file that can't be read.
+// configCatalogue(). A file or folder takes precedence over the catalogue. Errors: none of these,
+// with the nearest name of the catalogue; a folder without config.json; a file that cannot be read.
 // Example: openModel("llama-3-8b") has the path "llama-3-8b.json".
 Result<NamedText> openModel(const std::string &model);
 

@@ -1,4 +1,4 @@
-// A config.json of one model_type.
+// Reads a config.json of one model_type.
 #include "compiler/frontend/TypedConfig.h"
 
 #include "compiler/frontend/HfTable.h"

@@ -1,4 +1,4 @@
-// TRW-S with memory prices.
+// Computes the lower bound by TRW-S with memory prices.
 #include "compiler/solver/Bound.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// least[y] = min(least[y], from + row[y]).
+// Sets least[y] to min(least[y], from + row[y]).
 inline void lowerBy(double *least, const double *row, double from, int32_t count) {
   for (int32_t y = 0; y < count; ++y) {
     double sum = from + row[y];
@@ -18,7 +18,7 @@ inline void lowerBy(double *least, const double *row, double from, int32_t count
   }
 }
 
-// Takes the least entry away from all and returns it.
+// Subtracts the least entry from all entries and returns it.
 double takeLeast(double *values, int32_t count) {
   double least = *std::min_element(values, values + count);
   for (int32_t i = 0; i < count; ++i)
@@ -28,7 +28,8 @@ double takeLeast(double *values, int32_t count) {
 
 } // namespace
 
-// Prices from nothing need an average over many passes; from good ones, few passes must do.
+// Prices that start at 0 need an average over many passes. Good prices must be improved in few
+// passes.
 Bound::Bound(const Network &network, std::vector<double> prices)
     : network(network), unary(network.unary), priced(network.unary), choice(network.numNodes(), 0),
       ascent(prices.empty() ? std::vector<double>(network.numTimes(), 0.0) : prices,
@@ -144,8 +145,8 @@ double Bound::paid(const std::vector<double> &price) const {
   return sum;
 }
 
-// Where a node's turn comes, its belief is the sum of the least costs, by its value, of all chains
-// through it, and bound in the pass so far and to come is what all chains cost together.
+// When it is a node's turn, its belief is the sum over all chains through it of their least costs,
+// by its value. The bounds of the pass so far and to come are the costs of all chains together.
 std::vector<double> Bound::valueBounds() {
   messages = bestMessages;
   priceUnary(prices());

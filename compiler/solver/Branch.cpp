@@ -1,4 +1,4 @@
-// Which part comes next, and for which target.
+// Chooses which part comes next, and the target.
 #include "compiler/solver/Branch.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 namespace dtc::solver {
 namespace {
 
-// Targets lie this share of the way from the bound to the best cost.
+// Position of a target between the bound and the best cost.
 constexpr double kShare = 0.5;
-// Where the best cost is not this share above the bound, it is the target.
+// If the best cost is within this share above the bound, it is the target.
 constexpr double kNear = 0.03;
 // Without a best cost, the target is this share above the bound.
 constexpr double kBlind = 0.1;

@@ -1,4 +1,4 @@
-// Pairwise comparison of a node's values.
+// Compares a node's values in pairs.
 #include "compiler/solver/Dominance.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Separable tables and functional tables.
+// Finds separable and functional tables.
 #include "compiler/solver/EdgeRules.h"
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 namespace dtc::solver {
 namespace {
 
-// Fills partner with the one value of the other end that goes with each value of `from`.
+// Returns true if each value of `from` goes with one value of the other end, and fills `partner`
+// with those values.
 bool isFunction(const WorkGraph &graph, const WorkGraph::Edge &edge, int32_t from,
                 std::vector<int32_t> &partner) {
   int32_t rows = graph.nodes[from].numValues(), columns = graph.nodes[edge.other(from)].numValues();
@@ -72,7 +73,7 @@ bool foldSeparable(WorkGraph &graph, int32_t e) {
     if (table[i] >= kInfiniteCost ||
         table[i] - table[i % columns] != table[i - i % columns] - table[0])
       return false;
-  // f takes the first column less its least entry, so that no unary cost gets negative.
+  // f takes the first column minus its least entry, so that no unary cost gets negative.
   int64_t least = table[0];
   for (size_t x = 0; x < a.unary.size(); ++x)
     least = std::min(least, table[x * columns]);

@@ -1,17 +1,17 @@
-// Presolve on edges that need not be there, and on nodes that follow from a neighbour.
+// Removes edges that are not needed, and nodes that a neighbour determines.
 #pragma once
 
 #include "compiler/solver/WorkGraph.h"
 
 namespace dtc::solver {
 
-// An edge with table[x][y] = f(x) + g(y) everywhere goes into the costs of its ends. True where it
-// went.
+// Moves an edge with table[x][y] = f(x) + g(y) everywhere into the costs of its ends. Returns true
+// if it did.
 bool foldSeparable(WorkGraph &graph, int32_t edge);
 
-// Where the value of one end allows one value of the other end only, that other end goes: its
-// costs, memory and edges are taken over. Where both ends follow, the one with less to move goes.
-// True where a node went.
+// If each value of one end allows only one value of the other end, removes that other end and moves
+// its costs, memory and edges. If both ends are determined, it removes the one with less to move.
+// Returns true if a node was removed.
 bool mergeFunctional(WorkGraph &graph, int32_t edge);
 
 } // namespace dtc::solver

@@ -1,4 +1,4 @@
-// Nodes, tables and pieces in the order of the network.
+// Writes nodes, tables and pieces in the order of the network.
 #include "compiler/solver/Flatten.h"
 
 #include <xxhash.h>
@@ -9,7 +9,7 @@
 namespace dtc::solver {
 namespace {
 
-// Both orders of a table, each stored once for all edges that have it.
+// Stores both orders of a table once for all edges that have it.
 class DoubleTables {
 public:
   explicit DoubleTables(Network &network) : network(network) {}
@@ -33,7 +33,7 @@ private:
   std::unordered_multimap<uint64_t, size_t> byHash;
 };
 
-// More than all finite costs together, those already decided included.
+// Returns more than the sum of all finite costs, those already decided included.
 double forbiddenCost(const WorkGraph &graph) {
   auto most = [](const std::vector<int64_t> &costs) {
     int64_t largest = 0;

@@ -1,11 +1,12 @@
-// From the problem that presolve rewrote to the flat form that the bound and the search run on.
+// Turns the problem that presolve has rewritten into the flat form for the bound and the search.
 #pragma once
 
 #include "compiler/solver/Presolve.h"
 
 namespace dtc::solver {
 
-// Fills the network, kept and origin of reduction with what is left of graph. Pieces are tidy.
+// Fills the network, kept and origin of `reduction` with what is left of `graph`. Its pieces must
+// be tidy.
 void flatten(const WorkGraph &graph, Reduction &reduction);
 
 } // namespace dtc::solver

@@ -1,4 +1,4 @@
-// Dynamic programming on induced forests.
+// Minimises over induced forests by dynamic programming.
 #include "compiler/solver/Forest.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void Forest::orient() {
         int32_t child = position[neighbour.node];
         parent[child] = member;
         order.push_back(child);
-        // The same table seen from the child.
+        // The same table, seen from the child.
         auto theirs = network.neighboursOf(neighbour.node);
         toParent[child] = &*std::lower_bound(
             theirs.begin(), theirs.end(), members[member],
@@ -130,7 +130,7 @@ double Forest::solve() {
     }
     int32_t width = network.values(members[parent[member]]);
     double *to = &sums[offsets[parent[member]]];
-    // By the parent's value: the least of own cost and edge.
+    // For each value of the parent: the least sum of own cost and edge.
     const double *column = toParent[member]->columns;
     for (int32_t y = 0; y < width; ++y, column += count) {
       double least = from[0] + column[0];

@@ -1,4 +1,4 @@
-// A pull reader of JSON over zlib.
+// Reads JSON from zlib, token by token.
 #include "compiler/solver/JsonScanner.h"
 
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ bool JsonScanner::refill() {
   int code = Z_OK;
   const char *words = gzerror(file, &code);
   if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
-    // Z_BUF_ERROR at the end of the file: the compressed stream stops in its middle.
+    // Z_BUF_ERROR at the end of the file: the compressed stream ends too early.
     fail(std::string("reading the compressed file: ") + words, "the file is damaged or cut short");
     return false;
   }
@@ -162,7 +162,7 @@ bool JsonScanner::readString(std::string &value) {
     value.push_back(static_cast<char>(c));
     if (c != '\\')
       continue;
-    // Escapes are kept as they are written: no name that matters has any.
+    // Escapes are kept as written, because no name that matters has any.
     if (int escaped = peek(); escaped < ' ')
       return failAt(escaped, "an escaped character");
     value.push_back(static_cast<char>(peek()));

@@ -1,4 +1,4 @@
-// Reads JSON piece by piece from a file, plain or compressed by gzip, without holding it in memory.
+// Reads JSON in pieces from a file, plain or compressed by gzip, without holding it in memory.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -12,7 +12,7 @@ struct gzFile_s;
 namespace dtc::solver {
 
 // A reader that walks through one JSON text in order. Every method returns false after the first
-// mistake, which error() then tells. Example, for {"a": [1, 2], "b": "x"}:
+// mistake, which error() then returns. Example, for {"a": [1, 2], "b": "x"}:
 //   std::string key;
 //   scanner.beginObject();
 //   while (scanner.nextKey(key))
@@ -28,22 +28,27 @@ public:
   bool failed() const { return hasFailed; }
   UserError error() const { return mistake; }
 
+  // Enters an object. Fails if something else comes next.
   bool beginObject() { return expect('{', "an object") && enter(); }
-  // Reads the next key of the object that is open; false at its end.
+  // Reads the next key of the open object. Returns false at its end.
   bool nextKey(std::string &key);
+  // Enters an array. Fails if something else comes next.
   bool beginArray() { return expect('[', "an array") && enter(); }
-  // True where the array that is open has another element, which is read next; false at its end.
+  // Returns true if the open array has another element, which is read next, and false at its end.
   bool nextElement();
+  // Reads an integer of 64 bits.
   bool readInteger(int64_t &value);
+  // Reads a string, with escapes as written.
   bool readString(std::string &value);
-  // A whole array of integers, such as [1, 2, 3]; earlier contents of values are dropped.
+  // Reads a whole array of integers, such as [1, 2, 3]. Replaces the contents of `values`.
   bool readIntegers(std::vector<int64_t> &values);
   // Skips one value of any kind.
   bool skipValue() { return skipValue(0); }
-  // Only white space may be left. Reads to the end, so that a damaged compressed file is noticed.
+  // Checks that only white space is left. Reads to the end, so that a damaged compressed file is
+  // found.
   bool expectEnd();
 
-  // Records a mistake at the present place.
+  // Records a mistake at the present place. Returns false.
   bool fail(const std::string &message, const std::string &note = "");
 
 private:
@@ -65,7 +70,7 @@ private:
   int64_t line = 1;
   int64_t lineStart = 0;      // offset in the text at which the present line begins
   int64_t offsetOfBuffer = 0; // offset in the text of buffer[0]
-  bool first = false;         // the object or array just opened has no element read yet
+  bool first = false;         // no element of the object or array just opened has been read
   bool hasFailed = false;
   UserError mistake{""};
 };

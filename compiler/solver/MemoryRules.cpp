@@ -1,4 +1,4 @@
-// What is in use at least and at most at each point of time.
+// Computes the least and most memory in use at each point of time.
 #include "compiler/solver/MemoryRules.h"
 
 #include "compiler/solver/RangeMax.h"
@@ -8,7 +8,7 @@
 namespace dtc::solver {
 namespace {
 
-// What changes in the usage of the nodes when time gets to each point, whatever their values.
+// Changes in the usage of the nodes on the way to each point of time, for any of their values.
 struct UsageChanges {
   std::vector<char> rises, falls;
 
@@ -39,8 +39,8 @@ struct UsageChanges {
   }
 };
 
-// Points of time at which more than the limit can be in use, but for those at which whatever is in
-// use is so at the point before or after as well. Pieces are tidy.
+// Returns the points of time at which more than the limit can be in use. Leaves out a point if
+// everything in use at it is also in use at the point before or after. Pieces must be tidy.
 std::vector<char> timesThatMatter(const WorkGraph &graph, const std::vector<int64_t> &base) {
   std::vector<int64_t> change(graph.numTimes + 1, 0);
   for (const WorkGraph::Node &node : graph.nodes)
@@ -54,7 +54,7 @@ std::vector<char> timesThatMatter(const WorkGraph &graph, const std::vector<int6
   int64_t most = 0;
   for (int32_t t = 0; t < graph.numTimes; ++t) {
     most += change[t];
-    // Of points that are all alike, the last one stays.
+    // Of several equal points, the last one is kept.
     bool asAfter = t + 1 < graph.numTimes && !changes.falls[t + 1];
     bool asBefore = t > 0 && !changes.rises[t] && changes.falls[t];
     keep[t] = base[t] + most > graph.limit && !asAfter && !asBefore;

@@ -1,15 +1,15 @@
-// Presolve on memory: values that can't fit, and points of time that need no limit.
+// Removes values that cannot fit into memory, and points of time that need no limit.
 #pragma once
 
 #include "compiler/solver/WorkGraph.h"
 
 namespace dtc::solver {
 
-// Values go that overrun the limit even where all other nodes use their least; graph is infeasible
-// where those alone do. Pieces are tidy.
+// Removes values that exceed the limit even if all other nodes use their least. The graph is
+// infeasible if the least usages alone exceed it. Pieces must be tidy.
 void dropValuesThatOverrun(WorkGraph &graph);
 
-// Points of time go that can't be the only one to overrun. Pieces are tidy.
+// Removes points of time that cannot be the only one over the limit. Pieces must be tidy.
 void dropSlackTimes(WorkGraph &graph);
 
 } // namespace dtc::solver

@@ -1,4 +1,4 @@
-// Support, single values, elimination.
+// Rules for support, single values and elimination.
 #include "compiler/solver/NodeRules.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Bound, search and probe one part of the assignments.
+// Bounds, searches and probes one part of the assignments.
 #include "compiler/solver/Part.h"
 
 #include "compiler/solver/Bound.h"
@@ -15,13 +15,13 @@ namespace dtc::solver {
 namespace {
 
 constexpr int kMostIterations = 400, kIterationBlock = 25;
-// A block of iterations must close this share of the distance to the target, or is the last one.
+// Share of the distance to the target that a block of iterations must close, or it is the last one.
 constexpr double kWorthIterating = 0.02;
 constexpr int kProbeIterations = 40, kMostFailedProbes = 3;
-// A node is probed if its promise is at least this, or if not too many have been in vain.
+// A node is probed if its promise is at least kPromising, or if not too many probes have failed.
 constexpr double kPromising = 0.05, kPromiseDecay = 0.3;
 constexpr int kMostInVain = 24;
-// Where this share of what is left to decide (in bits) has gone, presolve and probing start anew.
+// When this share of the undecided bits is decided, presolve and probing start again.
 constexpr double kStartAnew = 0.05;
 constexpr size_t kMostCandidates = 8;
 constexpr int64_t kRelaxWork = 200, kSearchWork = 1000; // per value of all nodes
@@ -44,14 +44,14 @@ public:
         break;
       }
     }
-    // Time is up: nothing is known of what is left but its bound.
+    // The time has run out: only the bound of the rest is known.
     if (stop() && result.halves.empty() && !closed)
       result.halves.push_back(part);
     return std::move(result);
   }
 
 private:
-  // One side of a node's values, and the bound with only these.
+  // One side of a node's values, and the bound with only these values.
   struct Candidate {
     int32_t node;
     double bound;
@@ -76,7 +76,7 @@ private:
     allowed(node, value) = 0;
     bound->forbid(node, value);
   }
-  // What is left to decide.
+  // Returns the number of undecided bits.
   double bits() const {
     double sum = 0;
     for (int32_t i = 0; i < reduction.network.numNodes(); ++i) {
@@ -104,7 +104,7 @@ private:
   bool closed = false;
 };
 
-// False where nothing in the part can be better than the target.
+// Returns false if nothing in the part can be better than the target.
 bool Explorer::boundAndSearch() {
   const Network &network = reduction.network;
   std::vector<double> prices;
@@ -136,11 +136,11 @@ bool Explorer::boundAndSearch() {
     result.cost = search.cost();
     target = std::min(target, result.cost);
   }
-  // Without nodes, what was found is all there is.
+  // Without nodes, the result is complete.
   return network.numNodes() > 0 && !reaches(part.bound, target) ? true : close();
 }
 
-// False where a node has no value left.
+// Returns false if a node has no value left.
 bool Explorer::probeAll() {
   const Network &network = reduction.network;
   valueBounds = bound->valueBounds();
@@ -154,7 +154,8 @@ bool Explorer::probeAll() {
   });
   for (int32_t i = 0; i < network.numNodes(); ++i) {
     auto all = part.allowed.begin() + whole.first[reduction.kept[i]];
-    std::fill(all, all + whole.values(reduction.kept[i]), 0); // what presolve dropped goes for good
+    // values that presolve removed are removed permanently
+    std::fill(all, all + whole.values(reduction.kept[i]), 0);
     for (int32_t v = 0; v < values(i); ++v)
       if (reaches(valueBounds[network.first[i] + v], target))
         drop(i, v);
@@ -184,7 +185,7 @@ bool Explorer::probeAll() {
   return true;
 }
 
-// Sets of values with the highest bounds go together; a set that stays is halved.
+// Removes sets of values with the highest bounds together. A set that cannot be removed is halved.
 bool Explorer::probeNode(int32_t node) {
   const double *bounds = &valueBounds[reduction.network.first[node]];
   auto byBound = [&](int32_t a, int32_t b) {
@@ -219,7 +220,7 @@ bool Explorer::probeNode(int32_t node) {
   return !left.empty();
 }
 
-// Of the nodes where one side's bound rises most, the one where both do.
+// Among the nodes for which one side's bound rises most, returns the one for which both rise.
 Explorer::Candidate Explorer::bestCandidate(Candidate &other) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
     return a.bound != b.bound ? a.bound > b.bound : a.node < b.node;
@@ -249,7 +250,7 @@ Explorer::Candidate Explorer::bestCandidate(Candidate &other) {
   return best;
 }
 
-// The node with most values, by their bounds.
+// Returns the node with most values, halved by their bounds.
 Explorer::Candidate Explorer::widest() const {
   Candidate best{-1, part.bound, {}};
   size_t most = 1;

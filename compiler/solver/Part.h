@@ -1,5 +1,5 @@
-// A look at a part of all assignments: what it costs at least, the best that is found in it, and
-// two halves of what is left of it.
+// Explores a part of all assignments: a lower bound, the best assignment found in it, and two
+// halves of what is left of it.
 #pragma once
 
 #include "compiler/solver/Network.h"
@@ -9,32 +9,34 @@
 
 namespace dtc::solver {
 
-// The assignments that take allowed values only.
+// The assignments that take only allowed values.
 struct Part {
   std::vector<char> allowed;   // per entry of Network::unary
   std::vector<double> prices;  // of memory, from which its bound starts
-  std::vector<double> promise; // of each node: how much probing it has lately paid
+  std::vector<double> promise; // for each node: how useful its probing was lately
   double bound = 0;            // no assignment of the part costs less
   uint64_t seed = 0;
 };
 
+// The result of exploring a part.
 struct PartResult {
-  std::vector<Part> halves;        // together all of it that may cost less than the target
-  bool found = false;              // an assignment within the limits
-  std::vector<int32_t> assignment; // the best found
-  double cost = 0;                 // of it
+  std::vector<Part> halves; // together they hold everything that may cost less than the target
+  bool found = false;       // an assignment within the limits was found
+  std::vector<int32_t> assignment; // the best one found
+  double cost = 0;                 // cost of the assignment
 };
 
-// Rounding errors of bounds stay far below a part in 10^11.
+// Returns a bound that allows for rounding errors, which stay far below one part in 10^11.
 inline double safely(double bound) { return bound - 1e-11 * std::abs(bound) - 1e-6; }
 
-// Costs are whole numbers: true where nothing of this bound costs less than target.
+// Returns true if nothing of this bound costs less than the target. Costs are whole numbers.
 inline bool reaches(double bound, double target) { return safely(bound) > target - 1; }
 
-// Repeats, while it gets much smaller: presolve what is left (memory that some take is not there
-// for others), bound it, search it, and probe it: values of a node go where the bound with only
-// these for the node reaches target. Then halves it at the node where both halves' bounds rise
-// most. Depends on its arguments only, but for stop().
+// Repeats the following while the part gets much smaller: presolve it (memory that some nodes take
+// is not available to others), bound it, search it, and probe it. Probing removes values of a node
+// if the bound with only these values for the node reaches the target. Then halves the part at the
+// node for which both halves' bounds rise most. The result depends only on the arguments, except
+// for stop().
 PartResult explore(const Network &network, const Part &part, double target,
                    const std::function<bool()> &stop);
 

@@ -1,4 +1,4 @@
-// The rules of the exact presolve, repeated to a fix-point.
+// Repeats the rules of the exact presolve until nothing changes.
 #include "compiler/solver/Presolve.h"
 
 #include "compiler/solver/Dominance.h"
@@ -14,8 +14,9 @@ class Presolver {
 public:
   explicit Presolver(WorkGraph start) : graph(std::move(start)) {}
 
-  // 1. Rules 1 to 4 wherever something changed. 2. Memory: profiles, values that can't fit, points
-  // of time that can't matter. 3. Dominated values. Again, while any of these found something.
+  // Applies 1. rules 1 to 4 wherever something changed; 2. the rules for memory: profiles, values
+  // that cannot fit, points of time that cannot matter; 3. dominance. Repeats while any of these
+  // finds something.
   Reduction reduction() {
     Reduction result;
     result.originalNodes = static_cast<int32_t>(graph.nodes.size());
@@ -75,14 +76,15 @@ void Presolver::drainQueue() {
   }
 }
 
-// Rules 2 and 3 on the edges that changed. True where the node is gone or will be looked at again.
+// Applies rules 2 and 3 to the edges that changed. Returns true if the node was removed or will be
+// visited again.
 bool Presolver::simplifyEdges(int32_t index) {
   std::vector<int32_t> list = graph.nodes[index].edges;
   for (int32_t e : list) {
     WorkGraph::Edge &edge = graph.edges[e];
     if (!edge.alive || !edge.dirty)
       continue;
-    // Support of the far end is still open: its turn comes first.
+    // The support of the far end is not computed yet, so that end comes first.
     if (graph.queued[edge.other(index)])
       continue;
     if (foldSeparable(graph, e))
@@ -100,7 +102,8 @@ void Presolver::tidyAll() {
       graph.tidyPieces(static_cast<int32_t>(i));
 }
 
-// A node that lost its last piece since it was looked at may now be minimised out.
+// Queues nodes that lost their last piece since their last visit, because they may now be minimised
+// out.
 void Presolver::queueFreeOfMemory() {
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].alive && graph.nodes[i].pieces.empty() && graph.nodes[i].edges.size() <= 1)

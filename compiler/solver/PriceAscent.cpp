@@ -1,4 +1,4 @@
-// Averaged subgradient steps that adapt their length.
+// Averages subgradients and adapts the length of steps.
 #include "compiler/solver/PriceAscent.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 namespace dtc::solver {
 namespace {
 
-// The level that steps aim at lies this share of the best value above it, or as near as target
-// does.
+// The level that steps aim at is this share of the best value above it, or as near as the target
+// is.
 constexpr double kFarthest = 0.05, kNearest = 1e-3;
 // Rises of less than this share do not count.
 constexpr double kLeastRise = 1e-5;
 constexpr int kPatience = 5;
 constexpr double kGrow = 1.03, kShrink = 0.7, kShrinkWhereFar = 0.8, kLongest = 2;
-// A value is far below the best one where it is this share of the distance to the level.
+// A value is far below the best one if it is this share of the distance to the level below it.
 constexpr double kFar = 0.3;
 // The rate is halved after so many moves that gained less than this share.
 constexpr int kRateWindow = 100;
@@ -36,7 +36,7 @@ bool PriceAscent::see(double value) {
   return true;
 }
 
-// True where prices go back to the best ones.
+// Returns true if prices return to the best ones.
 bool PriceAscent::adapt(bool along, double reach) {
   bool rises = last >= bestSeen && moves > 1 && last > before + kLeastRise * std::abs(before);
   if (rises && along)

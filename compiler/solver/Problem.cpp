@@ -1,4 +1,4 @@
-// Evaluation and checks of placement problems.
+// Evaluates and checks placement problems.
 #include "compiler/solver/Problem.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace dtc::solver {
 namespace {
 
-// Adds, where the sum stays below the infinite cost; all later sums of such problems fit in 64
+// Adds if the sum stays below the infinite cost. All later sums of such problems then fit in 64
 // bits.
 bool addBelowInfinite(int64_t &sum, int64_t term) {
   if (term >= kInfiniteCost - sum)
@@ -116,7 +116,7 @@ Evaluation evaluate(const Problem &problem, std::span<const int32_t> choice) {
   }
   if (!finite)
     result.cost = kInfiniteCost;
-  // At one point of time what ends comes before what begins, as negative changes sort first.
+  // At one point of time, ends come before begins, because negative changes sort first.
   std::sort(changes.begin(), changes.end());
   int64_t usage = 0;
   for (const auto &[time, bytes] : changes) {

@@ -1,4 +1,4 @@
-// The placement problem inside a stage: one value per node, costs on nodes and on pairs of nodes,
+// The placement problem within a stage: one value per node, costs of nodes and of pairs of nodes,
 // and memory that is limited at every point of time.
 #pragma once
 
@@ -15,26 +15,26 @@ namespace dtc::solver {
 // A cost of this or more forbids the value or the pair of values.
 inline constexpr int64_t kInfiniteCost = 1'000'000'000'000'000'000;
 
-// The value of Problem::usageLimit that limits nothing.
+// The value of Problem::usageLimit without a limit.
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// One decision. Value v costs costs[v] and, where the node takes v, usages[v] bytes are in use at
-// the points of time begin .. end - 1; at none where end <= begin.
+// One decision. Value v costs costs[v]. If the node takes v, usages[v] bytes are in use at the
+// points of time begin .. end - 1, and at none if end <= begin.
 struct ProblemNode {
   int64_t begin = 0, end = 0;
   std::vector<int64_t> costs, usages;
 };
 
-// The pair of values (x, y) of the nodes a != b costs tables[table][x * values of b + y].
-// Several edges of one pair add up.
+// The pair of values (x, y) of the nodes a != b costs tables[table][x * values of b + y]. Several
+// edges of one pair add up.
 struct ProblemEdge {
   int32_t a = 0, b = 0;
   int32_t table = 0;
 };
 
 // Minimise the sum of the costs, with at most usageLimit bytes in use at any point of time. All
-// costs and usages are 0 or more. Equal tables are stored once. Example, two nodes that want the
-// same value:
+// costs and usages are 0 or more. Equal tables are stored once. Example with two nodes that prefer
+// the same value:
 //   Problem problem;
 //   problem.nodes = {{0, 2, {0, 5}, {8, 4}}, {1, 3, {1, 0}, {8, 4}}};
 //   problem.tables = {{0, kInfiniteCost, kInfiniteCost, 0}};
@@ -48,26 +48,29 @@ struct Problem {
   int64_t usageLimit = kNoLimit;
 };
 
-// What an assignment of values costs and uses.
+// The cost and memory of an assignment.
 struct Evaluation {
-  int64_t cost = 0;      // kInfiniteCost where a forbidden value or pair is taken
+  int64_t cost = 0;      // kInfiniteCost if a forbidden value or pair is taken
   int64_t peakUsage = 0; // bytes in use at the worst point of time
   bool usageOk = true;   // peakUsage <= usageLimit
 };
 
-// Costs and memory of choice, straight from the definition above; choice has one value per node.
+// Computes cost and memory of `choice` directly from the definition above. `choice` has one value
+// per node.
 Evaluation evaluate(const Problem &problem, std::span<const int32_t> choice);
 
-// An empty string, or what is wrong with the problem: sizes that do not agree, an index outside, a
-// negative cost or usage, sums that could leave 64 bits. All solvers rely on it.
+// Returns an empty string, or what is wrong with the problem: sizes that do not agree, an index out
+// of range, a negative cost or usage, sums that could exceed 64 bits. All solvers rely on this
+// check.
 std::string problemError(const Problem &problem);
 
 // Reads the JSON of the IOPDDL contest, plain or compressed by gzip:
-//   {"problem": {"name", "nodes": {"intervals": [[begin, end]...], "costs": [[...]...], "usages":
-//   [[...]...]},
+//   {"problem": {"name",
+//                "nodes": {"intervals": [[begin, end]...], "costs": [[...]...],
+//                          "usages": [[...]...]},
 //                "edges": {"nodes": [[a, b]...], "costs": [[...]...]}, "usage_limit"}}
-// Edges of one node, or of a node with itself, are added to the node's costs. Errors carry the path
-// and, for JSON that can't be read, line and column.
+// Edges of one node, or of a node with itself, are added to the node's costs. Errors contain the
+// path and, for JSON that cannot be read, line and column.
 Result<Problem> readProblem(const std::string &path);
 
 } // namespace dtc::solver

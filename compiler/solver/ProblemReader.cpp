@@ -11,7 +11,8 @@
 namespace dtc::solver {
 namespace {
 
-// Keeps one copy of equal tables. The files repeat a few thousand tables ten thousands of times.
+// Keeps one copy of equal tables. The files repeat a few thousand tables tens of thousands of
+// times.
 class TableStore {
 public:
   explicit TableStore(std::vector<std::vector<int64_t>> &tables) : tables(tables) {}
@@ -162,7 +163,7 @@ bool ProblemReader::readEdges() {
   return !scanner.failed();
 }
 
-// Adds the costs of an edge that only one node has a say in.
+// Adds the costs of an edge that depend on one node only.
 std::string ProblemReader::addUnary(int64_t node, const std::vector<int64_t> &unary,
                                     const std::string &name) {
   std::vector<int64_t> &sums = problem.nodes[node].costs;
@@ -211,7 +212,7 @@ std::string ProblemReader::assemble() {
     }
     std::vector<int64_t> unary = problem.tables[edgeTables[e]];
     size_t values = problem.nodes[ends[0]].costs.size();
-    if (ends.size() == 2) { // a node with itself: both take the same value
+    if (ends.size() == 2) { // a node with itself: both ends take the same value
       if (unary.size() != values * values)
         return name + " has " + std::to_string(unary.size()) + " costs, wanted " +
                std::to_string(values * values);

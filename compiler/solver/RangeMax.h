@@ -1,4 +1,4 @@
-// The largest of any range of an array that does not change, in constant time.
+// Returns the largest entry of any range of a constant array, in constant time.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace dtc::solver {
 
-// levels[l][i] is the largest of 2^l entries from i on. Example: RangeMax({3, 1, 2}).query(1, 3)
-// is 2.
+// Holds in levels[l][i] the largest of 2^l entries from i on. Example: RangeMax({3, 1, 2}).query(1,
+// 3) is 2.
 class RangeMax {
 public:
   explicit RangeMax(std::vector<int64_t> array) {
@@ -23,7 +23,7 @@ public:
     }
   }
 
-  // Of the entries begin .. end - 1; begin < end.
+  // Returns the largest of the entries begin .. end - 1. `begin` must be less than `end`.
   int64_t query(int32_t begin, int32_t end) const {
     int level = std::bit_width(static_cast<uint32_t>(end - begin)) - 1;
     return std::max(levels[level][begin], levels[level][end - (1 << level)]);

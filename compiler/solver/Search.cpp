@@ -1,4 +1,4 @@
-// Moves of the local search.
+// Makes the moves of the local search.
 #include "compiler/solver/Search.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace dtc::solver {
 namespace {
 
-// Costs are whole numbers: less of an improvement is none.
+// Costs are whole numbers, so a smaller improvement is rounding.
 constexpr double kLeastImprovement = 0.5;
 constexpr int kPriceSteps = 12, kOverloadSteps = 24;
 
@@ -124,7 +124,7 @@ void Search::pickNodes() {
   }
 }
 
-// The freed nodes take their values in the forest's minimum, in the ledger only.
+// Gives the freed nodes their values in the forest's minimum, in the ledger only.
 void Search::swapIn() {
   for (size_t m = 0; m < forest.nodes().size(); ++m) {
     int32_t node = forest.nodes()[m];
@@ -174,7 +174,7 @@ void Search::measureTightTimes() {
   }
 }
 
-// The Lagrangian value: no assignment of the freed nodes that fits costs less.
+// Returns the Lagrangian value: no assignment of the freed nodes that fits costs less.
 double Search::solvePriced() {
   forest.forgetPrices();
   double paid = 0;
@@ -224,7 +224,8 @@ bool Search::optimise() {
   return false;
 }
 
-// Prices double where the minimum still overruns, until the freed nodes bring the overload down.
+// Doubles prices where the minimum still exceeds the limit, until the freed nodes reduce the
+// overload.
 bool Search::reduceOverload() {
   double now = forest.costOf(choice);
   addTightTime(ledger.tightest());

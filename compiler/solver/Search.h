@@ -1,4 +1,4 @@
-// Large-neighbourhood local search for assignments within the memory limits.
+// Searches locally in large neighbourhoods for assignments within the memory limits.
 #pragma once
 
 #include "compiler/solver/Forest.h"
@@ -9,31 +9,34 @@
 
 namespace dtc::solver {
 
-// Holds one assignment and makes it better. A move frees a set of nodes whose edges form a forest
-// (a ball in the network, or balls around several nodes that are live at a tight point of time),
-// minimises exactly over them, and takes what is found where it is cheaper and fits. Where the
-// minimum does not fit, the points of time that overrun get prices, which move by Polyak's step
-// until the minimum fits or its Lagrangian value proves that the neighbourhood holds nothing
-// cheaper. An assignment that is over the limit first gives up overload instead of cost. The
-// sequence of assignments depends on the seed alone; work counts table entries.
+// Holds one assignment and improves it. A move frees a set of nodes whose edges form a forest (a
+// ball in the network, or balls around several nodes that are live at a tight point of time). It
+// minimises exactly over them, and keeps the result if it is cheaper and fits. If the minimum does
+// not fit, the points of time over the limit get prices. These move by Polyak's step until the
+// minimum fits, or until its Lagrangian value proves that the neighbourhood has nothing cheaper. An
+// assignment that is over the limit first reduces overload instead of cost. The sequence of
+// assignments depends only on the seed. Work counts table entries.
 class Search {
 public:
   Search(const Network &network, uint64_t seed);
 
-  // Goes on from this assignment.
+  // Continues from this assignment.
   void start(std::vector<int32_t> assignment);
-  // Moves without limits, memory at the given prices per byte, until about `amount` of work is done
-  // or stop() says so.
+  // Makes moves without limits, with memory at the given prices per byte, until about `amount` of
+  // work is done or stop() returns true.
   void relax(const std::vector<double> &prices, int64_t amount, const std::function<bool()> &stop);
-  // Moves until about `amount` of work is done or stop() says so.
+  // Makes moves until about `amount` of work is done or stop() returns true.
   void improve(int64_t amount, const std::function<bool()> &stop);
 
   const std::vector<int32_t> &assignment() const { return choice; }
-  // Of the network with its constant; at least Network::forbidden more than any other where a
-  // forbidden pair is taken.
+  // Returns the cost of the network, its constant included. If a forbidden pair is taken, it is at
+  // least Network::forbidden.
   double cost() const { return currentCost; }
+  // Returns true if the assignment fits and takes nothing forbidden.
   bool feasible() const { return fits && currentCost < network.forbidden; }
+  // Returns the cost of another assignment, its constant included.
   double costOf(const std::vector<int32_t> &assignment) const;
+  // Returns the work so far: table entries read.
   int64_t work() const;
 
 private:
@@ -41,7 +44,7 @@ private:
     int32_t time;
     double price, room;                  // room: bytes that the freed nodes may use
     double over;                         // bytes over room in the last minimum
-    std::vector<const int64_t *> usages; // of each member's values; null: none
+    std::vector<const int64_t *> usages; // for each member the usages of its values; null if none
   };
 
   void pickNodes();

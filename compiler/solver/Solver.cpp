@@ -1,4 +1,4 @@
-// Rounds of bounding and searching, side by side.
+// Runs rounds of bounding and searching in parallel.
 #include "compiler/solver/Solver.h"
 
 #include "compiler/solver/Bound.h"
@@ -19,18 +19,18 @@ namespace dtc::solver {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// The challenger has this many rounds to overtake.
+// Rounds that the challenger has to overtake the champion.
 constexpr int kTrialRounds = 40;
-// Nodes times entries of tables up to which branching pays: probing reads all tables for each node.
+// Nodes times table entries up to which branching pays: probing reads all tables for each node.
 constexpr double kMostToBranch = 3e8;
-// The first round has work for this many iterations of the bound; each further round twice as much,
-// up to SolveOptions::roundWork, so that small problems end early.
+// The first round has work for this many iterations of the bound. Each further round has twice as
+// much, up to SolveOptions::roundWork, so that small problems end early.
 constexpr int64_t kFirstIterations = 8;
-// Rounds of less work are not worth a thread.
+// Rounds of less work do not justify a thread.
 constexpr int64_t kWorthAThread = 2'000'000;
-// On problems small enough to branch, the bound stands still where the last half of its work closed
-// less than this share of the gap; but not in its first iterations where the gap is wide, as parts
-// are as slow as the whole until values go.
+// On problems small enough to branch, the bound has stopped if the last half of its work closed
+// less than this share of the gap. This does not apply to its first iterations with a wide gap,
+// because parts are as slow as the whole until values are removed.
 constexpr double kWorthBounding = 0.05, kWide = 0.03;
 constexpr int64_t kFewIterations = 150;
 
@@ -38,12 +38,12 @@ double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// One round has two jobs that share nothing and may run side by side:
-//   1. the bound; once it stands still, the champion, the best search so far, goes on;
-//   2. the challenger, started from the relaxed problem at the newest prices of memory; for every
-//      other trial the champion goes on instead, while the bound has job 1.
-// Between rounds the challenger takes the champion's place where it is better. On small problems,
-// branch and bound takes over where the bound stands still, with two parts a round.
+// One round has two jobs that share nothing and may run in parallel:
+//   1. The bound. When it has stopped, the champion, the best search so far, continues instead.
+//   2. The challenger, started from the relaxed problem at the newest prices of memory. For every
+//   other trial the champion continues instead, while the bound has job 1.
+// Between rounds the challenger replaces the champion if it is better. On small problems, branch
+// and bound replaces the bound when that has stopped, with two parts per round.
 class Rounds {
 public:
   Rounds(const Network &network, const SolveOptions &options, double deadline)
@@ -89,7 +89,7 @@ public:
 
   const Search &best() const { return *champion; }
   double lowerBound() const { return branch ? branch->bound() : bound.best(); }
-  // No assignment is better than the best one.
+  // Returns true if no assignment is better than the best one.
   bool exhausted() const { return isExhausted; }
   int64_t roundsDone() const { return done; }
 
@@ -105,7 +105,7 @@ private:
       bound.iterate(target);
   }
 
-  // Where the relaxation is tight, what it decodes is an optimum.
+  // If the relaxation is tight, the decoded assignment is an optimum.
   void tryDecoded() {
     double cost = champion->costOf(bound.decoded());
     if (champion->feasible() ? cost >= champion->cost() : cost >= network.forbidden)
@@ -128,7 +128,7 @@ private:
     workThen = bound.work();
   }
 
-  // Prices a little off the best ones lead to other assignments.
+  // Prices slightly different from the best ones lead to other assignments.
   void trialJob() {
     if (trialRounds++ == 0) {
       double factor = trials++ == 0 ? 1 : 0.95 + 0.001 * static_cast<double>(random() % 150);
@@ -148,7 +148,7 @@ private:
     return entries;
   }
 
-  // False where nothing is left that could be better.
+  // Returns false if nothing is left that could be better.
   bool branchRound() {
     if (!branch)
       branch.emplace(network, bound.best(), bound.prices(), seed);

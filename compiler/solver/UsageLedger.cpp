@@ -1,4 +1,4 @@
-// Blocked array of the bytes left over time.
+// A blocked array of the bytes left over time.
 #include "compiler/solver/UsageLedger.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Bytes left at every point of time under an assignment that changes.
+// Keeps the bytes left at every point of time under an assignment that changes.
 #pragma once
 
 #include "compiler/solver/Network.h"
@@ -7,25 +7,26 @@
 
 namespace dtc::solver {
 
-// Range updates and the least of all entries, in blocks of 64 points: a range touches at most two
-// blocks entry by entry and the ones between as a whole.
+// Supports updates of ranges and the least of all entries, in blocks of 64 points. A range updates
+// the entries of at most two blocks, and the blocks between as a whole.
 class UsageLedger {
 public:
   explicit UsageLedger(const Network &network);
 
-  // Everything from the start: what choice leaves.
+  // Computes everything again for `choice`.
   void assign(std::span<const int32_t> choice);
-  // The node goes from one value to another.
+  // Updates the ledger for a node that changes its value.
   void change(int32_t node, int32_t from, int32_t to);
 
+  // Returns the bytes left at a point of time; negative over the limit.
   int64_t leftAt(int32_t time) const { return left[time] + whole[time / kBlock]; }
-  // The point with the least left, the first of several; -1 where there are no points.
+  // Returns the first point with the least bytes left, or -1 if there are no points.
   int32_t tightest() const;
-  // False where more than the limit is in use somewhere.
+  // Returns false if more than the limit is in use somewhere.
   bool fits() const;
-  // Bytes over the limit, summed over the points of time.
+  // Returns the bytes over the limit, summed over the points of time.
   double overload() const;
-  // Bytes that the node's value uses at a point of time.
+  // Returns the bytes that the node's value uses at a point of time.
   int64_t usageAt(int32_t node, int32_t value, int32_t time) const;
 
 private:

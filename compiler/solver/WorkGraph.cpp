@@ -1,4 +1,4 @@
-// Rewriting steps on the problem that keep its edges, profiles and records in order.
+// Rewrites the problem and keeps its edges, profiles and records consistent.
 #include "compiler/solver/WorkGraph.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace dtc::solver {
 namespace {
 
-// The points of time that matter: where something has begun and something ends next. What is live
-// at any other point is live at one of these.
+// Returns the points of time that matter: those at which something has begun and something ends
+// next. Whatever is live at another point is live at one of these.
 std::vector<int64_t> maximalTimes(const Problem &problem) {
   std::vector<std::pair<int64_t, int>> events; // time, 0: an end, 1: a begin
   for (const ProblemNode &node : problem.nodes)
@@ -225,7 +225,7 @@ void WorkGraph::tidyPieces(int32_t index) {
   if (node.pieces.empty())
     return;
   std::vector<std::pair<int32_t, int32_t>>
-      events; // time, piece + 1 where it begins, -(piece + 1) where it ends
+      events; // time, piece + 1 at its begin, -(piece + 1) at its end
   for (size_t p = 0; p < node.pieces.size(); ++p) {
     events.emplace_back(node.pieces[p].begin, static_cast<int32_t>(p) + 1);
     events.emplace_back(node.pieces[p].end, -static_cast<int32_t>(p) - 1);

@@ -1,4 +1,4 @@
-// The commands `dtc stack list|show|check`.
+// Implements the commands `dtc stack list|show|check`.
 #include "compiler/stack/Commands.h"
 
 #include "compiler/stack/ShowStack.h"

@@ -1,4 +1,4 @@
-// The commands `dtc stack list|show|check` as functions; the program only reads the flags.
+// The commands `dtc stack list|show|check` as functions. The program only reads the flags.
 #pragma once
 
 #include "compiler/support/OutputFormat.h"
@@ -9,17 +9,17 @@
 
 namespace dtc {
 
-// All return the exit code: 0, or 1 after one message on `errors`.
+// All functions return the exit code: 0, or 1 after one message on `errors`.
 
-// The catalogue, one stack a line.
+// Prints the catalogue, one stack per line.
 int runStackList(llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
-// All figures of one stack, and the stack whose file says each. JSON: one object, keys in
-// docs/stacks.md.
+// Prints all figures of one stack, each with the stack whose file gives it. As JSON it is one
+// object, with the keys in docs/stacks.md.
 int runStackShow(const std::string &nameOrFile, OutputFormat format, llvm::raw_ostream &out,
                  llvm::raw_ostream &errors);
 
-// Reads a file (never the catalogue) and says what it describes, or the first thing wrong in it.
+// Reads a file (never the catalogue) and prints what it describes, or the first mistake in it.
 int runStackCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
 } // namespace dtc

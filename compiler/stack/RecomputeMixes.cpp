@@ -1,4 +1,4 @@
-// What layers of one stage may recompute beside each other.
+// Decides which kinds of recomputation the layers of one stage may mix.
 #include "compiler/stack/RecomputeMixes.h"
 
 namespace dtc {

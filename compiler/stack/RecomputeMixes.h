@@ -1,4 +1,4 @@
-// What layers of one stage may recompute beside each other, as the [space] of a stack says.
+// Decides which kinds of recomputation the layers of one stage may mix, by the [space] of a stack.
 #pragma once
 
 #include "compiler/stack/SoftwareStack.h"
@@ -9,12 +9,13 @@
 
 namespace dtc {
 
-// Whether some layers of a stage may recompute `high` while the others do `low`, which is part of it: all layers may
-// do either, and what they are is mixed. What is selective with further groups of ops mixes as what is selective, and two such where
-// selective mixes with full.
+// Returns true if some layers of a stage may recompute `high` while the others recompute `low`,
+// which is a part of it: each must be allowed for all layers, and the mix of the two must be
+// allowed. Selective recomputation with further groups of ops mixes like selective. Two such kinds
+// mix if selective mixes with full.
 bool mayMix(Recompute low, Recompute high, const LegalSpace &space);
 
-// All for which that is so.
+// Returns all pairs for which mayMix is true.
 std::vector<std::pair<Recompute, Recompute>> recomputeMixes(const LegalSpace &space);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// A software stack as text, for people, and as JSON, for programs.
+// Prints a software stack as text for people, and as JSON for programs.
 #include "compiler/stack/ShowStack.h"
 
 #include "compiler/stack/StackFields.h"
@@ -12,7 +12,7 @@
 namespace dtc {
 namespace {
 
-// Text that reads back as exactly the same number.
+// Returns text that reads back as exactly the same number.
 std::string exactText(double value) {
   char buffer[64];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);

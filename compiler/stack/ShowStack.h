@@ -5,8 +5,9 @@
 
 namespace dtc {
 
+// Prints all figures of a stack as text for people.
 void showText(const StackFile &file, llvm::raw_ostream &out);
-// One object; docs/stacks.md has its keys.
+// Prints a stack as one JSON object, with the keys in docs/stacks.md.
 void showJson(const StackFile &file, llvm::raw_ostream &out);
 
 } // namespace dtc

@@ -1,4 +1,5 @@
-// What the software around the kernels does with a plan: what it joins, hides, keeps and reserves.
+// Describes what the software around the kernels does with a plan: what it fuses, overlaps, keeps
+// and reserves.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -8,8 +9,8 @@
 
 namespace dtc {
 
-// What plans for a stack may ask for. Each set has a bit for each word of its key, in the order of
-// spaceSets() (StackFields.h), which is that of the enumerators that the words name.
+// The choices that plans for a stack may make. Each set has a bit for each word of its key, in the
+// order of spaceSets() (StackFields.h), which is the order of the enumerators that the words name.
 struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
        expertsBesideTensor = false, expertsWantSequence = false, expertsWithinData = false,
@@ -18,8 +19,8 @@ struct LegalSpace {
        evenRecompute = false, splitsKvHeads = false, unevenHeads = false, unevenInner = false,
        unevenVocabulary = false, slidesInRings = false, contextBesidePipeline = false,
        pipelinesReduceLast = false, halfReductions = false;
-  // Returns whether gradients are reduced as a whole after the backward pass, of a pipeline or, without one, of a
-  // stage of ZeRO.
+  // Returns true if gradients are reduced as a whole after the backward pass: of a pipeline, or
+  // without one, for a stage of ZeRO.
   bool reducesLast(bool isPipelined, int64_t stage) const {
     return isPipelined ? pipelinesReduceLast : (zeroThatReducesLast >> stage & 1) != 0;
   }
@@ -29,13 +30,13 @@ struct LegalSpace {
            offloadActivations = 0, precisions = 0, optimizers = 0, axisOrders = 0;
 };
 
-// The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds
-// and the key of each member are in StackFields.cpp. Seconds and bytes.
+// The figures of one software stack, from its file (docs/stacks.md). StackFields.cpp has the
+// meaning, the bounds and the key of each member. Units are seconds and bytes.
 struct SoftwareStack {
   std::string name, description;
-  // The stacks that it says its differences to, the nearest first; empty where it says everything.
+  // The stacks that its file extends, the nearest first. Empty if the file gives everything.
   std::vector<std::string> extends;
-  std::string onGpu; // the stack that stands for it where devices are GPUs; "": itself
+  std::string onGpu; // the stack that replaces it on GPUs; "" for itself
 
   // [planner]
   bool searchesPlacements = false, choosesBuckets = false, runsPrograms = false;
@@ -70,24 +71,25 @@ struct SoftwareStack {
   LegalSpace space;
 };
 
-// dtc itself: what plans are for unless the request says otherwise.
+// dtc itself, the default stack of plans.
 constexpr const char *kOwnStack = "dtc";
 
-// The names of the catalogue, sorted.
+// Returns the names of the catalogue, sorted.
 std::vector<std::string> stackNames();
 
-// A stack of the catalogue, or else a stack file. Errors: an unknown name (nearest name), anything
-// wrong in the file or in one that it extends (its line and column).
+// Loads a stack of the catalogue, or else a stack file. Errors: an unknown name (nearest name), any
+// mistake in the file or in one that it extends (its line and column).
 Result<SoftwareStack> loadStack(const std::string &nameOrFile);
 
-// The same, and on GPUs what stands for it there. Example: "dtc" is dtc-gpu.toml on GPUs.
+// Same as loadStack, but on GPUs loads the stack that replaces it there. Example: "dtc" is
+// dtc-gpu.toml on GPUs.
 Result<SoftwareStack> loadStackFor(const std::string &nameOrFile, const DeviceKind &device);
 
-// The same as loadStack from TOML text; `path` is what errors name, and what files that it extends
-// are relative to.
+// Same as loadStack, from TOML text. Errors name `path`, and the files that it extends are relative
+// to `path`.
 Result<SoftwareStack> parseStack(llvm::StringRef text, const std::string &path);
 
-// All that a plan's seconds and bytes depend on, as text: equal for stacks that are alike.
+// Returns everything that a plan's seconds and bytes depend on, as text: equal for equal stacks.
 std::string fingerprintOf(const SoftwareStack &stack);
 
 } // namespace dtc

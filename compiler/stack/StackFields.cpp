@@ -1,4 +1,4 @@
-// The keys of a stack file.
+// Lists the keys of a stack file.
 #include "compiler/stack/StackFields.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -127,11 +127,12 @@ constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
 constexpr llvm::StringRef stagesInGroups[] = {"1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
                                          "zb-v",  "zb-2p", "v-half",      "v-min"};
-constexpr llvm::StringRef vocabAlgorithms[] = {"1", "2"}; // Yeung et al. 2024, arXiv:2411.05288
+constexpr llvm::StringRef vocabAlgorithms[] = {"1", "2"};  // Yeung et al. 2024, arXiv:2411.05288
 constexpr llvm::StringRef recomputes[] = {"none", "selective", "selective+attention", "selective+linear",
                                           "selective+attention+linear", "selective+experts",
                                           "selective+attention+experts", "selective+linear+experts",
-                                          "selective+attention+linear+experts", "full"}; // as of Recompute
+                                          // in the order of Recompute
+                                          "selective+attention+linear+experts", "full"};
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
 constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
 constexpr llvm::StringRef optimizers[] = {"adamw", "sgd", "lamb", "lars"};

@@ -1,4 +1,4 @@
-// The keys of a stack file: where they stand, what they mean and how far they go.
+// The keys of a stack file: their tables, meanings and bounds.
 #pragma once
 
 #include "compiler/stack/SoftwareStack.h"
@@ -8,7 +8,7 @@
 
 namespace dtc {
 
-// A figure. Numbers without a unit, or quantities written with one.
+// A figure: a number without a unit, or a quantity written with one.
 struct StackFigure {
   llvm::StringRef table, key;
   double SoftwareStack::*member;
@@ -17,19 +17,20 @@ struct StackFigure {
   std::optional<Quantity> quantity = std::nullopt;
 };
 
-// What the stack does or does not.
+// A property that a stack has or does not have.
 struct StackFlag {
   llvm::StringRef table, key;
   bool SoftwareStack::*member;
   llvm::StringRef meaning;
 };
 
-// What plans for the stack may ask for: all of [space].
+// A choice that plans for the stack may or may not make, in [space].
 struct SpaceFlag {
   llvm::StringRef key;
   bool LegalSpace::*member;
   llvm::StringRef meaning;
 };
+// A set of words of which plans for the stack may choose, in [space].
 struct SpaceSet {
   llvm::StringRef key;
   uint32_t LegalSpace::*member;
@@ -38,19 +39,23 @@ struct SpaceSet {
 };
 constexpr llvm::StringRef kSpaceTable = "space";
 
-// In the order of `tables` and of the documentation. No key is in two tables.
+// Returns the tables in the order of the documentation. No key is in two tables.
 llvm::ArrayRef<llvm::StringRef> stackTables();
+// Returns all figures, in the order of their tables.
 llvm::ArrayRef<StackFigure> stackFigures();
+// Returns all flags, in the order of their tables.
 llvm::ArrayRef<StackFlag> stackFlags();
+// Returns all flags of [space].
 llvm::ArrayRef<SpaceFlag> spaceFlags();
+// Returns all sets of [space].
 llvm::ArrayRef<SpaceSet> spaceSets();
 
-// The words of a set, as its file writes them: "1f1b, interleaved".
+// Returns the words of a set, in the form of the file: "1f1b, interleaved".
 std::string wordsOf(const SpaceSet &set, const LegalSpace &space);
-// The set with that key, which exists.
+// Returns the set with that key, which must exist.
 const SpaceSet &spaceSet(llvm::StringRef key);
 
-// The keys of one table, flags first.
+// Returns the keys of one table, flags first.
 std::vector<llvm::StringRef> keysOf(llvm::StringRef table);
 
 } // namespace dtc

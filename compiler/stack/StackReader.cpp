@@ -1,4 +1,4 @@
-// Stack files: TOML to figures.
+// Reads stack files: TOML to figures.
 #include "compiler/stack/StackFields.h"
 #include "compiler/stack/StackFile.h"
 #include "compiler/support/TomlReader.h"
@@ -11,7 +11,8 @@
 namespace dtc {
 namespace {
 
-// Whether attention, products and those of experts may be left to choose: they come on top of what is cheap.
+// Returns true if attention, products and experts' products may be chosen for recomputation on top
+// of the cheap ops.
 bool mayBePartial(const SoftwareStack &stack) {
   return !stack.selectiveAttention && stack.selectiveShare == 0 && stack.blockedAttention;
 }
@@ -22,7 +23,7 @@ constexpr uint32_t kPartial =
                                      1u << static_cast<unsigned>(Recompute::Full));
 bool hasPartial(const LegalSpace &space) { return (space.recompute & kPartial) != 0; }
 
-// Files from the one that is read to the one that says everything.
+// Limit of files from the one that is read to the one that gives everything.
 constexpr size_t mostFiles = 16;
 constexpr size_t mostNameLength = 64;
 constexpr const char *kMendOfMissing =
@@ -31,7 +32,7 @@ constexpr const char *kMendOfMissing =
 // Reads one file and those that it extends.
 class StackReader {
 public:
-  // `above`: the files that lead here, which may not come again.
+  // `above` lists the files that lead here, none of which may be extended again.
   StackReader(std::string path, std::vector<std::string> above) : above(std::move(above)) {
     this->above.push_back(path);
     errors.path = std::move(path);
@@ -52,7 +53,7 @@ public:
       readTable(reader, table);
     if (errors.error)
       return *errors.error;
-    if (!mayBePartial(file.stack)) // of a stack that it extends
+    if (!mayBePartial(file.stack)) // comes from a stack that it extends
       file.stack.space.recompute &= ~kPartial;
     return file;
   }
@@ -69,7 +70,7 @@ private:
   std::vector<std::string> above;
   FirstError errors;
   StackFile file;
-  bool saysEverything = true; // as it extends no other
+  bool saysEverything = true; // true if it extends no other stack
 };
 
 std::string StackReader::readName(TableReader &reader) {
@@ -85,7 +86,7 @@ std::string StackReader::readName(TableReader &reader) {
   return name;
 }
 
-// The path of a file that another one names, relative to that one.
+// Returns the path of a file that another one names, relative to that one.
 std::string relativeTo(const std::string &path, llvm::StringRef named) {
   if (llvm::sys::path::is_absolute(named))
     return named.str();
@@ -94,7 +95,7 @@ std::string relativeTo(const std::string &path, llvm::StringRef named) {
   return joined.str().str();
 }
 
-// What to write instead of a name that the catalogue lacks.
+// Returns a note for a name that is not in the catalogue.
 std::string noteOnNames(llvm::StringRef named) {
   std::vector<std::string> names = stackNames();
   std::string nearest =
@@ -116,7 +117,8 @@ Result<StackFile> readText(llvm::StringRef text, const std::string &path,
   return StackReader(path, above).read(*root);
 }
 
-// What 'extends' names: a file where it ends in .toml, else a stack of the catalogue.
+// Opens the stack that 'extends' names: a file if the name ends in .toml, else a stack of the
+// catalogue.
 Result<NamedText> StackReader::baseNamed(const std::string &named) const {
   if (llvm::StringRef(named).ends_with(".toml"))
     return openNamed({}, relativeTo(above.back(), named), "a software stack");
@@ -165,7 +167,7 @@ std::string StackReader::readOnGpu(TableReader &reader) {
   return named;
 }
 
-// Whether the file says `key`, or has to.
+// Returns true if the file gives `key`. Records an error if it must give it but does not.
 bool StackReader::isSaid(TableReader &reader, llvm::StringRef table, llvm::StringRef key) {
   if (reader.has(key)) {
     file.saidBy[key] = file.stack.name;

@@ -1,4 +1,4 @@
-// Files that are compiled into the program, by name.
+// Finds files that are compiled into the program.
 #include "compiler/support/Catalogue.h"
 
 #include "compiler/support/File.h"

@@ -1,4 +1,4 @@
-// MLIR's diagnostics as errors of the user.
+// Turns MLIR's diagnostics into errors of the user.
 #include "compiler/support/Diagnostics.h"
 
 #include "mlir/IR/Location.h"
@@ -8,8 +8,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The innermost place in a file; for a model that was built, its name, which the names of values are
-// around.
+// Returns the innermost place in a file. For a model that was built from a configuration, that is
+// the name of the model, around which the names of values are placed.
 SourcePlace placeOf(Location location) {
   SourcePlace place;
   location->walk([&](Location at) {
@@ -24,7 +24,7 @@ SourcePlace placeOf(Location location) {
   return place;
 }
 
-// MLIR quotes what it has read, which may go over several lines of a file.
+// Joins lines, because MLIR quotes what it has read, which may go over several lines of a file.
 std::string inOneLine(StringRef text) {
   std::string line;
   for (StringRef rest = text; !rest.empty();) {
@@ -37,8 +37,8 @@ std::string inOneLine(StringRef text) {
   return line;
 }
 
-// The first note that is not MLIR's print of the op, which the place stands for; with its own place
-// where that is another one.
+// Returns the first note that is not MLIR's print of the op, which the place already shows. Adds
+// the note's own place if it is another one.
 std::string noteOf(Diagnostic &diagnostic) {
   for (Diagnostic &note : diagnostic.getNotes()) {
     std::string text = note.str();
@@ -52,7 +52,7 @@ std::string noteOf(Diagnostic &diagnostic) {
   return "";
 }
 
-// The types in MLIR's print of an op without a body: what follows its last " : ".
+// Returns the types in MLIR's print of an op without a body: the text behind its last " : ".
 std::string typesOf(Diagnostic &diagnostic) {
   for (Diagnostic &note : diagnostic.getNotes()) {
     std::string text = note.str();
@@ -68,7 +68,7 @@ std::string typesOf(Diagnostic &diagnostic) {
 DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-          return failure(); // warnings and remarks go on to be printed
+          return failure(); // warnings and remarks are printed as usual
         if (!first) {
           first.emplace(inOneLine(diagnostic.str()), noteOf(diagnostic),
                         placeOf(diagnostic.getLocation()));

@@ -1,4 +1,4 @@
-// MLIR's diagnostics as errors of the user.
+// Turns MLIR's diagnostics into errors of the user.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// While it lives, errors of the context are kept instead of printed. Example:
+// Keeps errors of the context instead of printing them, as long as it exists. Example:
 //   DiagnosticCapture capture(context);
 //   if (failed(passes.run(module)))
 //     return capture.errorOr(UserError("running phase shard"));
@@ -14,11 +14,12 @@ class DiagnosticCapture {
 public:
   explicit DiagnosticCapture(mlir::MLIRContext *context);
 
-  // The first error, with the place it points at and its first note; `other` where there was none.
+  // Returns the first error, with the place it points at and its first note, or `other` if there
+  // was none.
   UserError errorOr(UserError other) const { return first ? *first : other; }
   const std::optional<UserError> &error() const { return first; }
-  // The types of the op that the first error is about, "(tensor<?x8xf32>) -> tensor<f32>"; empty
-  // where it is about something else.
+  // Returns the types of the op of the first error, "(tensor<?x8xf32>) -> tensor<f32>", or "" if
+  // the error is not about an op.
   const std::string &operationTypes() const { return types; }
 
 private:

@@ -1,4 +1,4 @@
-// Text of user errors, and the nearest of several names.
+// Formats user errors, and finds the nearest of several names.
 #include "compiler/support/Error.h"
 
 #include "runtime/format/NearestName.h"

@@ -1,4 +1,4 @@
-// Reading whole files, and writing them by a temporary file and a rename.
+// Reads whole files, and writes them by a temporary file and a rename.
 #include "compiler/support/File.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -25,7 +25,7 @@ public:
   FileDescriptor &operator=(const FileDescriptor &) = delete;
 
   int get() const { return fd; }
-  // 0, or -1 with errno set: a full disk may only show here.
+  // Returns 0, or -1 with errno set: a full disk may only be reported here.
   int close() {
     int result = fd >= 0 ? ::close(fd) : 0;
     fd = -1;
@@ -52,7 +52,7 @@ bool writeAll(int fd, llvm::StringRef contents) {
   return true;
 }
 
-// Holds back the signals by which people and job managers end programs.
+// Blocks the signals by which people and job managers end programs.
 class HoldSignals {
 public:
   HoldSignals() {
@@ -70,7 +70,8 @@ private:
   sigset_t before;
 };
 
-// A new file beside `target`, which a signal removes; -1 with errno set where there is none.
+// Opens a new file beside `target`, which a signal removes. Returns -1 with errno set if that
+// fails.
 int openTemporary(const std::string &target, std::string &name) {
   HoldSignals untilRegistered;
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -84,8 +85,8 @@ int openTemporary(const std::string &target, std::string &name) {
   return -1;
 }
 
-// O_NONBLOCK while it is opened: a pipe that nobody reads would wait for ever. Whoever reads may then
-// be as slow as he likes.
+// Uses O_NONBLOCK for opening only: opening a pipe without a reader would wait forever, but its
+// reader may be slow.
 Outcome writeDirectly(const std::string &path, bool isPipe, llvm::StringRef contents) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK));
   if (isPipe && file.get() < 0 && errno == ENXIO)
@@ -100,7 +101,7 @@ Outcome writeDirectly(const std::string &path, bool isPipe, llvm::StringRef cont
 } // namespace
 
 Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  // O_NONBLOCK, because opening a pipe without a writer would wait forever.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
@@ -140,14 +141,14 @@ Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
     return checked;
   struct stat info {};
   bool exists = ::stat(path.c_str(), &info) == 0;
-  // "/dev/stdout" may be a file, but one that the shell holds open: renaming over it would lose
-  // what it wrote.
+  // "/dev/stdout" may be a file, but the shell holds it open: a rename over it would lose what the
+  // shell writes.
   bool isOpenFile =
       llvm::StringRef(path).starts_with("/dev/") || llvm::StringRef(path).starts_with("/proc/");
   if (exists && (isOpenFile || !S_ISREG(info.st_mode)))
     return writeDirectly(path, S_ISFIFO(info.st_mode), contents);
 
-  // The link's target is replaced, not the link.
+  // Replaces the link's target, not the link.
   std::string target = path;
   if (char *resolved = ::realpath(path.c_str(), nullptr)) {
     target = resolved;

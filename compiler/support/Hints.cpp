@@ -20,7 +20,7 @@ static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) ==
 
 std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {
   constexpr size_t kWhole = 120, kBefore = 60,
-                   kAfter = 40; // bytes, of longer lines around the place
+                   kAfter = 40; // bytes shown of longer lines around the place
   if (place.line < 1 || place.column < 1)
     return "";
   for (int64_t line = 1; line < place.line; ++line)

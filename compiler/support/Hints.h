@@ -1,26 +1,26 @@
-// Text that shows where a mistake is and what was meant.
+// Text that shows the place of a mistake, and what was probably meant.
 #pragma once
 
 #include "compiler/support/Error.h"
 
 namespace dtc {
 
-// Returns "did you mean 'NEAREST'? ", to stand before a list of choices, or "" if none is near.
+// Returns "did you mean 'NEAREST'? ", to be put before a list of choices, or "" if no name is near.
 std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> known);
 
 // Returns the line of `source` at `place` with a caret under the column below it, without a newline
-// at the end; long lines are cut around the place. Empty if `place` has no line or column, or the
-// line is no text.
+// at the end. Long lines are cut around the place. Empty if `place` has no line or column, or if
+// the line is not text.
 std::string excerptAt(const SourcePlace &place, llvm::StringRef source);
 
-// Prints error.text() with excerptAt() before the note; returns 1. Example:
+// Prints error.text() with excerptAt() before the note. Returns 1. Example:
 //   a.mlir:7:10: error: custom op 'graph.gelo' is unknown
 //       %y = graph.gelo %x : !rows
 //            ^
 //   a.mlir:7:10: note: did you mean 'graph.gelu'?
 int reportWithSource(const UserError &error, llvm::StringRef source, llvm::raw_ostream &errors);
 
-// The same with the text of the file that the error points into, if it can be read.
+// Same as above, with the text of the file that the error points into, if it can be read.
 int reportWithFile(const UserError &error, llvm::raw_ostream &errors);
 
 } // namespace dtc

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMostLevels = 64;
 
-// Takes every event and remembers where the parser gave up.
+// Accepts every event, and remembers the place at which the parser stopped.
 class ErrorFinder : public nlohmann::json_sax<nlohmann::json> {
 public:
   size_t at = 0;
@@ -46,7 +46,7 @@ private:
   int depth = 0;
 };
 
-// The end of the string that begins at `at`.
+// Returns the end of the string that begins at `at`.
 size_t endOfString(llvm::StringRef text, size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     at += text[at] == '\\';
@@ -57,7 +57,7 @@ size_t skipSpace(llvm::StringRef text, size_t at) {
   return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
 }
 
-// The end of the value that begins at `at`.
+// Returns the end of the value that begins at `at`.
 size_t endOfValue(llvm::StringRef text, size_t at) {
   int depth = 0;
   while (at < text.size()) {
@@ -74,8 +74,8 @@ size_t endOfValue(llvm::StringRef text, size_t at) {
   return at;
 }
 
-// Where entry `name` of the object or list that begins at `at` begins, and its value; nothing where
-// there is none.
+// Returns the start of the entry `name` of the object or list that begins at `at`, and the start of
+// its value. Returns nothing if there is no such entry.
 std::optional<std::pair<size_t, size_t>> findEntry(llvm::StringRef text, size_t at,
                                                    llvm::StringRef name) {
   bool isObject = at < text.size() && text[at] == '{';
@@ -97,7 +97,7 @@ std::optional<std::pair<size_t, size_t>> findEntry(llvm::StringRef text, size_t 
   return std::nullopt;
 }
 
-// Of a token that is a whole file's line the end says where it is.
+// Shortens a token to its end, which shows the place. A token may be a whole line.
 std::string shortened(const std::string &token) {
   constexpr size_t kMost = 40;
   return token.size() <= kMost ? token : "..." + token.substr(token.size() - kMost);

@@ -1,20 +1,21 @@
-// Places in the text of a JSON file, for errors that point at them.
+// Finds places in the text of a JSON file, for errors that point at them.
 #pragma once
 
 #include "compiler/support/Error.h"
 
 namespace dtc {
 
-// Line and column of the byte at `offset` of `text`, which `file` holds.
+// Returns the line and column of the byte at `offset` of `text`, the content of `file`.
 SourcePlace placeAt(const std::string &file, llvm::StringRef text, size_t offset);
 
-// Where the key or the entry of a list that `path` leads to begins in `text`, which is JSON; of a path
-// that ends early, the last that is there. Example: {"stages", "0", "ranks"}.
+// Returns the offset in `text`, which is JSON, of the key or list entry to which `path` leads. If
+// only a first part of the path exists, returns the offset of its last entry. Example of a path:
+// {"stages", "0", "ranks"}.
 size_t findInJson(llvm::StringRef text, llvm::ArrayRef<std::string> path);
 
-// Where `text` stops being JSON, which the parser without exceptions does not say; none where all
-// of it is. Nesting deeper than 64 levels, which would overflow the stack of whoever walks the
-// value, counts as an error.
+// Returns an error at the place where `text` stops being JSON, which the parser does not report
+// without exceptions, or nothing if all of it is JSON. Nesting deeper than 64 levels also counts as
+// an error, because walking such a value could overflow the stack.
 std::optional<UserError> findJsonError(const std::string &file, const std::string &text);
 
 } // namespace dtc

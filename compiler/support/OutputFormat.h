@@ -1,8 +1,9 @@
-// How a command prints its result.
+// The output format of a command.
 #pragma once
 
 namespace dtc {
 
+// The value of --format: text for people, or JSON for programs.
 enum class OutputFormat { Text, Json };
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Column widths and alignment of a text table.
+// Computes column widths and alignment of a text table.
 #include "compiler/support/Table.h"
 
 #include "llvm/ADT/StringExtras.h"

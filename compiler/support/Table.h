@@ -8,8 +8,8 @@
 
 namespace dtc {
 
-// Columns are as wide as their widest cell, two spaces apart; numbers (a digit, sign or dot first)
-// are aligned right where the whole column is of them. Example:
+// Prints rows of cells. Columns are as wide as their widest cell, and two spaces apart. A column
+// that has only numbers (a digit, sign or dot first) is aligned right. Example:
 //   Table table({"name", "devices"});
 //   table.addRow({"dgx-h100", "8"});
 //   table.print(llvm::outs());
@@ -17,9 +17,10 @@ class Table {
 public:
   explicit Table(std::vector<std::string> header) : header(std::move(header)) {}
 
-  // A row may have fewer cells than the header; the rest is blank. More is a bug.
+  // Adds a row. It may have fewer cells than the header, and the rest is blank. More cells are a
+  // bug.
   void addRow(std::vector<std::string> cells);
-  // Each line starts with `indent` spaces and has none at its end.
+  // Prints the table. Each line starts with `indent` spaces and has none at its end.
   void print(llvm::raw_ostream &out, unsigned indent = 0) const;
 
 private:

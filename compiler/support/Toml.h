@@ -1,22 +1,23 @@
-// toml++ with the settings that files from outside need. The one place that includes it.
+// Includes toml++ with the settings that untrusted files need. Nothing else may include it.
 #pragma once
 
 #include <cstdint>
 
-// Errors as values; the shared library of toml++ is built for exceptions, so its headers are
-// compiled in.
+// Returns errors as values. The shared library of toml++ is built for exceptions, so its headers
+// are compiled in.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 
-// toml++ 3.3 asserts, and with NDEBUG assumes, that a key starts with a letter of keys, where files
-// such as "[=" get there with another one. The code behind the assertion reports the error
-// properly, so the assertion has to go.
+// toml++ 3.3 asserts, and with NDEBUG assumes, that a key starts with a letter that keys allow.
+// Files such as "[=" reach that place with another character. The code behind the assertion reports
+// the error correctly, so the assertion is removed.
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 
-// Its tables of white space and of letters promise (__builtin_unreachable) that most characters beyond
-// ASCII, such as U+015C, are never asked for. They are; none of those is in the tables.
+// Its tables of white space and of letters assume (__builtin_unreachable) that most characters
+// beyond ASCII, such as U+015C, are never looked up. They are looked up, and none of those is in
+// the tables.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE

@@ -1,4 +1,4 @@
-// Typed reads from a TOML table.
+// Reads typed values from a TOML table.
 #include "compiler/support/TomlReader.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,7 +19,7 @@ static std::string numberText(double value) {
   return buffer;
 }
 
-// What a value looks like, short enough for a message.
+// Returns a short form of a value for messages.
 static std::string shown(const toml::node &node) {
   if (auto *text = node.as_string())
     return "'" + llvm::StringRef(text->get()).take_front(40).str() + "'";
@@ -34,7 +34,8 @@ static std::string shown(const toml::node &node) {
   return node.is_array() ? "an array" : "a date or time";
 }
 
-// The end of the string that begins at `at` of `text`: in quotes of either kind, one or three.
+// Returns the end of the string that begins at `at` of `text`, in one or three quotes of either
+// kind.
 static size_t endOfString(llvm::StringRef text, size_t at) {
   char quote = text[at];
   llvm::StringRef triple = quote == '"' ? "\"\"\"" : "'''";
@@ -45,18 +46,18 @@ static size_t endOfString(llvm::StringRef text, size_t at) {
     else if (isLong ? text.substr(at).starts_with(triple) : text[at] == quote)
       return at + (isLong ? 3 : 1);
     else if (!isLong && text[at] == '\n')
-      return at; // no string: the parser will say so
+      return at; // not a string; the parser reports it
   }
   return text.size();
 }
 
-// Where a dotted key (a.b."c d") has more than `most` dots; npos where none has. toml++ makes a
-// table of each part, and tables within tables end each other's lives by recursion.
+// Returns the offset of a dotted key (a.b."c d") with more than `most` dots, or npos. toml++ makes
+// a table of each part, and destroys nested tables by recursion.
 static size_t findDeepKey(llvm::StringRef text, int most) {
   int dots = 0;
   for (size_t at = 0; at < text.size();) {
     char c = text[at];
-    if (c == '"' || c == '\'') { // may be a part of a key, whatever is in it
+    if (c == '"' || c == '\'') { // may be a part of a key, whatever it contains
       at = endOfString(text, at);
       continue;
     }
@@ -82,7 +83,7 @@ Result<toml::table> parseToml(llvm::StringRef text, const std::string &path) {
   if (parsed)
     return std::move(parsed).table();
   const toml::parse_error &error = parsed.error();
-  // Beside "error:" its words would say so twice.
+  // Removes words that would repeat "error:".
   llvm::StringRef said(error.description().data(), error.description().size());
   said.consume_front("Error while ");
   std::string message = said.str();
@@ -104,7 +105,7 @@ void FirstError::set(const toml::source_region &at, const std::string &message,
 TableReader::TableReader(const toml::table &table, std::string what,
                          llvm::ArrayRef<llvm::StringRef> known, FirstError &errors)
     : source(table), what(std::move(what)), errors(errors) {
-  // The table is sorted by key; the message is about the one that comes first in the file.
+  // The table is sorted by key. The message is about the unknown key that comes first in the file.
   const toml::key *first = nullptr;
   for (auto &&[key, value] : table) {
     llvm::StringRef name(key.data(), key.length());
@@ -192,7 +193,7 @@ double TableReader::number(llvm::StringRef key, double low, double high, double 
   if (node->is_number()) {
     double value = node->is_integer() ? static_cast<double>(node->as_integer()->get())
                                       : node->as_floating_point()->get();
-    if (value >= low && value <= high) // false for a NaN
+    if (value >= low && value <= high) // false for NaN
       return value;
   }
   failType(key, orElse + "a number from " + numberText(low) + " to " + numberText(high));

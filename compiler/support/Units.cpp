@@ -1,4 +1,4 @@
-// Parsing and printing of quantities with units, exact in decimal and binary prefixes.
+// Parses and prints quantities with units, exactly, in decimal and binary prefixes.
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -11,11 +11,11 @@
 namespace dtc {
 namespace {
 
-// One unit is 10^exponent10 * 2^exponent2 of the base unit.
+// A unit of 10^exponent10 * 2^exponent2 base units.
 struct Unit {
   llvm::StringRef name;
   int exponent10 = 0, exponent2 = 0;
-  bool printed = true; // spellings that are only read are not chosen for output
+  bool printed = true; // false for spellings that are only read
 };
 
 constexpr Unit byteUnits[] = {
@@ -70,7 +70,8 @@ std::string accepted(const Dimension &dimension) {
   return "write a number and a unit, one of " + list;
 }
 
-// The length of a plain decimal number at the start of `text`: digits [. digits] [e [+-] digits].
+// Returns the length of a plain decimal number at the start of `text`: digits [. digits] [e [+-]
+// digits].
 size_t numberLength(llvm::StringRef text) {
   size_t at = 0;
   auto digits = [&] {
@@ -97,9 +98,9 @@ size_t numberLength(llvm::StringRef text) {
   return at;
 }
 
-// `number` (as numberLength accepts it) times 10^exponent10 * 2^exponent2, rounded once: the
-// decimal exponent goes into the text, and a power of two is exact. Nothing where the result is no
-// finite double.
+// Returns `number` (as numberLength accepts it) times 10^exponent10 * 2^exponent2, rounded once:
+// the decimal exponent is added to the text, and a power of two is exact. Returns nothing if the
+// result is not a finite double.
 std::optional<double> scaled(llvm::StringRef number, int exponent10, int exponent2) {
   size_t exponentAt = number.find_first_of("eE");
   llvm::StringRef mantissa = number.take_front(exponentAt);
@@ -127,8 +128,8 @@ std::string shortest(double value) {
   return std::string(buffer, end);
 }
 
-// The shortest digits of `value` with the decimal point moved left by `places`, e.g. (5e10, 9) is
-// "50".
+// Returns the shortest digits of `value` with the decimal point moved left by `places`: (5e10, 9)
+// gives "50".
 std::string shifted(double value, int places) {
   char buffer[64];
   auto end =

@@ -1,4 +1,4 @@
-// Graph IR as people write it.
+// Prints graph IR in the style that people write.
 #include "compiler/text/ModelPrinter.h"
 
 #include "compiler/text/Tokens.h"
@@ -21,14 +21,14 @@ std::string textOf(Type type) {
   return text;
 }
 
-// Names of the values of one function by the text that MLIR prints for them.
+// Names of the values of one function, by the text that MLIR prints for them.
 class ValueNames {
 public:
-  // The author's name where there is one, made different from those before it.
+  // Returns the author's name if there is one, made different from earlier names.
   std::string add(const std::string &printed, StringRef wanted) {
     std::string base = wanted.empty() ? StringRef(printed).drop_front().str() : wanted.str();
     std::replace(base.begin(), base.end(), '#', '_');
-    // A name is all digits, or starts with none.
+    // MLIR accepts a name that is all digits, or one that starts with none.
     if (llvm::isDigit(base.front()) && !llvm::all_of(base, llvm::isDigit))
       base = "v" + base;
     std::string name = base;
@@ -51,7 +51,7 @@ private:
   llvm::StringSet<> taken;
 };
 
-// One line of the model, not yet wrapped, types in full.
+// One line of the model, not yet wrapped, with types in full.
 struct Line {
   Operation *op;
   size_t indent;
@@ -59,8 +59,8 @@ struct Line {
   std::string text;
 };
 
-// 1. MLIR prints the module, one line per op. 2. Values get their names. 3. Types get theirs.
-// 4. Lines are cut, and comments go back to where they were.
+// Works in four steps: 1. MLIR prints the module, one line per op. 2. Values get their names. 3.
+// Types get theirs. 4. Lines are cut, and comments return to their places.
 class ModelPrinter {
 public:
   ModelPrinter(ModuleOp module, const SourceNotes &notes)
@@ -78,7 +78,7 @@ public:
 private:
   // --- 1. lines
 
-  // False where an op of another dialect is not printed as one line, or as a body in braces.
+  // Returns false if an op of another dialect is not printed as one line or as a body in braces.
   bool collectLines() {
     llvm::raw_string_ostream stream(printed);
     module->print(stream, state);
@@ -94,7 +94,7 @@ private:
         return false;
       lines.push_back({op, row->size() - row->ltrim().size(), isClosing, row->trim().str()});
       ++row;
-      return !StringRef(lines.back().text).starts_with("^"); // a block with a label
+      return !StringRef(lines.back().text).starts_with("^"); // false for a block with a label
     };
     if (!collectRow(false))
       return false;
@@ -170,7 +170,7 @@ private:
       line.text = aliasTypes(line);
   }
 
-  // A name of a type is a word, and means one type.
+  // A type's name is a word, and means one type.
   void addAlias(StringRef wanted, Type type) {
     std::string text = textOf(type), base = wanted.str();
     if (aliasOf.count(text) || !(llvm::isAlpha(base.front()) || base.front() == '_'))
@@ -199,7 +199,7 @@ private:
     return result;
   }
 
-  // The file's own word where it has several for one type.
+  // Prefers the file's own word if it has several names for one type.
   std::string nameOfType(StringRef text, StringRef written) {
     std::string name;
     if (written.consume_front("!"))
@@ -286,7 +286,7 @@ private:
   llvm::StringSet<> used;
   std::vector<std::string> usedInOrder;
   std::string out;
-  bool lastOpened = false; // the line before opened a brace: no empty line follows it
+  bool lastOpened = false; // the line before opened a brace, so no empty line follows
 };
 
 } // namespace

@@ -20,8 +20,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// "use of value '%w' expects different type than prior uses: 'A' vs 'B'", which the parser says of
-// a line that spells a type, in words of a model.
+// Rewrites "use of value '%w' expects different type than prior uses: 'A' vs 'B'", the parser's
+// message for a line that spells a type, in terms of a model.
 std::string sayMismatch(StringRef message) {
   static const llvm::Regex pattern(
       "^use of value '(.*)' expects different type than prior uses: '(.*)' vs '(.*)'$");
@@ -31,7 +31,7 @@ std::string sayMismatch(StringRef message) {
   return ("'" + parts[1] + "' is written as " + parts[2] + " here, but it is " + parts[3]).str();
 }
 
-// The parser's words for what has a name in a model. `text` is all of it, the place in it.
+// Rewrites the parser's message in terms of a model. `text` is the whole file that the place is in.
 std::string sayPlainly(const UserError &error, StringRef text) {
   StringRef message = StringRef(error.message).trim();
   if (message == "use of undeclared SSA value name") {
@@ -51,8 +51,8 @@ std::string sayPlainly(const UserError &error, StringRef text) {
   return message.str();
 }
 
-// Where brackets nest deeper than `most` levels; npos where none do. The parser, and whoever walks
-// what it read, goes down by recursion.
+// Returns the offset at which brackets nest deeper than `most` levels, or npos. The parser and
+// walks of its result use recursion.
 size_t findDeepBracket(StringRef text, size_t most) {
   size_t depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -75,7 +75,7 @@ size_t findDeepBracket(StringRef text, size_t most) {
 } // namespace
 
 std::string nameTypes(StringRef message, StringRef source) {
-  std::map<std::string, std::string> names; // by type
+  std::map<std::string, std::string> names; // keyed by type
   SmallVector<Token> tokens;
   for (const Token &token : splitTokens(source))
     if (token.kind != Token::Kind::Space && token.kind != Token::Kind::Comment)
@@ -100,7 +100,7 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
   if (!isMismatch)
     said = sayPlainly(error, source);
   error.message = nameTypes(said, source);
-  // The parser's own notes are for people who build MLIR tools.
+  // The parser's own notes are for people who build MLIR tools, so they are replaced.
   if (isMismatch)
     error.note = "the types of the operands follow ':', in their order";
   else if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
@@ -112,7 +112,7 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
 
 namespace {
 
-// Where in `text` the error points; npos if nowhere.
+// Returns the offset in `text` at which the error points, or npos.
 size_t offsetOf(const SourcePlace &place, StringRef text) {
   size_t at = 0;
   for (int64_t line = 1; line < place.line && at != StringRef::npos; ++line)
@@ -123,7 +123,7 @@ size_t offsetOf(const SourcePlace &place, StringRef text) {
   return at + place.column - 1;
 }
 
-// Parses `text` for its first error only.
+// Parses `text` only for its first error.
 std::optional<UserError> firstError(MLIRContext *context, const std::string &path, StringRef text) {
   DiagnosticCapture capture(context);
   Block ops;
@@ -133,8 +133,9 @@ std::optional<UserError> firstError(MLIRContext *context, const std::string &pat
   return capture.error();
 }
 
-// The parser says which words an enumeration has for a wrong one only: asks again with such a word
-// at the place where `error` found none. Example: "expected one of: erf, tanh".
+// Returns the words that an enumeration accepts. The parser lists them only for a wrong word, so
+// this parses again with such a word at the place where `error` found none. Example: "expected one
+// of: erf, tanh".
 std::string wordsWantedAt(MLIRContext *context, const UserError &error, StringRef text) {
   size_t at = offsetOf(error.place, text);
   if (at == StringRef::npos)
@@ -148,7 +149,8 @@ std::string wordsWantedAt(MLIRContext *context, const UserError &error, StringRe
   return StringRef(said).contains("one of: ") ? said : "";
 }
 
-// The nearest name of an op for "custom op 'graph.gelo' is unknown"; "" for any other message.
+// Returns the nearest name of an op for "custom op 'graph.gelo' is unknown", and "" for any other
+// message.
 std::string opMeant(MLIRContext *context, StringRef message) {
   auto [before, rest] = message.split('\'');
   auto [name, after] = rest.split('\'');
@@ -169,7 +171,7 @@ Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string
   if (size_t at = findDeepBracket(text, kMostLevels); at != StringRef::npos)
     return UserError("brackets nest deeper than " + std::to_string(kMostLevels) + " levels", "",
                      placeAt(path, text, at));
-  // The types of an op that is wrong are read off its print, which belongs to no message of ours.
+  // The types of a wrong op are read from MLIR's print of it, which is not shown to the user.
   bool prints = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(true);
   llvm::scope_exit restore([&] { context->printOpOnDiagnostic(prints); });

@@ -1,4 +1,4 @@
-// What a file says beside its model.
+// Reads the comments, empty lines and names of a file.
 #include "compiler/text/ReadNotes.h"
 
 #include "compiler/text/Tokens.h"
@@ -9,9 +9,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// A place in the file that comments belong to: an alias, the start of an op, its closing brace.
+// A place in the file that comments belong to: an alias, the start of an op, or its closing brace.
 struct Mark {
-  size_t begin, end; // of what is written there
+  size_t begin, end; // range of its text
   LineNotes *notes;
 };
 
@@ -50,7 +50,7 @@ private:
     }
   }
 
-  // Of the line at `begin`, without a comment.
+  // Returns the end of the line at `begin`, without a comment.
   size_t endOfCode(size_t begin) const {
     size_t at = begin;
     for (const Token &token : splitTokens(text.substr(begin))) {
@@ -64,7 +64,7 @@ private:
   void readOp(Operation *op) {
     const AsmParserState::OperationDefinition *definition = state.getOpDef(op);
     if (!definition)
-      return; // the module around a file without one
+      return; // the implicit module of a file without one
     nameValues(op, *definition);
     size_t begin = offset(definition->loc.Start), end = offset(definition->scopeLoc.End);
     for (const auto &group : definition->resultGroups)
@@ -72,7 +72,7 @@ private:
     StringRef code = text.slice(begin, end);
     size_t closing = code.rfind('}');
     bool hasBody = op->getNumRegions() > 0 && closing != StringRef::npos;
-    // Types of a function are those before its body: the printer takes as many as it writes.
+    // For a function these are the types before its body. The printer takes as many as it writes.
     std::vector<std::string> &types = notes.types[op];
     for (const Token &token : splitTokens(code))
       if (token.kind == Token::Kind::Alias || token.kind == Token::Kind::Type)
@@ -82,7 +82,7 @@ private:
       marks.push_back({begin + closing, begin + closing + 1, &notes.closings[op]});
   }
 
-  // %a, %b:2 are "a", "b_0" and "b_1".
+  // Names the results of an op: %a, %b:2 get "a", "b_0" and "b_1".
   void nameValues(Operation *op, const AsmParserState::OperationDefinition &definition) {
     SmallVector<std::string> names;
     for (const auto &[index, group] : llvm::enumerate(definition.resultGroups)) {
@@ -103,12 +103,13 @@ private:
             argument.setLoc(graph::nameValues({textOf(place.loc).ltrim('%')}, argument.getLoc()));
   }
 
-  // A comment on a line of its own belongs to what follows it, one after code to that code.
+  // A comment on a line of its own belongs to what follows it. A comment behind code belongs to
+  // that code.
   void readComments() {
     std::vector<std::string> waiting;
     size_t at = 0, next = 0, newlines = 0;
     bool isOwnLine = true;
-    auto settle = [&](size_t upTo) { // marks that begin before `upTo` take what waits for them
+    auto settle = [&](size_t upTo) { // marks that begin before `upTo` take the waiting comments
       for (; next < marks.size() && marks[next].begin < upTo; ++next) {
         marks[next].notes->above.insert(marks[next].notes->above.end(), waiting.begin(),
                                         waiting.end());
@@ -122,7 +123,7 @@ private:
       } else {
         settle(at + 1);
         bool isInOp = next > 0 && at > marks[next - 1].begin && at < marks[next - 1].end;
-        // An empty line counts between ops, not inside of one.
+        // An empty line counts only between ops.
         if (isOwnLine && newlines > 1 && at > 0 && !isInOp)
           noteBlank(at, next, waiting, token);
         if (token.kind == Token::Kind::Comment)
@@ -146,7 +147,7 @@ private:
   void noteComment(std::string comment, bool isOwnLine, bool isInOp, size_t next,
                    std::vector<std::string> &waiting) {
     if (next > 0 && (isInOp || !isOwnLine)) {
-      // Of several lines with a comment each, the last keeps its own.
+      // If an op has several lines with a comment each, the last comment stays behind it.
       LineNotes &last = *marks[next - 1].notes;
       if (isOwnLine)
         last.above.push_back(comment);
@@ -159,7 +160,7 @@ private:
     }
   }
 
-  // The comments before everything else stay there, whatever comes first afterwards.
+  // Comments before everything else stay at the top, even if another op becomes the first.
   void takeHeader() {
     if (marks.empty())
       return;

@@ -1,4 +1,4 @@
-// What a file says beside its model: comments, empty lines, names.
+// Reads the parts of a file that are not in its module: comments, empty lines, names.
 #pragma once
 
 #include "compiler/text/ModelPrinter.h"
@@ -7,8 +7,8 @@
 
 namespace dtc {
 
-// Reads the notes of `text`, from which `state` and `module` were parsed, and gives the values of
-// `module` the names that they have there.
+// Reads the notes of `text`, from which `state` and `module` were parsed. Gives the values of
+// `module` the names that they have in the text.
 SourceNotes readNotes(mlir::ModuleOp module, const mlir::AsmParserState &state,
                       llvm::StringRef text);
 

@@ -1,4 +1,4 @@
-// The words of graph IR as text.
+// Splits the text of graph IR into tokens.
 #include "compiler/text/Tokens.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -36,12 +36,13 @@ size_t endOfBrackets(StringRef text, size_t at) {
   return text.size();
 }
 
-// [0-9]+ or [0-9]+[.][0-9]*([eE][-+]?[0-9]+)?
+// Returns the end of [0-9]+ or [0-9]+[.][0-9]*([eE][-+]?[0-9]+)?
 size_t endOfNumber(StringRef text, size_t at) {
   auto isDigit = [](char c) { return llvm::isDigit(c); };
   at = skipWhile(text, at, isDigit);
   if (at >= text.size() || text[at] != '.')
-    return skipWhile(text, at, [](char c) { return llvm::isAlnum(c); }); // 0x1F, the 4x8 of a shape
+    // 0x1F, or the 4x8 of a shape
+    return skipWhile(text, at, [](char c) { return llvm::isAlnum(c); });
   at = skipWhile(text, at + 1, isDigit);
   size_t exponent = at;
   if (exponent < text.size() && (text[exponent] == 'e' || text[exponent] == 'E')) {

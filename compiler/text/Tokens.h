@@ -1,4 +1,4 @@
-// The words of graph IR as text, as far as its formatting needs them.
+// Splits the text of graph IR into the tokens that formatting needs.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -6,7 +6,9 @@
 
 namespace dtc {
 
+// A token and its text.
 struct Token {
+  // The kinds of tokens that formatting distinguishes.
   enum class Kind {
     Space,      // blanks and line ends
     Comment,    // "// ..." up to the end of the line
@@ -22,11 +24,11 @@ struct Token {
   llvm::StringRef text;
 };
 
-// All of `text`, in order: the tokens' texts joined are `text`.
+// Splits all of `text`, in order: the texts of the tokens together are `text`.
 llvm::SmallVector<Token> splitTokens(llvm::StringRef text);
 
-// A floating-point literal in as few digits as it takes to read the same number again:
-// "1.000000e-05" is "1.0e-5", "5.000000e+05" is "500000.0". Any other text stays as it is.
+// Returns a floating-point literal with as few digits as give the same number: "1.000000e-05"
+// becomes "1.0e-5", "5.000000e+05" becomes "500000.0". Any other text is returned without changes.
 std::string shortenNumber(llvm::StringRef literal);
 
 } // namespace dtc

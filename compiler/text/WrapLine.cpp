@@ -1,4 +1,4 @@
-// Long lines of graph IR cut where a reader would cut them.
+// Cuts long lines of graph IR where a reader would cut them.
 #include "compiler/text/WrapLine.h"
 
 #include "compiler/text/Tokens.h"
@@ -13,8 +13,8 @@ using llvm::StringRef;
 // A blank that may become a line end.
 struct Break {
   size_t at;
-  int cost;     // brackets around it; more where it is only better than a line that is too long
-  bool isTypes; // before the ':' of the types
+  int cost; // number of brackets around it; more if it is only better than a line that is too long
+  bool isTypes; // true before the ':' of the types
 };
 
 constexpr int kLastResort = 100;
@@ -49,8 +49,8 @@ std::vector<Break> findBreaks(StringRef text) {
   return breaks;
 }
 
-// Where to cut so that what comes before has at most `room` characters, or as few as can be; npos:
-// nowhere.
+// Returns the place to cut at, so that the text before has at most `room` characters, or as few as
+// possible. Returns npos if there is no place.
 size_t chooseBreak(StringRef text, size_t room, size_t roomAfter) {
   std::vector<Break> breaks = findBreaks(text);
   for (const Break &b : breaks)

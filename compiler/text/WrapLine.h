@@ -1,4 +1,4 @@
-// Long lines of graph IR cut where a reader would cut them.
+// Cuts long lines of graph IR where a reader would cut them.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -10,8 +10,8 @@ namespace dtc {
 
 constexpr size_t kTextWidth = 120;
 
-// `text`, indented by `indent`, as lines of at most kTextWidth where it can be cut: before the
-// types, else after commas, outer ones first. All but the first are indented by 4 more.
+// Returns `text`, indented by `indent`, as lines of at most kTextWidth if it can be cut: before the
+// types, else after commas, outer ones first. All lines but the first are indented by 4 more.
 std::vector<std::string> wrapLine(llvm::StringRef text, size_t indent);
 
 } // namespace dtc

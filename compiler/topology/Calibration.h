@@ -1,4 +1,5 @@
-// Measured curves of one machine: what its products, memory, attention and collectives took.
+// Measured curves of one machine: the times of its products, memory traffic, attention and
+// collectives.
 #pragma once
 
 #include "compiler/topology/Topology.h"
@@ -8,7 +9,7 @@
 
 namespace dtc {
 
-// Costed by compiler/cost.
+// The collectives that compiler/cost prices.
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
 constexpr int numCollectiveKinds = 6;
 
@@ -22,13 +23,13 @@ struct Measured {
   double spread = 0;
 };
 
-// `units` are the compute units that worked: all of a GPU; of a CPU the cores of one process, while
-// the node's other cores did the same.
+// In all points below, `units` are the compute units that worked: all units of a GPU, or on a CPU
+// the cores of one process, while the node's other cores did the same work.
 
-// Starting one kernel and waiting for nothing else. Decides DeviceKind::launchLatency, or
-// graphLatency.
+// The time to start one kernel without waiting for anything else. Determines
+// DeviceKind::launchLatency, or graphLatency.
 struct LaunchPoint {
-  bool graph = false; // as part of a captured graph
+  bool graph = false; // part of a captured graph
   int64_t units = 1;
   Measured time;
 };
@@ -40,23 +41,26 @@ struct ProductPoint {
   Measured time;
 };
 
+// A pattern of memory traffic.
 enum class MemoryPattern {
-  Copy,     // one tensor read, one written
-  Triad,    // two read, one written: a + s b
+  Copy,     // reads one tensor, writes one
+  Triad,    // reads two, writes one: a + s b
   Pointwise // a fused chain of pointwise ops: read, bias, gelu, write
 };
 constexpr int numMemoryPatterns = 3;
 
 llvm::StringRef nameOf(MemoryPattern pattern); // "copy", "triad", "pointwise"
 
-// `bytes` are those read and written, from memory and not from caches.
+// A measurement of memory traffic. `bytes` counts bytes read and written, from memory and not from
+// caches.
 struct MemoryPoint {
   MemoryPattern pattern = MemoryPattern::Copy;
   int64_t bytes = 0, units = 1;
   Measured time;
 };
 
-// `heads` (batch x heads) of `sequence` queries on as many keys, blocked.
+// A measurement of blocked attention: `heads` (batch x heads) with `sequence` queries and as many
+// keys.
 struct AttentionPoint {
   ComputeType type = ComputeType::F32;
   int64_t sequence = 0, headDim = 0, heads = 1, units = 1;
@@ -64,8 +68,8 @@ struct AttentionPoint {
   Measured time;
 };
 
-// A group of `ranks` that one level joins. `bytes` is the size of the whole tensor, as in
-// compiler/cost. Of a CPU the ranks are all processes of the node.
+// A collective of a group of `ranks` that one level joins. `bytes` is the size of the whole tensor,
+// as in compiler/cost. On a CPU the ranks are all processes of the node.
 struct CollectivePoint {
   CollectiveKind kind = CollectiveKind::AllReduce;
   std::string level;
@@ -73,30 +77,32 @@ struct CollectivePoint {
   Measured time;
 };
 
-struct Curves; // what compiler/cost makes of the points
+struct Curves; // made from the points by compiler/cost
 
-// The points in any order, no two of the same place. Example of use:
+// All points, in any order, with at most one per place. Example of use:
 //   Result<Topology> topology = loadTopology("measured.toml");
-//   secondsOf(work, topology->device) is then interpolated between what was measured.
+//   secondsOf(work, topology->device) is then interpolated between the measured points.
 struct Calibration {
-  std::string machine, software, date; // as the one who measured wrote it, for people
+  std::string machine, software, date; // as written by the person who measured, for people
   std::vector<LaunchPoint> launches;
   std::vector<ProductPoint> products;
   std::vector<MemoryPoint> memory;
   std::vector<AttentionPoint> attention;
   std::vector<CollectivePoint> collectives;
 
-  // What was measured: the device and levels of the file, of class cpu those of the whole node. Set
-  // by the reader.
+  // The measured machine: the device and levels of the file, for class cpu those of the whole node.
+  // Set by the reader.
   DeviceKind device;
   std::vector<LinkLevel> levels;
 
+  // Returns true if there are no points.
   bool isEmpty() const {
     return launches.empty() && products.empty() && memory.empty() && attention.empty() &&
            collectives.empty();
   }
 
-  // Made by compiler/cost when it is first asked; a copy of the points starts without.
+  // Holds the curves, which compiler/cost makes at their first use. A copy of the points starts
+  // without curves.
   class Slot {
   public:
     Slot() = default;
@@ -107,6 +113,7 @@ struct Calibration {
     }
     ~Slot() = default;
 
+    // Returns the curves. The first call makes them with `make`; safe for several threads.
     template <typename Make> const Curves &get(Make make) const {
       std::call_once(state->once, [&] { state->curves = make(); });
       return *state->curves;
@@ -123,16 +130,17 @@ struct Calibration {
 };
 
 // Sets the launch latencies of a device of some units to those measured with as many, or with the
-// nearest number of them; to what the file says of the device where none was measured.
+// nearest number of units. Without measurements the file's figures stay.
 void setLaunches(DeviceKind &device, const Calibration &calibration);
 
-// The [calibration] of `curvesFile` (whatever else that holds), as one of the topology file
-// `nameOrFile` or catalogue system. Errors: those of withCalibration; a file without one; a type, a
-// level or more units than that system has.
+// Reads the [calibration] of `curvesFile` (whatever else that file contains), for the topology file
+// or catalogue system `nameOrFile`. Errors: those of withCalibration; a file without [calibration];
+// a type or level that the system does not have, or more units than it has.
 Result<Calibration> readCurves(const std::string &curvesFile, const std::string &nameOrFile);
 
-// The topology file `nameOrFile` (or catalogue system) as TOML text with `calibration` in place of
-// what it had. Errors: those of loadTopology; parts; points that the reader would refuse.
+// Returns the topology file `nameOrFile` (or catalogue system) as TOML text, with `calibration` in
+// place of its own. Errors: those of loadTopology; a system with parts; points that the reader
+// would refuse.
 Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Measured curves: TOML to points and back.
+// Converts measured curves from TOML to points and back.
 #include "compiler/topology/CalibrationReader.h"
 
 #include "compiler/support/File.h"
@@ -29,12 +29,12 @@ constexpr llvm::StringRef patternNames[] = {"copy", "triad", "pointwise"};
 constexpr llvm::StringRef kindNames[] = {"all-reduce", "all-gather", "reduce-scatter",
                                          "all-to-all", "broadcast",  "send-receive"};
 
-constexpr int64_t maxSize = int64_t(1) << 31;  // of a dimension
+constexpr int64_t maxSize = int64_t(1) << 31;  // size of a dimension
 constexpr int64_t maxBytes = int64_t(1) << 50; // 1 PiB
 constexpr int64_t maxCount = int64_t(1) << 31;
 constexpr int64_t maxFileBytes = int64_t(16) << 20;
-constexpr size_t maxPoints = 20000;                       // of one kind
-constexpr double leastSeconds = 1e-9, mostSeconds = 3600; // of one run
+constexpr size_t maxPoints = 20000;                       // per kind
+constexpr double leastSeconds = 1e-9, mostSeconds = 3600; // time of one run
 
 class CalibrationReader {
 public:
@@ -60,7 +60,7 @@ private:
 
   template <typename Read>
   void readAll(TableReader &root, llvm::StringRef key, llvm::StringRef one, Read read);
-  // Two points of one place contradict each other, or count twice.
+  // Two points at the same place would contradict each other, or count twice.
   void checkNew(TableReader &reader, llvm::StringRef key, const std::string &what,
                 std::vector<int64_t> place);
 
@@ -179,7 +179,7 @@ void CalibrationReader::readAttention(const toml::table &table, const std::strin
   point.backward = reader.flag("backward", false);
   point.units = readUnits(reader);
   point.time = readTime(reader);
-  // The heads are no coordinate of the curve.
+  // The number of heads is not a coordinate of the curve.
   checkNew(reader, "sequence", what,
            {static_cast<int64_t>(point.type), point.sequence, point.headDim, point.causal,
             point.backward, point.units});
@@ -213,7 +213,7 @@ void CalibrationReader::checkLevel(TableReader &reader, const std::string &what,
     names.emplace_back(level.name);
     if (level.name != point.level)
       continue;
-    // 0: as many as there are.
+    // 0 means as many as there are.
     if (level.groupSize && point.ranks > level.groupSize)
       reader.fail("ranks", what + " is of " + std::to_string(point.ranks) + " ranks, but level '" +
                                level.name + "' joins " + std::to_string(level.groupSize));
@@ -233,7 +233,7 @@ void printTime(const Measured &time, llvm::raw_ostream &out) {
       << ", repeats = " << time.repeats << ", spread = " << text << " }";
 }
 
-// "key = [", a line for each point, "]".
+// Prints "key = [", a line for each point, and "]".
 template <typename Points, typename Print>
 void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &out, Print print) {
   if (points.empty())
@@ -253,7 +253,7 @@ void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &o
 llvm::StringRef nameOf(CollectiveKind kind) { return kindNames[static_cast<size_t>(kind)]; }
 llvm::StringRef nameOf(MemoryPattern pattern) { return patternNames[static_cast<size_t>(pattern)]; }
 
-// `latency` where none of the kind was measured.
+// Returns the nearest measured latency, or `latency` if none of the kind was measured.
 static double measuredLatency(const Calibration &calibration, bool graph, int64_t units,
                               double latency) {
   double least = std::numeric_limits<double>::infinity();
@@ -316,7 +316,7 @@ void printCalibration(const Calibration &calibration, const std::string &prefix,
   });
 }
 
-// The system that curves belong to; one kind of device.
+// Reads the system that curves belong to. It must have one kind of device.
 static Result<SystemDescription> readSystem(const std::string &nameOrFile, std::string &path) {
   Result<NamedText> file = openNamed(topologyCatalogue(), nameOrFile, "a topology");
   if (!file)

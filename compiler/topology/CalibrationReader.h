@@ -6,14 +6,14 @@
 
 namespace dtc {
 
-// Reads the table; `device` and `levels` are what the file says of the machine. Every number is
-// checked: the file may come from anywhere.
+// Reads the table. `device` and `levels` are the machine that the file describes. Every number is
+// checked, because the file may come from an unknown source.
 std::shared_ptr<const Calibration> readCalibration(const toml::table &table,
                                                    const DeviceKind &device,
                                                    llvm::ArrayRef<LinkLevel> levels,
                                                    FirstError &errors);
 
-// TOML that readCalibration reads back; `prefix` is "" or "part.".
+// Prints TOML that readCalibration can read. `prefix` is "" or "part.".
 void printCalibration(const Calibration &calibration, const std::string &prefix,
                       llvm::raw_ostream &out);
 

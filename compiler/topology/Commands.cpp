@@ -1,4 +1,4 @@
-// The commands `dtc topology list|show|check|discover`.
+// Implements the commands `dtc topology list|show|check|discover`.
 #include "compiler/topology/Commands.h"
 
 #include "compiler/support/File.h"
@@ -55,7 +55,7 @@ int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_
   Result<Topology> topology = parseTopology(*text, file);
   if (!topology) {
     UserError error = topology.error();
-    if (error.place.file.empty()) // of counts, which no flag gives here
+    if (error.place.file.empty()) // an error about counts, which no flag gives here
       error.place.file = file;
     return error.report(errors);
   }
@@ -69,7 +69,7 @@ int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_
   return 0;
 }
 
-// Writes the description to the file, or to `out` where there is none.
+// Writes the description to the file, or to `out` if no file is given.
 static int writeDescription(const SystemDescription &system, const std::string &head,
                             const std::string &outputFile, llvm::raw_ostream &out,
                             llvm::raw_ostream &errors) {

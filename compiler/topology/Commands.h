@@ -1,4 +1,4 @@
-// The commands `dtc topology list|show|check|discover` as functions; the program only reads the
+// The commands `dtc topology list|show|check|discover` as functions. The program only reads the
 // flags.
 #pragma once
 
@@ -11,28 +11,28 @@
 
 namespace dtc {
 
-// All return the exit code: 0, or 1 after one message on `errors`.
+// All functions return the exit code: 0, or 1 after one message on `errors`.
 
-// The catalogue, one system a line.
+// Prints the catalogue, one system per line.
 int runTopologyList(llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
-// One system with `nodes` and `devices` (0: its own) decided. JSON: one object, keys in
-// docs/topologies.md.
+// Prints one system with `nodes` and `devices` decided (0: its own numbers). As JSON it is one
+// object, with the keys in docs/topologies.md.
 int runTopologyShow(const std::string &nameOrFile, int64_t nodes, int64_t devices,
                     OutputFormat format, llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
-// Reads a file (never the catalogue) and says what it describes, or the first thing wrong in it.
+// Reads a file (never the catalogue) and prints what it describes, or the first mistake in it.
 int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
-// A topology file that describes this machine, to `outputFile`, or to `out` where that is "": its
-// GPUs where NVML (`nvmlLibrary`) has some, else its processor.
+// Writes a topology file that describes this machine to `outputFile`, or to `out` if that is "". It
+// describes the GPUs if NVML (`nvmlLibrary`) finds some, else the processor.
 int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
                         llvm::raw_ostream &errors,
                         const std::string &nvmlLibrary = "libnvidia-ml.so.1");
 
-// The same from NCCL's description of a node, which NCCL_TOPO_DUMP_FILE makes it write. The GPUs
-// have the figures of `device`, a system of the catalogue, or, where that is "", of the one with
-// the same PCI device.
+// Writes a topology file from NCCL's description of a node, which NCCL writes if
+// NCCL_TOPO_DUMP_FILE is set. The GPUs get the figures of `device`, a system of the catalogue, or
+// if that is "", of the system with the same PCI device.
 int runTopologyImportNccl(const std::string &xmlFile, const std::string &device,
                           const std::string &outputFile, llvm::raw_ostream &out,
                           llvm::raw_ostream &errors);

@@ -1,4 +1,4 @@
-// Topology files: TOML to a description and back.
+// Converts topology files from TOML to a description and back.
 #include "compiler/topology/Description.h"
 
 #include "compiler/topology/CalibrationReader.h"
@@ -137,7 +137,7 @@ void FileReader::readLinks(TableReader &reader) {
   }
 }
 
-// Every two parts are joined.
+// Checks that every two parts are joined.
 void FileReader::checkLinks(TableReader &reader) {
   for (size_t i = 0; i < system.parts.size(); ++i)
     for (size_t j = i + 1; j < system.parts.size(); ++j) {
@@ -153,7 +153,7 @@ void FileReader::checkLinks(TableReader &reader) {
     }
 }
 
-// The keys of one system, after its name and description. `prefix` is "" or "part.".
+// Prints the keys of one system, after its name and description. `prefix` is "" or "part.".
 void printSystem(const SystemDescription &system, const std::string &prefix,
                  llvm::raw_ostream &out) {
   const DeviceKind &device = system.device;
@@ -226,7 +226,7 @@ std::string printDescription(const SystemDescription &system) {
     if (!link.first.empty())
       out << "between = [" << quoteToml(link.first) << ", " << quoteToml(link.second) << "]\n";
     LinkLevel level = link.link;
-    level.groupSize = 0; // a link joins two parts, which nobody writes
+    level.groupSize = 0; // a link joins two parts, so files do not write its group
     printLevel(level, out);
   }
   return text;

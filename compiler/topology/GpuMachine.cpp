@@ -1,4 +1,4 @@
-// NVML's GPUs at their places in hwloc's tree.
+// Finds NVML's GPUs at their places in hwloc's tree.
 #include "compiler/topology/GpuMachine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -11,8 +11,9 @@
 namespace dtc {
 namespace {
 
-// Per multiprocessor of a compute capability: CUDA cores, and flops a cycle of dense f16 products
-// with f32 sums. Sources: NVIDIA's white papers of V100, Turing, A100, GA102, Ada, H100, Blackwell.
+// Figures per multiprocessor of a compute capability: CUDA cores, and flops per cycle of dense f16
+// products with f32 sums. Sources: NVIDIA's white papers of V100, Turing, A100, GA102, Ada, H100,
+// Blackwell.
 struct Multiprocessor {
   int64_t from;
   int64_t cores;
@@ -35,7 +36,7 @@ std::string busIdOf(const PciAttributes &pci) {
   return text;
 }
 
-// Bridges above an object, outermost first, without the host's.
+// Returns the bridges above an object, outermost first, without the host's bridge.
 std::vector<std::string> bridgesAbove(hwloc_obj_t object) {
   std::vector<std::string> bridges;
   for (hwloc_obj_t above = object->parent; above && hwloc_obj_type_is_io(above->type);
@@ -43,7 +44,8 @@ std::vector<std::string> bridgesAbove(hwloc_obj_t object) {
     if (above->type == HWLOC_OBJ_BRIDGE &&
         above->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
       bridges.insert(bridges.begin(), busIdOf(above->attr->bridge.upstream.pci));
-  // The port of the processor is a bridge too; behind it a switch has one more for each device.
+  // The port of the processor is a bridge too, and a switch behind it has one more bridge for each
+  // device.
   if (bridges.size() > 1)
     bridges.erase(bridges.begin());
   return bridges;
@@ -54,7 +56,8 @@ std::string numaNodeOf(hwloc_topology_t topology, hwloc_obj_t object) {
   return above && above->nodeset ? std::to_string(hwloc_bitmap_first(above->nodeset)) : "";
 }
 
-// "400 Gb/sec (4X NDR)" is 5e10; 0 where there is no such number.
+// Returns the rate in a line in bytes/s: "400 Gb/sec (4X NDR)" gives 5e10. Returns 0 if there is no
+// such number.
 double rateOf(llvm::StringRef line) {
   double gigabits = 0;
   return !llvm::to_float(line.split(' ').first, gigabits) || gigabits <= 0 ? 0 : gigabits * 1e9 / 8;
@@ -90,7 +93,7 @@ public:
     std::vector<InventoryAdapter> fabrics, cards;
     if (!isLoaded)
       return fabrics;
-    // What an XML file describes (HWLOC_XMLFILE) has no files here.
+    // The hardware of an XML file (HWLOC_XMLFILE) has no files here.
     bool isHere = hwloc_topology_is_thissystem(topology);
     for (hwloc_obj_t device = hwloc_get_next_osdev(topology, nullptr); device;
          device = hwloc_get_next_osdev(topology, device)) {
@@ -98,7 +101,7 @@ public:
       if (!isFabric && device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK)
         continue;
       if (!device->parent || device->parent->type != HWLOC_OBJ_PCI_DEVICE)
-        continue; // made of software
+        continue; // a virtual device
       (isFabric ? fabrics : cards).push_back(adapterOf(device, isFabric, isHere));
     }
     return fabrics.empty() ? cards : fabrics;
@@ -133,7 +136,7 @@ private:
              llvm::to_float(firstLine("/sys/class/net/" + adapter.name + "/speed"), megabits) &&
              megabits > 0)
       adapter.bandwidth = megabits * 1e6 / 8;
-    if (adapter.bandwidth <= 0) // at most what its slot carries
+    if (adapter.bandwidth <= 0) // at most what its slot can carry
       adapter.bandwidth = static_cast<double>(pci.linkspeed) * 1e9;
     return adapter;
   }
@@ -156,10 +159,10 @@ std::optional<DeviceKind> deviceOfNvml(const NvmlGpu &gpu) {
   device.name = gpu.name;
   device.deviceClass = DeviceClass::Gpu;
   device.memoryBytes = gpu.memoryBytes;
-  // Two transfers a cycle.
+  // Two transfers per cycle.
   device.memoryBandwidth = 2 * gpu.memoryClockHz * static_cast<double>(gpu.memoryBusBits) / 8;
   device.computeUnits = gpu.cores / kind->cores;
-  device.launchLatency = 4e-6; // this and the next as the catalogue's GPUs
+  device.launchLatency = 4e-6; // this and the next as for the catalogue's GPUs
   device.graphLatency = 0.5e-6;
   auto peak = [&](ComputeType type) -> double & {
     return device.peakFlops[static_cast<size_t>(type)];
@@ -190,7 +193,8 @@ std::optional<Inventory> discoverGpus(const std::string &nvmlLibrary) {
     gpu.vendor = found.vendor;
     gpu.device = found.device;
     gpu.computeCapability = found.computeCapability;
-    // PCIe 1 has 2.5 GT/s a lane, 2 has 5, then each generation twice as many as the one before.
+    // PCIe 1 has 2.5 GT/s per lane, 2 has 5, and each later generation about twice as much as the
+    // one before.
     constexpr double transfers[] = {8, 2.5, 5, 8, 16, 32, 64};
     size_t generation = found.pcieGeneration < 7 ? static_cast<size_t>(found.pcieGeneration) : 0;
     gpu.pcieBandwidth = pcieBandwidth(std::to_string(transfers[generation]), found.pcieLanes);

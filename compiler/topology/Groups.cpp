@@ -1,4 +1,4 @@
-// Groups of devices that are alike, and systems that are cut out of a larger one.
+// Groups devices with equal figures, and cuts systems out of a larger one.
 #include "compiler/topology/Description.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,14 +18,14 @@ void takeWorst(LinkLevel &level, const LinkLevel &other) {
     level.subsetBandwidth[i] = std::min(level.subsetBandwidth[i], other.subsetBandwidth[i]);
 }
 
-// All levels of one system, in place.
+// Lowers all levels of one system to the worst figures, in place.
 void takeWorst(std::vector<LinkLevel> &levels, llvm::ArrayRef<LinkLevel> others) {
   for (size_t i = 0; i < levels.size(); ++i)
     takeWorst(levels[i], others[i]);
 }
 
-// Gives a level the figures of a slow link; whatever its shape makes of the bandwidth becomes
-// smaller in proportion to what the file says of both.
+// Gives a level the figures of a slow link. Bandwidths that its shape derives become smaller in
+// proportion to the two figures in the file.
 void slowDown(LinkLevel &level, const LinkLevel &described, const SlowLinkDescription &slow) {
   double share = slow.bandwidth / described.bandwidth;
   level.bandwidth *= share;
@@ -35,7 +35,7 @@ void slowDown(LinkLevel &level, const LinkLevel &described, const SlowLinkDescri
   level.latency = std::max(level.latency, slow.latency);
 }
 
-// The levels of one node.
+// Returns the levels of one node.
 std::vector<LinkLevel> levelsOfNode(const SystemDescription &system, const Topology &topology,
                                     int64_t node) {
   std::vector<LinkLevel> levels = topology.levels;
@@ -53,10 +53,10 @@ std::vector<LinkLevel> levelsOfNode(const SystemDescription &system, const Topol
   return levels;
 }
 
-// The conservative view of parts: the least of each figure of their devices.
+// Returns a conservative device for a system with parts: the worst of each figure of their devices.
 DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
   DeviceKind device = parts.front().device;
-  device.calibration = nullptr; // of the first part only
+  device.calibration = nullptr; // belongs to the first part only
   for (const Topology &part : parts.drop_front()) {
     device.memoryBytes = std::min(device.memoryBytes, part.device.memoryBytes);
     device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
@@ -69,14 +69,14 @@ DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
     host.memoryBandwidth = std::min(host.memoryBandwidth, other.memoryBandwidth);
     host.linkBandwidth = std::min(host.linkBandwidth, other.linkBandwidth);
     if (part.device.peak(ComputeType::F32) < device.peak(ComputeType::F32))
-      device.name = part.device.name; // the constants of the slower device
+      device.name = part.device.name; // takes the constants of the slower device
     for (size_t type = 0; type < numComputeTypes; ++type)
       device.peakFlops[type] = std::min(device.peakFlops[type], part.device.peakFlops[type]);
   }
   return device;
 }
 
-// One level that joins all devices and is nowhere quicker than the real links.
+// Returns one level that joins all devices and is nowhere quicker than the real links.
 LinkLevel slowestLink(const Topology &whole) {
   LinkLevel slowest;
   auto take = [&](const LinkLevel &level, double bandwidth) {
@@ -100,14 +100,14 @@ LinkLevel slowestLink(const Topology &whole) {
   return slowest;
 }
 
-// How `count` ranks from `first` divide into units that hold `unit` consecutive ones each: ranks
-// that are together wherever the cut begins.
+// Returns how many ranks stay together if `count` ranks from `first` are divided into units of
+// `unit` consecutive ranks, wherever the cut begins.
 int64_t together(int64_t first, int64_t count, int64_t unit) {
   bool isInOne = first / unit == (first + count - 1) / unit;
   return isInOne ? count : std::gcd(std::gcd(first, count), unit);
 }
 
-// A torus that is cut in the middle of its axes is a line.
+// A torus that is cut in the middle of its axes becomes a line.
 void cutLevel(LinkLevel &level, int64_t count) {
   if (fitLevel(level, count))
     return;
@@ -116,7 +116,8 @@ void cutLevel(LinkLevel &level, int64_t count) {
   level.groupSize = count;
 }
 
-// The levels of `whole` that still join something, from `levels`, which are its own or a group's.
+// Returns the levels of `whole` that still join something, from `levels`, which are its own or a
+// group's.
 std::vector<LinkLevel> cutLevels(const Topology &whole, llvm::ArrayRef<LinkLevel> levels,
                                  int64_t first, int64_t count) {
   std::vector<LinkLevel> cut;
@@ -157,7 +158,7 @@ Topology sliceAlike(const Topology &whole, int64_t first, int64_t count) {
       takeWorst(cut.levels, kept.levels);
     cut.groups.push_back(std::move(kept));
   }
-  if (whole.groups.empty()) // put together by hand
+  if (whole.groups.empty()) // made by hand, without groups
     cut.levels = cutLevels(whole, whole.levels, first, count);
   return cut;
 }
@@ -166,7 +167,7 @@ Topology sliceAlike(const Topology &whole, int64_t first, int64_t count) {
 
 void addGroups(const SystemDescription &system, Topology &topology) {
   int64_t perNode = topology.devicesPerNode;
-  // Nodes where what the links are may change.
+  // The first nodes of ranges in which all links are equal.
   std::set<int64_t> starts{0};
   for (const SlowLinkDescription &slow : system.slowLinks)
     for (int64_t node : slow.nodes)
@@ -243,7 +244,7 @@ Topology Topology::slice(int64_t first, int64_t count) const {
   cut.name = name;
   cut.description = description;
   cut.fingerprint = fingerprint;
-  std::vector<size_t> kept; // parts
+  std::vector<size_t> kept; // indices of the parts that are kept
   for (size_t i = 0; i < parts.size(); ++i) {
     int64_t start = firstRankOf(i);
     int64_t begin = std::max(first, start);

@@ -1,4 +1,4 @@
-// Levels of links out of an inventory of GPUs, bridges and adapters.
+// Derives levels of links from an inventory of GPUs, bridges and adapters.
 #include "compiler/topology/Inventory.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,10 +13,10 @@
 namespace dtc {
 namespace {
 
-// PCI ids: the PCI ID repository, pci-ids.ucw.cz.
+// Known PCI ids, from the PCI ID repository, pci-ids.ucw.cz.
 struct KnownDevice {
   uint32_t vendor, device;
-  llvm::StringRef system; // of the catalogue, which has the figures
+  llvm::StringRef system; // the system of the catalogue with the figures
 };
 constexpr uint32_t nvidia = 0x10de, amd = 0x1002;
 constexpr KnownDevice knownDevices[] = {
@@ -28,8 +28,9 @@ constexpr KnownDevice knownDevices[] = {
     {nvidia, 0x31c2, "gb300-nvl72"},  {nvidia, 0x27b8, "g6.48xlarge"},
     {amd, 0x74a1, "mi300x"},          {amd, 0x75a3, "mi355x"}};
 
-// Bytes/s of one direction of one NVLink, by compute capability: data sheets of P100 (160 GB/s both
-// directions of 4 links), V100 (300, 6), A100 (600, 12), H100 (900, 18), B200 (1800, 18).
+// Returns the bytes/s of one direction of one NVLink, by compute capability. From data sheets: P100
+// (160 GB/s both directions of 4 links), V100 (300, 6), A100 (600, 12), H100 (900, 18), B200 (1800,
+// 18).
 double nvlinkBandwidth(int64_t computeCapability) {
   if (computeCapability >= 100)
     return 50e9;
@@ -37,9 +38,10 @@ double nvlinkBandwidth(int64_t computeCapability) {
     return 14.0625e9; // A10, A40, RTX: 112.5 GB/s both directions of 4 links
   return computeCapability >= 70 ? 25e9 : 20e9;
 }
-constexpr double infinityFabricBandwidth = 64e9; // a link of MI300X
+constexpr double infinityFabricBandwidth = 64e9; // one link of MI300X
 
-// How groups of equal size come about: consecutive units with the same key, each key once.
+// Returns the size of groups of consecutive units with the same key, or nothing if the groups
+// differ in size or a key is not consecutive.
 std::optional<int64_t> groupSize(llvm::ArrayRef<std::string> keys) {
   std::map<std::string, int64_t> counts;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -64,7 +66,7 @@ private:
   std::optional<UserError> findDevice(const std::string &deviceName);
   void addGpuLinks();
   void addIslands(const std::vector<std::vector<size_t>> &islands);
-  // Bandwidth of the first 2, 3, .. of a set of GPUs that are linked with each other.
+  // Returns the bandwidth of the first 2, 3, .. of a set of GPUs that are linked with each other.
   std::vector<double> subsetBandwidths(llvm::ArrayRef<size_t> gpus) const;
   void addPcie();
   void addNetwork();
@@ -82,10 +84,10 @@ private:
                       double latency);
 
   const Inventory &inventory;
-  std::vector<InventoryGpu> gpus; // by host and rank
+  std::vector<InventoryGpu> gpus; // sorted by host and rank
   size_t perHost = 0;
   SystemDescription system;
-  size_t unit = 1; // consecutive GPUs that the levels so far join
+  size_t unit = 1; // number of consecutive GPUs that the levels so far join
 };
 
 LinkLevel &Describer::addLevel(const char *name, LinkKind kind, int64_t group, double bandwidth,
@@ -100,7 +102,7 @@ LinkLevel &Describer::addLevel(const char *name, LinkKind kind, int64_t group, d
   return system.levels.back();
 }
 
-// 1. Orders the GPUs; all hosts have as many.
+// 1. Orders the GPUs. All hosts must have the same number.
 std::optional<UserError> Describer::sortGpus() {
   gpus = inventory.gpus;
   if (gpus.empty())
@@ -128,7 +130,7 @@ std::optional<UserError> Describer::sortGpus() {
   return std::nullopt;
 }
 
-// 2. One kind of device, with its figures.
+// 2. Finds the figures of the device. All GPUs must be of one kind.
 std::optional<UserError> Describer::findDevice(const std::string &deviceName) {
   if (!deviceName.empty()) {
     llvm::StringRef text = catalogueText(deviceName);
@@ -165,11 +167,11 @@ std::optional<UserError> Describer::findDevice(const std::string &deviceName) {
   return std::nullopt;
 }
 
-// 3. NVLink or Infinity Fabric: through switches, or straight between GPUs.
+// 3. NVLink or Infinity Fabric, through switches or directly between GPUs.
 void Describer::addGpuLinks() {
   bool all = llvm::all_of(gpus, [&](const InventoryGpu &gpu) { return linkCount(gpu) > 0; });
   if (!all)
-    return; // a GPU that the links leave out is reached over PCIe, and so are the others in a ring
+    return; // one GPU without links is reached over PCIe, and then so are the others in a ring
   double least = std::numeric_limits<double>::infinity();
   bool switched = true;
   for (const InventoryGpu &gpu : gpus) {
@@ -178,7 +180,7 @@ void Describer::addGpuLinks() {
       switched = switched && link.toSwitch;
   }
   if (switched) {
-    // Several hosts on one dump are one domain of NVLink: NCCL merges them.
+    // Several hosts in one dump are one domain of NVLink, because NCCL merges them.
     unit = gpus.size();
     if (unit > 1) {
       LinkLevel &level =
@@ -228,11 +230,11 @@ std::vector<double> Describer::subsetBandwidths(llvm::ArrayRef<size_t> members) 
   return result;
 }
 
-// GPUs with links of their own to each other: one level where the islands are of one size and their
-// GPUs are numbered one after the other.
+// Adds a level for GPUs with direct links, if the islands are of one size and their GPUs have
+// consecutive numbers.
 void Describer::addIslands(const std::vector<std::vector<size_t>> &islands) {
   size_t size = islands.front().size();
-  constexpr size_t maxIsland = 64; // nothing links more GPUs without a switch
+  constexpr size_t maxIsland = 64; // more GPUs are never linked without a switch
   if (size > maxIsland)
     return;
   for (const std::vector<size_t> &members : islands)
@@ -248,7 +250,8 @@ void Describer::addIslands(const std::vector<std::vector<size_t>> &islands) {
   }
   if (llvm::any_of(subsets, [](double each) { return each <= 0; }))
     subsets.assign(1,
-                   subsets.back()); // the first few have no links among them: no ring of a subset
+                   // the first few have no links among them, so a subset has no ring
+                   subsets.back());
   if (subsets.back() <= 0)
     return;
   bool isAmd = gpus.front().infinityFabric;
@@ -256,7 +259,7 @@ void Describer::addIslands(const std::vector<std::vector<size_t>> &islands) {
       addLevel(isAmd ? "xgmi" : "nvlink", isAmd ? LinkKind::InfinityFabric : LinkKind::NvLink,
                static_cast<int64_t>(size), subsets.back(), isAmd ? 0.8e-6 : 0.6e-6);
   level.shape = LinkShape::Direct;
-  bool even = true; // as many links between each two, which needs no list
+  bool even = true; // all pairs have the same number of links, so no list is needed
   for (size_t i = 0; i < subsets.size(); ++i)
     even = even && std::abs(subsets[i] * static_cast<double>(size - 1) -
                             subsets.back() * static_cast<double>(i + 1)) < 1;
@@ -297,8 +300,8 @@ void Describer::addPcie() {
   if (unit >= perHost)
     return;
   if (LinkLevel *host = add("host", static_cast<int64_t>(perHost / unit), 1.5e-6)) {
-    // NCCL, src/graph/topo.h: 16 GB/s of a direction between AMD sockets, 22 of Sapphire Rapids, 6
-    // to 10 of older ones; the bridge counts both directions.
+    // NCCL, src/graph/topo.h: 16 GB/s in one direction between AMD sockets, 22 for Sapphire Rapids,
+    // 6 to 10 for older ones. The bridge counts both directions.
     host->shape = LinkShape::HostBridge;
     host->sharedBandwidth = inventory.processor == "AuthenticAMD" ? 32e9 : 20e9;
   }
@@ -332,12 +335,13 @@ void Describer::addNetwork() {
   }
   LinkKind kind = used.front()->kind;
   const char *name = kind == LinkKind::InfiniBand ? "ib" : kind == LinkKind::Efa ? "efa" : "net";
-  // Without the library's word: NCCL's hop over InfiniBand, and TCP's half round trip.
+  // Without a latency from the library: NCCL's hop over InfiniBand, and half of TCP's round trip.
   double usual = kind == LinkKind::InfiniBand ? 2.7e-6 : kind == LinkKind::Efa ? 75e-6 : 25e-6;
   LinkLevel &level = addLevel(name, kind, 0, sum / static_cast<double>(gpus.size()),
                               latency > 0 ? latency : usual);
   if (used.size() == gpus.size() && perHost > 1)
-    level.shape = LinkShape::Rail; // an adapter a GPU: usually a leaf switch for each of a node's
+    // one adapter per GPU, so usually a leaf switch per position in the node
+    level.shape = LinkShape::Rail;
 }
 
 Result<SystemDescription> Describer::run(const std::string &deviceName) {
@@ -375,7 +379,7 @@ double pcieBandwidth(llvm::StringRef speed, int64_t lanes) {
     transfers = 8;
   if (lanes < 1 || lanes > 32)
     lanes = 16;
-  // Up to 5 GT/s 8 of 10 bits are data, above 128 of 130.
+  // Up to 5 GT/s, 8 of 10 bits are data; above, 128 of 130.
   double share = transfers <= 5 ? 0.8 : 128.0 / 130;
   return transfers * 1e9 * share * static_cast<double>(lanes) / 8;
 }

@@ -1,4 +1,4 @@
-// What a machine with GPUs consists of, from whatever source, and the topology that it makes.
+// The GPUs, links and adapters of a machine, from any source, and the topology that they form.
 // Internal to this folder.
 #pragma once
 
@@ -13,29 +13,32 @@ struct InventoryLink {
   int64_t count = 0;
 };
 
+// A GPU and its place in the machine.
 struct InventoryGpu {
-  std::string host; // "" where there is one
+  std::string host; // "" if there is only one host
   std::string cpu;  // NUMA node
   std::string busId;
   std::vector<std::string> bridges; // bus ids of the PCIe bridges above it, outermost first
   double pcieBandwidth = 0;         // bytes/s of one direction; 0: unknown
   std::vector<InventoryLink> links;
-  bool infinityFabric = false; // whether the links are AMD's
+  bool infinityFabric = false; // the links are AMD's
   int64_t rank = 0;            // the order of the GPUs
   uint32_t vendor = 0, device = 0;
   int64_t computeCapability = 0;  // 90: sm_90; 0: unknown
-  std::optional<DeviceKind> kind; // its own figures, where the source has them
-  SourcePlace place;              // for errors
+  std::optional<DeviceKind> kind; // the GPU's own figures, if the source has them
+  SourcePlace place;              // place for errors
 };
 
+// A network adapter.
 struct InventoryAdapter {
   std::string host, cpu, name;
   std::vector<std::string> bridges;
   double bandwidth = 0; // bytes/s of one direction
-  double latency = 0;   // seconds that its library reports; 0: none
+  double latency = 0;   // seconds that its library reports; 0 for none
   LinkKind kind = LinkKind::Ethernet;
 };
 
+// All GPUs and adapters of a machine.
 struct Inventory {
   std::string source; // "NCCL topology dump a.xml", for the file's description
   std::vector<InventoryGpu> gpus;
@@ -43,17 +46,17 @@ struct Inventory {
   std::string processor; // "AuthenticAMD", "GenuineIntel", or ""
 };
 
-// The figures of the catalogue's device with this PCI vendor and device, or nothing.
+// Returns the figures of the catalogue's device with this PCI vendor and device, or nothing.
 std::optional<DeviceKind> deviceOfPciId(uint32_t vendor, uint32_t device);
 
-// GB/s to bytes/s of one PCIe link: "16.0 GT/s PCIe" and 16 lanes are 31.5e9. What cannot be read
-// is taken as NCCL takes it: 8 GT/s, 16 lanes.
+// Returns the bytes/s of one PCIe link in one direction: "16.0 GT/s PCIe" with 16 lanes gives
+// 31.5e9. Text that cannot be read counts as 8 GT/s, and no lanes as 16, as in NCCL.
 double pcieBandwidth(llvm::StringRef speed, int64_t lanes);
 
-// Levels from the inside out: NVLink or Infinity Fabric by what the GPUs are linked to, else PCIe
-// switches, sockets and the host; then one level of the adapters near the GPUs. The device is
-// `deviceName`'s (a system of the catalogue), or, where that is "", the GPUs' own. Errors: no GPUs,
-// GPUs of several kinds, hosts with different numbers of GPUs, an unknown kind.
+// Describes the levels from the inside out: NVLink or Infinity Fabric as the GPUs are linked, else
+// PCIe switches, sockets and the host; then one level for the adapters near the GPUs. The device is
+// that of `deviceName` (a system of the catalogue), or if that is "", the GPUs' own. Errors: no
+// GPUs, GPUs of several kinds, hosts with different numbers of GPUs, an unknown kind.
 Result<SystemDescription> describeInventory(const Inventory &inventory,
                                             const std::string &deviceName);
 

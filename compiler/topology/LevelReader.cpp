@@ -1,4 +1,4 @@
-// Levels of links in topology files, read and printed.
+// Reads and prints levels of links in topology files.
 #include "compiler/topology/LevelReader.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -34,7 +34,7 @@ constexpr llvm::StringRef levelKeys[] = {"name",
 constexpr llvm::StringRef linkKeys[] = {"between", "kind", "bandwidth", "latency",
                                         "oversubscription"};
 constexpr llvm::StringRef slowKeys[] = {"level", "nodes", "bandwidth", "latency"};
-constexpr size_t maxSlowNodes = 4096; // of one [[slow_link]]
+constexpr size_t maxSlowNodes = 4096; // nodes of one [[slow_link]]
 
 // The keys that only one shape has.
 struct ShapeKey {
@@ -53,7 +53,7 @@ std::string number(double value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
 }
 
-// `dims` as written, or as many zeros as `axes` says.
+// Reads `dims`, or makes as many zeros as `axes` gives.
 void readAxes(TableReader &reader, const LevelPlace &place, LinkLevel &level) {
   if (reader.has("dims")) {
     level.dims = reader.counts("dims", 1, maxCount, maxAxes);
@@ -76,7 +76,8 @@ void readAxes(TableReader &reader, const LevelPlace &place, LinkLevel &level) {
   level.dims.assign(static_cast<size_t>(reader.count("axes", 1, maxAxes)), 0);
 }
 
-// "inside" is traffic that changes rails within the node; a number, over the spine.
+// Reads "inside", for traffic that changes rails within the node, or a number, for traffic over the
+// spine.
 double readCrossRail(TableReader &reader) {
   if (!reader.has("cross_rail") || reader.isWord("cross_rail", "inside"))
     return 0;

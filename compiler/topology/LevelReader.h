@@ -6,28 +6,30 @@
 
 namespace dtc {
 
+// The position of a level in the file, which decides which keys it may have.
 struct LevelPlace {
   std::string what;       // "[[level]] 2", for messages
-  bool inCpuNode = false; // joins the processes of a node: has no `group`
-  bool mayBeOpen = false; // outermost: `group` may be left out
-  double discovered = 0;  // bandwidth where the file says "discover"; 0: it may not
+  bool inCpuNode = false; // joins the processes of a node, so that it has no `group`
+  bool mayBeOpen = false; // outermost, so that `group` may be left out
+  double discovered = 0;  // bandwidth for the word "discover"; 0 if the word is not allowed
 };
 
-// Reads [[level]]; of a torus with `axes`, dims are that many zeros.
+// Reads [[level]]. A torus with `axes` gets that many zeros as dims.
 LinkLevel readLevel(const toml::table &table, const LevelPlace &place, FirstError &errors);
 
-// Reads [[link]], the keys of a link between parts; `known` are the names of the parts.
+// Reads [[link]], the keys of a link between parts. `parts` are the names of the parts.
 LinkLevel readPartLink(const toml::table &table, llvm::ArrayRef<llvm::StringRef> parts,
                        std::string &first, std::string &second, FirstError &errors);
 
-// Reads [[slow_link]] of `system`, whose nodes and levels are known; `what` names it in messages.
+// Reads [[slow_link]] of `system`, whose nodes and levels are known. `what` names it in messages.
 SlowLinkDescription readSlowLink(const toml::table &table, const std::string &what,
                                  const SystemDescription &system, FirstError &errors);
 
-// The lines of a level after its header, as readLevel reads them.
+// Prints the lines of a level after its header, in the form that readLevel reads.
 void printLevel(const LinkLevel &level, llvm::raw_ostream &out);
+// Prints the lines of a slow link after its header.
 void printSlowLink(const SlowLinkDescription &slow, llvm::raw_ostream &out);
-// A TOML string.
+// Returns text as a TOML string.
 std::string quoteToml(llvm::StringRef text);
 
 } // namespace dtc

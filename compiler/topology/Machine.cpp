@@ -1,4 +1,4 @@
-// Discovery by hwloc, processor identification and the control group's limits.
+// Discovers this machine by hwloc, processor identification and the limits of the control group.
 #include "compiler/topology/Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -16,13 +16,13 @@ namespace {
 
 constexpr int64_t mebibyte = int64_t(1) << 20;
 
-// The first line of a small file of /proc or /sys, or "".
+// Returns the first line of a small file of /proc or /sys, or "".
 std::string firstLine(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
   return buffer ? (*buffer)->getBuffer().split('\n').first.str() : "";
 }
 
-// The value of the first line "key : value" of /proc/cpuinfo, or "".
+// Returns the value of the first line "key : value" of /proc/cpuinfo, or "".
 std::string cpuInfo(llvm::StringRef key) {
   auto buffer = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo");
   if (!buffer)
@@ -35,7 +35,8 @@ std::string cpuInfo(llvm::StringRef key) {
   return "";
 }
 
-// The folders of this process's control group (version 2) and of those it is in, innermost first.
+// Returns the folders of this process's control group (version 2) and of the enclosing ones,
+// innermost first.
 std::vector<std::string> controlGroups() {
   std::vector<std::string> folders;
   llvm::StringRef entry;
@@ -58,14 +59,15 @@ int64_t memoryLimit(int64_t installed) {
       limit = std::min(limit, bytes);
   };
   for (const std::string &folder : controlGroups())
-    apply(firstLine(folder + "/memory.max"));                      // "max": no limit
+    apply(firstLine(folder + "/memory.max"));                      // "max" means no limit
   apply(firstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes")); // version 1
   return limit;
 }
 
 int64_t coreLimit(int64_t cores) {
   for (const std::string &folder : controlGroups()) {
-    std::string line = firstLine(folder + "/cpu.max"); // "150000 100000": one and a half cores
+    // "150000 100000" means one and a half cores
+    std::string line = firstLine(folder + "/cpu.max");
     auto [quotaText, periodText] = llvm::StringRef(line).split(' ');
     int64_t quota = 0, period = 0;
     if (!quotaText.getAsInteger(10, quota) && !periodText.getAsInteger(10, period) && quota > 0 &&
@@ -75,7 +77,7 @@ int64_t coreLimit(int64_t cores) {
   return cores;
 }
 
-// The base clock: the turbo clock of one core is not what all cores keep.
+// Returns the base clock. The turbo clock of one core is not what all cores can keep.
 double baseClockHz() {
   double value = 0;
   if (llvm::to_float(firstLine("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency"), value) &&
@@ -86,7 +88,7 @@ double baseClockHz() {
   if (clock.consume_back("GHz") && llvm::to_float(clock.trim(), value) && value > 0)
     return value * 1e9;
   // Linux derives it from the time stamp counter, whose rate is the base clock: two "bogus"
-  // instructions a cycle.
+  // instructions per cycle.
   if (llvm::to_float(cpuInfo("bogomips"), value) && value > 1000)
     return std::round(value / 2) * 1e6;
   return 2e9;

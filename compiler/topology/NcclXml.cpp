@@ -1,4 +1,4 @@
-// NCCL's XML: system > cpu > pci > ... > pci > gpu > nvlink, and nic > net.
+// Reads NCCL's XML: system > cpu > pci > ... > pci > gpu > nvlink, and nic > net.
 #include "compiler/topology/NcclXml.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +13,7 @@ namespace dtc {
 namespace {
 
 constexpr size_t maxDepth = 32, maxGpus = 1024, maxAdapters = 4096;
-constexpr size_t maxLinks = 128; // of one GPU: 72 GPUs and the switches between them
+constexpr size_t maxLinks = 128; // links of one GPU: 72 GPUs and the switches between them
 
 class XmlReader {
 public:
@@ -31,11 +31,12 @@ private:
     if (!error)
       error = UserError(message, note, placeOf(node.offset_debug()));
   }
-  // A whole number, decimal or hexadecimal; `fallback` where the attribute is absent or empty.
+  // Returns a whole number, decimal or hexadecimal, or `fallback` if the attribute is absent or
+  // empty.
   int64_t number(const pugi::xml_node &node, const char *key, int64_t low, int64_t high,
                  int64_t fallback);
 
-  // The elements below a cpu or pci; `bridges` lead to it.
+  // Reads the elements below a cpu or pci. `bridges` lead to it.
   void readBelow(const pugi::xml_node &node, const pugi::xml_node &cpu,
                  std::vector<std::string> &bridges);
   void readPci(const pugi::xml_node &pci, const pugi::xml_node &cpu,
@@ -155,7 +156,7 @@ void XmlReader::readNic(const pugi::xml_node &nic, const pugi::xml_node &pci,
     adapter.cpu = cpu.attribute("numaid").value();
     adapter.name = net.attribute("name").value();
     adapter.bridges = bridges;
-    // Mbit/s.
+    // The unit is Mbit/s.
     adapter.bandwidth = static_cast<double>(number(net, "speed", 0, 100'000'000, 0)) * 1e6 / 8;
     double latency = 0;
     if (llvm::to_float(net.attribute("latency").value(), latency) && latency > 0 && latency < 1e6)
@@ -189,7 +190,7 @@ Result<Inventory> XmlReader::read() {
     std::vector<std::string> bridges;
     readBelow(cpu, cpu, bridges);
   }
-  // Below <pci> without a <cpu>: NCCL writes these where it knows no NUMA node.
+  // NCCL writes <pci> without a <cpu> if it does not know the NUMA node.
   std::vector<std::string> bridges;
   for (const pugi::xml_node &pci : system.children("pci"))
     if (!error)

@@ -5,10 +5,10 @@
 
 namespace dtc {
 
-// `path` is what errors name. The text comes from outside: whatever it is, an error or an
-// inventory. Elements and attributes that are not known are passed over, as NCCL adds some with
-// each version. Errors: not XML, no <system>, values that are no numbers or out of range, too deep
-// or too many.
+// Reads the XML text. Errors name `path`. The text comes from an unknown source, so any text gives
+// an inventory or an error. Unknown elements and attributes are ignored, because NCCL adds some
+// with each version. Errors: not XML, no <system>, values that are not numbers or out of range, too
+// deep or too many elements.
 Result<Inventory> readNcclXml(llvm::StringRef text, const std::string &path);
 
 } // namespace dtc

@@ -1,5 +1,5 @@
-// NVML by dlopen. The declarations follow the public interface (nvml.h of the CUDA toolkit), whose
-// functions with a version in their name keep their arguments.
+// Calls NVML by dlopen. The declarations follow the public interface (nvml.h of the CUDA toolkit).
+// Functions with a version in their name keep their arguments.
 #include "compiler/topology/Nvml.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ enum ClockType : int { SmClock = 1, MemoryClock = 2 };
 constexpr int remoteIsGpu = 0;
 constexpr unsigned maxGpus = 256, maxLinks = 36;
 
-// The functions that are used; null where the driver is too old to have one.
+// The functions that are used. A function is null if the driver is too old to have it.
 struct Library {
   int (*init)();
   int (*shutdown)();
@@ -72,7 +72,7 @@ Library load(void *library) {
   return nvml;
 }
 
-// "00000000:18:00.0" as "0000:18:00.0", which is how Linux writes it.
+// Returns "00000000:18:00.0" as "0000:18:00.0", the form that Linux uses.
 std::string busIdOf(const PciInfo &info) {
   std::string id(info.busId, strnlen(info.busId, sizeof(info.busId)));
   std::transform(id.begin(), id.end(), id.begin(),
@@ -82,7 +82,7 @@ std::string busIdOf(const PciInfo &info) {
   return id;
 }
 
-// What `query` writes, or 0 where the function is absent or fails.
+// Returns the value that `query` writes, or 0 if the function is absent or fails.
 template <typename Function, typename... Arguments>
 double ask(Function function, Arguments... arguments) {
   unsigned value = 0;
@@ -159,7 +159,7 @@ NvmlReport queryNvml(const std::string &library) {
       failed("nvmlDeviceGetCount_v2", counted);
     for (unsigned i = 0; i < std::min(count, maxGpus); ++i) {
       Handle handle = nullptr;
-      if (nvml.handle(i, &handle) == 0) // else one that this process may not use
+      if (nvml.handle(i, &handle) == 0) // skips a GPU that this process may not use
         report.gpus.push_back(query(nvml, handle));
     }
     if (report.gpus.empty() && report.problem.empty())

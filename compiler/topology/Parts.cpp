@@ -1,4 +1,4 @@
-// The parts of a heterogeneous system: their counts, and the links between them.
+// Resolves the parts of a heterogeneous system: their counts, and the links between them.
 #include "compiler/topology/Description.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace dtc {
 namespace {
 
-// The link of two parts: their own, or else the one for all pairs.
+// Returns the link of two parts: their own, or else the one for all pairs.
 LinkLevel linkOf(const SystemDescription &system, llvm::StringRef a, llvm::StringRef b) {
   const LinkLevel *any = nullptr;
   for (const PartLinkDescription &link : system.partLinks) {
@@ -26,7 +26,7 @@ Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes, in
   whole.name = system.name;
   whole.description = system.description;
   int64_t nodesLeft = nodes, devicesLeft = devices, total = 0;
-  std::vector<size_t> indices; // in the description
+  std::vector<size_t> indices; // positions in the description
   for (size_t i = 0; i < system.parts.size(); ++i) {
     const SystemDescription &part = system.parts[i];
     total += part.nodes * part.devicesPerNode;

@@ -1,4 +1,4 @@
-// Decides how many devices of a system are used, and how they divide over its levels.
+// Decides how many devices of a system are used, and how they are divided over its levels.
 #include "compiler/topology/Calibration.h"
 #include "compiler/topology/Description.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t maxDevices = int64_t(1) << 20;
 
-// The largest divisor of `count` that is `limit` at most and whose product with `inside` is a whole
-// number of nodes.
+// Returns the largest divisor of `count` that is at most `limit` and whose product with `inside` is
+// a whole number of nodes.
 int64_t largestShare(int64_t count, int64_t limit, int64_t inside, int64_t perNode) {
   for (int64_t share = std::min(limit, count); share > 1; --share)
     if (count % share == 0 && (inside * share) % perNode == 0)
@@ -21,11 +21,12 @@ int64_t largestShare(int64_t count, int64_t limit, int64_t inside, int64_t perNo
   return 1;
 }
 
-// The group size of each level for `devices` devices in nodes of `perNode`, or nothing where they
-// do not divide. Inside a node a level is filled before the next one is used, so 12 devices of
-// nodes of 8 do not divide and 16 are {8, 2}. Switches between nodes are filled evenly: 48 nodes on
-// leaves of 32 are {24, 2}. A domain of NVLink that spans nodes is at least half used, so that 64
-// devices of domains of 72 are {64}, 128 are {64, 2}, and 76 do not divide.
+// Returns the group size of each level for `devices` devices in nodes of `perNode`, or nothing if
+// they cannot be divided. Inside a node a level is filled before the next one is used, so 12
+// devices of nodes of 8 cannot be divided and 16 are {8, 2}. Switches between nodes are filled
+// evenly: 48 nodes on leaves of 32 are {24, 2}. A domain of NVLink that spans nodes is at least
+// half used, so that 64 devices of domains of 72 are {64}, 128 are {64, 2}, and 76 cannot be
+// divided.
 std::optional<std::vector<int64_t>> divide(llvm::ArrayRef<LinkLevel> levels, int64_t devices,
                                            int64_t perNode) {
   std::vector<int64_t> sizes;
@@ -46,7 +47,7 @@ std::optional<std::vector<int64_t>> divide(llvm::ArrayRef<LinkLevel> levels, int
   return devices == 1 ? std::optional(sizes) : std::nullopt;
 }
 
-// "8 or 16": the nearest counts below and above that divide, `limit` at most.
+// Returns text such as "8 or 16": the nearest possible counts below and above, at most `limit`.
 std::string nearestFeasible(llvm::ArrayRef<LinkLevel> levels, int64_t devices, int64_t perNode,
                             int64_t limit) {
   std::string text;
@@ -59,7 +60,7 @@ std::string nearestFeasible(llvm::ArrayRef<LinkLevel> levels, int64_t devices, i
   return text;
 }
 
-// Devices that the levels can join, `maxDevices` at most.
+// Returns the number of devices that the levels can join, at most `maxDevices`.
 int64_t capacityOf(llvm::ArrayRef<LinkLevel> levels) {
   int64_t capacity = 1;
   for (const LinkLevel &level : levels)
@@ -67,8 +68,8 @@ int64_t capacityOf(llvm::ArrayRef<LinkLevel> levels) {
   return capacity;
 }
 
-// The sizes of a torus's axes for `count` groups: the most cubic, short axes first. 32 on 3 axes is
-// {2, 4, 4}.
+// Returns the sizes of a torus's axes for `count` groups: the most cubic ones, with short axes
+// first. 32 on 3 axes is {2, 4, 4}.
 std::vector<int64_t> cubicDims(int64_t count, size_t axes) {
   if (axes == 1)
     return {count};
@@ -93,7 +94,8 @@ std::vector<int64_t> cubicDims(int64_t count, size_t axes) {
   return best;
 }
 
-// What `count` of a torus with fixed axes use: whole lines, then whole planes.
+// Returns the part of a torus with fixed axes that `count` groups use: whole lines, then whole
+// planes.
 std::optional<std::vector<int64_t>> filledDims(llvm::ArrayRef<int64_t> dims, int64_t count) {
   std::vector<int64_t> used;
   for (int64_t dim : dims) {
@@ -106,7 +108,7 @@ std::optional<std::vector<int64_t>> filledDims(llvm::ArrayRef<int64_t> dims, int
   return used;
 }
 
-// The topology of `sizes` groups a level, or nothing where a torus is not filled.
+// Returns the topology with `sizes` groups per level, or nothing if a torus is not filled.
 std::optional<Topology> assemble(const SystemDescription &system, std::vector<LinkLevel> levels,
                                  llvm::ArrayRef<int64_t> sizes, int64_t nodes,
                                  int64_t devicesPerNode) {
@@ -221,7 +223,7 @@ bool fitLevel(LinkLevel &level, int64_t count) {
       std::optional<std::vector<int64_t>> dims = filledDims(level.dims, count);
       if (!dims)
         return false;
-      // An axis that is cut has no links between its ends.
+      // An axis that is cut has no link between its ends.
       if (!llvm::all_of(llvm::zip(*dims, level.dims), [](auto pair) {
             return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair) == 1;
           }))
@@ -230,7 +232,7 @@ bool fitLevel(LinkLevel &level, int64_t count) {
     }
   }
   if (level.shape == LinkShape::Direct && count > 1 && count != level.groupSize) {
-    // A device keeps its links to those that are used.
+    // A device keeps only its links to devices that are used.
     if (level.subsetBandwidth.empty()) {
       level.bandwidth *= static_cast<double>(count - 1) / static_cast<double>(level.groupSize - 1);
     } else {

@@ -1,4 +1,4 @@
-// What `dtc topology show` prints. Internal to this folder.
+// Prints a topology for `dtc topology show`. Internal to this folder.
 #pragma once
 
 #include "compiler/topology/Topology.h"
@@ -7,8 +7,9 @@
 
 namespace dtc {
 
+// Prints a topology as text for people.
 void showText(const Topology &topology, llvm::raw_ostream &out);
-// One object.
+// Prints a topology as one JSON object.
 void showJson(const Topology &topology, llvm::raw_ostream &out);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// A topology as JSON, for programs; docs/topologies.md has its keys.
+// Prints a topology as JSON for programs. docs/topologies.md has its keys.
 #include "compiler/topology/Show.h"
 
 #include "llvm/Support/JSON.h"
@@ -38,7 +38,7 @@ void writeShape(const LinkLevel &level, llvm::json::OStream &json) {
   }
 }
 
-// Each group of devices that are alike, with what its links have.
+// Writes each group of devices with the figures of its links.
 void writeGroups(const Topology &topology, llvm::json::OStream &json) {
   json.attributeArray("groups", [&] {
     for (const DeviceGroup &group : topology.groups)
@@ -60,7 +60,7 @@ void writeGroups(const Topology &topology, llvm::json::OStream &json) {
   });
 }
 
-// The keys of one kind of device and its links.
+// Writes the keys of one kind of device and its links.
 void writeSystem(const Topology &topology, llvm::json::OStream &json) {
   const DeviceKind &device = topology.device;
   json.attribute("nodes", topology.nodes);

@@ -1,4 +1,4 @@
-// A topology as text, for people.
+// Prints a topology as text for people.
 #include "compiler/topology/Show.h"
 
 #include "compiler/support/Table.h"
@@ -15,14 +15,14 @@ std::string rate(double value) { return printRounded(value, Quantity::BytesPerSe
 std::string flops(double value) { return printRounded(value, Quantity::FlopsPerSecond, 4); }
 std::string time(double value) { return printRounded(value, Quantity::Seconds); }
 
-// 1 is "1", 2.5 is "2.5".
+// Returns 1 as "1", 2.5 as "2.5".
 std::string factor(double value) {
   char buffer[32];
   snprintf(buffer, sizeof(buffer), "%g", value);
   return buffer;
 }
 
-// What the shape adds: "torus 4 x 4 x 8", "rail, other rails inside the node".
+// Returns the text that the shape adds: "torus 4 x 4 x 8", "rail, other rails inside the node".
 std::string shapeText(const LinkLevel &level) {
   std::string text = nameOf(level.shape).str();
   switch (level.shape) {
@@ -66,7 +66,7 @@ void printDevice(const DeviceKind &device, llvm::raw_ostream &out) {
         << ", over " << rate(host.linkBandwidth) << "\n";
 }
 
-// The levels without slow links.
+// Returns the levels without slow links.
 std::vector<LinkLevel> usualLevels(const Topology &topology) {
   std::vector<LinkLevel> levels = topology.levels;
   for (const DeviceGroup &group : topology.groups)

@@ -1,4 +1,4 @@
-// One system of a topology file: its device, its levels and its slow links.
+// Reads one system of a topology file: its device, its levels and its slow links.
 #include "compiler/topology/SystemReader.h"
 
 #include "compiler/topology/CalibrationReader.h"
@@ -10,7 +10,7 @@
 namespace dtc {
 namespace {
 
-constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups of a level
+constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices per node, groups of a level
 constexpr size_t maxSlowLinks = 1024;
 constexpr llvm::StringRef deviceKeys[] = {
     "name",          "class",          "memory",        "memory_bandwidth",
@@ -19,13 +19,13 @@ constexpr llvm::StringRef hostKeys[] = {"memory", "memory_bandwidth", "link_band
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
 constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
 
-// Reads one system of one kind of device; this machine is asked at most once, and only where the
-// file wants it.
+// Reads one system of one kind of device. Asks this machine at most once, and only if the file
+// needs it.
 class SystemReader {
 public:
   explicit SystemReader(FirstError &errors) : errors(errors) {}
 
-  // `what` is the file, or the part of it.
+  // Reads the system. `what` names the file, or the part of it, in messages.
   SystemDescription read(const toml::table &root, const std::string &what,
                          llvm::ArrayRef<llvm::StringRef> known);
 
@@ -43,7 +43,7 @@ private:
       discovered = discoverMachine();
     return *discovered;
   }
-  // Whether `key` is "discover"; an error for a device that is not this machine.
+  // Returns true if `key` is "discover". Records an error for a device that is not this machine.
   bool discover(TableReader &reader, llvm::StringRef key) {
     if (!reader.isDiscover(key))
       return false;
@@ -155,7 +155,7 @@ void SystemReader::readLevels(TableReader &reader) {
     place.what = "[[level]] " + std::to_string(i + 1);
     place.inCpuNode = i == 0 && isCpu;
     place.mayBeOpen = i + 1 == levels.size();
-    // A message is copied into shared memory and out of it, each a read and a write.
+    // A message is copied into shared memory and out of it, and each copy is a read and a write.
     if (isCpu && TableReader::holds(*levels[i], "bandwidth", "discover"))
       place.discovered = machine().memoryBandwidth / 4;
     LinkLevel level = readLevel(*levels[i], place, errors);
@@ -168,8 +168,8 @@ void SystemReader::readLevels(TableReader &reader) {
   }
 }
 
-// A node is a whole number of levels, 8 devices as 8 or as 2 x 4, or a level joins whole nodes, 72
-// devices of nodes of 4; and the levels join all nodes.
+// Checks the groups: a node must be a whole number of levels (8 devices as 8 or as 2 x 4), or a
+// level must join whole nodes (72 devices of nodes of 4); and the levels must join all nodes.
 void SystemReader::checkGroups(TableReader &reader) {
   int64_t devices = system.devicesPerNode * system.nodes; // both at most 2^20
   if (devices > maxCount)
@@ -179,10 +179,10 @@ void SystemReader::checkGroups(TableReader &reader) {
                                     " devices");
   bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
   int64_t joined = 1;
-  size_t inside = 0; // levels up to a whole node
+  size_t inside = 0; // number of levels up to a whole node
   for (; inside < system.levels.size() && joined < system.devicesPerNode; ++inside) {
     int64_t group = system.levels[inside].groupSize;
-    if (!group && inside == 0) // one level for all, as a torus is
+    if (!group && inside == 0) // one level for all, as for a torus
       group = devices;
     joined = isCpu ? system.devicesPerNode : joined * std::max<int64_t>(1, group);
   }
@@ -192,7 +192,7 @@ void SystemReader::checkGroups(TableReader &reader) {
         "a node has " + std::to_string(system.devicesPerNode) +
             " devices, but the levels inside it join " + std::to_string(joined),
         "the product of 'group' over the levels inside a node is the number of its devices");
-  // Level 1 is the first that joins nodes where a cpu node's processes are one.
+  // Level 1 is the first that joins nodes if the processes of a cpu node are one level.
   for (inside = std::max<size_t>(inside, isCpu); inside < system.levels.size() && joined < devices;
        ++inside)
     joined = system.levels[inside].groupSize ? joined * system.levels[inside].groupSize : devices;

@@ -6,11 +6,11 @@
 
 namespace dtc {
 
-// `what` is the file, or the part of it; `known` are its keys.
+// Reads a system. `what` names the file, or the part of it, in messages. `known` are its keys.
 SystemDescription readSystem(const toml::table &root, const std::string &what,
                              llvm::ArrayRef<llvm::StringRef> known, FirstError &errors);
 
-// Reads every [[slow_link]] of the table, which is of a system with its levels.
+// Reads every [[slow_link]] of the table. `system` must have its levels.
 void readSlowLinks(TableReader &reader, const std::string &what, SystemDescription &system,
                    FirstError &errors);
 

@@ -1,4 +1,4 @@
-// Loading a topology by name or file.
+// Loads a topology by name or file.
 #include "compiler/topology/Topology.h"
 
 #include "compiler/topology/Description.h"
@@ -27,7 +27,7 @@ int64_t Topology::numDevices() const {
   return devices;
 }
 
-// A device computes in f32 what it has no faster rate for.
+// A device computes a type in f32 if it has no faster rate for it.
 static double peakOf(const DeviceKind &device, ComputeType type) {
   return device.peak(device.peak(type) > 0 ? type : ComputeType::F32);
 }
@@ -85,7 +85,7 @@ const PartLink *Topology::linkBetween(size_t part, size_t other) const {
   return nullptr;
 }
 
-// The innermost level that joins two different ranks of a homogeneous topology.
+// Returns the innermost level that joins two different ranks of a homogeneous topology.
 static size_t joiningLevel(int64_t a, int64_t b, const Topology &topology) {
   for (size_t level = 0; level < topology.levels.size(); ++level) {
     int64_t within = topology.devicesWithin(level);
@@ -96,7 +96,8 @@ static size_t joiningLevel(int64_t a, int64_t b, const Topology &topology) {
   return 0;
 }
 
-// What one device sends to another over level `index`, whose figures between the two are `level`.
+// Returns the bandwidth of one device to another over level `index`. `level` has the figures
+// between the two.
 static double pairBandwidth(const LinkLevel &level, const Topology &topology, size_t index) {
   double bandwidth = level.effectiveBandwidth(), others = static_cast<double>(level.groupSize - 1);
   switch (level.shape) {
@@ -115,8 +116,8 @@ static double pairBandwidth(const LinkLevel &level, const Topology &topology, si
   return bandwidth;
 }
 
-// Bytes/s at which a device of a part reaches what is outside of its node; no limit where the part
-// is one node, whose adapters nobody described.
+// Returns the bytes/s at which a device of a part reaches the outside of its node. There is no
+// limit if the part is one node, whose adapters are not described.
 static double bandwidthOut(const Topology &part) {
   return part.nodes > 1 ? part.levels.back().effectiveBandwidth()
                         : std::numeric_limits<double>::infinity();
@@ -127,7 +128,7 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
   Path path;
   if (from.empty() || to.empty())
     return path;
-  // Over the links between parts, and what senders and receivers have for it.
+  // Compares the links between parts with the bandwidths of senders and receivers.
   double crossing = 0, sent = 0, received = 0;
   for (size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
     int64_t a = from[i % from.size()], b = to[i % to.size()];
@@ -142,7 +143,7 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
     }
     const Topology &part = topology.parts.empty() ? topology : topology.parts[partA];
     int64_t first = topology.firstRankOf(partA);
-    if (a == b || i >= from.size()) // nothing to send, or a sender that is counted already
+    if (a == b || i >= from.size()) // nothing to send, or a sender that is already counted
       continue;
     size_t index = joiningLevel(a - first, b - first, part);
     const LinkLevel level =
@@ -162,7 +163,7 @@ Result<Topology> parseTopology(llvm::StringRef text, const std::string &path, in
   Result<Topology> topology = resolve(*system, nodes, devices);
   if (!topology)
     return topology;
-  // The device's figures, too: those of 'cpu' are the machine's.
+  // Includes the device's figures, because those of 'cpu' are the machine's.
   const DeviceKind &device = topology->device;
   topology->fingerprint = llvm::formatv("{0:x-} {1} {2} {3}", llvm::xxh3_64bits(text), device.name,
                                         device.memoryBytes, device.computeUnits);

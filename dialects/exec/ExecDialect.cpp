@@ -1,4 +1,4 @@
-// The exec dialect, its attributes and types, and what can be asked of a buffer.
+// Defines the exec dialect, its attributes and types, and queries on buffers.
 #include "dialects/exec/Exec.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace dtc::exec;
 
-// No mesh has more; keeps a slip of the pen from asking for a huge attribute.
+// Largest number of mesh axes; keeps a typing error from creating a huge attribute.
 static constexpr int64_t kMaxMeshAxes = 64;
 
 #include "dialects/exec/ExecDialect.cpp.inc"
@@ -38,7 +38,7 @@ void ExecDialect::initialize() {
       >();
 }
 
-// base ((`+` | `-`) stride `*` (`axis` index | `micro_batch` | `layer`))*
+// Parses base ((`+` | `-`) stride `*` (`axis` index | `micro_batch` | `layer`))*.
 Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
   int64_t base = 0, microBatchStride = 0, layerStride = 0;
   SmallVector<std::pair<int64_t, int64_t>> terms;
@@ -172,7 +172,7 @@ int64_t Splits::getLocalSize(size_t dim, int64_t size, ArrayRef<int64_t> mesh) c
   return pieces * (size / all + (size % all != 0));
 }
 
-// What `buffer` is in layer 0.
+// Returns the buffer of layer 0.
 static Value inFirstLayer(Value buffer) {
   auto perLayer = buffer.getDefiningOp<PerLayerOp>();
   return perLayer ? perLayer.getBuffers().front() : buffer;

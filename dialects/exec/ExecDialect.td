@@ -1,4 +1,4 @@
-// The exec dialect, its enums, attributes and types, and what every instruction says about itself.
+// The exec dialect, its enums, attributes and types, and the interface of instructions.
 #ifndef DTC_EXEC_DIALECT_TD
 #define DTC_EXEC_DIALECT_TD
 
@@ -9,12 +9,12 @@ include "mlir/IR/OpBase.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::dtc::exec";
-  let summary = "What ranks run each step, buffer by buffer";
+  let summary = "The instructions that ranks run in each step, on buffers";
   let description = [{
-    Tasks, which are lists of instructions over byte ranges of one arena, and the order in which they run, in one
-    `exec.program` for each class of ranks. It has the vocabulary of the executable file (runtime/format/dte.fbs), so that
-    emission is a translation, op by op. What depends on the rank within its class, the micro-batch or the layer is an
-    `#exec.rank_scalar`.
+    Programs that ranks run: tasks, which are lists of instructions over byte ranges of one arena, and the order in
+    which they run, in one `exec.program` for each class of ranks. The dialect has the vocabulary of the executable file
+    (runtime/format/dte.fbs), so that emission translates op by op. Values that depend on the rank within its class, the
+    micro-batch or the layer are an `#exec.rank_scalar`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -65,9 +65,9 @@ def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime repor
   I32EnumAttrCase<"LossWeight", 6, "loss_weight">, I32EnumAttrCase<"LossBeside", 7, "loss_beside">]>;
 def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
 
-// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch - 3 * layer> is 5 + 16 *
-// coordinate on mesh axis 1 - 2 * coordinate on mesh axis 2 + 4 * the micro-batch of the task's run - 3 * the layer of the
-// exec.repeat that it is in.
+// #exec.rank_scalar<5> is 5. #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch - 3 *
+// layer> is 5 + 16 * coordinate on mesh axis 1 - 2 * coordinate on mesh axis 2 + 4 * micro-batch of
+// the task's run - 3 * layer of the enclosing exec.repeat.
 def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
   let mnemonic = "rank_scalar";
   let summary = "base + sum of stride * coordinate of the rank on a mesh axis + stride * micro-batch + stride * layer";
@@ -81,14 +81,15 @@ def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
     AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>(), 0, 0);">];
   let extraClassDeclaration = [{
     bool isConstant() const { return getStrides().empty() && getMicroBatchStride() == 0 && getLayerStride() == 0; }
-    // The smallest and largest value that a rank of the mesh can have in any micro-batch and layer; the mesh has all axes
-    // that have a stride.
-    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes, int64_t microBatches, int64_t layers) const;
-    // The same but for base and stride of the layer.
+    // Returns the smallest and largest value on any rank of the mesh, in any micro-batch and layer.
+    // The mesh must have all axes that have a stride.
+    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes, int64_t microBatches,
+    int64_t layers) const;
+    // Returns the scalar with another base and another stride of the layer.
     RankScalarAttr withLayers(int64_t base, int64_t layerStride) const {
       return get(getContext(), base, getStrides(), getMicroBatchStride(), layerStride);
     }
-    // Of `terms` (axis, stride), in any order; those of one axis add up.
+    // Returns the scalar with `terms` (axis, stride), in any order; terms of one axis are added up.
     static RankScalarAttr getOfTerms(::mlir::MLIRContext *context, int64_t base,
       ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms, int64_t microBatchStride = 0, int64_t layerStride = 0);
   }];
@@ -100,9 +101,9 @@ def Exec_RanksAttr : AttrDef<Exec_Dialect, "Ranks"> {
   let mnemonic = "ranks";
   let summary = "Lists of ranks that meet";
   let description = [{
-    `members` are lists of `size` ranks, one after another. A rank is in one list, or in none and then has no part in them.
-    That they have all ranks of a program that uses them is checked in the file.
-    Example: `#exec.ranks<"ends", 2, [0, 6, 1, 7]>` has the lists 0, 6 and 1, 7.
+    `members` are lists of `size` ranks, one after another. A rank is in one list, or in none and then takes no part.
+    The file reader checks that all ranks of a program that uses the attribute are in a list. Example:
+    `#exec.ranks<"ends", 2, [0, 6, 1, 7]>` has the lists 0, 6 and 1, 7.
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, ArrayRefParameter<"int64_t">:$members);
   let assemblyFormat = "`<` $name `,` $size `,` `[` $members `]` `>`";
@@ -110,7 +111,8 @@ def Exec_RanksAttr : AttrDef<Exec_Dialect, "Ranks"> {
 }
 
 def Exec_EntryKind : Exec_I32Enum<"EntryKind", "what a run of a program's tasks is for", [
-  I32EnumAttrCase<"Train", 0, "train">, I32EnumAttrCase<"Evaluate", 1, "evaluate">, I32EnumAttrCase<"Gradients", 2, "gradients">]>;
+  I32EnumAttrCase<"Train", 0, "train">, I32EnumAttrCase<"Evaluate", 1, "evaluate">,
+  I32EnumAttrCase<"Gradients", 2, "gradients">]>;
 def Exec_EntryKindAttr : Exec_EnumAttr<Exec_EntryKind, "entry_kind">;
 
 def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
@@ -121,12 +123,12 @@ def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
 def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
   let cppNamespace = "::dtc::exec";
   let description = [{
-    An instruction of a task: which buffers it reads and writes, on which stream it runs, and in which runs of the task.
-    Streams run side by side, each in program order; `exec.record` and `exec.wait` order them. Passes over programs use
-    this interface and never the op's name.
+    An instruction of a task: the buffers that it reads and writes, its stream, and the runs of the task in which it
+    takes part. Streams run concurrently, each in program order; `exec.record` and `exec.wait` order them. Passes over
+    programs use this interface and never the op's name.
   }];
   let methods = [
-    InterfaceMethod<"Its buffers by name, those that it reads first; null for one that is absent.",
+    InterfaceMethod<"Returns its buffers by name, read ones first; null for an absent one.",
       "::llvm::SmallVector<std::pair<::llvm::StringRef, ::mlir::Value>>", "getNamedBuffers", (ins), "", [{
         ::llvm::SmallVector<std::pair<::llvm::StringRef, ::mlir::Value>> buffers;
         for (auto [index, name] : ::llvm::enumerate($_op.getBufferNames())) {
@@ -135,9 +137,9 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
         }
         return buffers;
       }]>,
-    InterfaceMethod<"Whether it adds to what it writes, and so reads it too.", "bool", "accumulates", (ins), "",
+    InterfaceMethod<"Returns true if it adds to its output, and so reads it too.", "bool", "accumulates", (ins), "",
       "return ::dtc::exec::hasUnit($_op, ::dtc::exec::kAccumulate);">,
-    InterfaceMethod<"Buffers whose contents matter to the instruction, in a fixed order.",
+    InterfaceMethod<"Returns the buffers that it reads, in a fixed order.",
       "::llvm::SmallVector<::mlir::Value>", "getReadBuffers", (ins), "", [{
         ::llvm::SmallVector<::mlir::Value> buffers;
         for (unsigned i = 0; i < ConcreteOp::numReads; ++i)
@@ -146,28 +148,31 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
           ::llvm::append_range(buffers, $_op.getWrittenBuffers());
         return buffers;
       }]>,
-    InterfaceMethod<"Buffers whose contents it changes, in a fixed order; one may also be read.",
+    InterfaceMethod<"Returns the buffers that it writes, in a fixed order; one may also be read.",
       "::llvm::SmallVector<::mlir::Value>", "getWrittenBuffers", (ins), "", [{
         ::llvm::SmallVector<::mlir::Value> buffers;
         for (unsigned i = 0; i < ConcreteOp::numWrites; ++i)
           ::llvm::append_range(buffers, $_op.getODSOperands(ConcreteOp::numReads + i));
         return buffers;
       }]>,
-    InterfaceMethod<"The stream that it runs on.", "int64_t", "getInstructionStream", (ins), "", "return $_op.getStream();">,
+    InterfaceMethod<"Returns the stream that it runs on.", "int64_t", "getInstructionStream", (ins), "",
+    "return $_op.getStream();">,
     InterfaceMethod<"Moves it to another stream.", "void", "setInstructionStream", (ins "int64_t":$stream), "",
       "$_op.setStream(stream);">,
-    InterfaceMethod<"Whether it runs in the last run of its task in a step only.", "bool", "runsLastOnly", (ins), "",
+    InterfaceMethod<"Returns true if it runs in the last run of its task in a step only.", "bool", "runsLastOnly",
+    (ins), "",
       "return $_op.getLast();">,
     InterfaceMethod<"Makes it run in the last run of its task in a step only.", "void", "setRunsLastOnly", (ins), "",
       "$_op.setLast(true);">,
     InterfaceMethod<[{
-      Whether it adds to what it writes, but in the first run of its task in a step, where the sum starts with it.}],
+      Returns true if it adds to its output, except in the first run of its task in a step, which starts the sum.}],
       "bool", "startsSum", (ins), "", "return ::dtc::exec::hasUnit($_op, ::dtc::exec::kStartsSum);">,
-    InterfaceMethod<[{Pairs (index of a written buffer, index of a read buffer) that may be the same memory.}],
+    InterfaceMethod<[{Returns pairs (index of a written buffer, index of a read buffer) that may share memory.}],
       "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<[{
-      Makes the instruction add to `target` in place of writing its one result, and says whether it can. With `startsSum`
-      the first run of its task in a step writes there.}],
+      Makes the instruction add to `target` instead of writing its one result; returns false if it cannot. With
+      `startsSum`
+      the first run of its task in a step writes to it.}],
       "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", [{
         if (!ConcreteOp::addsUp || $_op.accumulates() || (startsSum && !ConcreteOp::startsSums))
           return false;
@@ -177,7 +182,7 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
         return true;
       }]>,
     InterfaceMethod<[{
-      Byte range (offset, size) of the i-th written buffer that holds all that is written.}],
+      Returns the byte range (offset, size) of the i-th written buffer that contains all written bytes.}],
       "std::pair<int64_t, int64_t>", "getWrittenRange", (ins "unsigned":$index), "",
       "return {0, ::dtc::exec::getBytes($_op.getWrittenBuffers()[index])};">
   ];

@@ -1,4 +1,4 @@
-// The instructions: what they read and write, and their verifiers.
+// Implements the instructions: their accesses and verifiers.
 #include "dialects/exec/Exec.h"
 
 #include <limits>
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace dtc::exec;
 
 namespace {
-// Checks that `buffer`, called `role`, has `elements` of f32 (or of `dtype`).
+// Checks that `buffer`, called `role`, has `elements` elements of f32 (or of `dtype`).
 LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_t elements,
                              bool exact, Type dtype = {}) {
   if (!dtype)
@@ -22,7 +22,7 @@ LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_
                            << " bytes; want " << (exact ? "" : "at least ") << want << " bytes";
 }
 
-// Checks the same of a buffer of any floating-point type.
+// Checks that `buffer` has `elements` elements of any floating-point type.
 LogicalResult verifyFloats(Operation *op, StringRef role, Value buffer, int64_t elements,
                            bool exact) {
   Type dtype = getDtype(buffer);
@@ -32,12 +32,13 @@ LogicalResult verifyFloats(Operation *op, StringRef role, Value buffer, int64_t 
   return verifyElements(op, role, buffer, elements, exact, dtype);
 }
 
-// Elements that a `rows` x `columns` matrix with row stride `stride` spans, `batch` times.
+// Returns the elements that `batch` matrices of `rows` x `columns` with row stride `stride` span.
 int64_t span(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64_t batchStride) {
   return (batch - 1) * batchStride + (rows - 1) * stride + columns;
 }
 
-// A tensor of heads of an attention: `tokens` rows of `columns` elements, `row` apart, 0 where they have no gaps.
+// Checks a tensor of attention heads: `tokens` rows of `columns` elements, `row` elements apart, 0
+// if they have no gaps.
 LogicalResult verifyHeads(InstructionOpInterface op, StringRef role, Value buffer, int64_t tokens,
                           int64_t columns, int64_t row, Type dtype) {
   if (row != 0 && row < columns) // attention_c4
@@ -77,7 +78,7 @@ LogicalResult verifyRows(Op op, StringRef tableRole, Value table, Type tableType
   return verifyFloats(op, outRole, out, tokens * columns, true);
 }
 
-// First and last element that a box touches on any rank, in any micro-batch and layer.
+// Returns the first and last element that a box touches on any rank, in any micro-batch and layer.
 std::pair<int64_t, int64_t> boxBounds(CopyOp op, ArrayRef<int64_t> strides, RankScalarAttr offset) {
   auto program = op->getParentOfType<ProgramOp>();
   auto [low, high] =
@@ -116,7 +117,7 @@ template <typename Op> LogicalResult verifyEvent(Op op) {
   return success();
 }
 
-// gemm_c4, embedding_grad_c2, copy_c4
+// Checks gemm_c4, embedding_grad_c2 and copy_c4.
 LogicalResult verifyStartsSum(InstructionOpInterface op) {
   if (!op.startsSum() || op.accumulates())
     return success();
@@ -144,7 +145,8 @@ SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   return pairs;
 }
 
-// By the program's one symbol table: to search for the kernel of each launch is quadratic.
+// Looks up the kernel in the program's symbol table: searching for the kernel of each launch would
+// be quadratic.
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel) // launch_c1
@@ -206,7 +208,7 @@ bool GemmOp::accumulateInto(Value target, bool startsSum) {
   return true;
 }
 
-// What a product reads and writes beyond its matrices.
+// Checks the operands and results of the epilogue.
 static LogicalResult verifyEpilogue(GemmOp op) {
   if (op.getGeluInput() && !op.getGelu()) // gemm_c6
     return op.emitOpError() << "keeps what GELU is of, and takes no GELU";
@@ -287,7 +289,7 @@ LogicalResult AttentionGradOp::verify() {
     return failure();
   int64_t batch = getBatch(), dim = getHeadDim();
   int64_t queries = batch * getQueries(), keys = batch * getKeys();
-  int64_t query = getHeads() * dim, key = getKvHeads() * dim; // elements of a token
+  int64_t query = getHeads() * dim, key = getKvHeads() * dim; // elements per token
   Type dtype = getDtype(getQ());
   if (failed(verifyElements(*this, "dout", getDout(), queries * query, true, dtype)) ||
       failed(verifyHeads(*this, "dq", getDq(), queries, query, getDqRow(), dtype)) ||
@@ -357,7 +359,7 @@ SmallVector<std::pair<unsigned, unsigned>> CollectiveOp::getInPlacePairs() {
   return {};
 }
 
-// `axes` [0, 1] | `over` <"ends", 2, [0, 6]>
+// Parses `axes` [0, 1] | `over` <"ends", 2, [0, 6]>.
 static ParseResult parseMembers(OpAsmParser &parser, DenseI64ArrayAttr &axes, RanksAttr &over) {
   Builder &builder = parser.getBuilder();
   if (succeeded(parser.parseOptionalKeyword("over"))) {

@@ -1,4 +1,4 @@
-// Programs, buffers, kernels and declarations: names, builders and verifiers.
+// Implements programs, buffers, kernels and declarations: names, builders and verifiers.
 #include "dialects/exec/Exec.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -24,7 +24,7 @@ LogicalResult verifyDtype(Operation *op, Type dtype, int64_t bytes) {
   return success();
 }
 
-// program_c6
+// Checks program_c6.
 LogicalResult verifyMemory(InstructionOpInterface instruction) {
   Operation *op = instruction;
   auto onHost = llvm::count_if(op->getOperands(), isOnHost);
@@ -40,7 +40,7 @@ LogicalResult verifyMemory(InstructionOpInterface instruction) {
                                                         : "buffers of the device's");
 }
 
-// Those of a task or of a repeat in it.
+// Checks the instructions of a task or of a repeat in it.
 LogicalResult verifyInstructions(ProgramOp program, Block &block) {
   for (Operation &inside : block) {
     if (auto repeat = dyn_cast<RepeatOp>(inside)) {
@@ -62,14 +62,14 @@ LogicalResult verifyInstructions(ProgramOp program, Block &block) {
   return success();
 }
 
-// Where it is in the arena; none before memory is planned.
+// Returns the offset in the arena; nullopt before memory is planned.
 std::optional<int64_t> placeOf(Value buffer) {
   BufferRange range = getRange(buffer);
   std::optional<uint64_t> offset = range.root.getDefiningOp<BufferOp>().getOffset();
   return offset ? std::optional(static_cast<int64_t>(*offset) + range.offset) : std::nullopt;
 }
 
-// The axes are there, each once, and at most one of a dim is zigzag.
+// Checks that the axes exist, each occurs once, and each dim has at most one zigzag axis.
 LogicalResult verifySplits(Operation *op, const Splits &splits, size_t numDims) {
   ArrayRef<int64_t> mesh = op->getParentOfType<ProgramOp>().getAxisSizes();
   if (splits.axes.size() != numDims)
@@ -190,7 +190,7 @@ bool TaskOp::isRepeated() {
   return getPerMicroBatch() && (*this)->getParentOfType<ProgramOp>().getMicroBatches() > 1;
 }
 
-// `[` (`@` task micro-batch?),* `]`
+// Parses `[` (`@` task micro-batch?),* `]`.
 static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &tasks,
                               DenseI64ArrayAttr &microBatches) {
   SmallVector<Attribute> symbols;

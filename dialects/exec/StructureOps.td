@@ -1,23 +1,23 @@
 // Programs, buffers, kernels and the declarations that connect them to the outside.
 include "dialects/exec/ExecOpBase.td"
 
-def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, NoTerminator, SingleBlock, Symbol, SymbolTable]> {
-  let summary = "Holds what a class of ranks runs each step";
+def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, NoTerminator, SingleBlock, Symbol,
+    SymbolTable]> {
+  let summary = "Holds the instructions that a class of ranks runs in each step";
   let description = [{
-    A module has one for all ranks, or several, each with the `ranks` that run it; together they have every rank of the mesh
-    once (`dtc compile` writes no others).
-    Buffers and declarations, then tasks, then for each entry the order in which they run. A rank is numbered by the
-    row-major index of its coordinates on the mesh, first axis outermost; which process that is, the plan says when the file is written. A
-    step has `micro_batches`.
+    A module has one program for all ranks, or several, each with the `ranks` that run it; together they have every rank
+    of the mesh once (`dtc compile` writes no others). A program holds buffers and declarations, then tasks, then for
+    each entry the order in which they run. A rank is numbered by the row-major index of its coordinates on the mesh,
+    first axis outermost; the plan assigns ranks to processes when the file is written. A step has `micro_batches`.
 
     Constraints:
     - (C1) as many axis names as axis sizes, all sizes at least 1.
-    - (C2) at least one stream, and no instruction on a stream that is not there.
-    - (C3) instructions stand in tasks, or in a repeat of one; everything else does not.
+    - (C2) at least one stream, and every instruction is on an existing stream.
+    - (C3) instructions are in tasks, or in a repeat of one; all other ops are not.
     - (C4) at least one micro-batch.
-    - (C5) `ranks` are of the mesh, one at least, ascending.
-    - (C6) the buffers of an instruction are all in the memory of the device, those of a launch or exec.zero in one of both
-      memories. A copy may go from one to the other, unless it adds.
+    - (C5) `ranks` are ranks of the mesh, at least one, ascending.
+    - (C6) the buffers of an instruction are all in device memory; those of a launch or exec.zero may all be in host
+      memory instead. A copy may go from one memory to the other, unless it adds.
 
     Example:
     ```mlir
@@ -31,18 +31,22 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
-    OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches, OptionalAttr<I64Attr>:$arena_bytes,
-    DefaultValuedAttr<I64Attr, "0">:$host_bytes, DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
+    OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches,
+    OptionalAttr<I64Attr>:$arena_bytes,
+    DefaultValuedAttr<I64Attr, "0">:$host_bytes, DefaultValuedAttr<I64Attr, "1">:$streams,
+    DefaultValuedAttr<I64Attr, "0">:$events);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`ranks` $ranks^)? (`micro_batches` $micro_batches^)?
+  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`ranks` $ranks^)?
+      (`micro_batches` $micro_batches^)?
     (`arena` $arena_bytes^ `bytes`)? (`host` $host_bytes^ `bytes`)? (`streams` $streams^)?
     (`events` $events^)? attr-dict-with-keyword $body}];
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames,
+      "::llvm::ArrayRef<int64_t>":$axisSizes)>];
   let extraClassDeclaration = [{
-    // Ranks of the mesh.
+    // Returns the number of ranks of the mesh.
     int64_t getNumRanks();
-    // Those that run the program: `ranks`, or all.
+    // Returns the ranks that run the program: `ranks`, or all.
     ::llvm::SmallVector<int64_t> getClass();
   }];
   let hasVerifier = 1;
@@ -52,10 +56,10 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
 def Exec_TaskOp : Exec_Op<"task", [NoRegionArguments, NoTerminator, SingleBlock, Symbol, HasParent<"ProgramOp">]> {
   let summary = "Holds instructions that run together";
   let description = [{
-    Instructions in an order that one thread could run. With `per_micro_batch` the task runs once for each micro-batch of
-    a step, else once a step. An instruction with `last` is left out of all runs in a step but the last.
+    Instructions in an order that one thread could run. With `per_micro_batch` the task runs once for each micro-batch
+    of a step, else once per step. An instruction with `last` only runs in the last run of a step.
 
-    Tasks stand in the order in which one micro-batch, the only one of a step, goes through them.
+    Tasks are in the order in which the only micro-batch of a step would run them.
 
     Example:
     ```mlir
@@ -69,21 +73,21 @@ def Exec_TaskOp : Exec_Op<"task", [NoRegionArguments, NoTerminator, SingleBlock,
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "bool":$perMicroBatch)>];
   let extraClassDeclaration = [{
-    // Whether a step runs it several times.
+    // True if a step runs the task several times.
     bool isRepeated();
   }];
 }
 
 def Exec_RepeatOp : Exec_Op<"repeat", [NoRegionArguments, NoTerminator, SingleBlock, HasParent<"TaskOp">]> {
-  let summary = "Runs instructions once for each of alike layers";
+  let summary = "Runs instructions once for each of several equal layers";
   let description = [{
-    Runs its instructions `count` times one after another, for layer 0, 1, ... What differs from layer to layer is in
-    `exec.per_layer`, in strides of rank scalars and in those of events. `dtc-roll-layers` makes it of what stands `count`
-    times in a row.
+    Runs its instructions `count` times one after another, for layer 0, 1, ... Layers may differ in the buffers of an
+    `exec.per_layer`, and by strides of rank scalars and events. `dtc-roll-layers` makes it from `count` consecutive
+    repetitions.
 
     Constraints:
-    - (C1) it runs twice or more, and has instructions.
-    - (C2) a buffer per layer that they use has one of each layer.
+    - (C1) it has instructions and runs at least twice.
+    - (C2) a buffer per layer that they use has one buffer for each layer.
 
     Example:
     ```mlir
@@ -109,8 +113,8 @@ def Exec_RepeatOp : Exec_Op<"repeat", [NoRegionArguments, NoTerminator, SingleBl
 def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Says in which order tasks run";
   let description = [{
-    `train` is a training step, `evaluate` the loss alone, `gradients` a step without its update. A run is a task, and its
-    micro-batch where it has one.
+    `train` is a training step, `evaluate` computes the loss alone, `gradients` is a step without its update. A run is a
+    task, and its micro-batch if it has one.
 
     Constraints:
     - (C1) every run is of a task of the program; of one that is `per_micro_batch` with a micro-batch of the program.
@@ -125,7 +129,7 @@ def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceM
     exec.entry train order [@forward 0, @update]
     ```
   }];
-  // One of each a run; a micro-batch of -1: of all.
+  // One element of each list per run; a micro-batch of -1 means that the task has none.
   let arguments = (ins Exec_EntryKindAttr:$kind, FlatSymbolRefArrayAttr:$tasks, DenseI64ArrayAttr:$micro_batches);
   let assemblyFormat = "$kind `order` custom<Order>($tasks, $micro_batches) attr-dict";
 }
@@ -133,20 +137,21 @@ def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceM
 def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Declares a byte range of an arena";
   let description = [{
-    `space host`: it lies in the arena of the host's memory, which is planned by itself, and what a launch does there it does on
-    the host; else in that of the device. Views are where their buffer is.
-
-    `at` is the offset in the arena, once memory is planned; then ranges of buffers that are never live together may
-    overlap. `persistent`: contents matter between steps, or to the runtime. `carried`: contents go from one run of a task
-    to the next, as sums over micro-batches do. With `slots` n, of which `at` is the first, there are n such ranges one after
-    another, and the one at place m mod n is micro-batch m's: what it keeps from task to task while others run.
+    With `space host` the buffer is in the arena of host memory, which is planned separately, and launches on it run on
+    the host; otherwise it is in device memory. Views are in the memory of their buffer.
+    - `at` is the offset in the arena, once memory is planned; ranges of buffers that are never live together may then
+      overlap.
+    - `persistent`: the contents matter between steps, or to the runtime.
+    - `carried`: the contents go from one run of a task to the next, as sums over micro-batches do.
+    - `slots` n: there are n such ranges one after another, of which `at` is the first. Micro-batch m uses range m mod
+      n, for data that it keeps from task to task while others run.
 
     Constraints:
     - (C1) bytes is positive and a whole number of elements.
     - (C2) the offset is a multiple of 64.
     - (C3) offset + bytes is within the program's arena of its memory, in all slots.
-    - (C4) it is one at most of persistent, carried and of slots, which are 1 or more.
-    - (C5) parameters, gradients, inputs and outputs are in the memory of the device.
+    - (C4) it has at most one of persistent, carried and slots; slots are at least 1.
+    - (C5) parameters, gradients, inputs and outputs are in device memory.
 
     Example:
     ```mlir
@@ -164,9 +169,10 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
   let assemblyFormat = [{$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`carried` $carried^)?
     (`space` `host` $host^)? (`slots` $slots^)? (`at` $offset^)? attr-dict}];
   let extraClassDeclaration = [{
-    // From one of its slots to the next: its bytes, rounded up to where buffers may start.
+    // Returns the bytes from one slot to the next: the size, rounded up to the alignment of
+    // buffers.
     int64_t getSlotStride();
-    // What it takes of the arena, in all slots.
+    // Returns the bytes of all slots in the arena.
     int64_t getAllBytes();
   }];
   let hasVerifier = 1;
@@ -175,8 +181,8 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
 def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Names a part of a buffer";
   let description = [{
-    Shares the memory of `base` from byte `offset` on, of each micro-batch `micro_batch_stride` bytes after that of the one
-    before.
+    Shares the memory of `base` from byte `offset` on; each micro-batch is `micro_batch_stride` bytes after the previous
+    one.
 
     Constraints:
     - (C1) offset + bytes is within the base, in all micro-batches.
@@ -198,13 +204,13 @@ def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, [
 def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Names a buffer of each layer";
   let description = [{
-    In an exec.repeat it is the first of `buffers` in layer 0, the second in layer 1, and so on. In the file it is one buffer
-    with a stride.
+    In an exec.repeat it is the first of `buffers` in layer 0, the second in layer 1, and so on. In the file it is one
+    buffer with a stride.
 
     Constraints:
-    - (C1) it has a buffer, none of which is per layer itself; all have the same bytes, element type, kind, memory and stride of
-      the micro-batch, and as many slots.
-    - (C2) once memory is planned, each lies as far behind the one before.
+    - (C1) it has at least one buffer, none of which is per layer itself; all have the same bytes, element type, kind,
+      memory, stride of the micro-batch and number of slots.
+    - (C2) once memory is planned, each is at the same distance from the previous one.
     - (C3) only instructions of an exec.repeat use it.
 
     Example:
@@ -218,7 +224,7 @@ def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInt
   let results = (outs Exec_Buffer:$result);
   let assemblyFormat = "`[` $buffers `]` $name attr-dict";
   let extraClassDeclaration = [{
-    // Between the addresses of two layers that follow each other; 0 before memory is planned.
+    // Returns the distance in bytes between consecutive layers; 0 before memory is planned.
     int64_t getStride();
   }];
   let hasVerifier = 1;
@@ -227,9 +233,9 @@ def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInt
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
   let summary = "Declares a generated function";
   let description = [{
-    `buffers`: for each buffer that it takes, operands then results, the smallest size in bytes. `points`: elements of a
-    unit of its work; it `combines` where a result depends on several of them, so that one block of threads does a unit.
-    `in_place`: pairs [result, operand] that may be the same memory.
+    `buffers` has the smallest size in bytes of each buffer that it takes, operands then results. `points` is the number
+    of elements in a unit of its work; with `combines` a result depends on several of them, so that one block of threads
+    computes a unit. `in_place` has pairs [result, operand] that may share memory.
 
     Example:
     ```mlir
@@ -238,31 +244,36 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$buffers, DefaultValuedAttr<I64Attr, "0">:$scalars,
     DefaultValuedAttr<I64Attr, "1">:$points, UnitAttr:$combines, OptionalAttr<ArrayAttr>:$in_place);
-  let assemblyFormat = "$sym_name `buffers` $buffers (`scalars` $scalars^)? (`points` $points^)? (`combines` $combines^)? (`in_place` $in_place^)? attr-dict";
+  let assemblyFormat = "$sym_name `buffers` $buffers (`scalars` $scalars^)? (`points` $points^)? "
+      "(`combines` $combines^)? (`in_place` $in_place^)? attr-dict";
   let hasVerifier = 1;
 }
 
-defvar tensorFields = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
-    DenseI64ArrayAttr:$local_shape, IndexListArrayAttr:$axes, OptionalAttr<DenseI64ArrayAttr>:$zigzag, Exec_InitKindAttr:$init,
-    DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev, DefaultValuedAttr<I64Attr, "0">:$init_key);
+defvar tensorFields = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape,
+    DenseI64ArrayAttr:$stored_shape,
+    DenseI64ArrayAttr:$local_shape, IndexListArrayAttr:$axes, OptionalAttr<DenseI64ArrayAttr>:$zigzag,
+    Exec_InitKindAttr:$init,
+    DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
+    DefaultValuedAttr<I64Attr, "0">:$init_key);
 defvar tensorFormat = [{$name $buffer `global` $global_shape `stored` $stored_shape `local` $local_shape `axes` $axes
     (`zigzag` $zigzag^)? `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? }];
 
-// `axes`: per dim the mesh axes that split it, outermost first. `zigzag`: those of them of which a rank has two pieces.
-// `local`: what a rank holds, padding included.
+// The fields of tensor declarations. `axes` has for each dim the mesh axes that split it, outermost
+// first. `zigzag` lists the axes along which a rank holds two pieces. `local` is the shape on a
+// rank, padding included.
 class Exec_TensorDecl<string mnemonic, string what, string more = ""> : Exec_Op<mnemonic> {
   let summary = "Declares " # what;
   let description = more # [{
-    Shapes are in elements: `global` without padding, `stored` as in safetensors (same elements, row-major), `local`
-    what each rank holds, ceil(global / ranks) in dims that `axes` splits. Of n ranks on a `zigzag` axis the one at
-    coordinate c has chunks c and 2n-1-c of 2n, so that its part is twice ceil(global / 2 ranks).
+    Shapes are in elements: `global` without padding, `stored` as in safetensors (same elements, row-major), `local` as
+    each rank holds them, ceil(global / ranks) in dims that `axes` splits. With n ranks on a `zigzag` axis, the rank at
+    coordinate c has chunks c and 2n-1-c of 2n, so that its size is twice ceil(global / 2 ranks).
 
     Constraints:
     - (C1) the local shape is that of global, axes and mesh.
     - (C2) the buffer has the bytes of the local shape.
     - (C3) stored and global have as many elements.
     - (C4) no mesh axis splits two dims.
-    - (C5) a zigzag axis splits a dim, which has no other one.
+    - (C5) a dim that a zigzag axis splits has no other zigzag axis.
 
     Example:
     ```mlir
@@ -281,14 +292,15 @@ def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state", [{
   let arguments = !con(tensorFields, (ins OptionalAttr<StrAttr>:$copy_of));
   let assemblyFormat = !strconcat(tensorFormat, "(`copy_of` $copy_of^)? attr-dict");
 }
-// Of the parameter of its name, whose initial value it does not share; times the output `gradient_scale` it is that of the loss.
+// The gradient of the parameter of its name; `init` does not apply to it. Multiplied by the output
+// `gradient_scale` it is the gradient of the loss.
 def Exec_GradientOp : Exec_TensorDecl<"gradient", "a gradient, as the entry `gradients` leaves it">;
 
 def Exec_InputOp : Exec_Op<"input"> {
-  let summary = "Declares what the runtime reads from data files every step";
+  let summary = "Declares a tensor that the runtime reads from data files in every step";
   let description = [{
-    `shape` is what a rank reads: [micro-batches, samples, its part of a sample]; `axes` and `zigzag` as in exec.parameter.
-    Integers are from 0 to below `below`, or `ignored`, where they are indices.
+    `shape` is what a rank reads: [micro-batches, samples, its part of a sample]; `axes` and `zigzag` are as in
+    exec.parameter. Integers used as indices are at least 0 and less than `below`, or equal to `ignored`.
 
     Constraints:
     - (C1) the buffer has the bytes of the shape.
@@ -309,7 +321,8 @@ def Exec_InputOp : Exec_Op<"input"> {
 def Exec_ScalarOp : Exec_Op<"scalar"> {
   let summary = "Declares a number that the runtime sets every step";
   let description = [{
-    The same on all ranks: the step, counted from 1, options of the run, and the seed of its random numbers.
+    The value is the same on all ranks: the step, counted from 1, options of the run, and the seed of its random
+    numbers.
 
     Constraints:
     - (C1) the buffer holds one f32, or one i64 for the seed.
@@ -325,7 +338,7 @@ def Exec_ScalarOp : Exec_Op<"scalar"> {
   let hasVerifier = 1;
 }
 def Exec_OutputOp : Exec_Op<"output"> {
-  let summary = "Declares what the runtime reports every step";
+  let summary = "Declares a value that the runtime reports in every step";
   let description = [{
     Constraints:
     - (C1) the buffer holds one f32.

@@ -1,4 +1,4 @@
-// Activations: rules, gradients and scalar bodies.
+// Implements the activations: rules, gradients and scalar bodies.
 #include "dialects/graph/ActivationOps.h"
 
 #include "dialects/graph/Points.h"
@@ -25,7 +25,7 @@ SmallVector<Value> ReluGradOp::buildPoint(OpBuilder &builder, Location loc, Valu
   return {b.select(positive, operands[1], zero)};
 }
 
-// dy where x is above 0: read off the result, which the next op keeps as well.
+// dx = dy for x above 0. Reads the sign off the result, which the next op saves too.
 LogicalResult ReluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());

@@ -19,7 +19,7 @@ def Graph_ReluOp : Graph_Op<"relu", [Pure, Graph_Rule, Graph_Gradient, Graph_Poi
 def Graph_ReluGradOp : Graph_Op<"relu_grad", [Pure, Graph_Rule, Graph_Pointwise, SameOperandsAndResultType]> {
   let summary = "Gradient of relu";
   let description = [{
-    dx = dy where y, what relu returned, is above 0, else 0, point by point.
+    dx = dy where y, the result of relu, is above 0, else 0, point by point.
 
     Example:
     ```mlir

@@ -1,14 +1,14 @@
-// Checks of attention and its gradient.
+// Checks attention and its gradient.
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
 using namespace dtc::graph;
 
-// q[batch, queries, heads, d] k, v[batch, keys, kv heads, d]; lse[batch, heads, queries] in f32, over
-// the keys that a query sees. Each kv head serves heads / kv heads query heads (Ainslie et al. 2023,
-// arXiv:2305.13245), so that has to be whole. The last query sees the last key; with fewer keys than
-// queries the first ones would see none, and a softmax over nothing is NaN.
-// Checks q, k, v, the log-sum-exp and the random number operands, which both ops have.
+// Checks q[batch, queries, heads, d], k and v[batch, keys, kv heads, d], lse[batch, heads, queries]
+// in f32 and the operands of random numbers, which both ops have. Each kv head serves heads / kv
+// heads query heads (Ainslie et al. 2023, arXiv:2305.13245), so this must be a whole number. The
+// last query sees the last key; with fewer keys than queries the first queries would see none, and
+// a softmax over nothing is NaN.
 template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()), v = tensorType(op.getV());
   if (failed(checkNumDims(op, "q", q, 4)) || failed(checkNumDims(op, "k", k, 4))) // attention_c1
@@ -56,7 +56,8 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   return checkWindows(op, op.getWindows()); // attention_c11
 }
 
-// Kernels see every key up to the query; a window that never ends before the first key is none.
+// Explains why a sliding window that hides keys cannot be compiled: kernels see every key up to the
+// query. A window at least as long as the keys hides none.
 template <typename OpTy> static std::string whySlidingIsPlanOnly(OpTy op) {
   std::optional<uint64_t> sliding = op.getSliding();
   if (!sliding || static_cast<int64_t>(*sliding) >= tensorType(op.getK()).getDimSize(1))
@@ -69,7 +70,7 @@ template <typename OpTy> static std::string whySlidingIsPlanOnly(OpTy op) {
 std::string AttentionOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 std::string AttentionGradOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 
-// The result has the type of q, not of v: head_dim of keys and values is the same here.
+// Requires the type of q for the result: head_dim of keys and values is the same here.
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)) ||
       failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // attention_c9

@@ -1,5 +1,5 @@
-// Checks the discardable attributes of the graph dialect: that each is declared, stands where it is
-// read, and holds what is read from it.
+// Checks the discardable attributes of the graph dialect: each is declared, is on the right kind of
+// op and holds a valid value.
 #include "dialects/graph/Attributes.h"
 
 #include "dialects/graph/HostMemory.h"
@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace dtc::graph;
 
 namespace {
-// What an attribute may stand on.
+// The kinds of holders that an attribute may be on.
 enum class Holder { Module, Mesh, Collective, Shard, Op, Argument, Result };
 
 StringRef nameOf(Holder holder) {
@@ -163,10 +163,10 @@ bool isHolder(Operation *op, Holder holder) {
   llvm_unreachable("all holders are told apart");
 }
 
-// The declared name that is nearest to a mistyped one; empty where none is near.
+// Returns the declared name that is nearest to a mistyped one; empty if none is near.
 StringRef nearest(StringRef name) {
   StringRef best;
-  unsigned least = 4; // more changed letters are another word
+  unsigned least = 4; // more edits mean another name
   for (const Declaration &declared : declarations())
     if (unsigned distance = name.edit_distance(declared.name); distance < least) {
       least = distance;
@@ -175,7 +175,8 @@ StringRef nearest(StringRef name) {
   return best;
 }
 
-// `where` is "" or "argument 2 " for messages; `stands` says whether that is one of the holders.
+// Checks one attribute. `where` is "" or "argument 2 " for messages; `stands` returns true if the
+// op is a holder of that kind.
 LogicalResult check(Operation *op, const Twine &where, NamedAttribute attribute,
                     llvm::function_ref<bool(Holder)> stands) {
   StringRef name = attribute.getName();
@@ -201,7 +202,7 @@ LogicalResult check(Operation *op, const Twine &where, NamedAttribute attribute,
   return success();
 }
 
-// The placement of an argument or result splits dims that exist.
+// Checks that the placement of an argument or result splits dims that exist.
 LogicalResult checkPlacement(Operation *op, const Twine &where, NamedAttribute attribute,
                              Type type) {
   auto placement = dyn_cast<PlacementAttr>(attribute.getValue());

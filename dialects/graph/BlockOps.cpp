@@ -1,4 +1,4 @@
-// Blocks: the parameters that they declare, how they are called and repeated.
+// Implements blocks: their declarations, calls and repeats.
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/Verify.h"
 
@@ -9,7 +9,7 @@ using namespace dtc::graph;
 
 // ------------------------------------------------------------------------------------------- param
 
-// name init (`stored` groups)? (`decay` | `frozen`)*
+// Parses name init (`stored` groups)? (`decay` | `frozen`)*.
 static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
   std::string name;
   if (parser.parseString(&name))
@@ -17,7 +17,8 @@ static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
   FailureOr<Initializer> init = parseInitializer(parser);
   if (failed(init))
     return failure();
-  // Groups of dims in order, as tensor.collapse_shape writes them: kept as the sizes of the groups.
+  // Parses groups of dims in order, as tensor.collapse_shape writes them; stores the sizes of the
+  // groups.
   SmallVector<int64_t> stored;
   if (succeeded(parser.parseOptionalKeyword("stored"))) {
     int64_t next = 0;
@@ -40,7 +41,7 @@ static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
       return failure();
   }
   bool decay = false, frozen = false;
-  for (bool isMore = true; isMore;) { // either first, and each once
+  for (bool isMore = true; isMore;) { // either may come first, each once
     bool isDecay = !decay && succeeded(parser.parseOptionalKeyword("decay"));
     bool isFrozen = !isDecay && !frozen && succeeded(parser.parseOptionalKeyword("frozen"));
     decay |= isDecay;
@@ -107,7 +108,7 @@ static void printDeclarations(OpAsmPrinter &printer, ParamOp, ArrayAttr declarat
       [&](DeclarationAttr declaration) { printDeclaration(printer, declaration); });
 }
 
-// Names are those below the block's prefix; full ones, and whether they are unique, are known when
+// Checks names relative to the block's prefix; full names, and their uniqueness, are known when
 // blocks are instantiated.
 LogicalResult ParamOp::verify() {
   if (getDeclarations().size() != getNumResults()) // param_c1
@@ -142,7 +143,8 @@ LogicalResult ParamOp::verify() {
 
 // ------------------------------------------------------------------------------------ call, repeat
 
-// What the op's operands and results have to be, and how a message calls it.
+// Fails unless the types of the op's operands or results, called `what` in messages, are those of
+// the callee.
 static LogicalResult checkTypes(Operation *op, StringRef what, TypeRange found,
                                 ArrayRef<Type> wanted, StringRef callee) {
   for (auto [index, pair] : llvm::enumerate(llvm::zip(found, wanted)))
@@ -167,7 +169,7 @@ static LogicalResult checkInstance(Operation *op, uint64_t instance) {
   return success();
 }
 
-// Operand i is argument i of the block, result i its result i.
+// Operand i is argument i of the block; result i is its result i.
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!func) // call_c1
@@ -202,8 +204,8 @@ bool CallOp::isReversed() { return false; }
 int64_t CallOp::getFirstInstance() { return static_cast<int64_t>(getInstance()); }
 StringAttr CallOp::getPrefixAttr() { return getUnderAttr(); }
 
-// The first results are what the last execution returned of what is carried, the others stacks of
-// what each returned.
+// Checks the results: the first are the carried values of the last execution, the others are stacks
+// of the results of all executions.
 static LogicalResult checkRepeatResults(RepeatOp op, FuncOp func) {
   int64_t carried = op.getNumCarried(), count = op.getNumExecutions();
   for (int64_t index = 0; index < op.getNumResults(); ++index) {
@@ -234,13 +236,13 @@ static LogicalResult checkRepeatResults(RepeatOp op, FuncOp func) {
   return success();
 }
 
-// Operands: first what is carried, then what all executions read, or a stack of which each reads its
-// entry.
+// Checks the operands: first the carried values, then values that all executions read, or stacks of
+// which each execution reads its entry.
 LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!func) // repeat_c1
     return emitOpError() << "repeats '" << getCallee() << "', which is no graph.func";
-  constexpr int64_t kMostExecutions = 1 << 16; // programs come from outside: work is bounded
+  constexpr int64_t kMostExecutions = 1 << 16; // bounds the work for programs from outside
   if (getNumExecutions() < 1 || getNumExecutions() > kMostExecutions) // repeat_c2
     return emitOpError() << "repeats a block " << getNumExecutions() << " times, but 1 to "
                          << kMostExecutions << " is wanted";

@@ -4,10 +4,11 @@ include "dialects/graph/GraphOpBase.td"
 def Graph_ParamOp : Graph_Op<"param"> {
   let summary = "Declares parameters of the function around it, and reads them";
   let description = [{
-    A block owns its parameters: their names are relative to where it is instantiated (`under` of `graph.call` and
-    `graph.repeat`); those of `@loss` are whole. There is a result for each, in order. Says of each what `graph.parameter`
-    says (`decay`, `frozen`); `stored` gives the dims of the type that make up each dim in a checkpoint file, so that no size is repeated.
-    `dtc-instantiate-blocks` makes `graph.parameter`s of them, which all other passes see.
+    A block owns its parameters: their names are relative to the place of its instantiation (`under` of `graph.call` and
+    `graph.repeat`); those of `@loss` are full names. There is one result per parameter, in order. Attributes are those
+    of `graph.parameter` (`decay`, `frozen`); `stored` gives the dims of the type that make up each dim in a checkpoint
+    file, so that no size is repeated. `dtc-instantiate-blocks` turns them into `graph.parameter`s, the only form that
+    other passes see.
 
     Constraints:
     - (C1) there is a result for each parameter.
@@ -33,10 +34,10 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
     DeclareOpInterfaceMethods<BlockCallOpInterface>]> {
   let summary = "Calls a block";
   let description = [{
-    `under` is the prefix of the names of the parameters that the block declares (`graph.param`): with "encoder" its
-    "ln.weight" is "encoder.ln.weight" in full. `instance` says which execution of the block it is: inlining adds
-    `65536 * instance` to the streams of the block's random ops, so that each draws different numbers. A call of a kernel
-    has the `streams` of its random ops, in order, so that one kernel serves all of them.
+    `under` is the prefix of the names of the parameters that the block declares (`graph.param`): with "encoder" the
+    full name of its "ln.weight" is "encoder.ln.weight". `instance` is the number of the block's execution: inlining
+    adds `65536 * instance` to the streams of the block's random ops, so that each draws different numbers. A call of a
+    kernel has the `streams` of its random ops, in order, so that one kernel serves all of them.
 
     Constraints:
     - (C1) the callee is a `graph.func`.
@@ -52,12 +53,14 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands, OptionalAttr<StrAttr>:$under,
-    DefaultValuedAttr<I64Attr, "0">:$instance,      // which execution of the block: keys random streams
+    DefaultValuedAttr<I64Attr, "0">:$instance,  // the execution of the block: keys random streams
     OptionalAttr<DenseI64ArrayAttr>:$streams,
     OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let results = (outs Variadic<AnyType>:$results);
-  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$callee, "::mlir::ValueRange":$operands, "int64_t":$instance)>];
-  let assemblyFormat = [{$callee `(` $operands `)` (`under` $under^)? (`instance` $instance^)? (`streams` $streams^)? attr-dict `:`
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$callee,
+      "::mlir::ValueRange":$operands, "int64_t":$instance)>];
+  let assemblyFormat = [{$callee `(` $operands `)` (`under` $under^)? (`instance` $instance^)?
+      (`streams` $streams^)? attr-dict `:`
     functional-type($operands, results)}];
   let extraClassDeclaration = [{
     operand_range getArgOperands() { return getOperands(); }
@@ -69,26 +72,28 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
   }];
 }
 
-def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<BlockCallOpInterface>]> {
+def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<BlockCallOpInterface>]> {
   let summary = "Runs a block several times, each on what the one before returned";
   let description = [{
-    The first results of the block are `carrying` (1 unless it says so) tensors that go from one execution to the next: they
-    are its first arguments, start as the first operands, and are the first results at the end. Of the other operands, a
-    stack (`!graph.stack`) gives execution i its entry i, anything else is the same for all. The other results of the block
-    are put into stacks, entry i by execution i. With `reversed` the executions are from the last entry to the first.
+    The first `carrying` (default 1) results of the block are passed from one execution to the next: they are its first
+    arguments, start as the first operands, and are the first results at the end. Among the other operands, a stack
+    (`!graph.stack`) gives execution i its entry i; any other operand is the same for all. The other results of the
+    block are collected in stacks, entry i by execution i. With `reversed` the executions go from the last entry to the
+    first.
 
-    `under` is as in `graph.call`, with `{}` for the number of the execution: "h.{}" makes of the block's "ln.weight" the
-    parameters "h.0.ln.weight", "h.1.ln.weight" and so on; "h.{4}" counts from 4. Execution i is instance `instance` + i of
-    the block.
+    `under` is as in `graph.call`, with `{}` for the number of the execution: "h.{}" turns the block's "ln.weight" into
+    the parameters "h.0.ln.weight", "h.1.ln.weight" and so on; "h.{4}" counts from 4. Execution i is instance `instance`
+    + i of the block.
 
-    Differentiation, placement and partitioning keep it as it is, whatever `count`; the schedule unrolls it.
+    Differentiation, placement and partitioning keep the repeat, whatever `count`; the schedule unrolls it.
 
     Constraints:
     - (C1) the callee is a `graph.func`.
     - (C2) `count` is from 1 to 65536.
     - (C3) there are as many operands as the callee has arguments, (C4) of the same types or stacks of them.
     - (C5) there are as many results as the callee has.
-    - (C6) what is carried has one type as operand, argument and result, of the block and of the op.
+    - (C6) a carried value has one type as operand, argument and result, of the block and of the op.
     - (C7) other results are stacks of `count` of the callee's types.
     - (C8) `under` has one `{}`.
     - (C9) `instance` is 0 or more.
@@ -96,14 +101,17 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
     Example:
     ```mlir
     %y = graph.repeat 12 @block(%x) under "transformer.h.{}" : (tensor<?x8x16xf32>) -> tensor<?x8x16xf32>
-    %z = graph.repeat 12 @layer(%y, %w) : (tensor<?x8x16xf32>, !graph.stack<12 x tensor<16x16xf32>>) -> tensor<?x8x16xf32>
+    %z = graph.repeat 12 @layer(%y, %w) : (tensor<?x8x16xf32>, !graph.stack<12 x tensor<16x16xf32>>)
+        -> tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins I64Attr:$count, FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands, DefaultValuedAttr<I64Attr, "1">:$carrying,
+  let arguments = (ins I64Attr:$count, FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands,
+      DefaultValuedAttr<I64Attr, "1">:$carrying,
     UnitAttr:$reversed, OptionalAttr<StrAttr>:$under, DefaultValuedAttr<I64Attr, "0">:$instance);
   let results = (outs Variadic<AnyType>:$results);
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "int64_t":$count, "::mlir::FlatSymbolRefAttr":$callee,
     "::mlir::ValueRange":$operands, "int64_t":$carrying, "bool":$reversed, "int64_t":$instance)>];
-  let assemblyFormat = [{$count (`reversed` $reversed^)? $callee `(` $operands `)` (`carrying` $carrying^)? (`under` $under^)?
+  let assemblyFormat = [{$count (`reversed` $reversed^)? $callee `(` $operands `)` (`carrying` $carrying^)?
+      (`under` $under^)?
     (`instance` $instance^)? attr-dict `:` functional-type($operands, results)}];
 }

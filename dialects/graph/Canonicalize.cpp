@@ -1,5 +1,5 @@
-// Canonicalization patterns: a split linear's gradient becomes one concat, unneeded dims and
-// operands go.
+// Canonicalization patterns: joins the gradients of a split linear into one concat and removes
+// unneeded dims and operands.
 #include "dialects/graph/Verify.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -8,7 +8,7 @@ using namespace dtc::graph;
 
 namespace {
 
-// The pads that a tree of adds joins; every add below the root has no other use.
+// Collects the pads that a tree of adds joins; every add below the root must have no other use.
 bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
   if (auto pad = value.getDefiningOp<PadOp>()) {
     pads.push_back(pad);
@@ -21,7 +21,7 @@ bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
   return collectPads(add.getLhs(), false, pads) && collectPads(add.getRhs(), false, pads);
 }
 
-// x reshaped from y, where x is y with a dim of size 1 put in at `dim`: y; else null.
+// Returns y if x is y with a dim of size 1 inserted at `dim` by a reshape; else null.
 Value withoutUnitDim(Value x, int64_t dim) {
   auto reshape = x.getDefiningOp<ReshapeOp>();
   if (!reshape)
@@ -34,7 +34,8 @@ Value withoutUnitDim(Value x, int64_t dim) {
   return tensorType(y).getShape() == ArrayRef<int64_t>(shape) ? y : Value();
 }
 
-// add(add(pad a, pad b), pad c) of parts that fill a dim one after the other is concat(a, b, c).
+// Rewrites add(add(pad a, pad b), pad c) of parts that fill a dim one after the other to concat(a,
+// b, c).
 struct JoinPads : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -61,7 +62,7 @@ struct JoinPads : OpRewritePattern<AddOp> {
   }
 };
 
-// A concat of tensors that were all given a dim of size 1 is a stack of the tensors.
+// Rewrites a concat of tensors that all got a dim of size 1 to a stack of the tensors.
 struct StackUnitDims : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -79,7 +80,7 @@ struct StackUnitDims : OpRewritePattern<ConcatOp> {
   }
 };
 
-// A concat of one tensor is that tensor.
+// Replaces a concat of one tensor by that tensor.
 struct DropSingleConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -94,7 +95,7 @@ struct DropSingleConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
-// A product with a constant of no more dims is a scale.
+// Rewrites a multiplication by a constant of no more dims to a scale.
 struct ScaleByConstant : OpRewritePattern<MultiplyOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -107,7 +108,7 @@ struct ScaleByConstant : OpRewritePattern<MultiplyOp> {
   }
 };
 
-// `like` gives the size of a dynamic batch; a batch of known size does not need it.
+// Removes `like`, which gives the size of a dynamic batch, if the batch has a known size.
 struct DropLike : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
 

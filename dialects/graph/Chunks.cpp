@@ -1,4 +1,4 @@
-// Which chunk of a pipeline each op of a micro-batch is part of.
+// Assigns the ops of a micro-batch to the chunks of a pipeline.
 #include "dialects/graph/Chunks.h"
 
 #include "dialects/graph/Slices.h"
@@ -39,7 +39,7 @@ void dtc::graph::eraseChunkLabel(Operation *op) {
 
 namespace {
 
-// Stands alone, so that any use may have a copy.
+// True for ops without operands, which may be copied for each use.
 bool isSource(Operation *op) { return op->getNumOperands() == 0 && !isa<ReceiveOp>(op); }
 
 class ChunkCompleter {
@@ -50,7 +50,7 @@ public:
       if (std::optional<ChunkLabel> label = getChunkLabel(send); label && !label->isBackward)
         ends.push_back(send.getValue());
     forward = getProducers(ends);
-    // Ops that are made for one chunk take the place of others that passes merge.
+    // Removes labels of ops without operands: merging passes may have moved them to other chunks.
     for (Operation &op : body.without_terminator())
       if (isSource(&op))
         eraseChunkLabel(&op);
@@ -65,12 +65,12 @@ public:
     for (Operation &op : body.without_terminator())
       if (!getChunkLabel(&op))
         free.push_back(&op);
-    for (Operation *op : llvm::reverse(free)) // users before what they use
+    for (Operation *op : llvm::reverse(free)) // users before their operands
       copyForUsers(*op);
   }
 
 private:
-  // Labels an op that has a chunk, or an operand of an op that has one.
+  // Labels an op that has a labelled operand.
   void follow(Operation &op) {
     if (getChunkLabel(&op)) {
       last = std::max(last, *getChunk(&op));
@@ -90,14 +90,15 @@ private:
     last = std::max(last, *chunk);
   }
 
-  // What is returned without being part of a chunk is made with the loss.
+  // Returns the label of a use. Values that are returned outside of any chunk are made with the
+  // loss.
   ChunkLabel labelOf(Operation *user, Operation &op) const {
     std::optional<ChunkLabel> label = getChunkLabel(user);
     return label.value_or(ChunkLabel{last, !forward.contains(&op)});
   }
 
   void copyForUsers(Operation &op) {
-    std::map<int64_t, bool> isBackward; // of each chunk: whether none of its users is forward
+    std::map<int64_t, bool> isBackward; // keyed by chunk: no user in it is forward
     for (Operation *user : op.getUsers()) {
       ChunkLabel label = labelOf(user, op);
       auto [entry, isNew] = isBackward.try_emplace(label.chunk, label.isBackward);
@@ -121,7 +122,7 @@ private:
 
   Block &body;
   OpSet forward;
-  int64_t last = -1; // chunk
+  int64_t last = -1; // the last chunk
 };
 
 } // namespace

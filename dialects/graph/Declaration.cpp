@@ -1,4 +1,5 @@
-// How parameters are declared: their initial values, and the braces in the names of repeated ones.
+// Implements declarations of parameters: initial values, and braces in the names of repeated
+// parameters.
 #include "dialects/graph/Declaration.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +51,7 @@ struct Braces {
   int64_t first = 0;
 };
 
-// The first braces of a name that hold nothing or a number.
+// Returns the first braces of a name that are empty or hold a number.
 std::optional<Braces> findBraces(StringRef name) {
   constexpr size_t mostDigits = 9;
   for (size_t open = name.find('{'); open != StringRef::npos; open = name.find('{', open + 1)) {

@@ -1,4 +1,4 @@
-// How parameters are declared: their initial values, and the braces in the names of repeated ones.
+// Declarations of parameters: initial values, and braces in the names of repeated parameters.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -7,28 +7,31 @@
 
 namespace dtc::graph {
 
-// How a parameter starts: `mean` is the value of a constant.
+// The initial value of a parameter; `mean` is the value of a constant.
 struct Initializer {
   InitKind kind = InitKind::Zeros;
   double mean = 0, stddev = 0;
 };
 
-// zeros | ones | constant(0.5) | normal(mean, stddev). Emits a diagnostic at anything else.
+// Parses zeros | ones | constant(0.5) | normal(mean, stddev). Emits a diagnostic at anything else.
 llvm::FailureOr<Initializer> parseInitializer(mlir::AsmParser &parser);
+// Prints what parseInitializer reads.
 void printInitializer(mlir::AsmPrinter &printer, const Initializer &init);
 
-// How many braces, which stand for the number of an execution, a name has. "{4}" counts from 4, and
-// "{}" is "{0}".
+// Returns the number of braces in a name, which stand for the number of an execution. "{4}" counts
+// from 4, and "{}" is "{0}".
 size_t countBraces(llvm::StringRef name);
 
-// The number that braces of the name count from; 0 where it has none.
+// Returns the number that the braces of the name count from; 0 if it has none.
 int64_t firstMember(llvm::StringRef name);
 
-// The name of one of the parameters that a repeated one stands for; a name without braces stays.
-// Examples: memberName("h.{}.w", 3) is "h.3.w", memberName("h.{4}.w", 3) is "h.7.w".
+// Returns the name of one of the parameters that a repeated one stands for; a name without braces
+// is returned unchanged. Examples: memberName("h.{}.w", 3) is "h.3.w", memberName("h.{4}.w", 3) is
+// "h.7.w".
 std::string memberName(llvm::StringRef name, int64_t index);
 
-// The name of those from number `index` on. Example: familyFrom("h.{2}.w", 4) is "h.{6}.w".
+// Returns the name of the members from number `index` on. Example: familyFrom("h.{2}.w", 4) is
+// "h.{6}.w".
 std::string familyFrom(llvm::StringRef name, int64_t index);
 
 } // namespace dtc::graph

@@ -5,9 +5,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// An operand that was repeated is read by many points, each of which gives it a part of its
-// gradient: the transpose of repeating is a sum. Example: x[8,16] + b[16] with dy[8,16]: db = sum
-// over dim 0. Dims that grew from 1 are summed away and reshaped back in.
+// A broadcast operand is read by many points, each of which contributes to its gradient: the
+// transpose of repeating is a sum. Example: x[8,16] + b[16] with dy[8,16]: db = sum over dim 0.
+// Dims that grew from 1 are summed away and reshaped back in.
 Value dtc::graph::sumToOperand(OpBuilder &builder, Location loc, Value grad, Value operand) {
   RankedTensorType from = tensorType(grad), to = tensorType(operand);
   if (from == to)
@@ -41,7 +41,7 @@ LogicalResult dtc::graph::refuseOperand(Operation *op, ArrayRef<bool> needed, un
   return op->emitOpError() << "has no gradient with respect to '" << name << "'";
 }
 
-// The gradients of lhs and rhs, each made by a function that returns it with the result's type.
+// Builds the gradients of lhs and rhs; each function returns one with the result's type.
 static LogicalResult binaryGradient(Operation *op, OpBuilder &builder, ArrayRef<bool> needed,
                                     SmallVectorImpl<Value> &grads, function_ref<Value()> lhs,
                                     function_ref<Value()> rhs) {
@@ -98,7 +98,7 @@ LogicalResult DivideOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return binaryGradient(*this, builder, needed, grads, lhs, rhs);
 }
 
-// The side that was chosen receives the gradient; where both are equal, both do.
+// Passes the gradient to the side that was chosen; to both if they are equal.
 template <typename OpTy>
 static LogicalResult selectGradient(OpTy op, OpBuilder &builder, Value dy, ArrayRef<bool> needed,
                                     SmallVectorImpl<Value> &grads) {
@@ -110,14 +110,14 @@ static LogicalResult selectGradient(OpTy op, OpBuilder &builder, Value dy, Array
       [&] { return chosen(op.getRhs()); });
 }
 
-// y = min(l, r): a side passes dy on where it is y.
+// y = min(l, r): passes dy to each side that equals y.
 LogicalResult MinimumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   return selectGradient(*this, builder, resultGrads[0], needed, grads);
 }
 
-// y = max(l, r): the same. Where both are equal PyTorch and JAX halve dy; relu at 0 passes all of
-// it here.
+// y = max(l, r): passes dy to each side that equals y. If both are equal, PyTorch and JAX halve dy;
+// here relu at 0 passes all of it.
 LogicalResult MaximumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   return selectGradient(*this, builder, resultGrads[0], needed, grads);
@@ -132,7 +132,7 @@ LogicalResult NegateOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// y = exp(x): dx = dy y, from the result, so that nothing is computed again.
+// y = exp(x): dx = dy y. Uses the result, so that nothing is recomputed.
 LogicalResult ExpOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -174,7 +174,8 @@ LogicalResult TanhOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-// One op and not a chain of sigmoids, which fusion would run twice (GradientPoints.cpp).
+// Builds one op instead of a chain of sigmoids, which fusion would compute twice
+// (GradientPoints.cpp).
 LogicalResult SiluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -183,7 +184,7 @@ LogicalResult SiluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-// The same, from x: keeping tanh or erf of it would cost memory from forward to backward.
+// Builds one op from x: saving tanh or erf of x would cost memory from forward to backward.
 LogicalResult GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -201,7 +202,7 @@ LogicalResult ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-// Rounding counts as the identity: dx = dy in the type of x.
+// Treats rounding as the identity: dx = dy in the type of x.
 LogicalResult CastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());

@@ -4,9 +4,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// As NumPy broadcasts: dims are aligned at the end, and one of size 1 repeats. Narrow and wide
-// operands meet in a graph.cast that somebody wrote, never here.
-// Checks that operands broadcast to the result and that element types agree.
+// Checks that operands broadcast to the result and that element types agree. Broadcasts as NumPy:
+// dims are aligned at the end, and one of size 1 repeats. Operands of different types must be
+// converted by an explicit graph.cast.
 static LogicalResult verifyBroadcast(Operation *op) {
   FailureOr<SmallVector<int64_t>> shape = broadcastShapes(op); // binary_c1
   if (failed(shape))
@@ -33,7 +33,7 @@ LogicalResult MinimumOp::verify() { return verifyBroadcast(*this); }
 LogicalResult MaximumOp::verify() { return verifyBroadcast(*this); }
 LogicalResult SelectEqualOp::verify() { return verifyBroadcast(*this); }
 
-// One number for all elements, so that it has any shape; dtc-bind-batch gives dim 0 its size.
+// Allows any shape, since all elements are one number; dtc-bind-batch gives dim 0 its size.
 LogicalResult ConstantOp::verify() {
   for (int64_t dim = 1; dim < getType().getRank(); ++dim)
     if (getType().isDynamicDim(dim)) // constant_c1
@@ -44,7 +44,7 @@ LogicalResult ConstantOp::verify() {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
 
-// Two constants combine here; `neutral` on the right leaves the left side.
+// Folds two constants; a `neutral` right side leaves the left side.
 static OpFoldResult foldBinary(Operation *op, Attribute lhs, Attribute rhs,
                                std::optional<double> neutral,
                                function_ref<double(double, double)> combine) {
@@ -92,7 +92,7 @@ OpFoldResult NegateOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-// x * 1 is x; a constant is scaled here; a scaled scaled x is scaled once. Shares stay as they are.
+// Folds x * 1 to x, scales constants and merges two scales. Shares stay as they are.
 OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
   if (getShareAxes())
     return {};
@@ -109,8 +109,8 @@ OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-// A cast to the same type is nothing; widening and narrowing back is nothing; a constant is rounded
-// here, so that a step has the same ops in all types.
+// Removes casts to the same type and casts that widen and narrow back; rounds constants here, so
+// that a step has the same ops in all types.
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType())
     return getX();

@@ -1,11 +1,12 @@
-// Point-by-point arithmetic. Operands broadcast as in NumPy: dims align at the end; a missing dim or one of size 1 repeats.
+// Point-by-point arithmetic. Operands broadcast as in NumPy: dims align at the end; a missing dim
+// or one of size 1 repeats.
 include "dialects/graph/GraphOpBase.td"
 
 class Graph_Binary<string mnemonic, string what, string formula, list<Trait> traits = []> :
     Graph_Op<mnemonic, [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise] # traits> {
   let summary = what;
-  let description = "\n    " # formula # [{ point by point. Operands broadcast: dims align at the end, a missing dim or one of
-    size 1 repeats. Any dim splits over the mesh.
+  let description = "\n    " # formula # [{ point by point. Operands broadcast: dims align at the end, a missing dim or
+    one of size 1 repeats. Any dim splits over the mesh.
 
     Constraints:
     - (C1) aligned dims are equal or 1.
@@ -31,7 +32,8 @@ def Graph_MultiplyOp : Graph_Binary<"multiply", "Multiplies", "lhs * rhs", [Comm
   let hasCanonicalizer = 1;
 }
 def Graph_DivideOp : Graph_Binary<"divide", "Divides", "lhs / rhs">;
-def Graph_MinimumOp : Graph_Binary<"minimum", "Takes the smaller", "min(lhs, rhs), NaN where either is,", [Commutative]>;
+def Graph_MinimumOp : Graph_Binary<"minimum", "Takes the smaller", "min(lhs, rhs), NaN where either is,",
+    [Commutative]>;
 def Graph_MaximumOp : Graph_Binary<"maximum", "Takes the larger", "max(lhs, rhs), NaN where either is,", [Commutative]>;
 
 class Graph_Unary<string mnemonic, string what, string formula> :

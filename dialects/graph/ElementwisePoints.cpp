@@ -4,14 +4,14 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// Arithmetic is in f32 whatever the tensors hold: bf16 has 8 bits of a mantissa.
+// Computes in f32 whatever the tensors hold: the mantissa of bf16 has only 8 bits.
 Value PointBuilder::in(Value element) {
   if (!isa<FloatType>(element.getType()) || element.getType() == f32)
     return element;
   return arith::ExtFOp::create(builder, f32, element);
 }
 
-// To nearest even.
+// Rounds to nearest even.
 Value PointBuilder::out(Value value, Type tensorType) {
   Type element = getElementTypeOrSelf(tensorType);
   if (element == value.getType())
@@ -23,7 +23,7 @@ Value PointBuilder::number(double value) {
   return arith::ConstantOp::create(builder, builder.getF32FloatAttr(static_cast<float>(value)));
 }
 
-// For x below -88 exp overflows to infinity and 1 / infinity is 0, as it should be.
+// For x below -88, exp overflows to infinity and 1 / infinity is 0, the correct limit.
 Value PointBuilder::sigmoid(Value x) {
   Value one = number(1);
   return div(one, add(one, exp(neg(x))));
@@ -39,7 +39,7 @@ Value PointBuilder::select(Value condition, Value a, Value b) {
 
 using Values = SmallVector<Value>;
 
-// Widens the operands, applies `body` and rounds what it returns to the type of the only result.
+// Widens the operands, applies `body` and rounds its result to the type of the op's only result.
 template <typename Body>
 static Values point(Operation *op, OpBuilder &builder, Location loc, ValueRange operands,
                     Body body) {
@@ -94,8 +94,8 @@ Values TanhOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
   return point(*this, builder, loc, operands,
                [](PointBuilder &b, ArrayRef<Value> x) { return b.tanh(x[0]); });
 }
-// x / (1 + exp(-x)): one division, where x * sigmoid(x) has a product more. Source: Elfwing, Uchibe
-// and Doya 2017, arXiv:1702.03118.
+// Computes x / (1 + exp(-x)) with one division; x * sigmoid(x) would take one more multiplication.
+// Source: Elfwing, Uchibe and Doya 2017, arXiv:1702.03118.
 Values SiluOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands, ValueRange) {
   return point(*this, builder, loc, operands, [](PointBuilder &b, ArrayRef<Value> x) {
     return b.div(x[0], b.add(b.number(1), b.exp(b.neg(x[0]))));
@@ -125,7 +125,7 @@ Values ScaleOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands
                [&](PointBuilder &b, ArrayRef<Value> x) { return b.mul(x[0], b.number(factor)); });
 }
 
-// Rounded once, by the compiler.
+// Rounds once, in the compiler.
 Values ConstantOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands, ValueRange) {
   Type element = getElementTypeOrSelf(getType());
   Value value = arith::ConstantOp::create(
@@ -133,14 +133,14 @@ Values ConstantOp::buildPoint(OpBuilder &builder, Location loc, ValueRange opera
   return {value};
 }
 
-// Floats round to nearest even, floats to integers towards zero, integers are signed.
+// Rounds floats to nearest even and floats to integers towards zero; integers are signed.
 Values CastOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands, ValueRange) {
   Value x = operands[0];
   Type from = x.getType(), to = getElementTypeOrSelf(getType());
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
   if (from == to)
     return {x};
-  if (fromFloat && toFloat) { // by f32, as bf16 and f16 do not convert directly
+  if (fromFloat && toFloat) { // converts through f32, as bf16 and f16 do not convert directly
     PointBuilder b(builder, loc);
     return {b.out(b.in(x), to)};
   }

@@ -1,4 +1,4 @@
-// Functions that are equal but for their names.
+// Finds functions that are equal except for their names.
 #include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/HostMemory.h"
 

@@ -1,4 +1,4 @@
-// Functions that are equal but for their names.
+// Functions that are equal except for their names.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -9,15 +9,15 @@
 
 namespace dtc::graph {
 
-// The kernel functions of a module, one for each body: kernels of one type that do the same, whatever
-// their places in the source.
+// The kernel functions of a module, one for each body: kernels of one type with equal bodies share
+// one, whatever their source locations.
 class KernelPool {
 public:
-  // Those that it adds are called `prefix` and a number that is free.
+  // New kernels are named `prefix` and a free number.
   KernelPool(mlir::ModuleOp module, llvm::StringRef prefix);
 
-  // The kernel of the module that is like `kernel`, which then goes, or else `kernel`, which becomes
-  // part of the module.
+  // Returns an equal kernel of the module and erases `kernel`, or else adds `kernel` to the module
+  // and returns it.
   FuncOp getOrAdd(FuncOp kernel);
 
   unsigned numAdded() const { return nextNumber; }

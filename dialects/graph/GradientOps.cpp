@@ -4,8 +4,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// x[lead..., in...] dy[lead..., out...] -> [in..., out...], `transposed`: [out..., in...], as the
-// weight of graph.linear.
+// Checks x[lead..., in...] dy[lead..., out...] -> [in..., out...], or with `transposed` [out...,
+// in...], as the weight of graph.linear.
 LogicalResult LinearWeightGradOp::verify() {
   RankedTensorType x = tensorType(getX()), dy = tensorType(getDy());
   int64_t contract = getContract();
@@ -29,7 +29,7 @@ LogicalResult LinearWeightGradOp::verify() {
   return checkProductElement(*this, getType(), "x", x); // linear_weight_grad_c5
 }
 
-// ids[...] dy[..., c] -> [words, c]. Sums over ids may be in f32 where dy is narrower.
+// Checks ids[...] dy[..., c] -> [entries, c]. Sums over ids may be in f32 if dy is narrower.
 LogicalResult EmbeddingGradOp::verify() {
   RankedTensorType ids = tensorType(getIds()), dy = tensorType(getDy()), result = getType();
   if (failed(checkNumDims(*this, "result", result, 2)) || // embedding_grad_c1
@@ -46,8 +46,8 @@ LogicalResult EmbeddingGradOp::verify() {
 
 using Named = std::pair<StringRef, Value>;
 
-// Of x[rows..., c]: `likeX` have its shape, `rows` are [rows...] in f32, `columns` [c].
-// Checks x, dy and dx of a norm's gradient and the statistics of its rows.
+// Checks x, dy and dx of a norm's gradient and the statistics of its rows, for x[rows..., c]:
+// `likeX` have its shape, `rows` are [rows...] in f32, `columns` are [c].
 static LogicalResult verifyNormGrad(Operation *op, ArrayRef<Named> likeX, ArrayRef<Named> rows,
                                     ArrayRef<Named> columns) {
   RankedTensorType x = tensorType(op->getOperand(0));
@@ -85,7 +85,7 @@ LogicalResult RmsNormParamGradOp::verify() {
   return verifyNormGrad(*this, {{"dy", getDy()}}, {{"rstd", getRstd()}}, {{"result", getResult()}});
 }
 
-// logits[rows..., words] targets, lse, dloss[rows...] -> like logits.
+// Checks logits[rows..., entries] targets, lse, dloss[rows...] -> the shape of logits.
 LogicalResult CrossEntropyGradOp::verify() {
   RankedTensorType logits = tensorType(getLogits());
   if (failed(checkAtLeastDims(*this, "logits", logits, 1))) // cross_entropy_grad_c1

@@ -1,12 +1,12 @@
-// Backward ops: what the gradients of the layers are made of.
+// Backward ops of the layers.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_LinearWeightGradOp : Graph_Op<"linear_weight_grad", [Pure, Graph_Rule]> {
   let summary = "Gradient of linear with respect to its weight";
   let description = [{
-    dw = sum over the leading dims of x[..., in...]^T dy[..., out...]: [in..., out...], or [out..., in...] with `transposed`.
-    `contract` is the number of in dims of x; the leading dims are the others. On the mesh split leading dims (data and
-    sequence parallelism) leave a partial sum.
+    dw = sum over the leading dims of x[..., in...]^T dy[..., out...]: [in..., out...], or [out..., in...] with
+    `transposed`. `contract` is the number of in dims of x; the leading dims are the others. On the mesh split leading
+    dims (data and sequence parallelism) leave a partial sum.
 
     Constraints:
     - (C1) `contract` is 1 up to the number of dims of `x`.
@@ -19,18 +19,20 @@ def Graph_LinearWeightGradOp : Graph_Op<"linear_weight_grad", [Pure, Graph_Rule]
     %dw = graph.linear_weight_grad %x, %dy : (tensor<?x8x16xf32>, tensor<?x8x3x2x8xf32>) -> tensor<16x3x2x8xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy, DefaultValuedAttr<I64Attr, "1">:$contract, UnitAttr:$transposed);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy, DefaultValuedAttr<I64Attr, "1">:$contract,
+      UnitAttr:$transposed);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $dy (`contract` $contract^)? (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $dy (`contract` $contract^)? (`transposed` $transposed^)? attr-dict `:` "
+      "functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 def Graph_EmbeddingGradOp : Graph_Op<"embedding_grad", [Pure, Graph_Rule]> {
   let summary = "Gradient of embedding with respect to its table";
   let description = [{
-    grad[ids[...], :] += dy[..., :] from zero, in order of the ids; the result has the table's shape. On the mesh ids are
-    global: those outside this rank's rows (`windows`) are skipped, and split ids leave a partial sum. The row `padding` of the
-    whole table stays zero: ids that equal it are skipped, too.
+    grad[ids[...], :] += dy[..., :] from zero, in order of the ids; the result has the table's shape. On the mesh ids
+    are global: those outside of this rank's rows (`windows`) are skipped, and split ids leave a partial sum. The row
+    `padding` of the whole table stays zero: ids that equal it are skipped too.
 
     Constraints:
     - (C1) the result is [rows, columns].
@@ -52,7 +54,8 @@ def Graph_EmbeddingGradOp : Graph_Op<"embedding_grad", [Pure, Graph_Rule]> {
   let hasVerifier = 1;
 }
 
-class Graph_NormGradOp<string mnemonic, string what, string text, list<Trait> traits = []> : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
+class Graph_NormGradOp<string mnemonic, string what, string text, list<Trait> traits = []>
+    : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
   let summary = what;
   let description = text # [{
 
@@ -66,22 +69,24 @@ class Graph_NormGradOp<string mnemonic, string what, string text, list<Trait> tr
 }
 
 def Graph_LayerNormGradOp : Graph_NormGradOp<"layer_norm_grad", "Gradient of layer_norm with respect to x", [{
-    dx = rstd (g - mean(g) - n mean(g n)) with g = dy * weight and n = (x - mean) rstd, means over the last dim. Rows split over
-    the mesh; where the last dim does, the means are finished within the op.
+    dx = rstd (g - mean(g) - n mean(g n)) with g = dy * weight and n = (x - mean) rstd, means over the last dim.
+    Rows split over the mesh; if the last dim is split, the op finishes the means itself.
 
     Example:
     ```mlir
     %dx = graph.layer_norm_grad %x, %w, %mean, %rstd, %dy
       : (tensor<?x16xf32>, tensor<16xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
     ```}], [Graph_Decompose]> {
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$mean, Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$mean,
+      Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `,` $mean `,` $rstd `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 
-def Graph_LayerNormParamGradOp : Graph_NormGradOp<"layer_norm_param_grad", "Gradients of layer_norm with respect to weight and bias", [{
-    dweight = sum over rows of dy * (x - mean) * rstd; dbias = sum over rows of dy. On the mesh split rows leave partial sums;
-    the last dim splits too, as the statistics are given.
+def Graph_LayerNormParamGradOp : Graph_NormGradOp<"layer_norm_param_grad",
+    "Gradients of layer_norm with respect to weight and bias", [{
+    dweight = sum over rows of dy * (x - mean) * rstd; dbias = sum over rows of dy. On the mesh split rows leave partial
+    sums; the last dim splits too, as the statistics are given.
 
     Example:
     ```mlir
@@ -94,8 +99,8 @@ def Graph_LayerNormParamGradOp : Graph_NormGradOp<"layer_norm_param_grad", "Grad
 }
 
 def Graph_RmsNormGradOp : Graph_NormGradOp<"rms_norm_grad", "Gradient of rms_norm with respect to x", [{
-    dx = rstd (g - n mean(g n)) with g = dy * weight and n = x rstd, the mean over the last dim. Rows split over the mesh;
-    where the last dim does, the mean is finished within the op.
+    dx = rstd (g - n mean(g n)) with g = dy * weight and n = x rstd, the mean over the last dim. Rows split over the
+    mesh; if the last dim is split, the op finishes the mean itself.
 
     Example:
     ```mlir
@@ -120,12 +125,13 @@ def Graph_RmsNormParamGradOp : Graph_NormGradOp<"rms_norm_param_grad", "Gradient
   let assemblyFormat = "$x `,` $rstd `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 
-def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Random, Graph_PlanOnlyIf]> {
+def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Random,
+    Graph_PlanOnlyIf]> {
   let summary = "Gradients of attention with respect to q, k and v";
   let description = [{
-    Recomputes the scores from q, k and `lse`; `out` and `lse` are what attention returned, with the same key. A gradient into
-    lse does not exist. Splits as attention does; flops are 8 per batch, head, query, key and head_dim (four products; the
-    recomputed one is not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691, algorithm 2.
+    Recomputes the scores from q, k and `lse`; `out` and `lse` are the results of attention, and the key is the same.
+    lse has no gradient. Splits as attention does; flops are 8 per batch, head, query, key and head_dim (four matrix
+    products; the recomputed one is not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 
     Constraints: (C1) to (C11) and (C13) of `graph.attention`, and
     - (C1) `out`, `dout` and `dq` have the type of `q`; `dk` and `dv` that of `k`.
@@ -137,12 +143,15 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
          tensor<?x8x2x16xf32>) -> (tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v, Graph_FloatTensor:$out, Graph_FloatTensor:$lse,
+  let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v, Graph_FloatTensor:$out,
+      Graph_FloatTensor:$lse,
     Graph_FloatTensor:$dout, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    DefaultValuedAttr<I64Attr, "0">:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv);
-  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`causal` $causal^)? (`sliding` $sliding^)? `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
+  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`causal` $causal^)? (`sliding` $sliding^)?
+      `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
@@ -150,14 +159,14 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
 def Graph_CrossEntropyGradOp : Graph_Op<"cross_entropy_grad", [Pure, Graph_Rule]> {
   let summary = "Gradient of cross_entropy with respect to the logits";
   let description = [{
-    dlogits = (exp(logits - lse) - onehot(targets)) * dloss. On the mesh rows and words split; targets are global words, and
-    padded words (`windows`) get 0, and so do rows whose target is the index after `ignoring`.
+    dlogits = (exp(logits - lse) - onehot(targets)) * dloss. On the mesh rows and vocabulary entries split; targets are
+    global entries. Padded entries (`windows`) get 0, and so do rows whose target is the index after `ignoring`.
 
     Constraints:
     - (C1) `logits` has at least 1 dim.
     - (C2) `targets`, `lse` and `dloss` have the other dims, (C3) the last two in f32.
     - (C4) the result has the type of `logits`.
-    - (C5) `windows` are about the words.
+    - (C5) `windows` are about the vocabulary entries.
     - (C6) the ignored index is a value of the targets' type.
 
     Example:
@@ -166,18 +175,20 @@ def Graph_CrossEntropyGradOp : Graph_Op<"cross_entropy_grad", [Pure, Graph_Rule]
       : (tensor<?x8x256xf32>, tensor<?x8xi32>, tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8x256xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, Graph_FloatTensor:$lse, Graph_FloatTensor:$dloss,
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, Graph_FloatTensor:$lse,
+      Graph_FloatTensor:$dloss,
     OptionalAttr<I64Attr>:$ignoring, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$logits `,` $targets `,` $lse `,` $dloss (`ignoring` $ignoring^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `,` $targets `,` $lse `,` $dloss "
+      "(`ignoring` $ignoring^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 def Graph_SoftmaxGradOp : Graph_Op<"softmax_grad", [Pure, Graph_Rule, Graph_Decompose, SameOperandsAndResultType]> {
   let summary = "Gradient of softmax";
   let description = [{
-    dx = (dy - sum(dy * y)) * y over the last dim, y what softmax returned. Rows split over the mesh; where the last
-    dim does, the sum is finished within the op.
+    dx = (dy - sum(dy * y)) * y over the last dim, where y is the result of softmax. Rows split over the mesh; if the
+    last dim is split, the op finishes the sum itself.
 
     Constraints:
     - (C1) `y` has at least 1 dim.
@@ -226,8 +237,8 @@ def Graph_SiluGradOp : Graph_Op<"silu_grad", [Pure, Graph_Rule, Graph_Pointwise,
 def Graph_SelectEqualOp : Graph_Op<"select_equal", [Pure, Graph_Rule, Graph_Pointwise]> {
   let summary = "Passes dy where x equals y, else 0";
   let description = [{
-    The gradient of maximum, minimum and reduce max, with y what they returned; where several are equal, all receive dy.
-    Operands broadcast.
+    The gradient of maximum, minimum and reduce max, with y their result; if several are equal, all receive dy. Operands
+    broadcast.
 
     Constraints: (C1) to (C3) of `graph.add`.
 

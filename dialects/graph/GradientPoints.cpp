@@ -42,7 +42,7 @@ SmallVector<Value> SiluGradOp::buildPoint(OpBuilder &builder, Location loc, Valu
   return {b.out(b.mul(dy, slope), getType())};
 }
 
-// x == y ? dy : 0. NaN equals nothing: its gradient stops here, and the loss says so already.
+// x == y ? dy : 0. NaN equals nothing: its gradient stops here, and the loss is NaN anyway.
 SmallVector<Value> SelectEqualOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                              ValueRange) {
   PointBuilder b(builder, loc);

@@ -17,8 +17,8 @@ OpRule LinearWeightGradOp::getRule() {
   return builder.product().channels(in + out).gradient().zeroPreserving().take();
 }
 
-// dtable[w] = sum of dy[t] where ids[t] = w: by rows each rank skips ids of others, by tokens it
-// leaves a sum.
+// dtable[w] = sum of dy[t] where ids[t] = w. Split by table rows, each rank skips ids of others;
+// split by tokens, it leaves a partial sum.
 OpRule EmbeddingGradOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getIds()).getRank();
@@ -30,7 +30,7 @@ OpRule EmbeddingGradOp::getRule() {
   return builder.gradient().zeroPreserving().take();
 }
 
-// Input gradient of a norm: x, weight, statistics of the rows..., dy.
+// The rule of a norm's input gradient: x, weight, statistics of the rows..., dy.
 static RuleBuilder normGradRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
@@ -53,8 +53,8 @@ OpRule LayerNormGradOp::getRule() {
 
 OpRule RmsNormGradOp::getRule() { return normGradRule(*this, 8).composite().take(); }
 
-// Parameter gradients of a norm: x, statistics of the rows..., dy. The statistics are given, so
-// columns are independent.
+// The rule of a norm's parameter gradients: x, statistics of the rows..., dy. The statistics are
+// given, so columns are independent.
 static RuleBuilder normParamGradRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
@@ -74,8 +74,9 @@ static RuleBuilder normParamGradRule(Operation *op, double flopsPerPoint) {
 OpRule LayerNormParamGradOp::getRule() { return normParamGradRule(*this, 5).take(); }
 OpRule RmsNormParamGradOp::getRule() { return normParamGradRule(*this, 3).composite().take(); }
 
-// (exp(x - lse) - onehot) dloss: point by point in the words, as lse is given and the target is a
-// global index. exp(0 - lse) of a padded word is not 0; the op masks it, since it knows its words.
+// (exp(x - lse) - onehot) dloss is pointwise in the vocabulary, as lse is given and the target is a
+// global index. exp(0 - lse) of a padded entry is not 0; the op masks it, since it knows its
+// entries.
 OpRule CrossEntropyGradOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
@@ -94,8 +95,8 @@ OpRule SoftmaxGradOp::getRule() {
   return builder.gradient().zeroPreserving().take();
 }
 
-// Of zero dy: zero. 30 and 18 flops: a tanh or exp and the polynomial around it.
+// A zero dy gives zero. The 30 and 18 flops are a tanh or exp and the polynomial around it.
 OpRule GeluGradOp::getRule() { return pointwiseRule(*this, 30, true); }
 OpRule SiluGradOp::getRule() { return pointwiseRule(*this, 18, true); }
-// x = y = 0 in padding passes dy on, so what dy lacks is fed.
+// x = y = 0 in padding passes dy on, so loops that dy lacks are fed.
 OpRule SelectEqualOp::getRule() { return fedBy(pointwiseRule(*this, 1, true), /*dy=*/2); }

@@ -14,12 +14,12 @@ mlir::Value sumToOperand(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 mlir::Value repeatLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value grad,
                        llvm::ArrayRef<int64_t> dims, mlir::Value like);
 
-// Fails with a diagnostic when a gradient flows into a result that has none, such as statistics
-// kept for backward.
+// Fails with a diagnostic if a gradient flows into a result that has none, such as statistics saved
+// for backward.
 llvm::LogicalResult refuseGradient(mlir::Operation *op, mlir::ValueRange resultGrads,
                                    unsigned result, llvm::StringRef name);
 
-// Fails with a diagnostic when the gradient of an operand that has none is needed.
+// Fails with a diagnostic if the gradient of an operand that has none is needed.
 llvm::LogicalResult refuseOperand(mlir::Operation *op, llvm::ArrayRef<bool> needed,
                                   unsigned operand, llvm::StringRef name);
 

@@ -1,5 +1,5 @@
-// The graph dialect: a training graph on one logical device, and after partitioning the part of one
-// rank.
+// The graph dialect: a training graph on one logical device, and after partitioning the shard of
+// one rank.
 #pragma once
 
 #include "dialects/graph/Attributes.h"
@@ -21,27 +21,34 @@
 
 namespace dtc::graph {
 
-// Where a tensor lives along one mesh axis; the vocabulary of DTensor, and an order where several
-// axes split one dim.
+// The placement of a tensor along one mesh axis. The vocabulary is that of DTensor, with an order
+// of axes that split the same dim.
 struct AxisPlacement {
+  // The kinds of placements.
   enum class Kind { Replicate, Shard, Partial };
   Kind kind = Kind::Replicate;
   int64_t dim = 0;                     // Shard: the tensor dim
-  ReduceKind reduce = ReduceKind::Sum; // Partial: how the parts combine
-  // Shard: axes that split the same dim do so by ascending level, and within a level in the order
-  // of the mesh, outermost first.
+  ReduceKind reduce = ReduceKind::Sum; // Partial: the reduction that combines the parts
+  // Shard: axes that split the same dim are ordered by ascending level, and within a level by the
+  // order of the mesh, outermost first.
   int64_t level = 0;
-  // Shard: of 2n equal chunks the rank at coordinate c of n has chunks c and 2n-1-c, in this order,
-  // so that causal attention costs all ranks the same.
+  // Shard: the rank at coordinate c of n has chunks c and 2n-1-c of 2n equal chunks, in this order,
+  // so that causal attention costs the same on all ranks.
   bool zigzag = false;
 
+  // Returns the placement in which all ranks hold the tensor.
   static AxisPlacement replicate() { return {}; }
+  // Returns a split of tensor dim `dim`.
   static AxisPlacement shard(int64_t dim, int64_t level = 0, bool zigzag = false) {
     return {Kind::Shard, dim, ReduceKind::Sum, level, zigzag};
   }
+  // Returns the placement in which each rank holds an addend, or a maximum.
   static AxisPlacement partial(ReduceKind reduce) { return {Kind::Partial, 0, reduce, 0, false}; }
+  // True for a replicated tensor.
   bool isReplicate() const { return kind == Kind::Replicate; }
+  // True for a split tensor.
   bool isShard() const { return kind == Kind::Shard; }
+  // True for partial sums and maxima.
   bool isPartial() const { return kind == Kind::Partial; }
   bool operator==(const AxisPlacement &other) const {
     return kind == other.kind &&
@@ -50,6 +57,7 @@ struct AxisPlacement {
            (kind != Kind::Partial || reduce == other.reduce);
   }
 };
+// Hashes the fields that operator== compares.
 inline llvm::hash_code hash_value(const AxisPlacement &p) {
   return llvm::hash_combine(static_cast<int>(p.kind), p.isShard() ? p.dim : 0,
                             p.isShard() ? p.level : 0, p.isShard() && p.zigzag,
@@ -70,14 +78,15 @@ inline llvm::hash_code hash_value(const AxisPlacement &p) {
 
 namespace dtc::graph {
 
-// The type of a tensor, or of those in a stack; a tensor, or a stack of as many as `type` has.
+// Returns the type of a tensor, or of the entries of a stack.
 mlir::RankedTensorType tensorOf(mlir::Type type);
+// Returns `tensor`, or a stack of it if `type` is a stack, with as many entries.
 mlir::Type withTensor(mlir::Type type, mlir::RankedTensorType tensor);
 
-// The first op under `root` that can be planned but not compiled yet, or null.
+// Returns the first op under `root` that can be planned but not compiled yet, or null.
 PlanOnlyOpInterface findPlanOnly(mlir::Operation *root);
 
-// Whether the op is one of the `shard` dialect that moves data between ranks.
+// True if the op is one of the `shard` dialect that moves data between ranks.
 bool isCollective(mlir::Operation *op);
 
 // Fails with one diagnostic at the first op under `root` that can be planned but not compiled yet

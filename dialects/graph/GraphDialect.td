@@ -13,13 +13,13 @@ def Graph_Dialect : Dialect {
   let cppNamespace = "::dtc::graph";
   let summary = "A training graph on one logical device";
   let description = [{
-    Tensor ops with the names of the field. A model is a module of `graph.parameter`s, block functions
-    (`graph.func`, called once per layer) and one function `@loss`. Shapes are static but for the batch, which is the
-    first dim and dynamic until `dtc-bind-batch`. After partitioning the same ops stand for the part of one rank, with
-    upstream `shard` collectives between them.
+    Tensor ops with the names of the field. A model is a module of `graph.parameter`s, block functions (`graph.func`,
+    called once per layer) and one function `@loss`. Shapes are static except for the batch, which is the first dim and
+    dynamic until `dtc-bind-batch`. After partitioning the same ops stand for the shard of one rank, with upstream
+    `shard` collectives between them.
 
-    Passes meet each other by discardable attributes (dialects/graph/Attributes.h), which the dialect checks wherever they
-    stand: on the module, the mesh, a collective, an op, an argument or a result.
+    Passes communicate by discardable attributes (dialects/graph/Attributes.h), which the dialect checks on every
+    holder: the module, the mesh, a collective, an op, an argument or a result.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -59,19 +59,21 @@ def Graph_InputRole : Graph_I32Enum<"InputRole", "a value that the runtime suppl
 def Graph_InputRoleAttr : Graph_EnumAttr<Graph_InputRole, "input_role">;
 
 def Graph_CollectiveRole : Graph_I32Enum<"CollectiveRole", "what a collective moves", [
-  I32EnumAttrCase<"Gradient", 0, "gradient">,     // of a parameter, on its way to the optimizer
-  I32EnumAttrCase<"Parameter", 1, "parameter">,   // from its placement at rest to that in use, or new from the optimizer
+  I32EnumAttrCase<"Gradient", 0, "gradient">,  // the gradient of a parameter, for the optimizer
+  // a parameter from its storage placement to that of its use, or a new one from the optimizer
+  I32EnumAttrCase<"Parameter", 1, "parameter">,
   I32EnumAttrCase<"Activation", 2, "activation">, // a tensor inside of the step, forward or backward
-  I32EnumAttrCase<"Expert", 3, "expert">,         // tokens on their way to or from their experts
-  I32EnumAttrCase<"Pipeline", 4, "pipeline">,     // between stages
+  I32EnumAttrCase<"Expert", 3, "expert">,  // tokens sent to their experts or back
+  I32EnumAttrCase<"Pipeline", 4, "pipeline">,  // activations and gradients between stages
   I32EnumAttrCase<"Control", 5, "control">]>;     // single numbers: loss, norm
 
 def Graph_AxisRole : Graph_I32Enum<"AxisRole", "what a mesh axis is for", [
-  I32EnumAttrCase<"Data", 0, "data">,          // its ranks have other samples
-  I32EnumAttrCase<"Tensor", 1, "tensor">,      // other parts of the weights
-  I32EnumAttrCase<"Context", 2, "context">,    // other parts of each sequence, through attention
-  I32EnumAttrCase<"Expert", 3, "expert">,      // other experts
-  I32EnumAttrCase<"Pipeline", 4, "pipeline">]>; // other layers
+  I32EnumAttrCase<"Data", 0, "data">,  // ranks along it have different samples
+  I32EnumAttrCase<"Tensor", 1, "tensor">,  // ranks along it have different parts of the weights
+  // ranks along it have different parts of each sequence, through attention
+  I32EnumAttrCase<"Context", 2, "context">,
+  I32EnumAttrCase<"Expert", 3, "expert">,  // ranks along it have different experts
+  I32EnumAttrCase<"Pipeline", 4, "pipeline">]>;  // ranks along it have different layers
 
 class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
   let mnemonic = mnem;
@@ -81,15 +83,15 @@ class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Gr
 def Graph_PlacementAttr : Graph_Attr<"Placement", "placement"> {
   let summary = "Where a tensor lives: one entry per mesh axis";
   let description = [{
-    `replicate`, `shard(dim)` or `partial(sum|max)`, which is for sums and maxima that are still to be taken over the axis.
+    `replicate`, `shard(dim)` or `partial(sum|max)`, for sums and maxima that are still to be taken over the axis.
 
-    Axes that split the same dim do so in the order of the mesh, outermost first; `[shard(0), shard(0)]` on 2x4 gives the
-    rank at (i, j) part 4i + j of 8. `level` says another order: by ascending level, then in the order of the mesh.
-    `[shard(0, level 1), shard(0)]` gives it part 2j + i. Levels are the smallest that say the order, so that equal
+    Axes that split the same dim do so in the order of the mesh, outermost first; `[shard(0), shard(0)]` on 2x4 gives
+    the rank at (i, j) part 4i + j of 8. `level` sets another order: by ascending level, then in the order of the mesh.
+    `[shard(0, level 1), shard(0)]` gives it part 2j + i. Levels are the smallest that express the order, so that equal
     placements are equal attributes.
 
-    `shard(dim, zigzag)` cuts what the axes outside of it leave into 2n chunks, of which the rank at coordinate c of n has c
-    and 2n-1-c; the axes inside of it split each of the two.
+    `shard(dim, zigzag)` cuts the part that outer axes leave into 2n chunks, of which the rank at coordinate c of n has
+    c and 2n-1-c; inner axes split each of the two.
 
     A dim is padded once, at its end, to equal pieces for all ranks.
   }];
@@ -102,10 +104,10 @@ def Graph_PlacementAttr : Graph_Attr<"Placement", "placement"> {
 def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
   let summary = "Which part of a global loop this rank has";
   let description = [{
-    `axes` are the mesh axes that split loop `loop`, outermost first; without any the loop is whole, only padded. Local
-    index i is global index `coordinate * local + i`, the coordinate counted over all axes; indices of `global` or more are
-    padding. With a `zigzag` axis the rank has two pieces of local / 2, one after the other, which start where the
-    #graph.placement says.
+    `axes` are the mesh axes that split loop `loop`, outermost first; without axes the loop is whole, only padded. Local
+    index i is global index `coordinate * local + i`, with the coordinate counted over all axes; indices of `global` or
+    more are padding. With a `zigzag` axis the rank has two pieces of local / 2, one after the other, which start where
+    the #graph.placement says.
   }];
   let parameters = (ins "unsigned":$loop, "int64_t":$local, "int64_t":$global,
     OptionalArrayRefParameter<"int64_t">:$axes, DefaultValuedParameter<"int64_t", "-1">:$zigzag);
@@ -123,10 +125,12 @@ def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
 def Graph_DeclarationAttr : Graph_Attr<"Declaration", "declaration"> {
   let summary = "A parameter that a block declares, but for its type";
   let description = [{
-    `name` is relative to where the block is instantiated. `stored`: how many dims of the type make up each dim in a
-    checkpoint file; empty where it is stored as it is. `decay` and `frozen` are those of `graph.parameter`.
+    `name` is relative to the place of the block's instantiation. `stored` gives the number of dims of the type that
+    make up each dim in a checkpoint file; empty if the shape is stored unchanged. `decay` and `frozen` are those of
+    `graph.parameter`.
   }];
-  let parameters = (ins "::mlir::StringAttr":$name, "::dtc::graph::InitKind":$init, APFloatParameter<"mean, or value of a constant">:$mean, APFloatParameter<"standard deviation">:$stddev,
+  let parameters = (ins "::mlir::StringAttr":$name, "::dtc::graph::InitKind":$init,
+      APFloatParameter<"mean, or value of a constant">:$mean, APFloatParameter<"standard deviation">:$stddev,
     OptionalArrayRefParameter<"int64_t">:$stored, "bool":$decay, "bool":$frozen);
   let hasCustomAssemblyFormat = 1;
 }
@@ -135,10 +139,10 @@ def Graph_DeclarationAttr : Graph_Attr<"Declaration", "declaration"> {
 def Graph_CommunicationAttr : Graph_Attr<"Communication", "communication"> {
   let summary = "What a collective moves, and whether compute may go on beside it";
   let description = [{
-    Set where partitioning inserts a collective (`graph.communication`), and kept from there to the executable. `async`:
-    nothing that follows soon needs the result, so it may run on a stream of its own. `use`, of a parameter that does not
-    rest where it is used: which use of it the collective is for, from 1. It keeps the gathers of forward and backward
-    apart, so that the whole parameter is not held from one to the other.
+    Set when partitioning inserts a collective (`graph.communication`), and kept up to the executable. `async`: the
+    result is not needed soon, so the collective may run on a stream of its own. `use` numbers the uses, from 1, of a
+    parameter whose storage placement differs from the one in which it is used. It keeps the gathers of forward and
+    backward apart, so that the whole parameter is not kept from one to the other.
   }];
   let parameters = (ins "::dtc::graph::CollectiveRole":$role, "bool":$async, "int64_t":$use);
   let hasCustomAssemblyFormat = 1;
@@ -150,8 +154,8 @@ def Graph_StackType : TypeDef<Graph_Dialect, "Stack"> {
   let mnemonic = "stack";
   let summary = "Several tensors of one type, one for each execution of a repeat";
   let description = [{
-    What `graph.repeat` hands out to the executions of its block, and collects from them. It is no tensor of one dim more:
-    where its entries lie in memory is for the schedule to say.
+    `graph.repeat` distributes its entries to the executions of its block, and collects results in one. It is not a
+    tensor with one more dim: the schedule decides the addresses of its entries.
   }];
   let parameters = (ins "int64_t":$count, "::mlir::RankedTensorType":$entry);
   let assemblyFormat = "`<` $count `x` $entry `>`";

@@ -1,4 +1,4 @@
-// Checks of convolution and pooling; the short form of convolution.
+// Checks convolution and pooling; writes out the short form of convolution.
 #include "dialects/graph/ImageOps.h"
 
 #include "dialects/graph/Verify.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace dtc::graph;
 
 namespace {
-// Sizes reach libraries as int.
+// Largest size: libraries take sizes as int.
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 
 // A named tensor of an op.
@@ -17,12 +17,12 @@ struct Tensor {
   int64_t size(unsigned dim) const { return tensorType(value).getDimSize(dim); }
 };
 
-// 4 dims, of which only the batch, dim 0 of an image, is dynamic.
+// Checks that a tensor has 4 dims, of which only the batch, dim 0 of an image, is dynamic.
 LogicalResult checkDims(Operation *op, const Tensor &tensor, bool isImage) {
   if (failed(checkNumDims(op, tensor.name, tensorType(tensor.value), 4)))
     return failure();
   for (unsigned dim = isImage ? 1 : 0; dim < 4; ++dim)
-    if (tensor.size(dim) < 1 || tensor.size(dim) > kMaxSize) // dynamic is below
+    if (tensor.size(dim) < 1 || tensor.size(dim) > kMaxSize) // dynamic sizes are negative
       return op->emitOpError() << "dim " << dim << " of '" << tensor.name << "' is "
                                << sizeText(tensor.size(dim)) << ", but 1 to " << kMaxSize
                                << " is wanted";
@@ -38,11 +38,11 @@ LogicalResult checkPair(Operation *op, StringRef name, ArrayRef<int64_t> values,
                            << " or more are wanted";
 }
 
-// How a kernel moves over an image along height and width.
+// The movement of a kernel over an image along height and width.
 struct Window {
   ArrayRef<int64_t> kernel, stride, padding, dilation;
 
-  // Adds what results have of the image's height and width; fails where the kernel does not fit.
+  // Adds the result's height and width to `wanted`; fails if the kernel does not fit.
   LogicalResult addSizes(Operation *op, const Tensor &image, DimList &wanted) const {
     for (unsigned i = 0; i < 2; ++i) {
       int64_t size = image.size(2 + i), span = dilation[i] * (kernel[i] - 1) + 1;
@@ -58,7 +58,8 @@ struct Window {
   }
 };
 
-// What conv2d and its gradients share: image, weight and what conv2d makes of them.
+// Checks the constraints that conv2d and its gradients share: on image, weight and result of the
+// convolution.
 template <typename Op>
 LogicalResult verifyConvolution(Op op, const Tensor &image, const Tensor &weight,
                                 const Tensor &result) {
@@ -119,7 +120,7 @@ LogicalResult Conv2dWeightGradOp::verify() {
   return checkProductElement(*this, getType(), "x", getX().getType());
 }
 
-// What pooling and its gradients share.
+// Checks the constraints that pooling and its gradients share.
 template <typename Op>
 static LogicalResult verifyPool(Op op, const Tensor &image, const Tensor &result) {
   if (failed(checkDims(op, image, true)) || failed(checkDims(op, result, true)) ||
@@ -160,7 +161,8 @@ LogicalResult AvgPool2dGradOp::verify() {
   return verifyPool(*this, {"result", getResult()}, {"dy", getDy()});
 }
 
-// y = x * w + bias, one of it a filter: [filters, 1, 1] beside [batch, filters, height, width].
+// y = x * w + bias, with one bias element per filter: [filters, 1, 1] broadcast over [batch,
+// filters, height, width].
 bool Conv2dOp::isShort() { return getBias() != nullptr; }
 
 void Conv2dOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {

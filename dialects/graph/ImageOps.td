@@ -1,25 +1,28 @@
-// Convolution and pooling of images, and their backward ops. Images are [batch, channels, height, width], kernels
-// [filters, channels, height, width]: the layouts and names of torch.nn, so that parameters exchange as they are.
+// Convolution and pooling of images, and their backward ops. Images are [batch, channels, height,
+// width], kernels [filters, channels, height, width]: the layouts and names of torch.nn, so that
+// parameters can be exchanged unchanged.
 include "dialects/graph/GraphOpBase.td"
 
 class Graph_ImageOp<string mnemonic, list<Trait> traits = []> : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
   let hasVerifier = 1;
 }
 
-// How the kernel moves over the image, in pixels, height first.
-defvar convWindow = (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride, DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$padding,
+// The movement of the kernel over the image, in pixels, height first.
+defvar convWindow = (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$padding,
     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation);
 
 def Graph_Conv2dOp : Graph_ImageOp<"conv2d", [Graph_Gradient, Graph_ShortForm]> {
   let summary = "Convolves images with a kernel for every filter";
   let description = [{
-    y[b, f, i, j] = sum over c, p, q of x[b, c, i * stride - padding + p * dilation, j * ...] * weight[f, c, p, q], pixels
-    outside of the image counting as 0: torch.nn.Conv2d. x is [batch, channels, height, width], the weight [filters,
-    channels / groups, height, width]; `stride`, `padding` (on both sides) and `dilation` are [height, width]. There are as many
-    groups as the weight has fewer channels than x; filters of group g see the channels of group g only. A result is
-    (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1 pixels high and wide, rounded down.
+    y[b, f, i, j] = sum over c, p, q of x[b, c, i * stride - padding + p * dilation, j * ...] * weight[f, c, p, q],
+    where pixels outside of the image count as 0: torch.nn.Conv2d. x is [batch, channels, height, width], the weight
+    [filters, channels / groups, height, width]; `stride`, `padding` (on both sides) and `dilation` are [height, width].
+    The number of groups is the quotient of the channels of x and the weight; filters of group g see the channels of
+    group g only. A result is (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1 pixels high and wide, rounded
+    down.
 
-    On the mesh: batch, groups and filters split into parts of the result; split channels of a group leave a partial sum.
+    On the mesh batch, groups and filters split into parts of the result; split channels of a group leave a partial sum.
     Height and width are whole.
 
     Short form: a third operand, the bias [filters], which `dtc-complete-ops` adds by a `graph.add`.
@@ -27,35 +30,39 @@ def Graph_Conv2dOp : Graph_ImageOp<"conv2d", [Graph_Gradient, Graph_ShortForm]> 
     Constraints:
     - (C1) `x`, the weight and the result have 4 dims, of which only the batch is dynamic.
     - (C2) `stride`, `padding` and `dilation` have two entries, stride and dilation of 1 or more, padding of 0 or more.
-    - (C3) the channels of `x` are a multiple of those of the weight, and the filters one of the groups.
+    - (C3) the channels of `x` are a multiple of those of the weight, and the filters a multiple of the groups.
     - (C4) the kernel, spread by `dilation`, fits into the padded image.
     - (C5) the result is [batch, filters, height, width].
     - (C6) `x` and the weight have the same element type, (C7) the result has it too, or f32.
-    - (C8) a bias has one element a filter, of the element type of the result.
+    - (C8) a bias has one element per filter, of the element type of the result.
 
     Example:
     ```mlir
     %y = graph.conv2d %x, %w padding [1, 1] : (tensor<?x3x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<?x16x8x8xf32>
-    %z = graph.conv2d %y, %v, %bias stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<32x8x2x2xf32>, tensor<32xf32>) -> tensor<?x32x4x4xf32>
+    %z = graph.conv2d %y, %v, %bias stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<32x8x2x2xf32>, tensor<32xf32>)
+        -> tensor<?x32x4x4xf32>
     ```
   }];
-  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Optional<Graph_FloatTensor>:$bias), convWindow);
+  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Optional<Graph_FloatTensor>:$bias),
+      convWindow);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = [{$x `,` $weight (`,` $bias^)? (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
+  let assemblyFormat = [{$x `,` $weight (`,` $bias^)? (`stride` $stride^)? (`padding` $padding^)?
+      (`dilation` $dilation^)?
     attr-dict `:` functional-type(operands, results)}];
 }
 
 def Graph_Conv2dInputGradOp : Graph_ImageOp<"conv2d_input_grad"> {
   let summary = "Gradient of conv2d with respect to x";
   let description = [{
-    dx[b, c, u, v] = sum over f, i, j of dy[b, f, i, j] * weight[f, c, u - i * stride + padding, v - ...], spread by `dilation`. On
-    the mesh: batch, groups and channels split; split filters of a group leave a partial sum.
+    dx[b, c, u, v] = sum over f, i, j of dy[b, f, i, j] * weight[f, c, u - i * stride + padding, v - ...], spread by
+    `dilation`. On the mesh batch, groups and channels split; split filters of a group leave a partial sum.
 
-    Constraints: those of `graph.conv2d` of the result, the weight and `dy`.
+    Constraints: those of `graph.conv2d` for the result, the weight and `dy`.
 
     Example:
     ```mlir
-    %dx = graph.conv2d_input_grad %dy, %w padding [1, 1] : (tensor<?x16x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<?x3x8x8xf32>
+    %dx = graph.conv2d_input_grad %dy, %w padding [1, 1] : (tensor<?x16x8x8xf32>, tensor<16x3x3x3xf32>)
+        -> tensor<?x3x8x8xf32>
     ```
   }];
   let arguments = !con((ins Graph_FloatTensor:$dy, Graph_FloatTensor:$weight), convWindow);
@@ -67,14 +74,15 @@ def Graph_Conv2dInputGradOp : Graph_ImageOp<"conv2d_input_grad"> {
 def Graph_Conv2dWeightGradOp : Graph_ImageOp<"conv2d_weight_grad"> {
   let summary = "Gradient of conv2d with respect to its weight";
   let description = [{
-    dw[f, c, p, q] = sum over b, i, j of dy[b, f, i, j] * x[b, c, i * stride - padding + p * dilation, j * ...]. On the mesh: groups,
-    filters and channels split; a split batch (data parallelism) leaves a partial sum.
+    dw[f, c, p, q] = sum over b, i, j of dy[b, f, i, j] * x[b, c, i * stride - padding + p * dilation, j * ...]. On the
+    mesh groups, filters and channels split; a split batch (data parallelism) leaves a partial sum.
 
-    Constraints: those of `graph.conv2d` of `x`, the result and `dy`.
+    Constraints: those of `graph.conv2d` for `x`, the result and `dy`.
 
     Example:
     ```mlir
-    %dw = graph.conv2d_weight_grad %x, %dy padding [1, 1] : (tensor<?x3x8x8xf32>, tensor<?x16x8x8xf32>) -> tensor<16x3x3x3xf32>
+    %dw = graph.conv2d_weight_grad %x, %dy padding [1, 1] : (tensor<?x3x8x8xf32>, tensor<?x16x8x8xf32>)
+        -> tensor<16x3x3x3xf32>
     ```
   }];
   let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy), convWindow);
@@ -86,13 +94,14 @@ def Graph_Conv2dWeightGradOp : Graph_ImageOp<"conv2d_weight_grad"> {
 defvar poolWindow = (ins DenseI64ArrayAttr:$kernel, DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride,
     DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$padding);
 
-// An op on the windows of images: what it makes of one, and what pixels outside count as.
+// An op on the windows of images: `what` names its reduction, `outside` the treatment of pixels
+// outside of the image.
 class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp<mnemonic, [Graph_Gradient]> {
   let summary = what # " of every window of an image";
   let description = [{
-    y[b, c, i, j] is the }] # !tolower(what) # [{ of x[b, c, i * stride - padding + p, j * ...] over the p and q of `kernel`, [height, width], each
-    channel by itself; }] # outside # [{ A result is (size + 2 padding - kernel) / stride + 1 pixels high and wide, rounded
-    down.
+    y[b, c, i, j] is the }] # !tolower(what) # [{ of x[b, c, i * stride - padding + p, j * ...] over the p and q of
+    `kernel`, [height, width], for each channel; }] # outside # [{ A result is
+    (size + 2 padding - kernel) / stride + 1 pixels high and wide, rounded down.
 
     On the mesh: batch and channels split. Height and width are whole.
 
@@ -110,38 +119,42 @@ class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp
   }];
   let arguments = !con((ins Graph_FloatTensor:$x), poolWindow);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x `kernel` $kernel (`stride` $stride^)? "
+      "(`padding` $padding^)? attr-dict `:` type($x) `->` type($result)";
 }
-def Graph_MaxPool2dOp : Graph_PoolOp<"max_pool2d", "Maximum", "pixels outside of the image are none (torch.nn.MaxPool2d).">;
+def Graph_MaxPool2dOp : Graph_PoolOp<"max_pool2d", "Maximum",
+    "pixels outside of the image are none (torch.nn.MaxPool2d).">;
 def Graph_AvgPool2dOp : Graph_PoolOp<"avg_pool2d", "Mean",
   "pixels outside of the image count as 0, and are counted (torch.nn.AvgPool2d).">;
 
 def Graph_MaxPool2dGradOp : Graph_ImageOp<"max_pool2d_grad"> {
   let summary = "Gradient of max_pool2d";
   let description = [{
-    dx[b, c, u, v] = sum of dy over the windows whose first maximum, row by row, is x[b, c, u, v]: found again in x, not kept. On
-    the mesh: batch and channels split.
+    dx[b, c, u, v] = sum of dy over the windows whose first maximum, row by row, is x[b, c, u, v]. The maximum is found
+    again in x instead of being saved. On the mesh batch and channels split.
 
-    Constraints: those of `graph.max_pool2d` of `x` and `dy`, and
+    Constraints: those of `graph.max_pool2d` for `x` and `dy`, and
     - (C1) the result has the type of `x`.
 
     Example:
     ```mlir
-    %dx = graph.max_pool2d_grad %x, %dy kernel [2, 2] stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<?x16x4x4xf32>) -> tensor<?x16x8x8xf32>
+    %dx = graph.max_pool2d_grad %x, %dy kernel [2, 2] stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<?x16x4x4xf32>)
+        -> tensor<?x16x8x8xf32>
     ```
   }];
   let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy), poolWindow);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $dy `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $dy `kernel` $kernel (`stride` $stride^)? "
+      "(`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_AvgPool2dGradOp : Graph_ImageOp<"avg_pool2d_grad"> {
   let summary = "Gradient of avg_pool2d";
   let description = [{
-    dx[b, c, u, v] = sum of dy over the windows that have the pixel, divided by the pixels of `kernel`. On the mesh: batch and
-    channels split.
+    dx[b, c, u, v] = sum of dy over the windows that contain the pixel, divided by the number of pixels of `kernel`. On
+    the mesh batch and channels split.
 
-    Constraints: those of `graph.avg_pool2d` of the result and `dy`.
+    Constraints: those of `graph.avg_pool2d` for the result and `dy`.
 
     Example:
     ```mlir
@@ -150,5 +163,6 @@ def Graph_AvgPool2dGradOp : Graph_ImageOp<"avg_pool2d_grad"> {
   }];
   let arguments = !con((ins Graph_FloatTensor:$dy), poolWindow);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$dy `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` type($dy) `->` type($result)";
+  let assemblyFormat = "$dy `kernel` $kernel (`stride` $stride^)? "
+      "(`padding` $padding^)? attr-dict `:` type($dy) `->` type($result)";
 }

@@ -8,12 +8,12 @@ using namespace mlir;
 using namespace dtc::graph;
 
 namespace {
-// y[b, f, i, j] = sum over c, p, q of x[b, c, .., ..] w[f, c, p, q], in groups of channels and
-// filters. A pixel of x belongs to no loop: results share it. Only one of batch, group, filters and
-// channels adds up in each of the three ops; pixels and kernels are whole, as neighbours need each
-// other's pixels.
+// The loops of y[b, f, i, j] = sum over c, p, q of x[b, c, .., ..] w[f, c, p, q], in groups of
+// channels and filters. A pixel of x belongs to no loop, since results share it. Only one of batch,
+// group, filters and channels is summed in each of the three ops. Pixels and kernels are whole, as
+// neighbouring results need each other's pixels.
 struct ConvLoops {
-  // The kinds: Sum for the one of the three that the op's result lacks.
+  // The kinds of the loops: Sum for the one of the three that the op's result lacks.
   ConvLoops(RuleBuilder &builder, Value imageValue, Value weightValue, Value resultValue,
             LoopKind batchKind, LoopKind filterKind, LoopKind channelKind) {
     RankedTensorType image = tensorType(imageValue), weight = tensorType(weightValue);
@@ -21,7 +21,7 @@ struct ConvLoops {
     int64_t ofGroup = std::max<int64_t>(1, weight.getDimSize(1));
     int64_t groups = std::max<int64_t>(1, image.getDimSize(1) / ofGroup);
     DimLoops b = builder.loop(result.getDimSize(0), batchKind);
-    DimLoops g; // one group is no loop
+    DimLoops g; // a single group is not a loop
     if (groups > 1)
       g = builder.loop(groups);
     DimLoops f = builder.loop(weight.getDimSize(0) / groups, filterKind);
@@ -43,8 +43,8 @@ struct ConvLoops {
     builder.channels({g, f, c});
   }
   TensorLoops x, w, y;
-  // What the product is of: [ofResult x ofKernel] of pixels under the kernel, [ofKernel x ofFilters]
-  // of weights, [ofResult x ofFilters] of results; one for every group.
+  // The loops of the matrix product: [ofResult x ofKernel] of pixels under the kernel, [ofKernel x
+  // ofFilters] of weights, [ofResult x ofFilters] of results; one product per group.
   DimLoops ofResult, ofFilters, ofKernel;
 };
 
@@ -84,12 +84,12 @@ OpRule Conv2dWeightGradOp::getRule() {
   return convRule(builder, loops.ofKernel, loops.ofFilters, loops.ofResult);
 }
 
-// Of the sum in graph.conv2d, which is linear in x and in the weight.
+// Builds the gradients of the sum in graph.conv2d, which is linear in x and in the weight.
 LogicalResult Conv2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
   Value dy = resultGrads[0];
-  // Products take operands of one type; the result may be wider.
+  // Casts dy: matrix products take operands of one type; the result may be wider.
   if (Type narrow = tensorType(getX()).getElementType(); getType().getElementType() != narrow)
     dy = CastOp::create(builder, getLoc(), RankedTensorType::get(getType().getShape(), narrow), dy);
   if (needed[0])
@@ -136,7 +136,8 @@ OpRule AvgPool2dGradOp::getRule() {
   return builder.operand(y).result(x).gradient().linear().take();
 }
 
-// From x, not from which pixel was the maximum, which would be kept from forward to backward.
+// Finds the maximum again in x, because saving its index would cost memory from forward to
+// backward.
 LogicalResult MaxPool2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());

@@ -1,4 +1,4 @@
-// Names and types of inputs.
+// Names and types of a model's inputs.
 #include "dialects/graph/Inputs.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// The inputs of a model: what a run reads from its data files every step.
+// The inputs of a model: the tensors that a run reads from its data files in every step.
 #pragma once
 
 #include "dialects/graph/Attributes.h"
@@ -6,18 +6,18 @@
 
 namespace dtc::graph {
 
-// Of the module, once its batch is bound: samples of a micro-batch over all ranks, i64.
+// Attribute of the module once its batch is bound: samples of a micro-batch over all ranks, i64.
 constexpr llvm::StringLiteral kSamplesAttr = "graph.samples";
 
-// The name of the input that argument `argument` is; empty where it is none.
+// Returns the name of the input that argument `argument` is; empty if it is none.
 llvm::StringRef getInputName(FuncOp func, unsigned argument);
 
-// Fails where `attribute` of an argument is `graph.input` and no name of an input of its own, or
-// the argument has a type that none can have.
+// Fails if `attribute` of an argument is `graph.input` and is not a unique name of an input, or if
+// the argument has a type that no input can have.
 llvm::LogicalResult checkInputName(mlir::Operation *op, unsigned argument,
                                    mlir::NamedAttribute attribute);
 
-// Fails unless '@loss' has a name for each argument, one at least, and returns one tensor<f32>.
+// Fails unless '@loss' has a name for each argument, at least one, and returns one tensor<f32>.
 llvm::LogicalResult checkLossSignature(FuncOp loss);
 
 } // namespace dtc::graph

@@ -1,4 +1,4 @@
-// Optimizers that give each tensor a learning rate of its own: checks, rules and scalar bodies.
+// Optimizers with a learning rate per tensor: checks, rules and scalar bodies.
 #include "dialects/graph/LayerwiseOps.h"
 
 #include "dialects/graph/OptimizerMath.h"
@@ -31,14 +31,14 @@ LogicalResult LarsOp::verify() {
   return checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()); // lars_c2
 }
 
-// Point by point in parameter and state, as AdamW. The ratio is of finished norms: not linear.
+// The ops are pointwise in parameter and state, as AdamW. The ratio is not linear in the squares:
+// it needs finished norms.
 OpRule LambDirectionOp::getRule() { return pointwiseRule(*this, 18, true); }
 OpRule TrustRatioOp::getRule() { return pointwiseRule(*this, 6, false); }
 OpRule DescendOp::getRule() { return pointwiseRule(*this, 4, true); }
 OpRule LarsOp::getRule() { return pointwiseRule(*this, 8, true); }
 
-// Source: You et al. 2020, arXiv:1904.00962, algorithm 2: moments as Adam's, decay added to where
-// they lead.
+// Source: You et al. 2020, arXiv:1904.00962, algorithm 2: moments as Adam's, plus weight decay.
 SmallVector<Value> LambDirectionOp::buildPoint(OpBuilder &builder, Location loc,
                                                ValueRange operands, ValueRange) {
   PointBuilder b(builder, loc);
@@ -55,8 +55,8 @@ SmallVector<Value> LambDirectionOp::buildPoint(OpBuilder &builder, Location loc,
           b.out(b.select(applied, moments.second, x[3]), getNewExpAvgSq().getType())};
 }
 
-// A parameter that is all zero yet, as biases start, would never move; a direction of zero moves
-// nothing, whatever its ratio.
+// Returns 1 for a norm of 0: a parameter that is all zero, as biases start, would otherwise never
+// move; a zero direction moves nothing, whatever its ratio.
 SmallVector<Value> TrustRatioOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                             ValueRange) {
   PointBuilder b(builder, loc);
@@ -78,7 +78,8 @@ SmallVector<Value> DescendOp::buildPoint(OpBuilder &builder, Location loc, Value
   return {b.out(b.select(isApplied(b, x[4]), next, x[0]), getNewParam().getType())};
 }
 
-// Source: You et al. 2017, arXiv:1708.03888, algorithm 1: v = m v + rate ratio (g + decay w); w -= v.
+// v = m v + rate ratio (g + decay w); w -= v. Source: You et al. 2017, arXiv:1708.03888, algorithm
+// 1.
 SmallVector<Value> LarsOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                       ValueRange) {
   PointBuilder b(builder, loc);

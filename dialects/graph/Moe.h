@@ -1,18 +1,20 @@
-// What the ops of a mixture of experts agree on: how many rows an expert has.
+// The capacity of experts in a mixture of experts.
 #pragma once
 
 #include "dialects/graph/Graph.h"
 
 namespace dtc::graph {
 
-// The loop over experts of dispatch, combine and the gradient of their weights (windows name it).
+// The number of the loop over experts in dispatch, combine and the gradient of their weights
+// (windows name it).
 constexpr unsigned kExpertLoop = 0;
 
-// Experts of all ranks together: dim 0 of `rows`, or what the window of a split loop says.
+// Returns the number of experts on all ranks together: dim 0 of `rows`, or the size in the window
+// of a split loop.
 int64_t allExperts(mlir::RankedTensorType rows, std::optional<mlir::ArrayAttr> windows);
 
-// Rows of one expert for one group of tokens: ceil(group * top * capacity / experts), at least 1.
-// Fails where that is beyond what 64 bits count. Example: (64, 2, 1.25, 8) -> 20.
+// Returns the rows of one expert for one group of tokens: ceil(group * top * capacity / experts),
+// at least 1. Fails if the number does not fit into 64 bits. Example: (64, 2, 1.25, 8) -> 20.
 llvm::FailureOr<int64_t> expertCapacity(int64_t group, int64_t top, double capacity,
                                         int64_t experts);
 

@@ -5,9 +5,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// Through the chosen p and through importance, the sum of all p: both end in the softmax over the
-// experts, so one op adds them up before its gradient. Which experts were chosen is a step
-// function, constant but at jumps (Shazeer et al. 2017, arXiv:1701.06538, section 2.1).
+// Adds up the gradients through the chosen p and through importance, the sum of all p: both go
+// through the softmax over the experts, so one op computes its gradient. The choice of experts is
+// piecewise constant and has no gradient (Shazeer et al. 2017, arXiv:1701.06538, section 2.1).
 LogicalResult MoeRouterOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -20,8 +20,8 @@ LogicalResult MoeRouterOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
-// loss = c sum over e of load[e] importance[e]: dimportance[e] = c load[e] dloss. Counts of choices
-// are steps: nothing flows through the load.
+// loss = c sum over e of load[e] importance[e]: dimportance[e] = c load[e] dloss. The load counts
+// choices, so no gradient flows through it.
 LogicalResult MoeBalanceLossOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                               ArrayRef<bool> needed,
                                               SmallVectorImpl<Value> &grads) {
@@ -39,15 +39,15 @@ LogicalResult MoeBalanceLossOp::buildGradient(OpBuilder &builder, ValueRange res
   return success();
 }
 
-// Fails with a diagnostic when the gradient of what was chosen is needed: indices have none.
+// Fails with a diagnostic if the gradient of the choices is needed: indices have none.
 template <typename OpTy> static LogicalResult refuseChoices(OpTy op, ArrayRef<bool> needed) {
   if (failed(refuseOperand(op, needed, 1, "experts")))
     return failure();
   return refuseOperand(op, needed, 2, "slots");
 }
 
-// rows = S x w, S selecting a token for each row: dx = S^T (drows w), which is what combine does,
-// and dw = drows x for each choice. Dropped choices select nothing and get nothing.
+// rows = S x w, where S selects a token for each row: dx = S^T (drows w), which combine computes,
+// and dw = drows x for each choice. Dropped choices select no row and get no gradient.
 LogicalResult MoeDispatchOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                            ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -83,13 +83,13 @@ LogicalResult MoeCombineOp::buildGradient(OpBuilder &builder, ValueRange resultG
   return success();
 }
 
-// As graph.linear for each expert e alone: dx[e] = dy[e] w[e]^T, dw[e] = x[e]^T dy[e]. Rows that no
-// token fills are zero in x and dy and add nothing.
+// As graph.linear for each expert e: dx[e] = dy[e] w[e]^T, dw[e] = x[e]^T dy[e]. Rows without a
+// token are zero in x and dy and add nothing.
 LogicalResult ExpertLinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                             ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
   Value dy = resultGrads[0];
-  // Products take operands of one type; the result may be wider.
+  // Casts dy: matrix products take operands of one type; the result may be wider.
   if (Type narrow = tensorType(getX()).getElementType(); getType().getElementType() != narrow)
     dy = CastOp::create(builder, getLoc(), RankedTensorType::get(getType().getShape(), narrow), dy);
   if (needed[0])

@@ -1,4 +1,4 @@
-// Checks of the ops of a mixture of experts.
+// Checks the ops of a mixture of experts.
 #include "dialects/graph/Moe.h"
 #include "dialects/graph/Verify.h"
 
@@ -16,7 +16,8 @@ LogicalResult checkI32(Operation *op, StringRef name, Value value) {
   return op->emitOpError() << "'" << name << "' has element type " << type << ", but i32 is wanted";
 }
 
-// Fails unless the dims of `type` but the first (the batch, or the experts) are static.
+// Fails unless dim `dim` of `type` is static; only the first (the batch, or the experts) may be
+// dynamic.
 LogicalResult checkStaticDim(Operation *op, StringRef name, RankedTensorType type, int64_t dim) {
   if (!type.isDynamicDim(dim))
     return success();
@@ -38,10 +39,11 @@ LogicalResult checkFill(Operation *op, double fill) {
                            << ", but a number above 0 and at most 1 is wanted";
 }
 
-// tokens[batch, t, h], choices (experts, slots, weights)[batch, t, top], rows[experts, batch, groups
-// * capacity of a group, h]. Slots are counted in groups of `group` tokens, so that a group is
-// routed as if it were alone, whatever rank has it (GShard: Lepikhin et al. 2020, arXiv:2006.16668).
-// What dispatch, combine and the gradient of the weights share.
+// The operands and attributes that dispatch, combine and the gradient of the weights share:
+// tokens[batch, t, h], choices (experts, slots, weights)[batch, t, top], rows[experts, batch,
+// groups * capacity of a group, h]. Slots are counted in groups of `group` tokens, so that a group
+// is routed as if it were alone, whichever rank has it (GShard: Lepikhin et al. 2020,
+// arXiv:2006.16668).
 struct Routed {
   Operation *op;
   Value tokens, rows, experts, slots, weights;
@@ -114,11 +116,11 @@ int64_t dtc::graph::allExperts(RankedTensorType rows, std::optional<ArrayAttr> w
   return std::max<int64_t>(1, rows.getDimSize(0));
 }
 
-// ceil(group * top * capacity / experts), 1 at least: `capacity` times the places that an even
+// ceil(group * top * capacity / experts), at least 1: `capacity` times the rows that an even
 // routing would fill.
 FailureOr<int64_t> dtc::graph::expertCapacity(int64_t group, int64_t top, double capacity,
                                               int64_t experts) {
-  // Rounding may not add a row: 64 * 2 * 1.1 / 8 is 17.6, but 10 * 2 * 1.1 / 2 is 11.
+  // Keeps rounding errors from adding a row: 64 * 2 * 1.1 / 8 is 17.6, but 10 * 2 * 1.1 / 2 is 11.
   double rows = static_cast<double>(group) * static_cast<double>(top) * capacity /
                 static_cast<double>(experts);
   double whole = std::ceil(rows * (1 - 1e-12));
@@ -127,8 +129,8 @@ FailureOr<int64_t> dtc::graph::expertCapacity(int64_t group, int64_t top, double
   return std::max<int64_t>(1, static_cast<int64_t>(whole));
 }
 
-// logits[batch, t, experts] -> weights, experts, slots[batch, t, top] and, of each sequence, load
-// and importance[batch, experts], which the balance loss multiplies.
+// Checks logits[batch, t, experts] -> weights, experts, slots[batch, t, top] and, per sequence,
+// load and importance[batch, experts], which the balance loss multiplies.
 LogicalResult MoeRouterOp::verify() {
   RankedTensorType logits = tensorType(getLogits());
   if (failed(checkNumDims(*this, "logits", logits, 3)) ||   // moe_router_c1
@@ -160,7 +162,7 @@ LogicalResult MoeRouterOp::verify() {
   return success();
 }
 
-// What flows back is that of the weights, of the importance, or both; load is a count and has none.
+// Requires a gradient of the weights, of the importance, or both; load is a count and has none.
 LogicalResult MoeRouterGradOp::verify() {
   RankedTensorType logits = tensorType(getLogits()), choices = tensorType(getExperts());
   if (failed(checkNumDims(*this, "logits", logits, 3)) ||   // moe_router_grad_c1
@@ -189,7 +191,8 @@ LogicalResult MoeRouterGradOp::verify() {
   return checkSameElement(*this, "result", getType(), "logits", logits);
 }
 
-// load, importance[batch, experts] -> [batch] (Fedus et al. 2021, arXiv:2101.03961, equation 4).
+// Checks load, importance[batch, experts] -> [batch] (Fedus et al. 2021, arXiv:2101.03961, equation
+// 4).
 LogicalResult MoeBalanceLossOp::verify() {
   RankedTensorType load = tensorType(getLoad()), importance = tensorType(getImportance());
   if (failed(checkNumDims(*this, "load", load, 2)) || failed(checkF32(*this, "load", load)) || // c1
@@ -256,7 +259,7 @@ LogicalResult MoeWeightGradOp::verify() {
       .verify();
 }
 
-// x[experts, rows..., in] weight[experts, in, out] -> [experts, rows..., out].
+// Checks x[experts, rows..., in] weight[experts, in, out] -> [experts, rows..., out].
 LogicalResult ExpertLinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   if (failed(checkAtLeastDims(*this, "x", x, 2)) ||     // expert_linear_c1
@@ -278,7 +281,8 @@ LogicalResult ExpertLinearOp::verify() {
   return checkFill(*this, getFill().convertToDouble()); // expert_linear_c7
 }
 
-// x[experts, rows..., in] dy[experts, rows..., out] -> [experts, in, out], as the weight has it.
+// Checks x[experts, rows..., in] dy[experts, rows..., out] -> [experts, in, out], the shape of the
+// weight.
 LogicalResult ExpertLinearWeightGradOp::verify() {
   RankedTensorType x = tensorType(getX()), dy = tensorType(getDy());
   if (failed(checkAtLeastDims(*this, "x", x, 2)) || // expert_linear_weight_grad_c1

@@ -1,23 +1,25 @@
-// Mixtures of experts: router, dispatch, expert products, combine, and their backward ops. They can be planned; compiling
-// them comes with expert parallelism (PlanOnlyOpInterface).
+// Mixtures of experts: router, dispatch, matrix products of experts, combine, and their backward
+// ops. They can be planned, but not compiled yet (PlanOnlyOpInterface).
 include "dialects/graph/GraphOpBase.td"
 
-class Graph_MoeOp<string mnemonic, list<Trait> traits = []> : Graph_Op<mnemonic, [Pure, Graph_Rule, Graph_PlanOnly] # traits> {
+class Graph_MoeOp<string mnemonic, list<Trait> traits = []> : Graph_Op<mnemonic,
+    [Pure, Graph_Rule, Graph_PlanOnly] # traits> {
   let hasVerifier = 1;
 }
 
 def Graph_MoeRouterOp : Graph_MoeOp<"moe_router", [Graph_Gradient]> {
   let summary = "Chooses experts for each token";
   let description = [{
-    p = softmax(logits) over the experts. A token goes to the `top` experts of the highest p (the first of equals);
-    `weights` are their p, with `normalised` divided by their sum. `slots[b, t, k]` counts the choices of the same expert
-    before (t, k) among the `group` tokens around t: tokens 0 to group - 1 of a sequence are its first group, and so on.
-    Dispatch drops slots of its capacity or more. Groups do not depend on the mesh, so neither do the tokens that are dropped.
+    p = softmax(logits) over the experts. A token goes to the `top` experts with the highest p (the first of equals);
+    `weights` are their p, divided by their sum with `normalised`. `slots[b, t, k]` counts the choices of the same
+    expert before (t, k) among the `group` tokens around t: tokens 0 to group - 1 of a sequence are its first group, and
+    so on. Dispatch drops slots of its capacity or more. Groups do not depend on the mesh, and neither do the dropped
+    tokens.
 
-    `load[b, e]` is how many choices of the sequence fell on expert e and `importance[b, e]` the sum of its p over the
-    sequence: what `graph.moe_balance_loss` compares. No gradient flows through `load`.
+    `load[b, e]` is the number of choices of expert e in the sequence and `importance[b, e]` the sum of its p over the
+    sequence, for `graph.moe_balance_loss`. No gradient flows through `load`.
 
-    On the mesh: batch and groups split, experts do not. `load` and `importance` are partial sums where groups are split.
+    On the mesh batch and groups split, experts do not. `load` and `importance` are partial sums if groups are split.
     Sources: Shazeer et al. 2017, arXiv:1701.06538; groups and capacity as in GShard, arXiv:2006.16668; Mixtral,
     arXiv:2401.04088.
 
@@ -33,25 +35,27 @@ def Graph_MoeRouterOp : Graph_MoeOp<"moe_router", [Graph_Gradient]> {
     Example:
     ```mlir
     %weights, %experts, %slots, %load, %importance = graph.moe_router %logits top 2 normalised group 64
-      : (tensor<?x128x8xf32>) -> (tensor<?x128x2xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x8xf32>, tensor<?x8xf32>)
+      : (tensor<?x128x8xf32>)
+        -> (tensor<?x128x2xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x8xf32>, tensor<?x8xf32>)
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$logits, I64Attr:$top, UnitAttr:$normalised, I64Attr:$group);
   let results = (outs Graph_FloatTensor:$weights, Graph_IntTensor:$experts, Graph_IntTensor:$slots,
     Graph_FloatTensor:$load, Graph_FloatTensor:$importance);
-  let assemblyFormat = "$logits `top` $top (`normalised` $normalised^)? `group` $group attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `top` $top (`normalised` $normalised^)? `group` $group attr-dict `:` "
+      "functional-type(operands, results)";
 }
 
 def Graph_MoeRouterGradOp : Graph_MoeOp<"moe_router_grad", [AttrSizedOperandSegments]> {
   let summary = "Gradient of moe_router with respect to the logits";
   let description = [{
-    dlogits = p (dp - sum(dp p)) over the experts, p = softmax(logits), where dp adds up what flows in through `dweights` at the
-    chosen experts and, at every expert, `dimportance` of the sequence. Batch and sequence split over the mesh.
+    dlogits = p (dp - sum(dp p)) over the experts, p = softmax(logits), where dp adds up `dweights` at the chosen
+    experts and, at every expert, `dimportance` of the sequence. Batch and sequence split over the mesh.
 
     Constraints:
     - (C1) `logits` is [batch, sequence, experts].
     - (C2) `experts` is i32 [batch, sequence, top].
-    - (C3) `dweights` or `dimportance` is there.
+    - (C3) `dweights` or `dimportance` is present.
     - (C4) `dweights` has the shape of `experts` and the element type of `logits`.
     - (C5) `dimportance` is f32 [batch, experts].
     - (C6) the result has the type of `logits`.
@@ -70,11 +74,11 @@ def Graph_MoeRouterGradOp : Graph_MoeOp<"moe_router_grad", [AttrSizedOperandSegm
 }
 
 def Graph_MoeBalanceLossOp : Graph_MoeOp<"moe_balance_loss", [Graph_Gradient]> {
-  let summary = "Loss of experts that are used unevenly";
+  let summary = "Penalty for experts that are used unevenly";
   let description = [{
-    loss[b] = coefficient * experts / tokens^2 * sum over e of load[b, e] * importance[b, e], what a router returned; `tokens` is
-    the length of the whole sequence. It is coefficient * top when all experts are used alike. A gradient flows through
-    `importance` only. Per sequence, so that neither batch size nor plan changes it.
+    loss[b] = coefficient * experts / tokens^2 * sum over e of load[b, e] * importance[b, e], from the results of a
+    router; `tokens` is the length of the whole sequence. The loss is coefficient * top if all experts are used equally.
+    A gradient flows through `importance` only. It is per sequence, so that neither batch size nor plan changes it.
     Source: Fedus, Zoph and Shazeer 2021, arXiv:2101.03961, equation 4, with all `top` choices counted.
 
     Constraints:
@@ -85,24 +89,26 @@ def Graph_MoeBalanceLossOp : Graph_MoeOp<"moe_balance_loss", [Graph_Gradient]> {
 
     Example:
     ```mlir
-    %loss = graph.moe_balance_loss %load, %importance tokens 128 coefficient 0.02 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?xf32>
+    %loss = graph.moe_balance_loss %load, %importance tokens 128 coefficient 0.02 : (tensor<?x8xf32>, tensor<?x8xf32>)
+        -> tensor<?xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$load, Graph_FloatTensor:$importance, I64Attr:$tokens, F64Attr:$coefficient);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$load `,` $importance `tokens` $tokens `coefficient` $coefficient attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$load `,` $importance `tokens` $tokens `coefficient` $coefficient attr-dict `:` "
+      "functional-type(operands, results)";
 }
 
 def Graph_MoeDispatchOp : Graph_MoeOp<"moe_dispatch", [Graph_Gradient]> {
   let summary = "Gathers tokens by expert";
   let description = [{
-    rows[experts[b, t, k], b, g * C + slots[b, t, k], :] = x[b, t, :] (times weights[b, t, k] where there are any) for every
-    choice k of token t in group g = t / group; rows that no token fills are zero. Each expert has
-    C = ceil(group * top * capacity / experts) rows for every group; slots from C on are dropped.
+    rows[experts[b, t, k], b, g * C + slots[b, t, k], :] = x[b, t, :] (times weights[b, t, k] if present) for every
+    choice k of token t in group g = t / group; rows without a token are zero. Each expert has C = ceil(group * top *
+    capacity / experts) rows for every group; slots from C on are dropped.
 
-    On the mesh: batch, groups and columns split with x, experts split the result; `experts` are global, and `windows` say
-    which ones this rank has. A sequence that is one group splits too and leaves a partial sum. Tokens that are split over the
-    axis that experts are wanted on move by an all-to-all. The gradient is a combine. Source: arXiv:2006.16668.
+    On the mesh batch, groups and columns split with x, experts split the result. `experts` are global, and `windows`
+    give those of this rank. A sequence that is one group splits too and leaves a partial sum. Tokens that are split
+    over the axis of the experts move by an all-to-all. The gradient is a combine. Source: arXiv:2006.16668.
 
     Constraints:
     - (C1) `tokens` is [batch, sequence, columns], the sequence static.
@@ -119,7 +125,8 @@ def Graph_MoeDispatchOp : Graph_MoeOp<"moe_dispatch", [Graph_Gradient]> {
       : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>) -> tensor<8x?x32x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$tokens, Graph_IntTensor:$experts, Graph_IntTensor:$slots, Optional<Graph_FloatTensor>:$weights,
+  let arguments = (ins Graph_FloatTensor:$tokens, Graph_IntTensor:$experts, Graph_IntTensor:$slots,
+      Optional<Graph_FloatTensor>:$weights,
     I64Attr:$group, F64Attr:$capacity, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{$tokens `to` $experts `at` $slots (`weighted` $weights^)? `group` $group `capacity` $capacity
@@ -127,13 +134,13 @@ def Graph_MoeDispatchOp : Graph_MoeOp<"moe_dispatch", [Graph_Gradient]> {
 }
 
 def Graph_MoeCombineOp : Graph_MoeOp<"moe_combine", [Graph_Gradient]> {
-  let summary = "Adds up what the experts made of each token";
+  let summary = "Adds up the results of the experts for each token";
   let description = [{
-    y[b, t, :] = sum over k of rows[experts[b, t, k], b, g * C + slots[b, t, k], :], each times weights[b, t, k] where there are
-    any; dropped choices add nothing. Groups, C and dims as in `graph.moe_dispatch`, whose transpose this is.
+    y[b, t, :] = sum over k of rows[experts[b, t, k], b, g * C + slots[b, t, k], :], each times weights[b, t, k] if
+    present; dropped choices add nothing. Groups, C and dims are as in `graph.moe_dispatch`, whose transpose this is.
 
-    On the mesh: batch, groups and columns split; split experts leave a partial sum, and `windows` say which ones this
-    rank has.
+    On the mesh batch, groups and columns split; split experts leave a partial sum, and `windows` give those of this
+    rank.
 
     Constraints: (C1) to (C8) of `graph.moe_dispatch`, with `rows` for the result and the result for `tokens`.
 
@@ -143,7 +150,8 @@ def Graph_MoeCombineOp : Graph_MoeOp<"moe_combine", [Graph_Gradient]> {
       : (tensor<8x?x32x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$experts, Graph_IntTensor:$slots, Optional<Graph_FloatTensor>:$weights,
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$experts, Graph_IntTensor:$slots,
+      Optional<Graph_FloatTensor>:$weights,
     I64Attr:$group, F64Attr:$capacity, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{$rows `from` $experts `at` $slots (`weighted` $weights^)? `group` $group `capacity` $capacity
@@ -153,8 +161,8 @@ def Graph_MoeCombineOp : Graph_MoeOp<"moe_combine", [Graph_Gradient]> {
 def Graph_MoeWeightGradOp : Graph_MoeOp<"moe_weight_grad"> {
   let summary = "Gradient of moe_dispatch and moe_combine with respect to the weights";
   let description = [{
-    dweights[b, t, k] = sum over columns of rows[experts[b, t, k], b, g * C + slots[b, t, k], :] * tokens[b, t, :], 0 for
-    choices that were dropped. Batch and groups split over the mesh; split experts and columns leave a partial sum.
+    dweights[b, t, k] = sum over columns of rows[experts[b, t, k], b, g * C + slots[b, t, k], :] * tokens[b, t, :], 0
+    for choices that were dropped. Batch and groups split over the mesh; split experts and columns leave a partial sum.
 
     Constraints: (C1) to (C8) of `graph.moe_dispatch`, with `rows` for the result and the result for `weights`.
 
@@ -164,7 +172,8 @@ def Graph_MoeWeightGradOp : Graph_MoeOp<"moe_weight_grad"> {
       : (tensor<8x?x32x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x16xf32>) -> tensor<?x128x2xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$experts, Graph_IntTensor:$slots, Graph_FloatTensor:$tokens,
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$experts, Graph_IntTensor:$slots,
+      Graph_FloatTensor:$tokens,
     I64Attr:$group, F64Attr:$capacity, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{$rows `from` $experts `at` $slots `,` $tokens `group` $group `capacity` $capacity
@@ -174,11 +183,11 @@ def Graph_MoeWeightGradOp : Graph_MoeOp<"moe_weight_grad"> {
 def Graph_ExpertLinearOp : Graph_MoeOp<"expert_linear", [Graph_Gradient]> {
   let summary = "Multiplies the rows of each expert by the expert's weight";
   let description = [{
-    y[e, ..., out] = sum over in of x[e, ..., in] * w[e, in, out]; the weight is [experts, in, out], or [experts, out, in] with
-    `transposed`. `fill` is the share of rows that hold a token when experts are used alike: model flops count these, as the
-    others are capacity and no work of the model.
+    y[e, ..., out] = sum over in of x[e, ..., in] * w[e, in, out]; the weight is [experts, in, out], or [experts, out,
+    in] with `transposed`. `fill` is the share of rows that hold a token if experts are used equally: model flops count
+    these only, as the other rows are unused capacity.
 
-    On the mesh: experts, rows and out dims split; a split in dim leaves a partial sum.
+    On the mesh experts, rows and out dims split; a split in dim leaves a partial sum.
 
     Constraints:
     - (C1) `x` has at least 2 dims, (C2) the weight has 3.
@@ -189,19 +198,22 @@ def Graph_ExpertLinearOp : Graph_MoeOp<"expert_linear", [Graph_Gradient]> {
 
     Example:
     ```mlir
-    %y = graph.expert_linear %rows, %w1 transposed : (tensor<8x?x32x16xf32>, tensor<8x48x16xf32>) -> tensor<8x?x32x48xf32>
+    %y = graph.expert_linear %rows, %w1 transposed : (tensor<8x?x32x16xf32>, tensor<8x48x16xf32>)
+        -> tensor<8x?x32x48xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, UnitAttr:$transposed, DefaultValuedAttr<F64Attr, "1.0">:$fill);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, UnitAttr:$transposed,
+      DefaultValuedAttr<F64Attr, "1.0">:$fill);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $weight (`transposed` $transposed^)? (`fill` $fill^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $weight (`transposed` $transposed^)? "
+      "(`fill` $fill^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_ExpertLinearWeightGradOp : Graph_MoeOp<"expert_linear_weight_grad"> {
   let summary = "Gradient of expert_linear with respect to its weight";
   let description = [{
-    dw[e] = sum over the rows of x[e, ..., in]^T dy[e, ..., out]: [experts, in, out], or [experts, out, in] with `transposed`.
-    On the mesh experts, in and out split; split rows leave a partial sum.
+    dw[e] = sum over the rows of x[e, ..., in]^T dy[e, ..., out]: [experts, in, out], or [experts, out, in] with
+    `transposed`. On the mesh experts, in and out split; split rows leave a partial sum.
 
     Constraints:
     - (C1) `x` has at least 2 dims.
@@ -216,7 +228,9 @@ def Graph_ExpertLinearWeightGradOp : Graph_MoeOp<"expert_linear_weight_grad"> {
       : (tensor<8x?x32x16xf32>, tensor<8x?x32x48xf32>) -> tensor<8x48x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy, UnitAttr:$transposed, DefaultValuedAttr<F64Attr, "1.0">:$fill);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy, UnitAttr:$transposed,
+      DefaultValuedAttr<F64Attr, "1.0">:$fill);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $dy (`transposed` $transposed^)? (`fill` $fill^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $dy (`transposed` $transposed^)? "
+      "(`fill` $fill^)? attr-dict `:` functional-type(operands, results)";
 }

@@ -1,5 +1,5 @@
-// Rules of a mixture of experts: a loop over experts that splits over an axis of its own, loops
-// over tokens that split over the data axes.
+// Rules of a mixture of experts: a loop over experts that splits over a separate axis, loops over
+// tokens that split over the data axes.
 #include "dialects/graph/Moe.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
@@ -9,8 +9,8 @@ using namespace dtc::graph;
 
 namespace {
 
-// The dim of a sequence: groups, then tokens of a group. One group is no loop of its own, so that
-// its tokens may split.
+// Returns the dim of a sequence: groups, then tokens of a group. A single group is not a loop, so
+// that its tokens may split.
 DimLoops sequenceDim(RuleBuilder &builder, Value tokens, int64_t group, LoopKind groupKind,
                      LoopKind tokenKind) {
   int64_t sequence = tensorType(tokens).getDimSize(1);
@@ -22,8 +22,8 @@ DimLoops sequenceDim(RuleBuilder &builder, Value tokens, int64_t group, LoopKind
 }
 
 // The loops of dispatch, combine and the gradient of their weights: expert, batch, group, token,
-// choice, slot, column. Tokens meet rows by index, not by loop, so where one of both is the result
-// the other's loops are summed over.
+// choice, slot, column. Tokens and rows are related by index and not by a shared loop, so if one of
+// them is the result, the loops of the other are summed over.
 struct RoutedLoops {
   RoutedLoops(RuleBuilder &builder, Value tokensValue, Value rowsValue, Value expertsValue,
               int64_t group, bool toRows, LoopKind columnKind) {
@@ -34,7 +34,7 @@ struct RoutedLoops {
                              toRows ? LoopKind::Sum : LoopKind::Parallel);
     DimLoops k = builder.loop(tensorType(expertsValue).getDimSize(2), LoopKind::Whole);
     int64_t groups = tensorType(tokensValue).getDimSize(1) / std::max<int64_t>(1, group);
-    // Slots are counted within a group: groups split, the slots of one do not.
+    // Slots are counted within a group: groups split, the slots of one group do not.
     DimLoops slot =
         builder.loop(rowsType.getDimSize(2) / std::max<int64_t>(1, groups), LoopKind::Whole);
     DimLoops h = builder.loop(rowsType.getDimSize(3), columnKind);
@@ -55,7 +55,8 @@ struct RoutedLoops {
 
 } // namespace
 
-// Points are (expert, token, choice...): the work of a softmax per expert, and little per choice.
+// Points are (expert, token, choice...): the work is a softmax over the experts, and little per
+// choice.
 OpRule MoeRouterOp::getRule() {
   RuleBuilder builder;
   RankedTensorType type = tensorType(getLogits());
@@ -69,7 +70,8 @@ OpRule MoeRouterOp::getRule() {
   return builder.flops(2 + 12.0 / static_cast<double>(getTop())).take();
 }
 
-// Tokens alone: importance came in as the gradient of a sum over them, which each repeats.
+// Points are tokens: importance arrives as the gradient of a sum over tokens, which each of them
+// repeats.
 OpRule MoeRouterGradOp::getRule() {
   RuleBuilder builder;
   TensorLoops tokens = builder.loops(getLogits(), 0, 2);
@@ -85,8 +87,8 @@ OpRule MoeRouterGradOp::getRule() {
       .take();
 }
 
-// c sum over experts of load importance, per sequence: what routers of split groups leave as sums
-// is finished before it, as the product of sums is no sum.
+// c sum over experts of load importance, per sequence. Partial sums of routers with split groups
+// are finished before it, because the product of sums is not a sum.
 OpRule MoeBalanceLossOp::getRule() {
   RuleBuilder builder;
   TensorLoops b = builder.loops(getLoad(), 0, 1);
@@ -94,8 +96,8 @@ OpRule MoeBalanceLossOp::getRule() {
   return builder.operand(b + e).operand(b + e).result(b).flops(2).zeroPreserving().take();
 }
 
-// Work is the rows that move. `exchanges`: tokens and rows are on different ranks under expert
-// parallelism. The gradient of the weights reads rows where they were brought to the tokens.
+// Finishes a rule whose work is moving rows. `exchanges`: tokens and rows are on different ranks
+// under expert parallelism. The gradient of the weights reads rows that have been combined already.
 static OpRule finishRouted(RuleBuilder &builder, const RoutedLoops &loops, bool exchanges) {
   OpRule rule = builder.flops(0).zeroPreserving().take();
   rule.indexedLoops = {loops.expert};
@@ -121,7 +123,8 @@ OpRule MoeDispatchOp::getRule() {
   return finishRouted(builder, loops, /*exchanges=*/true);
 }
 
-// tokens[b, t] = sum over choices of rows[e, b, slot]: of split experts each rank adds its own.
+// tokens[b, t] = sum over choices of rows[e, b, slot]: if experts are split, each rank adds the
+// rows of its own.
 OpRule MoeCombineOp::getRule() {
   RuleBuilder builder;
   RoutedLoops loops(builder, getResult(), getRows(), getExperts(), getGroup(), /*toRows=*/false,
@@ -129,7 +132,7 @@ OpRule MoeCombineOp::getRule() {
   builder.operand(loops.rows).operand(loops.choices).operand(loops.choices);
   if (getWeights())
     builder.operand(loops.choices);
-  // Padded tokens still read a row.
+  // Marks padded tokens as fed: they still read a row.
   builder.result(loops.tokens).fed(loops.tokenLoops);
   return finishRouted(builder, loops, /*exchanges=*/true);
 }
@@ -144,7 +147,8 @@ OpRule MoeWeightGradOp::getRule() {
   return finishRouted(builder, loops, /*exchanges=*/false);
 }
 
-// A product per expert: experts are Batch, its rows M. `fill` of the rows hold tokens.
+// One matrix product per expert: experts are Batch, its rows M. A share `fill` of the rows hold
+// tokens.
 OpRule ExpertLinearOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getX()).getRank() - 1;

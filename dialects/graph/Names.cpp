@@ -1,4 +1,4 @@
-// Names of values and types, in locations.
+// Stores names of values and types in locations.
 #include "dialects/graph/Names.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -25,7 +25,7 @@ SmallVector<StringRef> namesIn(Location location) {
   for (Location one : each) {
     auto name = dyn_cast<NameLoc>(one);
     if (!name || isa<UnknownLoc>(name.getChildLoc()))
-      return {}; // a place in a model that was built, not a value
+      return {}; // a place in a built model, not the name of a value
     names.push_back(name.getName());
   }
   return names;

@@ -10,16 +10,18 @@
 
 namespace dtc::graph {
 
-// A location for an op whose results have these names, written at `at`: nameValues({"cos", "sin"},
-// loc).
+// Returns a location for an op whose results have these names, written at `at`: nameValues({"cos",
+// "sin"}, loc).
 mlir::Location nameValues(llvm::ArrayRef<llvm::StringRef> names, mlir::Location at);
 
-// The names in a location, in the order of the results; empty where it has none.
+// Returns the names in a location, in the order of the results; empty if it has none.
 llvm::SmallVector<llvm::StringRef> namesIn(mlir::Location location);
 
-// The type names of a model by name: {"hidden", tensor<?x1024x768xf32>} is written '!hidden'.
+// The types of a model by name: {"hidden", tensor<?x1024x768xf32>} is written '!hidden'.
 using TypeNames = std::map<std::string, mlir::Type>;
+// Stores the type names in the location of the module.
 void setTypeNames(mlir::ModuleOp module, const TypeNames &names);
+// Returns the type names of a module; empty if it has none.
 TypeNames getTypeNames(mlir::ModuleOp module);
 
 } // namespace dtc::graph

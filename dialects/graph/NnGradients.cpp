@@ -5,14 +5,14 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// y[r, o] = sum over i of x[r, i] w[i, o]: dx[r, i] = sum over o of dy[r, o] w[i, o], again a
-// linear, by the same weight read the other way; dw[i, o] = sum over r of x[r, i] dy[r, o]. Heads
-// stay dims of their own in both, so that gradients split along heads where forward did.
+// y[r, o] = sum over i of x[r, i] w[i, o]: dx[r, i] = sum over o of dy[r, o] w[i, o] is again a
+// linear with the transposed weight; dw[i, o] = sum over r of x[r, i] dy[r, o]. Heads stay separate
+// dims in both, so that gradients split along heads as forward does.
 LogicalResult LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
   Value dy = resultGrads[0];
-  // Products take operands of one type; the result may be wider.
+  // Casts dy: matrix products take operands of one type; the result may be wider.
   if (Type narrow = tensorType(getX()).getElementType(); getType().getElementType() != narrow)
     dy = CastOp::create(builder, getLoc(), RankedTensorType::get(getType().getShape(), narrow), dy);
   int64_t out = tensorType(getWeight()).getRank() - getContract();
@@ -26,7 +26,7 @@ LogicalResult LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
 }
 
 // c = op(a) op(b), so d op(a) = dc op(b)^T and d op(b) = op(a)^T dc; a transposed operand gets the
-// transposed product.
+// transposed matrix product.
 LogicalResult MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -57,10 +57,10 @@ LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 
 // y = n w + b with n = (x - m) r, m = mean(x), r = 1 / sqrt(mean((x - m)^2) + e), over C columns.
 // dw = sum over rows of dy n, db = sum over rows of dy. With g = dy w and dn = g: dr = sum(g (x -
-// m)), d(x - m) = g r - n r mean(g n) as r' = -r^3 (x - m) / C and (x - m) = n / r, and dx takes
-// the mean off: dx = r (g - mean(g) - n mean(g n)), as mean(n) = 0. Apart, since dw and db sum over
-// other dims than dx: columns split in one, rows in the other. Source: Ba, Kiros and Hinton 2016,
-// arXiv:1607.06450.
+// m)), d(x - m) = g r - n r mean(g n) because r' = -r^3 (x - m) / C and (x - m) = n / r, and dx
+// subtracts the mean: dx = r (g - mean(g) - n mean(g n)), because mean(n) = 0. Two ops compute
+// them, since dw and db sum over other dims than dx: columns split in one, rows in the other.
+// Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 LogicalResult LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(3, Value());
@@ -99,7 +99,7 @@ LogicalResult RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
   return success();
 }
 
-// A rotation is undone by the inverse rotation, which is also its transpose.
+// The inverse rotation is also the transpose.
 LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(3, Value());
@@ -112,10 +112,10 @@ LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// One op for all three, which share the scores. With P = exp(s q k^T - lse), which is run again
-// from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP - D), dq =
-// s dS k, dk = s dS^T q. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse in place of
-// maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
+// Builds one op for all three gradients, which share the scores. With P = exp(s q k^T - lse),
+// recomputed from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP
+// - D), dq = s dS k, dk = s dS^T q. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse
+// instead of maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -137,8 +137,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
 }
 
 // loss = lse - x[t] with lse = log(sum(exp(x))): dlse / dx = exp(x) / sum(exp(x)) = exp(x - lse),
-// the softmax, so dx = (exp(x - lse) - onehot(t)) dloss. From lse, which is one number a row, not
-// from the softmax, which would be another tensor as large as the logits.
+// the softmax, so dx = (exp(x - lse) - onehot(t)) dloss. Uses lse, one number per row, and not a
+// saved softmax, which would be another tensor as large as the logits.
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                             ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -151,7 +151,7 @@ LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resul
   return success();
 }
 
-// dy_i / dx_j = y_i (delta_ij - y_j), so dx = (dy - sum(dy y)) y: from the result alone.
+// dy_i / dx_j = y_i (delta_ij - y_j), so dx = (dy - sum(dy y)) y: needs the result alone.
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -160,7 +160,7 @@ LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
   return success();
 }
 
-// The mask is linear and depends on the key alone: the same op on dy.
+// The mask is linear and depends on the key alone: the gradient is the same op on dy.
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());

@@ -1,4 +1,4 @@
-// Checks of the layers; random streams.
+// Checks the layers; assigns random streams.
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
@@ -13,8 +13,8 @@ static LogicalResult checkContract(Operation *op, StringRef name, RankedTensorTy
                            << type.getRank();
 }
 
-// x[lead..., in...] weight[in..., out...] -> [lead..., out...], `transposed`: weight[out..., in...];
-// bias[out...]. `contract` is how many dims `in` has.
+// Checks x[lead..., in...] weight[in..., out...] -> [lead..., out...], with `transposed`
+// weight[out..., in...]; bias[out...]. `contract` is the number of `in` dims.
 LogicalResult LinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   RankedTensorType result = getType();
@@ -46,8 +46,8 @@ LogicalResult LinearOp::verify() {
   return checkSameElement(*this, "bias", getBias().getType(), "result", result); // linear_c7
 }
 
-// a[batch..., m, k] b[batch..., k, n] -> [batch..., m, n]; transposed operands have their last two
-// dims swapped. Below, `n` is where b has it, `kOfA` where a has k.
+// Checks a[batch..., m, k] b[batch..., k, n] -> [batch..., m, n]; transposed operands have their
+// last two dims swapped. Below, `n` is the dim of n in b, `kOfA` the dim of k in a.
 LogicalResult MatmulOp::verify() {
   RankedTensorType a = tensorType(getA()), b = tensorType(getB());
   int64_t batch = a.getRank() - 2;
@@ -79,8 +79,8 @@ int64_t EmbeddingOp::getIndexLimit(unsigned operand) {
   return operand == 1 ? tensorType(getTable()).getDimSize(0) : 0;
 }
 
-// table[words, c] ids[...] -> [..., c]. Ids may be of any integer type; what they may be is said by
-// getIndexLimit and checked where data comes in.
+// Checks table[entries, c] ids[...] -> [..., c]. Ids may be of any integer type; getIndexLimit
+// gives their range, which is checked on input data.
 LogicalResult EmbeddingOp::verify() {
   RankedTensorType table = tensorType(getTable()), ids = tensorType(getIds());
   if (failed(checkNumDims(*this, "table", table, 2)) || // embedding_c1
@@ -95,7 +95,8 @@ LogicalResult EmbeddingOp::verify() {
   return checkPadding(*this, getPadding(), getWindows(), table.getDimSize(0)); // embedding_c5
 }
 
-// Checks what both norms share; `params` are weight and bias, `statistics` mean and rstd.
+// Checks the constraints that both norms share; `params` are weight and bias, `statistics` mean and
+// rstd.
 static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Value>> params,
                                 ArrayRef<std::pair<StringRef, Value>> statistics, double epsilon) {
   RankedTensorType x = tensorType(op->getOperand(0)), result = tensorType(op->getResult(0));
@@ -119,7 +120,7 @@ static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Val
                            << ", but a number above 0 and below 1 is wanted";
 }
 
-// Statistics are there for backward, both or none: short forms leave them out until
+// Statistics for backward are both present or both absent: short forms omit them until
 // dtc-complete-ops.
 LogicalResult LayerNormOp::verify() {
   if (getStatistics().size() == 1 || getStatistics().size() > 2) // norm_c8
@@ -143,11 +144,11 @@ LogicalResult SoftmaxOp::verify() {
   return checkAtLeastDims(*this, "x", tensorType(getX()), 1); // softmax_c1
 }
 
-// Frequency i is base^(-i / pairs), or one of a list. Scaled as Hugging Face's rope_type "llama3"
-// does it, frequencies of waves longer than positions / low are divided by `factor`, those of waves
-// shorter than positions / high kept, and in between it goes from one to the other; or all are
-// divided, without the other three.
-// The numbers that stand for the frequencies.
+// Checks the numbers that stand for the frequencies. Frequency i is base^(-i / pairs), or one of a
+// list. `factor` with the other three scales as Hugging Face's rope_type "llama3": frequencies of
+// waves longer than positions / low are divided by `factor`, those of waves shorter than positions
+// / high are kept, and those in between are interpolated. Without the other three all frequencies
+// are divided.
 static LogicalResult verifyFrequencies(RotaryTableOp op) {
   if (op.getInverseFrequencies().has_value() == op.getBase().has_value()) // rotary_table_c6
     return op.emitOpError() << "wants either a list of frequencies or 'base'";
@@ -175,7 +176,7 @@ static LogicalResult verifyFrequencies(RotaryTableOp op) {
   return success();
 }
 
-// cos, sin[positions, pairs]. Both are known when the model is: nothing of them depends on the
+// Checks cos, sin[positions, pairs]. Both are known with the model: they do not depend on the
 // batch.
 LogicalResult RotaryTableOp::verify() {
   RankedTensorType cos = tensorType(getCos()), sin = tensorType(getSin());
@@ -198,8 +199,8 @@ LogicalResult RotaryTableOp::verify() {
   return checkWindows(*this, getWindows()); // rotary_table_c5
 }
 
-// x[batch, position, head, 2 pairs] cos, sin[position, pairs] -> like x; element i turns with
-// element i + pairs.
+// Checks x[batch, position, head, 2 pairs] cos, sin[position, pairs] -> the shape of x; element i
+// rotates with element i + pairs.
 LogicalResult RotaryOp::verify() {
   RankedTensorType x = tensorType(getX()), cos = tensorType(getCos()), sin = tensorType(getSin());
   if (failed(checkNumDims(*this, "x", x, 4))) // rotary_c1
@@ -221,9 +222,9 @@ LogicalResult RotaryOp::verify() {
   return checkSameElement(*this, "cos", cos, "x", x); // rotary_c5
 }
 
-// logits[rows..., words] targets[rows...] -> loss, lse[rows...] in f32, or with `mean` one number,
-// of which no lse is kept: it is a short form, and the rows' lse belongs to the op that it stands
-// for.
+// Checks logits[rows..., entries] targets[rows...] -> loss, lse[rows...] in f32. With `mean` the
+// result is one number without lse: it is a short form, and the complete op has the lse of the
+// rows.
 LogicalResult CrossEntropyOp::verify() {
   RankedTensorType logits = tensorType(getLogits()), targets = tensorType(getTargets());
   if (failed(checkAtLeastDims(*this, "logits", logits, 1))) // cross_entropy_c1
@@ -261,7 +262,8 @@ LogicalResult WeightedMeanOp::verify() {
   return checkF32(*this, "x", getX().getType()); // weighted_mean_c1
 }
 
-// x[rows..., words] max[rows...] -> [rows...], in f32 however narrow x is: words are many.
+// Checks x[rows..., entries] max[rows...] -> [rows...], in f32 however narrow x is: there are many
+// vocabulary entries.
 LogicalResult SumExpOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkAtLeastDims(*this, "x", x, 1))) // sum_exp_c1
@@ -279,7 +281,7 @@ int64_t PickOp::getIndexLimit(unsigned operand) {
   return operand == 1 ? tensorType(getX()).getShape().back() : 0;
 }
 
-// x[rows..., words] targets[rows...] -> [rows...].
+// Checks x[rows..., entries] targets[rows...] -> [rows...].
 LogicalResult PickOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkAtLeastDims(*this, "x", x, 1))) // pick_c1
@@ -293,8 +295,8 @@ LogicalResult PickOp::verify() {
   return checkWindows(*this, getWindows()); // pick_c5
 }
 
-// The number of an element is its index in the whole tensor, so all sizes but the batch, which
-// counts from the outside, have to be known: here, or of the whole in `global_shape`.
+// The number of an element is its index in the whole tensor, so all sizes except the outermost, the
+// batch, must be known: in the type, or in `global_shape`.
 LogicalResult DropoutOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // dropout_c6
@@ -322,7 +324,7 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
   return getP().isZero() ? OpFoldResult(getX()) : OpFoldResult();
 }
 
-// 2^16 random ops per block: instance i of a block draws from streams i * 2^16 + id.
+// Each block may have 2^16 random ops: instance i of a block draws from streams i * 2^16 + id.
 static constexpr uint64_t streamsPerInstance = 65536;
 
 void DropoutOp::setInstance(uint64_t instance) {
@@ -341,8 +343,8 @@ void AttentionGradOp::setInstance(uint64_t instance) {
   setId(getId() + streamsPerInstance * instance);
 }
 
-// [1.0, 0.01] or base 10000.0. Listed numbers have as many digits as they need to be read again: the
-// array attribute prints seven.
+// Parses [1.0, 0.01] or base 10000.0. Prints numbers with enough digits to read them back: the
+// array attribute would print seven.
 static ParseResult parseFrequencies(OpAsmParser &parser, DenseF64ArrayAttr &frequencies,
                                     FloatAttr &base) {
   Builder &builder = parser.getBuilder();

@@ -1,13 +1,13 @@
-// The layers of a model, forward.
+// The forward ops of a model's layers.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm]> {
   let summary = "Multiplies trailing dims by a weight";
   let description = [{
-    y[..., out...] = sum over in... of x[..., in...] * w. `contract` is the number of in dims, the last ones of x. The weight
-    is [in..., out...], or [out..., in...] with `transposed` (torch.nn.Linear; without it Hugging Face's Conv1D). Weights keep
-    several dims, so that heads can be split. The gradient of x is again a linear, with the flag flipped and `contract` the
-    number of out dims.
+    y[..., out...] = sum over in... of x[..., in...] * w. `contract` is the number of in dims, the last ones of x. The
+    weight is [in..., out...], or [out..., in...] with `transposed` (torch.nn.Linear; without it Hugging Face's Conv1D).
+    Weights keep several dims, so that heads can be split. The gradient of x is again a linear, with the flag flipped
+    and `contract` the number of out dims.
 
     On the mesh: leading and out dims split into parts of the result; a split in dim leaves a partial sum.
 
@@ -33,7 +33,8 @@ def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient, Graph
     DefaultValuedAttr<I64Attr, "1">:$contract, UnitAttr:$transposed);
   let results = (outs Graph_FloatTensor:$result);
   let builders = [
-    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::Value":$weight, CArg<"int64_t", "1">:$contract, CArg<"bool", "false">:$transposed),
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::Value":$weight, CArg<"int64_t", "1">:$contract,
+    CArg<"bool", "false">:$transposed),
       [{ build($_builder, $_state, result, x, weight, ::mlir::Value(), contract, transposed); }]>];
   let assemblyFormat = [{$x `,` $weight (`,` $bias^)? (`contract` $contract^)? (`transposed` $transposed^)?
     attr-dict `:` functional-type(operands, results)}];
@@ -60,7 +61,8 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, Graph_Rule, Graph_Gradient]> {
   }];
   let arguments = (ins Graph_FloatTensor:$a, Graph_FloatTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$a (`transposed` $transpose_a^)? `,` $b (`transposed` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$a (`transposed` $transpose_a^)? `,` $b "
+      "(`transposed` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -68,8 +70,8 @@ def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient,
   let summary = "Looks up rows of a table";
   let description = [{
     out[..., c] = table[ids[...], c]. On the mesh a table split over rows gives partial sums: ids are global, and those
-    outside this rank's rows (`windows`) give 0. Looking up the row `padding` gives that row no gradient, as `padding_idx` of
-    torch.nn.Embedding; other uses of the table, such as a tied output layer, still do.
+    outside of this rank's rows (`windows`) give 0. Looking up the row `padding` gives that row no gradient, as
+    `padding_idx` of torch.nn.Embedding; other uses of the table, such as a tied output layer, still do.
 
     Constraints:
     - (C1) the table is [rows, columns].
@@ -94,9 +96,10 @@ def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient,
 def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_Decompose]> {
   let summary = "Normalises rows to mean 0 and variance 1, then scales and shifts";
   let description = [{
-    y = (x - mean) * rstd * weight + bias over the last dim, rstd = 1 / sqrt(variance + epsilon) with the biased variance.
-    `mean` and `rstd` have the shape without the last dim and are kept for the backward pass. Rows split over the mesh; where the
-    last dim does, sums over it are finished within the op. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+    y = (x - mean) * rstd * weight + bias over the last dim, rstd = 1 / sqrt(variance + epsilon) with the biased
+    variance. `mean` and `rstd` have the shape without the last dim and are saved for the backward pass. Rows split over
+    the mesh; if the last dim is split, the op finishes the sums over it itself. Source: Ba, Kiros and Hinton 2016,
+    arXiv:1607.06450.
 
     Short form: without `mean` and `rstd`, which `dtc-complete-ops` adds.
 
@@ -107,7 +110,7 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient
     - (C4) weight and bias have the last dim of `x`.
     - (C5) `mean` and `rstd` have the other dims, (C6) in f32.
     - (C7) `epsilon` is above 0 and below 1.
-    - (C8) `mean` and `rstd` are both there, or neither is.
+    - (C8) `mean` and `rstd` are both present, or neither is.
 
     Example:
     ```mlir
@@ -116,11 +119,13 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient
     %short = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias,
+      DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
   let results = (outs Graph_FloatTensor:$result, Variadic<Graph_FloatTensor>:$statistics);
-  let assemblyFormat = "$x `,` $weight `,` $bias (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $weight `,` $bias (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, "
+      "results)";
   let extraClassDeclaration = [{
-    // Null in the short form.
+    // Returns null in the short form.
     ::mlir::Value getMean() { return getStatistics().empty() ? ::mlir::Value() : getStatistics().front(); }
     ::mlir::Value getRstd() { return getStatistics().empty() ? ::mlir::Value() : getStatistics().back(); }
   }];
@@ -130,9 +135,9 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient
 def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_Decompose]> {
   let summary = "Divides rows by their root mean square, then scales";
   let description = [{
-    y = x * rstd * weight over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon). `rstd` has the shape without the last dim
-    and is kept for the backward pass. Rows split over the mesh; where the last dim does, sums over it are finished within
-    the op. Source: Zhang and Sennrich 2019, arXiv:1910.07467.
+    y = x * rstd * weight over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon). `rstd` has the shape without the last
+    dim and is saved for the backward pass. Rows split over the mesh; if the last dim is split, the op finishes the sums
+    over it itself. Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 
     Short form: without `rstd`, which `dtc-complete-ops` adds.
 
@@ -154,13 +159,13 @@ def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Gr
 def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_IndexedPointwise, Graph_ShortForm]> {
   let summary = "Makes the cosines and sines of rotary position embedding";
   let description = [{
-    cos[t, i] = cos(t * inverse_frequencies[i]), sin likewise; t counts positions from 0. On the mesh positions may split,
-    and `windows` say which ones this rank has. Source: Su et al. 2021, arXiv:2104.09864.
+    cos[t, i] = cos(t * inverse_frequencies[i]), and sin in the same way; t counts positions from 0. On the mesh
+    positions may split, and `windows` give those of this rank. Source: Su et al. 2021, arXiv:2104.09864.
 
-    Short form: `base` b stands for the frequencies f[i] = b^(-i/n), i below the n of the type. `factor` divides them; with
-    `low`, `high` and `positions` p only those of long waves, as Llama 3.1 does (transformers' rope type "llama3"): waves longer
-    than p / low in full, those shorter than p / high not at all, and from one to the other in between. `dtc-complete-ops`
-    writes them out.
+    Short form: `base` b stands for the frequencies f[i] = b^(-i/n), with i below the n of the type. `factor` divides
+    them. With `low`, `high` and `positions` p it only divides those of long waves, as Llama 3.1 does (transformers'
+    rope type "llama3"): waves longer than p / low in full, those shorter than p / high not at all, and those in between
+    by interpolation. `dtc-complete-ops` writes them out.
 
     Constraints:
     - (C1) `cos` has 2 dims.
@@ -168,20 +173,24 @@ def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_Inde
     - (C3) `sin` has the same type.
     - (C4) the number of positions is static.
     - (C5) `windows` are about the positions.
-    - (C6) either frequencies or a base are given; `factor` only with a base; `low`, `high` and `positions` together, and only
-      with a factor.
+    - (C6) either frequencies or a base are given; `factor` only with a base; `low`, `high` and `positions` together,
+      and only with a factor.
     - (C7) base, factor, `low` and `positions` are greater than 0, and `high` is greater than `low`.
 
     Example:
     ```mlir
     %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
-    %c, %s = graph.rotary_table base 500000.0 factor 8.0 low 1.0 high 4.0 positions 8192 : tensor<8x2xf32>, tensor<8x2xf32>
+    %c, %s = graph.rotary_table base 500000.0 factor 8.0 low 1.0 high 4.0 positions 8192
+        : tensor<8x2xf32>, tensor<8x2xf32>
     ```
   }];
-  let arguments = (ins OptionalAttr<DenseF64ArrayAttr>:$inverse_frequencies, OptionalAttr<F64Attr>:$base, OptionalAttr<F64Attr>:$factor,
-    OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$positions, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins OptionalAttr<DenseF64ArrayAttr>:$inverse_frequencies, OptionalAttr<F64Attr>:$base,
+      OptionalAttr<F64Attr>:$factor,
+    OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$positions,
+    OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$cos, Graph_FloatTensor:$sin);
-  let assemblyFormat = [{custom<Frequencies>($inverse_frequencies, $base) (`factor` $factor^)? (`low` $low^)? (`high` $high^)?
+  let assemblyFormat = [{custom<Frequencies>($inverse_frequencies, $base) (`factor` $factor^)? (`low` $low^)?
+      (`high` $high^)?
     (`positions` $positions^)? attr-dict `:` type($cos) `,` type($sin)}];
   let hasVerifier = 1;
 }
@@ -189,9 +198,9 @@ def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_Inde
 def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Rotates pairs of head dims by an angle that grows with position";
   let description = [{
-    x is [batch, sequence, heads, head_dim]; element i pairs with i + head_dim/2, as in Hugging Face:
-    y[i] = x[i] cos - x[i + h] sin, y[i + h] = x[i + h] cos + x[i] sin with h = head_dim/2. `inverse` rotates back, which is
-    the gradient. Batch, sequence and heads split over the mesh.
+    x is [batch, sequence, heads, head_dim]; element i pairs with i + head_dim/2, as in Hugging Face: y[i] = x[i] cos -
+    x[i + h] sin, y[i + h] = x[i + h] cos + x[i] sin with h = head_dim/2. `inverse` rotates back, which is the gradient.
+    Batch, sequence and heads split over the mesh.
 
     Constraints:
     - (C1) `x` has 4 dims.
@@ -211,22 +220,23 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random, Graph_ShortForm, Graph_PlanOnlyIf]> {
+def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient,
+    Graph_Random, Graph_ShortForm, Graph_PlanOnlyIf]> {
   let summary = "Softmax attention, causal or full, with grouped queries";
   let description = [{
     out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
-    [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator, kept
-    for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to
-    i + keys - queries; `sliding` n: only the last n of these. The score matrix never exists.
+    [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator,
+    saved for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to i
+    + keys - queries; `sliding` n: only the last n of these. The score matrix is never stored.
 
-    `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head, query and
-    key, so they do not depend on the plan; in step 0, which is evaluation, none.
+    `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head,
+    query and key, so they do not depend on the plan; step 0, which is evaluation, has no dropout.
 
     Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
 
-    On the mesh: batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
-    Flops: 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; with `sliding` as much less
-    as fewer keys are seen.
+    On the mesh batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
+    Flops are 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; `sliding` reduces
+    them by the share of hidden keys.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
@@ -254,24 +264,27 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$scale,
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
-  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
+  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? (`scale` $scale^)?
+      (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 
-def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_IndexButOne, Graph_Decompose]> {
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm,
+    Graph_IndexButOne, Graph_Decompose]> {
   let summary = "Loss of each token";
   let description = [{
     loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim. Rows split over the
-    mesh; where words do, `dtc-partition` takes the op apart (reduce max, `sum_exp`, `pick`).
-    A gradient flows through `loss` only. Rows whose target is the index after `ignoring` have loss 0 and no gradient, as
-    torch.nn.CrossEntropyLoss(ignore_index) has; `graph.counted` and `graph.weighted_mean` leave them out of the mean.
+    mesh; if the vocabulary is split, `dtc-partition` decomposes the op (reduce max, `sum_exp`, `pick`). A gradient
+    flows through `loss` only. Rows whose target is the index after `ignoring` have loss 0 and no gradient, as in
+    torch.nn.CrossEntropyLoss(ignore_index); `graph.counted` and `graph.weighted_mean` leave them out of the mean.
 
-    Short form: without `lse`, which `dtc-complete-ops` adds. With `mean` the result is the mean of what counts: over all rows
-    (`graph.reduce`), or those whose target is not ignored (`graph.weighted_mean`).
+    Short form: without `lse`, which `dtc-complete-ops` adds. With `mean` the result is the mean over all rows
+    (`graph.reduce`), or over those whose target is not ignored (`graph.weighted_mean`).
 
     Constraints:
     - (C1) `logits` has at least 1 dim.
@@ -288,16 +301,18 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gr
     %mean = graph.cross_entropy %logits, %targets mean : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> tensor<f32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, OptionalAttr<I64Attr>:$ignoring, UnitAttr:$mean);
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, OptionalAttr<I64Attr>:$ignoring,
+      UnitAttr:$mean);
   let results = (outs Graph_FloatTensor:$loss, Optional<Graph_FloatTensor>:$lse);
-  let assemblyFormat = "$logits `,` $targets (`ignoring` $ignoring^)? (`mean` $mean^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `,` $targets (`ignoring` $ignoring^)? "
+      "(`mean` $mean^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 def Graph_CountedOp : Graph_Op<"counted", [Pure, Graph_Rule, Graph_Pointwise, SameOperandsAndResultShape]> {
-  let summary = "Which targets count";
+  let summary = "1 for targets that count, else 0";
   let description = [{
-    1 where the target is another than the index after `ignoring`, 0 where it is that one. Any dim splits over the mesh.
+    1 if the target differs from the index after `ignoring`, else 0. Any dim splits over the mesh.
 
     Constraints:
     - (C1) the result has f32.
@@ -315,11 +330,12 @@ def Graph_CountedOp : Graph_Op<"counted", [Pure, Graph_Rule, Graph_Pointwise, Sa
 }
 
 def Graph_WeightedMeanOp : Graph_Op<"weighted_mean", [Pure, Graph_Rule, AllTypesMatch<["x", "weights"]>]> {
-  let summary = "The mean of what counts";
+  let summary = "The weighted mean of all elements";
   let description = [{
-    sum(x * weights) / sum(weights) over all elements, 0 where the weights add up to 0. Weights are 0 or more, and their sum is
-    that of the whole step: of all its micro-batches and ranks, not a mean of means. So only `@loss` has it, as what it
-    returns. `dtc-differentiate` makes both sums of it, which `@update` divides, the gradients too.
+    sum(x * weights) / sum(weights) over all elements, 0 if the weights add up to 0. Weights are 0 or more, and their
+    sum is that of the whole step, over all its micro-batches and ranks; the result is not a mean of means. So only
+    `@loss` may have it, as its result. `dtc-differentiate` turns it into both sums, which `@update` divides, and scales
+    the gradients.
 
     Constraints:
     - (C1) `x` has f32.
@@ -338,7 +354,7 @@ def Graph_WeightedMeanOp : Graph_Op<"weighted_mean", [Pure, Graph_Rule, AllTypes
 def Graph_SumExpOp : Graph_Op<"sum_exp", [Pure, Graph_Rule]> {
   let summary = "Sums exp(x - max) over the last dim";
   let description = [{
-    The part of cross_entropy that adds up over split words: the result is a partial sum, and padded words (`windows`) count
+    The sum of cross_entropy over a split vocabulary: the result is a partial sum, and padded entries (`windows`) count
     as -infinity.
 
     Constraints:
@@ -361,8 +377,8 @@ def Graph_SumExpOp : Graph_Op<"sum_exp", [Pure, Graph_Rule]> {
 def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule, Graph_Index]> {
   let summary = "Picks one element of the last dim";
   let description = [{
-    result[...] = x[..., targets[...]]. Targets are global; one that is not among this rank's words (`windows`) gives 0, so
-    the result is a partial sum where words are split.
+    result[...] = x[..., targets[...]]. Targets are global; one that is not among this rank's vocabulary entries
+    (`windows`) gives 0, so the result is a partial sum if the vocabulary is split.
 
     Constraints:
     - (C1) `x` has at least 1 dim.
@@ -381,11 +397,12 @@ def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule, Graph_Index]> {
   let hasVerifier = 1;
 }
 
-def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose, SameOperandsAndResultType]> {
+def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose,
+    SameOperandsAndResultType]> {
   let summary = "Softmax over the last dim";
   let description = [{
-    y = exp(x - max(x)) / sum(exp(x - max(x))). Rows split over the mesh; where the last dim does, maximum and sum
-    are finished within the op.
+    y = exp(x - max(x)) / sum(exp(x - max(x))). Rows split over the mesh; if the last dim is split, the op finishes
+    maximum and sum itself.
 
     Constraints:
     - (C1) `x` has at least 1 dim.
@@ -401,15 +418,16 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Gra
   let hasVerifier = 1;
 }
 
-def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_RandomByShape, Graph_ShortForm, AllTypesMatch<["x", "result"]>]> {
+def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient,
+    Graph_IndexedPointwise, Graph_RandomByShape, Graph_ShortForm, AllTypesMatch<["x", "result"]>]> {
   let summary = "Zeroes elements at random";
   let description = [{
-    Zeroes each element with probability `p` and scales the rest by 1/(1-p). Whether element e is kept depends on seed, step,
-    the stream `id` and e alone, its row-major index in `global_shape` (default: the shape of `x`) with the batch counted
-    through all micro-batches of the step: Philox4x32-10 with the seed as key and counter {lo(e), hi(e), id, step}; kept
-    where the first word is at least p * 2^32. Steps count from 1; in step 0, which is evaluation, all are kept as they are.
-    On the mesh every dim may split, and `windows` say which part this rank has. The gradient is the same
-    op on dy. Source: Srivastava et al. 2014; Salmon et al. 2011 for Philox.
+    Zeroes each element with probability `p` and scales the others by 1/(1-p). The choice for element e depends on seed,
+    step, the stream `id` and e alone, its row-major index in `global_shape` (default: the shape of `x`) with the batch
+    counted through all micro-batches of the step. It uses Philox4x32-10 with the seed as key and counter {lo(e), hi(e),
+    id, step}, and keeps the element if the first word is at least p * 2^32. Steps count from 1; in step 0, which is
+    evaluation, all elements are kept unscaled. On the mesh every dim may split, and `windows` give this rank's part.
+    The gradient is the same op on dy. Source: Srivastava et al. 2014; Salmon et al. 2011 for Philox.
 
     Short form: without stream and key, which `dtc-complete-ops` adds.
 
@@ -426,7 +444,8 @@ def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph
     %short = graph.dropout %x p 0.1 : tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, F64Attr:$p, OptionalAttr<I64Attr>:$id,
+  let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, F64Attr:$p,
+      OptionalAttr<I64Attr>:$id,
     OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `p` $p (`id` $id^ `key` `(` $seed `,` $step `)`)? attr-dict `:` type($x)";

@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// The row-major index of the element in the whole tensor, as i64. The batch counts over the whole
-// step: on from the first sample of the micro-batch.
+// Returns the row-major index of the element in the whole tensor, as i64. The batch index counts
+// over the whole step, starting from the first sample of the micro-batch.
 static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices,
                            Value firstSample) {
   Type i64 = builder.getI64Type();
@@ -31,8 +31,8 @@ static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRan
 }
 
 // y = kept ? x / (1 - p) : 0. The scale keeps the expectation, so that evaluation needs none
-// (Srivastava et al. 2014). Philox is counted up by element and step and keyed by the seed, so
-// every rank, plan and backward pass draws the same mask and none is kept (Salmon et al. 2011).
+// (Srivastava et al. 2014). Philox is counted by element and step and keyed by the seed, so every
+// rank, plan and backward pass draws the same mask, and no mask is saved (Salmon et al. 2011).
 SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                          ValueRange indices) {
   double p = getP().convertToDouble();
@@ -50,7 +50,8 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
   Value random =
       RandomWordOp::create(b.builder, i32, element,
                            arith::IndexCastOp::create(b.builder, i32, stream), step, operands[1]);
-  // Kept where random >= p 2^32; random is whole, so the bound rounds up. Evaluation keeps all and scales by 1.
+  // Keeps elements with random >= p 2^32; random is an integer, so the bound rounds up. Evaluation
+  // keeps all and scales by 1.
   double bound = std::min(std::ceil(std::ldexp(p, 32)), 4294967295.0);
   Value evaluates = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, step, word(0));
   Value least = b.select(evaluates, word(0), word(static_cast<uint32_t>(bound)));
@@ -61,7 +62,8 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
 
 bool DropoutOp::needsIndices() { return true; }
 
-// frequencies[index] as a tree of selects: it needs no memory and vectorises like any arithmetic.
+// Returns frequencies[index] as a tree of selects: it needs no memory and vectorises like any
+// arithmetic.
 static Value pickFrequency(PointBuilder &b, Value index, ArrayRef<double> frequencies,
                            int64_t first) {
   if (frequencies.size() == 1)
@@ -75,8 +77,8 @@ static Value pickFrequency(PointBuilder &b, Value index, ArrayRef<double> freque
   return b.select(isLow, low, high);
 }
 
-// cos and sin of position * frequency. In f32, as Hugging Face's tables are, whatever the type of
-// the model. Source: Su et al. 2021, arXiv:2104.09864, section 3.4.2.
+// Returns cos and sin of position * frequency, in f32 as in Hugging Face's tables, whatever the
+// type of the model. Source: Su et al. 2021, arXiv:2104.09864, section 3.4.2.
 SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, ValueRange,
                                              ValueRange indices) {
   PointBuilder b(builder, loc);

@@ -1,4 +1,4 @@
-// Rules of the layers: which loops they run and which of them can be split.
+// Rules of the layers: their loops, and the loops that can be split.
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace dtc::graph;
 
 // y[rows, out] = sum over in of x[rows, in] w[in, out]: M rows, N out, K in. Zero rows, in or out
-// give zeros or add none. Not jointly linear: a product of two sums is not the sum of products.
+// give zeros or add none. Not jointly linear: the product of two sums is not the sum of products.
 OpRule LinearOp::getRule() {
   RuleBuilder builder;
   int64_t lead = tensorType(getX()).getRank() - getContract();
@@ -17,7 +17,7 @@ OpRule LinearOp::getRule() {
   return builder.product().channels(in + out).zeroPreserving().take();
 }
 
-// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], either operand transposed.
+// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n]; either operand may be transposed.
 OpRule MatmulOp::getRule() {
   RuleBuilder builder;
   int64_t batch = tensorType(getA()).getRank() - 2;
@@ -33,9 +33,9 @@ OpRule MatmulOp::getRule() {
 }
 
 // out[t, c] = table[ids[t], c]. A rank has some rows and gives 0 for other ids, so a split over
-// rows leaves sums of one term that is not 0 (vocabulary-parallel embedding, Shoeybi et al. 2019,
-// arXiv:1909.08053, section 3). Padded ids would look up row 0: tokens may not be padded, and rows
-// only because the op knows them.
+// rows leaves sums with one nonzero term (vocabulary-parallel embedding, Shoeybi et al. 2019,
+// arXiv:1909.08053, section 3). Padded ids would look up row 0: tokens must not be padded; rows may
+// be, because the op knows them.
 OpRule EmbeddingOp::getRule() {
   RuleBuilder builder;
   TensorLoops tokens = builder.loops(getIds());
@@ -46,8 +46,8 @@ OpRule EmbeddingOp::getRule() {
   return builder.flops(0).take();
 }
 
-// Rows are independent; within a row, of channels or probabilities, everything depends on everything, by way of sums or a maximum
-// that are finished in between.
+// The rule of ops on rows. Rows are independent; within a row, of channels or probabilities, every
+// element depends on all others, through sums or a maximum that are finished in between.
 static RuleBuilder rowRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
@@ -68,11 +68,11 @@ static RuleBuilder normRule(Operation *op, double flopsPerPoint) {
   return rowRule(op, flopsPerPoint).kind(OpKind::Normalisation).channels({{column}});
 }
 
-// Of zeros the statistics are none (rstd = 1 / sqrt(epsilon)), so neither rows nor columns may be
-// padded: (0 - mean) * rstd in a padded column is not 0 either.
+// A row of zeros has rstd = 1 / sqrt(epsilon), so rows must not be padded; nor must columns, since
+// (0 - mean) * rstd in a padded column is not 0 either.
 OpRule LayerNormOp::getRule() { return normRule(*this, 8).take(); }
 
-// Padded columns add nothing to the sum of squares and are 0 * rstd * weight; a padded row has an
+// Padded columns add nothing to the sum of squares and give 0 * rstd * weight; a padded row has an
 // rstd.
 OpRule RmsNormOp::getRule() {
   RuleBuilder builder = normRule(*this, 5).composite().zeroPreserving();
@@ -82,11 +82,11 @@ OpRule RmsNormOp::getRule() {
   return builder.fed(rows).take();
 }
 
-// exp(0 - max) is not 0: a padded column would take its share.
+// exp(0 - max) is not 0: a padded column would add to the sum.
 OpRule SoftmaxOp::getRule() { return rowRule(*this, 12).take(); }
 
-// No operands: each position from its global index alone. Pairs are whole, since a rank's heads all
-// read all of them.
+// No operands: each position depends on its global index alone. Pairs are whole, since the heads of
+// a rank read all of them.
 OpRule RotaryTableOp::getRule() {
   RuleBuilder builder;
   TensorLoops position = builder.loops(getCos(), 0, 1);
@@ -96,9 +96,9 @@ OpRule RotaryTableOp::getRule() {
   return builder.flops(20).take();
 }
 
-// y[i] and y[i + h] both read x[i] and x[i + h]: head_dim is (half, pair), and parts of it would
-// not hold pairs. Position is shared with the table, so a split sequence takes its part of both. 3
-// flops a point: 2 products, 1 sum.
+// y[i] and y[i + h] both read x[i] and x[i + h]: head_dim is (half, pair), and its parts would not
+// hold pairs. The table shares the position loop, so a split sequence uses its part of both. Each
+// point takes 3 flops: 2 multiplications, 1 addition.
 OpRule RotaryOp::getRule() {
   RuleBuilder builder;
   TensorLoops lead = builder.loops(getX(), 0, 3); // batch, position, head
@@ -114,7 +114,7 @@ OpRule RotaryOp::getRule() {
 namespace {
 
 // The loops of attention: batch, kv head, group (query heads per kv head), query, key, head dim.
-// Ranks with the same kv heads may share out the group; dk and dv are then partial sums.
+// Ranks with the same kv heads may divide the group; dk and dv are then partial sums.
 struct AttentionLoops {
   AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue, LoopKind group) {
     RankedTensorType qType = tensorType(qValue), kType = tensorType(kValue);
@@ -142,10 +142,10 @@ struct AttentionLoops {
   TensorLoops grouped; // a padded query head still sees the keys and values of its group
 };
 
-// Pairs of query and key that a sliding window leaves, of those that causal attention has: rows see
-// n keys each but for the first n. Counted as if queries were as many as keys.
-// Full causal attention has n^2 / 2 pairs, a window of w leaves out a triangle of (n - w)^2 / 2: 1
-// - (1 - w / n)^2 of the pairs are seen.
+// Returns the share of query-key pairs of causal attention that a sliding window leaves. Rows see n
+// keys each, except the first n. Full causal attention has n^2 / 2 pairs, a window of w leaves out
+// a triangle of (n - w)^2 / 2: 1 - (1 - w / n)^2 of the pairs are seen. Assumes as many queries as
+// keys.
 double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
   auto keys = static_cast<double>(tensorType(kValue).getDimSize(1));
   if (!sliding || static_cast<double>(*sliding) >= keys)
@@ -156,11 +156,11 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
 
 } // namespace
 
-// s[i, j] = scale q[i] k[j], out[i] = sum over j of softmax(s[i])[j] v[j]. Whole are: keys, whose
-// maximum and sum a row needs before it goes on (as the rows of a softmax; ring attention would be
-// stages with another merge); queries, because causality compares global indices; and head_dim, of
-// a product that never leaves the op. Zero heads give zero
-// results. lse of a padded head is log(keys), but only padded heads read it.
+// s[i, j] = scale q[i] k[j], out[i] = sum over j of softmax(s[i])[j] v[j]. Three loops are whole:
+// keys, whose maximum and sum each row needs (as the rows of a softmax; ring attention would be
+// stages with another merge); queries, because causality compares global indices; and head_dim, the
+// sum of a matrix product within the op. Zero heads give zero results. lse of a padded head is
+// log(keys), but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
@@ -170,15 +170,15 @@ OpRule AttentionOp::getRule() {
     builder.result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  double flops = 4 * slidingShare(getSliding(), getK()); // two products
+  double flops = 4 * slidingShare(getSliding(), getK()); // two matrix products
   builder.attention(flops, loops.queries, loops.keys, loops.head).fed(loops.grouped);
   OpRule rule = builder.zeroPreserving().take();
   rule.isCausal = getCausal();
   return rule;
 }
 
-// dq, dk and dv have the loops of q, k and v. The group is not in dk and dv: query heads of one kv
-// head add up there.
+// dq, dk and dv have the loops of q, k and v. dk and dv lack the group: query heads of one kv head
+// are summed.
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
@@ -187,15 +187,17 @@ OpRule AttentionGradOp::getRule() {
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  double flops = 8 * slidingShare(getSliding(), getK()); // four products, without those run again
+  // four matrix products, without the recomputed ones
+  double flops = 8 * slidingShare(getSliding(), getK());
   builder.attention(flops, loops.queries, loops.keys, loops.head).gradient().fed(loops.grouped);
   OpRule rule = builder.zeroPreserving().take();
   rule.isCausal = getCausal();
   return rule;
 }
 
-// loss = log(sum(exp(x))) - x[target]: words staged by a maximum, a sum and what is picked. Padded
-// words are none, by the windows of the stages; padded rows would have the loss log(words).
+// loss = log(sum(exp(x))) - x[target]: the vocabulary loop is staged by a maximum, a sum and the
+// picked element. Windows of the stages exclude padded entries; padded rows would have the loss
+// log(entries).
 OpRule CrossEntropyOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
@@ -210,15 +212,15 @@ OpRule CrossEntropyOp::getRule() {
 // Padded targets are zeros, which may count.
 OpRule CountedOp::getRule() { return pointwiseRule(*this, 1, false); }
 
-// The sum of the weights is that of a step, so none of it can be split; dtc-differentiate takes it
-// apart.
+// Nothing can be split, because the sum of the weights is that of a step; dtc-differentiate
+// decomposes the op.
 OpRule WeightedMeanOp::getRule() {
   RuleBuilder builder;
   TensorLoops all = builder.loops(getX(), 0, -1, LoopKind::Weighted);
   return builder.operand(all).operand(all).result({}).flops(3).take();
 }
 
-// sum over words of exp(x - max): 10 flops for exp, a subtraction, an addition.
+// sum over vocabulary entries of exp(x - max): 10 flops for exp, a subtraction, an addition.
 OpRule SumExpOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getMax());
@@ -228,7 +230,7 @@ OpRule SumExpOp::getRule() {
   return builder.flops(12).kind(OpKind::Loss).take();
 }
 
-// x[target]: a rank without the word has 0. Padded rows are zeros wherever they pick.
+// x[target]: a rank without the entry has 0. Padded rows are zeros in every entry.
 OpRule PickOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
@@ -238,10 +240,10 @@ OpRule PickOp::getRule() {
   return builder.flops(0).zeroPreserving().take();
 }
 
-// Every index counts: the mask is that of the whole tensor. Zero stays zero, kept or not.
+// Every index is needed: the mask is that of the whole tensor. Zero stays zero, kept or not.
 OpRule DropoutOp::getRule() {
   RuleBuilder builder;
   TensorLoops space = builder.loops(getX());
   builder.operand(space).scalars(*this).result(space).indexed(space);
-  return builder.flops(60).zeroPreserving().take(); // mostly the random number
+  return builder.flops(60).zeroPreserving().take(); // mostly for the random number
 }

@@ -1,7 +1,7 @@
-// The layers over rows, and their gradients, taken apart so that the row can be split over ranks:
-// each sum or maximum over it is a result of its own, which is finished before the next op reads
-// it. The kernels of the whole ops (passes/codegen) compute the same by the same formulas, so that
-// both agree but for the order of additions.
+// Decomposes the layers over rows, and their gradients, so that the row can be split over ranks:
+// each sum or maximum over it is a separate result, which is finished before the next op reads it.
+// The kernels of the whole ops (passes/codegen) compute the same formulas, so that both agree
+// except for the order of additions.
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/Verify.h"
 
@@ -13,13 +13,13 @@ namespace {
 // Emits arithmetic in f32 over tensors [rows..., columns] and [rows...].
 class Rows {
 public:
-  // `x` has the shape of a whole row.
+  // `x` has the shape of the whole rows.
   Rows(OpBuilder &builder, Location loc, Value x)
       : builder(builder), loc(loc), whole(tensorType(x).getShape()) {}
 
   int64_t columns() const { return whole.back(); }
 
-  // Sums and squares of narrow floats are taken in f32, as kernels do.
+  // Sums and squares of narrow floats are computed in f32, as in kernels.
   Value wide(Value x) { return as(x, builder.getF32Type()); }
   Value narrow(Value x, Value like) { return as(x, tensorType(like).getElementType()); }
 
@@ -39,23 +39,23 @@ public:
     return ConstantOp::create(builder, loc, f32({}), builder.getF64FloatAttr(value));
   }
 
-  // scale * sum over the row
+  // Returns scale * sum over the row.
   Value sum(Value x, double scale = 1) { return reduce(x, ReduceKind::Sum, scale); }
   Value mean(Value x) { return sum(x, 1.0 / static_cast<double>(columns())); }
   Value max(Value x) { return reduce(x, ReduceKind::Max, 1); }
-  // sum over the row of exp(x - max), where padded columns count as nothing
+  // Returns the sum over the row of exp(x - max); padded columns do not count.
   Value sumExp(Value x, Value max) {
     return SumExpOp::create(builder, loc, f32(rows()), x, max, ArrayAttr());
   }
 
-  // [rows...] as [rows..., 1], which is the same in every column.
+  // Returns [rows...] as [rows..., 1], which is the same in every column.
   Value column(Value x) {
     SmallVector<int64_t> shape(rows());
     shape.push_back(1);
     return ReshapeOp::create(builder, loc, f32(shape), x);
   }
 
-  // 1 / sqrt(x + epsilon)
+  // Returns 1 / sqrt(x + epsilon).
   Value inverseRoot(Value x, const llvm::APFloat &epsilon) {
     Value shifted = add(x, constant(epsilon.convertToDouble()));
     return divide(constant(1), apply<SqrtOp>(shifted));
@@ -72,7 +72,7 @@ private:
   RankedTensorType f32(ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getF32Type());
   }
-  // Of the larger operand; a column takes the shape of the whole.
+  // Returns the shape of the larger operand; a column takes the shape of the whole rows.
   ArrayRef<int64_t> broadcast(Value x) const {
     ArrayRef<int64_t> shape = tensorType(x).getShape();
     return shape.size() == whole.size() ? whole : shape;
@@ -91,8 +91,8 @@ private:
 
 } // namespace
 
-// Two stages and not one with sum(x) and sum(x^2): where the mean is large the difference of both
-// has no digits left.
+// Uses two stages instead of one with sum(x) and sum(x^2): for a large mean the difference of both
+// has no accurate digits left.
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   Rows r(builder, getLoc(), getX());
   Value mean = r.mean(getX());
@@ -111,8 +111,8 @@ SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   return {r.narrow(y, getX()), rstd};
 }
 
-// One stage: both means are of what a rank has. With g = dy * weight and n = (x - mean) rstd,
-// dx = rstd (g - mean(g) - n mean(g n)).
+// Uses one stage: both means are of local values. With g = dy * weight and n = (x - mean) rstd, dx
+// = rstd (g - mean(g) - n mean(g n)).
 SmallVector<Value> LayerNormGradOp::decompose(OpBuilder &builder) {
   Rows r(builder, getLoc(), getX());
   Value rstd = r.column(getRstd());
@@ -150,8 +150,8 @@ SmallVector<Value> SoftmaxGradOp::decompose(OpBuilder &builder) {
   return {r.narrow(r.multiply(r.subtract(dy, r.column(sum)), y), getY())};
 }
 
-// lse = log(sum(exp(x - max))) + max; loss = lse - x[target]. A rank that has not the target's word
-// picks 0, so what is picked is a sum over the ranks, too.
+// lse = log(sum(exp(x - max))) + max; loss = lse - x[target]. A rank without the target's entry
+// picks 0, so the picked element is a sum over the ranks too.
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   Rows r(builder, getLoc(), getLogits());
   Value max = r.max(getLogits());
@@ -159,7 +159,7 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   Value picked =
       PickOp::create(builder, getLoc(), lse.getType(), getLogits(), getTargets(), ArrayAttr());
   Value loss = r.subtract(lse, picked);
-  if (getIgnoringAttr()) // rows that do not count have no loss
+  if (getIgnoringAttr()) // ignored rows have no loss
     loss = r.multiply(
         loss, CountedOp::create(builder, getLoc(), lse.getType(), getTargets(), getIgnoringAttr()));
   return {loss, lse};

@@ -1,4 +1,4 @@
-// What goes between the memory of a device and that of its host.
+// Registers the ops that copy between device memory and host memory.
 #include "dialects/graph/OffloadOps.h"
 
 using namespace mlir;

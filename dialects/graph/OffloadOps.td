@@ -1,10 +1,11 @@
-// What goes between the memory of a device and that of its host.
+// Ops that copy between device memory and host memory.
 include "dialects/graph/GraphOpBase.td"
 
-class Graph_MoveOp<string mnemonic, string to, string from> : Graph_Op<mnemonic, [Pure, AllTypesMatch<["x", "result"]>]> {
+class Graph_MoveOp<string mnemonic, string to, string from> : Graph_Op<mnemonic,
+    [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "Copies a tensor to the memory of the " # to;
   let description = [{
-    The same tensor, in the memory of the }] # to # [{ where `%x` is in that of the }] # from # [{. `dtc-offload-update` puts it
+    Copies `%x` from the memory of the }] # from # [{ to that of the }] # to # [{. `dtc-offload-update` inserts it
     into the step of one rank. Nothing folds it.
 
     Example:

@@ -1,12 +1,12 @@
-// Checks of the optimizer ops.
+// Checks the optimizer ops.
 #include "dialects/graph/OptimizerMath.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
 using namespace dtc::graph;
 
-// At a decay of 1 averages would never move, and the bias correction 1 / (1 - beta^step) would be 1
-// / 0. Without an epsilon a gradient of 0 gives 0 / 0.
+// With a decay of 1 the averages would never change, and the bias correction 1 / (1 - beta^step)
+// would be 1 / 0. Without an epsilon a gradient of 0 gives 0 / 0.
 LogicalResult AdamWOp::verify() {
   if (failed(checkDecay(*this, "beta1", getBeta1().convertToDouble())) || // adamw_c1
       failed(checkDecay(*this, "beta2", getBeta2().convertToDouble())) || // adamw_c1
@@ -22,7 +22,7 @@ LogicalResult SgdOp::verify() {
   return checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()); // sgd_c2
 }
 
-// 0 would stop training; not to clip is not to have the op.
+// Refuses 0, which would stop training; a step without clipping has no such op.
 LogicalResult ClipScaleOp::verify() {
   double norm = getMaxNorm().convertToDouble();
   if (norm > 0 && norm <= std::numeric_limits<double>::max())

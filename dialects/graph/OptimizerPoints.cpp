@@ -4,15 +4,15 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// param - lr * (change + decay * param)
+// Returns param - lr * (change + decay * param).
 static Value descend(PointBuilder &b, Value param, Value lr, Value change, double decay) {
   if (decay != 0)
     change = b.add(change, b.mul(param, b.number(decay)));
   return b.sub(param, b.mul(lr, change));
 }
 
-// p -= lr (m' / (sqrt(v') + epsilon) + decay p). g is scaled first, by clipping and by the count of
-// what the loss is a mean of. Source: Loshchilov and Hutter 2017, arXiv:1711.05101, algorithm 2.
+// p -= lr (m' / (sqrt(v') + epsilon) + decay p). g is scaled first, by clipping and by the divisor
+// of the loss's mean. Source: Loshchilov and Hutter 2017, arXiv:1711.05101, algorithm 2.
 SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                        ValueRange) {
   PointBuilder b(builder, loc);
@@ -28,8 +28,8 @@ SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRa
           b.out(b.select(applied, moments.second, x[3]), getNewExpAvgSq().getType())};
 }
 
-// b = momentum b + g; p -= lr (b + decay p). As torch.optim.SGD without dampening, but for decay,
-// which does not go through the buffer. Momentum: Sutskever et al. 2013, section 2.
+// b = momentum b + g; p -= lr (b + decay p). As torch.optim.SGD without dampening, except that
+// decay does not go through the buffer. Momentum: Sutskever et al. 2013, section 2.
 SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                      ValueRange) {
   PointBuilder b(builder, loc);
@@ -51,7 +51,7 @@ SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, Val
   return {b.min(b.number(1), ratio)};
 }
 
-// |x| below infinity, which NaN is not.
+// Compares |x| with infinity: false for NaN.
 SmallVector<Value> IsFiniteOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                           ValueRange) {
   PointBuilder b(builder, loc);
@@ -84,10 +84,10 @@ SmallVector<Value> InverseOrZeroOp::buildPoint(OpBuilder &builder, Location loc,
   return {b.select(isZero, zero, b.div(b.number(1), operands[0]))};
 }
 
-// Rises from base / warmup to base, then stays or falls by a half wave of a cosine: base (ratio +
-// (1 - ratio) (1 + cos(pi t)) / 2), t the share of the steps after warmup, to base * ratio at the
-// last step. Steps count from 1. Source: Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5,
-// without restarts; the warmup of Goyal et al. 2017, arXiv:1706.02677, section 2.2.
+// Rises from base / warmup to base, then stays or falls by half a cosine wave: base (ratio + (1 -
+// ratio) (1 + cos(pi t)) / 2), where t is the share of the steps after warmup, to base * ratio at
+// the last step. Steps count from 1. Source: Loshchilov and Hutter 2016, arXiv:1608.03983, equation
+// 5, without restarts; the warmup of Goyal et al. 2017, arXiv:1706.02677, section 2.2.
 SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                               ValueRange) {
   PointBuilder b(builder, loc);

@@ -1,4 +1,4 @@
-// Checks of sums in two steps.
+// Checks the ops of sums in two steps.
 #include "dialects/graph/PartOps.h"
 
 #include "dialects/graph/Verify.h"
@@ -15,7 +15,7 @@ LogicalResult checkStatic(Operation *op, StringRef name, RankedTensorType type) 
                            << ", but sums in parts are of static shapes";
 }
 
-// A list of sums, as chunk_squares makes.
+// Checks a list of sums, the result of chunk_squares.
 LogicalResult checkChunkSums(Operation *op, StringRef name, RankedTensorType type) {
   if (failed(checkNumDims(op, name, type, 1)) || failed(checkStatic(op, name, type)) ||
       failed(checkF32(op, name, type)))

@@ -1,5 +1,6 @@
-// Long sums in two steps, which fill a GPU: the sums of parts, then those of all parts. dtc-split-sums makes them of ops that are one
-// sum, when everything is placed: they are about what a rank has.
+// Long sums in two steps, which fill a GPU: the sums of parts, then the sums over all parts.
+// dtc-split-sums makes them from ops that are one sum, after partitioning: they work on a rank's
+// shards.
 include "dialects/graph/GraphOpBase.td"
 
 class Graph_PartOp<string mnemonic> : Graph_Op<mnemonic, [Pure]> {
@@ -9,8 +10,8 @@ class Graph_PartOp<string mnemonic> : Graph_Op<mnemonic, [Pure]> {
 def Graph_ChunkSquaresOp : Graph_PartOp<"chunk_squares"> {
   let summary = "Sums the squares of chunks of tensors";
   let description = [{
-    Tensor i is cut into `chunks[i]` runs of elements, all but the last of them of the same number of 1024 elements. The result has
-    the sums of their squares, tensor by tensor, and zeros behind them. Shapes are local.
+    Tensor i is cut into `chunks[i]` runs of elements, all except the last with the same multiple of 1024 elements. The
+    result has the sums of their squares, tensor by tensor, and zeros after them. Shapes are local.
 
     Constraints:
     - (C1) `chunks` has an entry for each tensor, each 1 or more.
@@ -28,7 +29,7 @@ def Graph_ChunkSquaresOp : Graph_PartOp<"chunk_squares"> {
 }
 
 def Graph_SumChunksOp : Graph_PartOp<"sum_chunks"> {
-  let summary = "Sums all elements of what graph.chunk_squares made";
+  let summary = "Sums all elements of results of graph.chunk_squares";
   let description = [{
     Constraints:
     - (C1) the operands, one at least, are in f32 and have one static dim, a multiple of 4.
@@ -46,8 +47,8 @@ def Graph_SumChunksOp : Graph_PartOp<"sum_chunks"> {
 def Graph_RowPartSumsOp : Graph_PartOp<"row_part_sums"> {
   let summary = "Sums parts of the rows of a tensor";
   let description = [{
-    Dim 0 of the result is the part, its other dims are the last ones of `x`; over the first ones of `x`, its rows, it sums. All
-    parts have as many rows, but for the last ones.
+    Dim 0 of the result is the part, its other dims are the last ones of `x`; it sums over the first dims of `x`, its
+    rows. All parts have equally many rows, except the last ones.
 
     Constraints:
     - (C1) the last dims of `x` are those of the result after its first.
@@ -67,8 +68,8 @@ def Graph_RowPartSumsOp : Graph_PartOp<"row_part_sums"> {
 def Graph_NormParamGradPartsOp : Graph_PartOp<"norm_param_grad_parts"> {
   let summary = "Sums parts of the rows of the parameter gradients of a norm";
   let description = [{
-    The parts, as of `graph.row_part_sums`, of dweight = sum over rows of dy * (x - mean) * rstd, and of dbias = sum over rows of
-    dy where there is a second result. Without `mean`, as of rms_norm, it is 0.
+    The sums of parts, as in `graph.row_part_sums`, of dweight = sum over rows of dy * (x - mean) * rstd, and of dbias =
+    sum over rows of dy if there is a second result. Without `mean`, as for rms_norm, it is 0.
 
     Constraints:
     - (C1) `dy` has the shape of `x`, `rstd` and `mean` that of its rows, in f32.
@@ -76,11 +77,13 @@ def Graph_NormParamGradPartsOp : Graph_PartOp<"norm_param_grad_parts"> {
 
     Example:
     ```mlir
-    %dw, %db = graph.norm_param_grad_parts %x, %rstd, %dy mean %mean : (tensor<64x16xf32>, tensor<64xf32>, tensor<64x16xf32>, tensor<64xf32>)
+    %dw, %db = graph.norm_param_grad_parts %x, %rstd, %dy mean %mean
+        : (tensor<64x16xf32>, tensor<64xf32>, tensor<64x16xf32>, tensor<64xf32>)
       -> (tensor<4x16xf32>, tensor<4x16xf32>)
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy, Optional<Graph_FloatTensor>:$mean);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy,
+      Optional<Graph_FloatTensor>:$mean);
   let results = (outs Variadic<Graph_FloatTensor>:$parts);
   let assemblyFormat = "$x `,` $rstd `,` $dy (`mean` $mean^)? attr-dict `:` functional-type(operands, results)";
 }

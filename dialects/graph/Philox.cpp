@@ -6,16 +6,16 @@ using namespace dtc::graph;
 
 namespace {
 
-// Words are the low halves of 64 bits: x86 multiplies those of all lanes at once (vpmuludq), where both halves of a
-// product of 32-bit lanes take three instructions and shuffles. What the high halves hold does not matter, but where a
-// product reads its factor, which it does for nothing.
+// Holds 32-bit words in the low halves of 64 bits: x86 multiplies those of all lanes at once
+// (vpmuludq), while the two halves of a product of 32-bit lanes take three instructions and
+// shuffles. The contents of the high halves only matter to a multiplication, which ignores them.
 struct Words {
   Words(ImplicitLocOpBuilder &builder, Type type) : builder(builder), type(type) {}
 
   ImplicitLocOpBuilder &builder;
   Type type; // i64, or a vector of it
 
-  llvm::SmallDenseMap<uint64_t, Value> constants; // made once: rounds share them
+  llvm::SmallDenseMap<uint64_t, Value> constants; // caches constants, which all rounds share
 
   Value constant(uint32_t value) {
     Value &made = constants[value];
@@ -47,9 +47,9 @@ Value dtc::graph::buildPhilox(ImplicitLocOpBuilder &builder, Value key,
                               std::array<Value, 4> counter) {
   Words words(builder, key.getType());
   Value key0 = key, key1 = words.high(key);
-  // Seven rounds pass BigCrush, ten leave a margin and are what all libraries do. Between rounds
-  // the key grows by the golden ratio and by sqrt(3) - 1, as 32-bit fractions; the multipliers are
-  // those of the authors' Random123.
+  // Seven rounds pass BigCrush; ten leave a margin and are the choice of all libraries. Between
+  // rounds the key grows by the golden ratio and by sqrt(3) - 1, as 32-bit fractions; the
+  // multipliers are those of the authors' Random123.
   for (int round = 0; round < 10; ++round) {
     if (round > 0) {
       key0 = words.add(key0, 0x9E3779B9);

@@ -1,4 +1,4 @@
-// The placement attribute, and what a placement makes of a tensor on a mesh.
+// Implements the placement attribute and its effect on a tensor on a mesh.
 #include "dialects/graph/Placement.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// `(` dim (`,` `level` n)? (`,` `zigzag`)? `)`
+// Parses `(` dim (`,` `level` n)? (`,` `zigzag`)? `)`.
 static FailureOr<AxisPlacement> parseShard(AsmParser &parser) {
   int64_t dim = 0, level = 0;
   bool zigzag = false;
@@ -122,7 +122,7 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, u
   return success();
 }
 
-// Axes that split `dim`, outermost first.
+// Returns the axes that split `dim`, outermost first.
 static SmallVector<unsigned, 2> orderedAxes(ArrayRef<AxisPlacement> placement, int64_t dim) {
   SmallVector<unsigned, 2> axes;
   for (unsigned axis = 0; axis < placement.size(); ++axis)
@@ -169,7 +169,7 @@ DimSplit dtc::graph::getDimSplit(ArrayRef<AxisPlacement> placement, ArrayRef<int
 SmallVector<PieceStart, 2> dtc::graph::getPieceStarts(const DimSplit &split, int64_t global,
                                                       ArrayRef<int64_t> meshSizes) {
   SmallVector<PieceStart, 2> starts(split.pieces);
-  // From the inside out: a step on an axis passes all pieces of the axes inside of it.
+  // Goes from the inside out: a step on an axis skips all pieces of the axes inside of it.
   int64_t stride = split.pieceSize(global);
   for (size_t position = split.axes.size(); position-- > 0;) {
     unsigned axis = split.axes[position];

@@ -8,36 +8,54 @@
 
 namespace dtc::graph {
 
-// Builds scalar arithmetic in f32; narrower elements widen on the way in and are rounded once on
-// the way out. Products and sums may contract to fused multiply-adds; infinities and NaN keep their
+// Builds scalar arithmetic in f32. `in` widens narrower elements; `out` rounds a result once.
+// Multiplications and additions may contract to fused multiply-adds; infinities and NaN keep their
 // meaning.
 class PointBuilder {
 public:
   PointBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(loc, builder), f32(builder.getF32Type()) {}
 
-  mlir::Value in(mlir::Value element); // to f32
+  mlir::Value in(mlir::Value element); // widens to f32
   mlir::Value out(mlir::Value value,
-                  mlir::Type tensorType); // from f32 to the tensor's element type
+                  mlir::Type tensorType); // rounds from f32 to the tensor's element type
+  // Returns an f32 constant.
   mlir::Value number(double value);
 
+  // Returns a + b.
   mlir::Value add(mlir::Value a, mlir::Value b) { return binary<mlir::arith::AddFOp>(a, b); }
+  // Returns a - b.
   mlir::Value sub(mlir::Value a, mlir::Value b) { return binary<mlir::arith::SubFOp>(a, b); }
+  // Returns a * b.
   mlir::Value mul(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MulFOp>(a, b); }
+  // Returns a / b.
   mlir::Value div(mlir::Value a, mlir::Value b) { return binary<mlir::arith::DivFOp>(a, b); }
+  // Returns the smaller value, NaN if one is NaN.
   mlir::Value min(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MinimumFOp>(a, b); }
+  // Returns the larger value, NaN if one is NaN.
   mlir::Value max(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MaximumFOp>(a, b); }
+  // Returns -x.
   mlir::Value neg(mlir::Value x) { return unary<mlir::arith::NegFOp>(x); }
+  // Returns e^x.
   mlir::Value exp(mlir::Value x) { return unary<mlir::math::ExpOp>(x); }
+  // Returns e^x - 1, accurate near 0.
   mlir::Value expm1(mlir::Value x) { return unary<mlir::math::ExpM1Op>(x); }
+  // Returns the natural logarithm.
   mlir::Value log(mlir::Value x) { return unary<mlir::math::LogOp>(x); }
+  // Returns the square root.
   mlir::Value sqrt(mlir::Value x) { return unary<mlir::math::SqrtOp>(x); }
+  // Returns the hyperbolic tangent.
   mlir::Value tanh(mlir::Value x) { return unary<mlir::math::TanhOp>(x); }
+  // Returns the error function.
   mlir::Value erf(mlir::Value x) { return unary<mlir::math::ErfOp>(x); }
+  // Returns the cosine of x radians.
   mlir::Value cos(mlir::Value x) { return unary<mlir::math::CosOp>(x); }
+  // Returns the sine of x radians.
   mlir::Value sin(mlir::Value x) { return unary<mlir::math::SinOp>(x); }
   mlir::Value sigmoid(mlir::Value x); // 1 / (1 + exp(-x))
+  // Returns an i1: the result of the comparison.
   mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a, mlir::Value b);
+  // Returns `a` if the condition is true, else `b`.
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
 
   mlir::ImplicitLocOpBuilder builder;

@@ -10,7 +10,7 @@ using namespace dtc::graph;
 
 namespace {
 
-// [0, 1*2, -]: the dims of one tensor by loop number, "-" for a dim that moves with no loop.
+// Prints the dims of one tensor by loop number as [0, 1*2, -]; "-" is a dim without a loop.
 void printDims(llvm::raw_ostream &out, const TensorLoops &dims) {
   out << "[";
   llvm::interleaveComma(dims, out, [&](const DimLoops &dim) {
@@ -61,7 +61,7 @@ const char *kindText(OpKind kind) {
   return "";
 }
 
-// product of m 0, k 1, or attention of batch 0 1 2, m 3, n 4, k 5
+// Prints "product of m 0, k 1", or "attention of batch 0 1 2, m 3, n 4, k 5".
 void printProduct(llvm::raw_ostream &out, const OpRule &rule) {
   const std::pair<ProductLoop, const char *> names[] = {{ProductLoop::Batch, "batch"},
                                                         {ProductLoop::M, "m"},
@@ -79,8 +79,8 @@ void printProduct(llvm::raw_ostream &out, const OpRule &rule) {
   }
 }
 
-// loops 0:4 parallel, 1:8 parallel, 2:? sum; [0, 2], [2, 1] -> [0, 1]; 2 flops per point, product
-// of m 0 n 1 k 2, zero-preserving; indexed 1
+// Returns a text such as "loops 0:4 parallel, 1:8 parallel, 2:? sum; [0, 2], [2, 1] -> [0, 1]; 2
+// flops per point, product of m 0 n 1 k 2, zero-preserving; indexed 1".
 std::string ruleText(const OpRule &rule) {
   std::string text;
   llvm::raw_string_ostream out(text);

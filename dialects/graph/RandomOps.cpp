@@ -1,4 +1,4 @@
-// Random numbers in the bodies of pointwise ops.
+// Registers the random op of pointwise bodies.
 #include "dialects/graph/RandomOps.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
-// How much of a layer's forward pass its backward pass runs again, so that it need not be kept.
+// Levels of recomputation: the part of a layer's forward pass that its backward pass recomputes
+// instead of reading saved activations.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -10,22 +11,23 @@
 
 namespace dtc {
 
-// Each but the last has all that costs neither a product nor a collective run again, and whole groups of
-// dearer ops besides. Sorted so that what runs again with a level does so with no earlier one that is not part of it.
+// Each level except None and Full recomputes the ops that cost neither a matrix product nor a
+// collective, plus whole groups of costlier ops. A level follows all levels whose ops it includes.
 enum class Recompute : uint8_t {
   None,
   Selective,          // none of the groups
   SelectiveAttention, // attention
-  SelectiveLinear,    // products with a layer's own weights, and the collectives around them
-  SelectiveDense,     // both
-  SelectiveExperts,   // products with experts' weights
-  SelectiveSparse,    // attention and these
-  SelectiveProducts,  // products of both kinds
-  SelectiveAll,       // attention and all products: exchanges of tokens are left
-  Full,               // all that makes what was kept
+  SelectiveLinear,    // matrix products with a layer's own weights, and the collectives around them
+  SelectiveDense,     // attention and linear
+  SelectiveExperts,   // matrix products with experts' weights
+  SelectiveSparse,    // attention and experts
+  SelectiveProducts,  // linear and experts
+  SelectiveAll,       // attention and all matrix products: only dispatch and combine are left
+  Full,               // everything that makes saved activations
 };
 constexpr size_t kNumRecomputes = 10;
 
+// All levels, in order.
 inline constexpr std::array<Recompute, kNumRecomputes> kRecomputes = [] {
   std::array<Recompute, kNumRecomputes> all{};
   for (size_t index = 0; index < kNumRecomputes; ++index)
@@ -33,10 +35,11 @@ inline constexpr std::array<Recompute, kNumRecomputes> kRecomputes = [] {
   return all;
 }();
 
-// What selective recomputation runs again beside what is cheap.
+// The groups that selective recomputation adds to the cheap ops.
 struct RecomputeGroups {
   bool attention = false, linear = false, experts = false;
 };
+// Returns the groups of a level; all for Full.
 inline RecomputeGroups recomputedGroups(Recompute recompute) {
   if (recompute == Recompute::Full)
     return {true, true, true};
@@ -44,22 +47,23 @@ inline RecomputeGroups recomputedGroups(Recompute recompute) {
   return {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
 }
 
-// Selective with some of the groups, but not all that there is.
+// True for selective levels with some of the groups.
 inline bool isPartial(Recompute recompute) {
   return recompute > Recompute::Selective && recompute < Recompute::Full;
 }
 
-// Whether all that runs again with `less` does so with `more`.
+// True if everything that `less` recomputes is recomputed by `more`.
 inline bool isPartOf(Recompute less, Recompute more) {
   RecomputeGroups a = recomputedGroups(less), b = recomputedGroups(more);
   return less <= more && (b.attention || !a.attention) && (b.linear || !a.linear) &&
          (b.experts || !a.experts);
 }
 
-// "none", "selective", "selective+attention", "selective+attention+linear+experts", "full".
+// Returns "none", "selective", "selective+attention", "selective+attention+linear+experts", "full".
 llvm::StringRef toString(Recompute recompute);
+// Parses a name of toString; nullopt for any other text.
 std::optional<Recompute> recomputeFrom(llvm::StringRef word);
-// All of them, as a sentence lists them: "none, selective, ... or full".
+// Returns all names as a sentence lists them: "none, selective, ... or full".
 std::string listOfRecomputes();
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// What keeps ops that are computed again apart from those that were computed first.
+// Registers the op that keeps recomputed ops apart from the originals.
 #include "dialects/graph/RecomputeOps.h"
 
 using namespace mlir;

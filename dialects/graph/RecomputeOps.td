@@ -1,12 +1,12 @@
-// What keeps ops that are computed again apart from those that were computed first.
+// The op that keeps recomputed ops apart from the originals.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_AgainOp : Graph_Op<"again", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "The same tensor, for ops that are computed again";
   let description = [{
-    What recomputation reads. Ops that compute the same of `%x` and of `again %x` are two, to common subexpression elimination
-    and to all else that compares ops: so what the backward pass computes again is not found in the forward pass and kept
-    from there. Nothing folds it. In a program it is the buffer of `%x`; it costs nothing.
+    The operand of recomputed ops. Ops that compute the same from `%x` and from `again %x` differ for common
+    subexpression elimination and everything else that compares ops, so that a recomputed value is not replaced by the
+    one of the forward pass. Nothing folds the op. In a program it is the buffer of `%x`; it costs nothing.
 
     Example:
     ```mlir

@@ -1,4 +1,4 @@
-// Helps the ops to write their rules.
+// Builds the rules of ops.
 #include "dialects/graph/RuleBuilder.h"
 
 #include "dialects/graph/Verify.h"
@@ -59,7 +59,7 @@ static bool hasLoop(const TensorLoops &tensor, unsigned loop) {
   return llvm::any_of(tensor, [&](const DimLoops &dim) { return llvm::is_contained(dim, loop); });
 }
 
-// A multiplication and an addition per point.
+// Counts a multiplication and an addition per point.
 RuleBuilder &RuleBuilder::product() {
   rule.kind = OpKind::Product;
   rule.flopsPerPoint = 2;
@@ -141,11 +141,11 @@ OpRule dtc::graph::fedBy(OpRule rule, unsigned operand) {
 
 namespace {
 
-// The unbound batch as a number: a prime larger than any sensible dim, so that it factors out of
-// nothing else.
+// A number for the unbound batch: a prime larger than any sensible dim, so that it shares no factor
+// with another.
 constexpr int64_t batchStandIn = 1000003;
 
-// The product of the sizes; fails where it does not fit.
+// Returns the product of the sizes; fails if it overflows.
 FailureOr<int64_t> product(ArrayRef<int64_t> sizes) {
   int64_t total = 1;
   for (int64_t size : sizes)
@@ -154,7 +154,7 @@ FailureOr<int64_t> product(ArrayRef<int64_t> sizes) {
   return total;
 }
 
-// Replaces the dynamic dim of both shapes by numbers with the same product.
+// Replaces the dynamic dim of both shapes by numbers that make their products equal.
 LogicalResult bindBatch(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t> &to) {
   int64_t *dynamicFrom = llvm::find_if(from, ShapedType::isDynamic);
   int64_t *dynamicTo = llvm::find_if(to, ShapedType::isDynamic);
@@ -167,7 +167,7 @@ LogicalResult bindBatch(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t>
     FailureOr<int64_t> fromRest = product(from), toRest = product(to);
     if (failed(fromRest) || failed(toRest) || *fromRest == 0 || *toRest == 0)
       return failure();
-    // The larger side says by how much the batch of the other side grows.
+    // The quotient of the two sides is the factor by which the batch of the smaller side grows.
     *dynamicFrom = batchStandIn * std::max<int64_t>(1, *toRest / *fromRest);
     *dynamicTo = batchStandIn * std::max<int64_t>(1, *fromRest / *toRest);
   }
@@ -175,7 +175,7 @@ LogicalResult bindBatch(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t>
   return success(succeeded(fromTotal) && succeeded(toTotal) && *fromTotal == *toTotal);
 }
 
-// Walks both shapes from the outside in and cuts off common factors.
+// Walks both shapes from the outside in and splits off common factors.
 class ReshapeFactors {
 public:
   ReshapeFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) : from(from), to(to) {
@@ -185,8 +185,8 @@ public:
 
   ReshapeLoops run() {
     size_t i = 0, j = 0;
-    int64_t left = 1, right = 1; // what remains of from[i - 1] and to[j - 1]
-    // A batch of one sample has its loop, too: loops have the same numbers whatever the batch is.
+    int64_t left = 1, right = 1; // the remaining factors of from[i - 1] and to[j - 1]
+    // Gives a batch of one sample a loop too: the numbers of loops do not depend on the batch.
     if (!from.empty() && !to.empty() && (from[0] == 1 || to[0] == 1))
       share(0, 0, 1);
     while (true) {
@@ -203,7 +203,8 @@ public:
         right /= factor;
         continue;
       }
-      // No common factor at the front: both sides stay whole up to where their products meet.
+      // Without a common factor, both sides stay whole up to the point where their products are
+      // equal.
       whole(result.from[i - 1], left);
       whole(result.to[j - 1], right);
       while (left != right) {

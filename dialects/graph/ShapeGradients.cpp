@@ -16,8 +16,8 @@ Value dtc::graph::repeatLike(OpBuilder &builder, Location loc, Value grad, Array
                              needsLike ? like : Value());
 }
 
-// The number of elements that each result of a mean stands for; fails with a diagnostic while the
-// batch is unbound.
+// Returns the number of elements that each result of a mean stands for; fails with a diagnostic
+// while the batch is unbound.
 static FailureOr<int64_t> countOfMean(ReduceOp op) {
   int64_t count = 1;
   for (int64_t dim : op.getDims()) {
@@ -31,15 +31,15 @@ static FailureOr<int64_t> countOfMean(ReduceOp op) {
   return count;
 }
 
-// y = s sum(x) gives every element dx = s dy, a mean is a sum with s = 1 / count; y = max(x) passes
-// dy to the elements that are the maximum (all of them where several are).
+// y = s sum(x) gives every element dx = s dy; a mean is a sum with s = 1 / count; y = max(x) passes
+// dy to all elements that equal the maximum.
 LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
   if (!needed[0])
     return success();
   Value dy = resultGrads[0];
-  // Back to the type of x before anything else: x may be narrower than the sum.
+  // Casts to the type of x first: x may be narrower than the sum.
   Type element = tensorType(getX()).getElementType();
   auto narrow = [&](Value value) -> Value {
     RankedTensorType type = tensorType(value);
@@ -68,8 +68,8 @@ LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// The transpose of repeating: dx = sum of dy over the new dims. Of 'like' only the size is read, so
-// that nothing flows back into it.
+// The transpose of repeating: dx = sum of dy over the new dims. 'like' only lends its size and gets
+// no gradient.
 LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -90,7 +90,7 @@ LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
-// A permutation of nothing: dx is dy in the shape of x.
+// dx is dy in the shape of x, because a reshape keeps the order of elements.
 LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -112,7 +112,7 @@ LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
-// What was not read gets zeros: dx = dy with padding on both sides.
+// Elements outside of the slice get zeros: dx = dy with padding on both sides.
 LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -130,7 +130,7 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-// Gradients into the padding are dropped: dx is the slice of dy where x was put.
+// Gradients of the padding are dropped: dx is the slice of dy at the place of x.
 LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -142,7 +142,7 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-// Each input gets the slice of dy where it was put.
+// Each input gets the slice of dy at its place.
 LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());

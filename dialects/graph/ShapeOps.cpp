@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// x[...] -> x without `dims`. A sum or mean may be in f32 of something narrower.
+// Checks x[...] -> x without `dims`. A sum or mean of a narrower type may be in f32.
 LogicalResult ReduceOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkDimSet(*this, "dims", getDims(), x.getRank()))) // reduce_c1
@@ -23,7 +23,7 @@ LogicalResult ReduceOp::verify() {
   return checkWindows(*this, getWindows()); // reduce_c5
 }
 
-// Either x lacks `dims`, which come in new, or it has them with size 1 and they grow (`keeps`): then
+// Checks that x lacks `dims`, which are new, or has them with size 1 and they grow (`keeps`): then
 // x has as many dims as the result.
 LogicalResult BroadcastOp::verify() {
   RankedTensorType x = tensorType(getX()), result = getType();
@@ -67,7 +67,7 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-// Constants are of one value, so a repeated one is the same; a dynamic batch has no constant yet.
+// Folds constants, whose elements are all equal; a dynamic batch has no constant yet.
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getDims().empty())
     return getX();
@@ -76,7 +76,7 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-// That both shapes have as many elements can be told with an unbound batch, too: it factors out.
+// Compares the numbers of elements even with an unbound batch: it factors out.
 LogicalResult ReshapeOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkSameElement(*this, "result", getType(), "x", x))) // reshape_c1
@@ -100,8 +100,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   auto inner = getX().getDefiningOp<ReshapeOp>();
   if (!inner || inner == *this)
     return {};
-  // Two reshapes are one, unless the batch would have to be factored anew, or loops that both have
-  // would be lost: from 2B x 3 by way of B x 6 to 3B x 2 samples can be split, directly they can't.
+  // Merges two reshapes, unless the batch would have to be factored anew, or loops that both have
+  // would be lost: from 2B x 3 through B x 6 to 3B x 2 samples can be split, directly they cannot.
   ArrayRef<int64_t> from = tensorType(inner.getX()).getShape(),
                     between = tensorType(inner).getShape(), to = getType().getShape();
   FailureOr<ReshapeLoops> direct = factorReshape(from, to);
@@ -133,7 +133,7 @@ LogicalResult TransposeOp::verify() {
   return checkSameElement(*this, "result", getType(), "x", x); // transpose_c4
 }
 
-// y = x by p by q is x by p[q[i]].
+// Merges transposes: y = x by p by q is x by p[q[i]].
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   ArrayRef<int64_t> permutation = getPermutation();
   bool isIdentity = llvm::all_of(llvm::enumerate(permutation), [](auto entry) {
@@ -165,7 +165,7 @@ static LogicalResult checkOneDim(Operation *op, StringRef name, RankedTensorType
   return success();
 }
 
-// start..start + size - 1 of `dim`; `squeeze` drops the dim of a slice of one.
+// Checks elements start..start + size - 1 of `dim`; `squeeze` drops the dim of a slice of one.
 LogicalResult SliceOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim(), start = getStart(), size = getSize();
@@ -188,14 +188,14 @@ LogicalResult SliceOp::verify() {
   return checkSameElement(*this, "result", getType(), "x", x); // slice_c5
 }
 
-// Differentiation slices what forward joined (q, k and v of one product): the slice is then the
-// part itself, and the join goes where nobody else reads it.
+// Folds the slices by which differentiation separates joined tensors (q, k and v of one matrix
+// product): the slice is then the input itself, and the concat is erased if nothing else reads it.
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType() && !getSqueeze())
     return getX();
   if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX()))
     return value;
-  // The part of a stack, or of a concat at exactly one input's place.
+  // Matches the entry of a stack, or of a concat at exactly one input's place.
   auto concat = getX().getDefiningOp<ConcatOp>();
   if (!concat || concat.getDim() != getDim() || concat.getStack() != getSqueeze())
     return {};
@@ -209,7 +209,7 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-// `low` zeros before and `high` behind the elements of `dim`.
+// Checks `low` zeros before and `high` zeros after the elements of `dim`.
 LogicalResult PadOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim(), low = getLow(), high = getHigh();
@@ -239,7 +239,7 @@ OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-// Inputs one behind the other along `dim`, or with `stack` as the entries of a dim that they lack.
+// Checks inputs one after the other along `dim`, or with `stack` as the entries of a new dim.
 LogicalResult ConcatOp::verify() {
   if (getInputs().empty()) // concat_c1
     return emitOpError() << "joins nothing, but at least one input is wanted";
@@ -273,7 +273,7 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
-// The entries of `dim`, each without it.
+// Checks the entries of `dim`, each without it.
 LogicalResult UnstackOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim();
@@ -292,7 +292,8 @@ LogicalResult UnstackOp::verify() {
   return success();
 }
 
-// %x dim 2 : type of x -> type of each result, as many as the dim has elements
+// Parses %x dim 2 : type of x -> type of each result; there are as many results as the dim has
+// elements.
 ParseResult UnstackOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand x;
   int64_t dim = 0;

@@ -4,9 +4,9 @@ include "dialects/graph/GraphOpBase.td"
 def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Combines the elements along dims";
   let description = [{
-    `sum` (times `scale`), `max` or `mean` over `dims`, which the result lacks. A mean has no scale; `dtc-bind-batch` makes it
-    a sum with scale 1/count, so that partitioning keeps the global count. On the mesh a split dim of `dims` leaves a partial
-    sum or maximum; padded elements of a maximum (`windows`) count as -infinity.
+    `sum` (times `scale`), `max` or `mean` over `dims`, which the result lacks. A mean has no scale; `dtc-bind-batch`
+    turns it into a sum with scale 1/count, so that partitioning keeps the global count. On the mesh a split dim of
+    `dims` leaves a partial sum or maximum; padded elements of a maximum (`windows`) count as -infinity.
 
     Constraints:
     - (C1) `dims` are dims of `x` in ascending order.
@@ -20,7 +20,8 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_Rule, Graph_Gradient]> {
     %s = graph.reduce sum %x dims [0, 1] scale 0.5 : tensor<?x8x4xf32> -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_ReduceKindAttr:$kind, DenseI64ArrayAttr:$dims, DefaultValuedAttr<F64Attr, "1.0">:$scale,
+  let arguments = (ins Graph_FloatTensor:$x, Graph_ReduceKindAttr:$kind, DenseI64ArrayAttr:$dims,
+      DefaultValuedAttr<F64Attr, "1.0">:$scale,
     OptionalAttr<ArrayAttr>:$windows);   // max: padded elements count as -infinity
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "`` $kind $x `dims` $dims (`scale` $scale^)? attr-dict `:` type($x) `->` type($result)";
@@ -34,14 +35,14 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_Rule, Graph_Gradient]> {
 def Graph_BroadcastOp : Graph_Op<"broadcast", [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise]> {
   let summary = "Repeats along new dims";
   let description = [{
-    Result dims `dims` are new (or, where `x` has as many dims as the result, grow from 1); the others are those of `x` in
-    order. Where the batch is new and dynamic, dim 0 of `like` gives its size; its elements are not read.
+    Result dims `dims` are new (or, if `x` has as many dims as the result, grow from 1); the others are those of `x` in
+    order. If the batch is new and dynamic, dim 0 of `like` gives its size; its elements are not read.
 
     Constraints:
     - (C1) `dims` are dims of the result in ascending order.
     - (C2) the result has as many dims more than `x`, or as many as `x`.
     - (C3) a dim that grows has size 1 in `x`.
-    - (C4) a new dim is dynamic only if it is dim 0 and `like` is there.
+    - (C4) a new dim is dynamic only if it is dim 0 and `like` is present.
     - (C5) the other dims and the element type are those of `x`.
     - (C6) dim 0 of `like` is that of the result.
 
@@ -63,10 +64,10 @@ def Graph_BroadcastOp : Graph_Op<"broadcast", [Pure, Graph_Rule, Graph_Gradient,
 def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Reads the same elements with another shape";
   let description = [{
-    Elements keep their row-major order. On the mesh, dims that factor split: 4x6 to 24 has the loops 4 and 6, and the split
-    of 24 is that of 4. Parts that do not factor are whole. A dynamic batch is one dim on each side, with the same number of
-    elements before it on both; it may take in dims behind it, and give them off again. A row holds elements of one sample only:
-    from tensor<?x4xf32>, with a sample of 4 elements in each row, there is no way to tensor<?x8xf32>.
+    Elements keep their row-major order. On the mesh, dims that factor split: 4x6 to 24 has the loops 4 and 6, and the
+    split of 24 is that of 4. Parts that do not factor are whole. A dynamic batch is one dim on each side, with the same
+    number of elements before it on both; it may absorb dims behind it, and release them again. A row holds elements of
+    one sample only: tensor<?x4xf32>, with a sample of 4 elements in each row, cannot become tensor<?x8xf32>.
 
     Constraints:
     - (C1) the element type stays.
@@ -111,8 +112,8 @@ def Graph_TransposeOp : Graph_Op<"transpose", [Pure, Graph_Rule, Graph_Gradient]
 def Graph_SliceOp : Graph_Op<"slice", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Takes a range of one dim";
   let description = [{
-    Elements [start, start + size) of `dim`. `squeeze` drops the dim, whose size must then be 1. The dim is whole on the mesh
-    (unless all of it is taken); the others split.
+    Elements [start, start + size) of `dim`. `squeeze` drops the dim, whose size must then be 1. The dim is whole on the
+    mesh (unless all of it is taken); the others split.
 
     Constraints:
     - (C1) `dim` is a dim of `x` of static size.
@@ -128,7 +129,8 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, Graph_Rule, Graph_Gradient]> {
   }];
   let arguments = (ins Graph_Tensor:$x, I64Attr:$dim, I64Attr:$start, I64Attr:$size, UnitAttr:$squeeze);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$x `dim` $dim `start` $start `size` $size (`squeeze` $squeeze^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x `dim` $dim `start` $start `size` $size "
+      "(`squeeze` $squeeze^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
@@ -158,8 +160,8 @@ def Graph_UnstackOp : Graph_Op<"unstack", [Pure, Graph_ShortForm]> {
 def Graph_PadOp : Graph_Op<"pad", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Adds zeros before and after one dim";
   let description = [{
-    `low` zeros before and `high` zeros after the elements of `dim`: the gradient of `graph.slice`. The dim is whole on the
-    mesh; the others split.
+    `low` zeros before and `high` zeros after the elements of `dim`: the gradient of `graph.slice`. The dim is whole on
+    the mesh; the others split.
 
     Constraints:
     - (C1) `dim` is a dim of `x` of static size.
@@ -182,8 +184,8 @@ def Graph_PadOp : Graph_Op<"pad", [Pure, Graph_Rule, Graph_Gradient]> {
 def Graph_ConcatOp : Graph_Op<"concat", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Joins tensors along one dim";
   let description = [{
-    The inputs one after the other along `dim`. `stack`: every input gets a new dim of size 1 at `dim` first; the inverse of
-    `slice ... squeeze`. The dim is whole on the mesh; the others split.
+    The inputs one after the other along `dim`. `stack`: every input gets a new dim of size 1 at `dim` first; the
+    inverse of `slice ... squeeze`. The dim is whole on the mesh; the others split.
 
     Constraints:
     - (C1) there is at least one input.

@@ -26,7 +26,7 @@ OpRule ReduceOp::getRule() {
   return builder.take();
 }
 
-// y[kept, new] = x[kept]: the new loops are in the result alone, so padding there is fed by x.
+// y[kept, new] = x[kept]: the new loops are in the result alone, so x feeds padding there.
 OpRule BroadcastOp::getRule() {
   RuleBuilder builder;
   TensorLoops to = builder.loops(getResult());
@@ -53,7 +53,7 @@ OpRule BroadcastOp::getRule() {
 }
 
 // Both shapes are cut into their common factors, each a loop of both: [8, 6] to [48] has loops 8
-// and 6, and a split of 48 into 8 or fewer parts is that of 8.
+// and 6, and a split of 48 into 8 or fewer parts is a split of 8.
 OpRule ReshapeOp::getRule() {
   OpRule rule;
   FailureOr<ReshapeLoops> loops =
@@ -77,8 +77,7 @@ OpRule TransposeOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
-// The dims of `type`, of which `dim` is whole and the others are split; `wholeDim` is that dim's
-// loop.
+// Returns the dims of `type`; `wholeDim` gets a whole loop, the others may be split.
 static TensorLoops loopsWithWhole(RuleBuilder &builder, RankedTensorType type, int64_t wholeDim) {
   TensorLoops dims;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -87,8 +86,8 @@ static TensorLoops loopsWithWhole(RuleBuilder &builder, RankedTensorType type, i
   return dims;
 }
 
-// y[i] = x[start + i] along a dim. That dim is whole: ranks of x and of y hold other parts of it.
-// The others split, and a slice of everything is no slice.
+// y[i] = x[start + i] along a dim. That dim is whole, because ranks would hold different parts of
+// it for x and for y. The others split, and a slice of everything is the identity.
 OpRule SliceOp::getRule() {
   RuleBuilder builder;
   RankedTensorType type = tensorType(getX());
@@ -102,7 +101,7 @@ OpRule SliceOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
-// x at `low`, zeros around it: the dim is whole, as in a slice.
+// The dim with x at `low` and zeros around it is whole, as in a slice.
 OpRule PadOp::getRule() {
   RuleBuilder builder;
   RankedTensorType type = tensorType(getX());
@@ -114,7 +113,7 @@ OpRule PadOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
-// The parts of the joined dim are of other sizes than its whole, so it is whole.
+// The joined dim is whole, because its parts have other sizes.
 OpRule ConcatOp::getRule() {
   RuleBuilder builder;
   int64_t dim = getDim();

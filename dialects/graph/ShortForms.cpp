@@ -1,4 +1,4 @@
-// What the short forms of ops leave out: how it follows from the rest.
+// Writes out the short forms of ops: derives the omitted results, operands and numbers.
 #include "dialects/graph/Verify.h"
 
 #include <cmath>
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// Keeps the location, which names values and points at the written line.
+// Replaces an op; keeps the location, which names values and points at the source line.
 template <typename OpTy> static void replace(OpTy op, Operation *complete) {
   for (auto [old, value] : llvm::zip(op->getResults(), complete->getResults()))
     old.replaceAllUsesWith(value);
@@ -14,13 +14,13 @@ template <typename OpTy> static void replace(OpTy op, Operation *complete) {
   op->erase();
 }
 
-// The shape of statistics of rows: all dims but the last, in f32.
+// Returns the shape of row statistics: all dims except the last, in f32.
 static RankedTensorType rowsOf(Value x) {
   RankedTensorType type = tensorType(x);
   return RankedTensorType::get(type.getShape().drop_back(), Float32Type::get(type.getContext()));
 }
 
-// Seed and step key every random number.
+// Reads the seed and the step, which key every random number.
 static std::pair<Value, Value> readKey(OpBuilder &builder, Location loc) {
   Value seed = InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()),
                                InputRole::Seed);
@@ -56,7 +56,7 @@ void RmsNormOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {
 
 bool CrossEntropyOp::isShort() { return !getLse(); }
 
-// The mean of the rows that count.
+// Returns the mean of the rows that count.
 static Value meanOf(OpBuilder &builder, CrossEntropyOp op, Value rows) {
   RankedTensorType type = tensorType(rows),
                    scalar = RankedTensorType::get({}, type.getElementType());
@@ -77,7 +77,7 @@ void CrossEntropyOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>)
   replace(*this, meanOf(builder, *this, complete.getLoss()).getDefiningOp());
 }
 
-// Without dropout attention draws nothing and has no key.
+// Attention without dropout draws no random numbers and has no key.
 bool AttentionOp::isShort() {
   return !getLse() || !getScale() || (!getDropout().isZero() && !getId());
 }
@@ -109,7 +109,8 @@ void DropoutOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nextS
                                    getWindowsAttr()));
 }
 
-// base^(-i/n) for i below n (Su et al. 2021, arXiv:2104.09864, with n half of the head dim).
+// Returns base^(-i/n) for i below n (Su et al. 2021, arXiv:2104.09864, with n half of the head
+// dim).
 static std::vector<double> powersOf(double base, int64_t n) {
   std::vector<double> frequencies;
   for (int64_t i = 0; i < n; ++i)
@@ -118,7 +119,7 @@ static std::vector<double> powersOf(double base, int64_t n) {
   return frequencies;
 }
 
-// Llama 3.1's stretching for longer contexts (transformers' rope type "llama3").
+// Stretches long waves for longer contexts as Llama 3.1 does (transformers' rope type "llama3").
 static void stretchLongWaves(std::vector<double> &frequencies, double factor, double low,
                              double high, double positions) {
   for (double &frequency : frequencies) {
@@ -150,7 +151,7 @@ void RotaryTableOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) 
                                 FloatAttr(), FloatAttr(), IntegerAttr(), getWindowsAttr()));
 }
 
-// Always short: a slice for each element.
+// Always short: it becomes one slice per element.
 bool UnstackOp::isShort() { return true; }
 
 void UnstackOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {

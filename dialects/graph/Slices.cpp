@@ -1,4 +1,4 @@
-// Which ops of a function a result of it depends on.
+// Finds the ops of a function that a result depends on.
 #include "dialects/graph/Slices.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// Which ops of a function a result of it depends on.
+// The ops of a function that a result depends on.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -9,11 +9,12 @@ namespace dtc::graph {
 
 using OpSet = llvm::SmallPtrSet<mlir::Operation *, 32>;
 
-// The ops that make `values`, and all that these depend on.
+// Returns the ops that make `values`, and all ops that these depend on.
 OpSet getProducers(mlir::ValueRange values);
 
-// The results of `function` whose string attribute `attr` is `name`; of any name where that is empty.
-// Example: of @update, kOutputAttr and "loss" give the loss that the step reports.
+// Returns the results of `function` whose string attribute `attr` is `name`, or has any value if
+// `name` is empty. Example: for @update, kOutputAttr and "loss" give the loss that the step
+// reports.
 llvm::SmallVector<mlir::Value> getResultsWith(FuncOp function, llvm::StringRef attr,
                                               llvm::StringRef name = "");
 

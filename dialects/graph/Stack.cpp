@@ -1,4 +1,4 @@
-// Stacks of tensors.
+// Implements stacks of tensors.
 #include "dialects/graph/Graph.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// Parameters, state and functions: assembly and checks of symbols.
+// Implements parameters, state and functions: assembly and checks of symbols.
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
@@ -25,7 +25,7 @@ static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, Flo
   printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
 }
 
-// (`init` initialiser)?, without which it is zeros
+// Parses (`init` initialiser)?; the default is zeros.
 static ParseResult parseOptionalInit(OpAsmParser &parser, InitKindAttr &kind, FloatAttr &mean,
                                      FloatAttr &stddev) {
   if (succeeded(parser.parseOptionalKeyword("init")))
@@ -43,9 +43,8 @@ static void printOptionalInit(OpAsmPrinter &printer, StateOp, InitKindAttr kind,
   printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
 }
 
-// What is stored is whole on some ranks: an unfinished sum is none.
-// Checks what a parameter and its state share: the type is static, the placement splits dims that
-// exist.
+// Checks the constraints that a parameter and its state share: the type is static, and the
+// placement splits dims that exist and is not partial, because stored tensors must be complete.
 static LogicalResult checkPlaced(Operation *op, Type type, std::optional<PlacementAttr> placement) {
   auto tensor = cast<RankedTensorType>(type);
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
@@ -64,7 +63,7 @@ static LogicalResult checkPlaced(Operation *op, Type type, std::optional<Placeme
   return success();
 }
 
-// The placement in use is one that tensors of the step can have.
+// Checks that the placement in use is one that tensors of the step can have.
 static LogicalResult checkInUse(ParameterOp op) {
   std::optional<PlacementAttr> inUse = op.getInUse(), atRest = op.getPlacement();
   if (!inUse)
@@ -76,7 +75,7 @@ static LogicalResult checkInUse(ParameterOp op) {
   return checkPlaced(op, op.getType(), inUse); // parameter_c7
 }
 
-// A '*' in the name stands for the index in dim 0, which has to be there in the file, too.
+// Checks a name with '*', which stands for the index in dim 0; this dim must exist in the file too.
 static LogicalResult checkStarredName(ParameterOp op, RankedTensorType type,
                                       std::optional<ArrayRef<int64_t>> stored) {
   size_t stars = op.getSymName().count('*');
@@ -109,7 +108,7 @@ SmallVector<std::string> ParameterOp::getMemberNames() {
                              [&](int64_t index) { return memberName(getSymName(), index); });
 }
 
-// '{}' in the name is the number of a layer; a name without it is one parameter.
+// Checks '{}' in the name, which is the number of a layer; a name without it is one parameter.
 static LogicalResult checkRepeats(ParameterOp op) {
   size_t braces = countBraces(op.getSymName()), wanted = op.getRepeats() ? 1 : 0;
   if (braces != wanted) // parameter_c8
@@ -159,7 +158,7 @@ void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name,
         PlacementAttr());
 }
 
-// State of a parameter has its shape, and there is one for each of its layers.
+// Checks that the state of a parameter has its shape, and as many layers.
 LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkPlaced(*this, getType(), getPlacement())))
     return failure();
@@ -198,12 +197,12 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-// The type and placement of a parameter or state; fails with a diagnostic at `user` when there is
-// none of that name.
+// Checks the type and placement of a parameter or state; fails with a diagnostic at `user` if there
+// is none of that name.
 static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type type,
                                  SymbolTableCollection &symbols) {
   Operation *target = symbols.lookupNearestSymbolFrom(user, symbol);
-  Type global; // a stack where it is repeated
+  Type global; // a stack if it is repeated
   std::optional<PlacementAttr> placement;
   if (auto parameter = dyn_cast_or_null<ParameterOp>(target)) {
     global = parameter.getValueType();
@@ -239,7 +238,7 @@ static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type
   return error;
 }
 
-// Before partitioning get and set have the type of the declaration, after it that of a rank's part.
+// Before partitioning get and set have the declared type, afterwards the type of a rank's shard.
 LogicalResult GetOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkAccess(*this, getSymbolAttr(), getType(), symbols);
 }
@@ -248,7 +247,7 @@ LogicalResult SetOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkAccess(*this, getSymbolAttr(), getValue().getType(), symbols);
 }
 
-// The seed is 64 random bits; everything else that a run says is a number.
+// Requires i64 for the seed, which is 64 random bits, and f32 for all other options of a run.
 LogicalResult InputOp::verify() {
   Type element = cast<RankedTensorType>(getType()).getElementType();
   bool isSeed = getRole() == InputRole::Seed;
@@ -264,7 +263,7 @@ void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, Fu
   state.addRegion();
 }
 
-// The arguments of '@loss' are inputs by their names; that of '%images' is "images".
+// Names the arguments of '@loss' as inputs: that of '%images' is "images".
 static void nameInputs(OpAsmParser &parser, StringRef function,
                        MutableArrayRef<OpAsmParser::Argument> arguments) {
   if (function != kLossFunction)
@@ -299,12 +298,13 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
                                             getArgAttrsAttrName(result.name),
                                             getResAttrsAttrName(result.name));
-  // The verifier says that a body is wanted.
+  // The verifier reports a missing body.
   OptionalParseResult body = parser.parseOptionalRegion(*result.addRegion(), arguments);
   return body.has_value() ? ParseResult(*body) : success();
 }
 
-// The attributes of the arguments without the names of inputs that the arguments themselves show.
+// Returns the attributes of the arguments without the names of inputs that the arguments themselves
+// show.
 static ArrayAttr printedArgAttrs(OpAsmPrinter &printer, FuncOp func) {
   ArrayAttr all = func.getArgAttrsAttr();
   if (!all || func.getSymName() != kLossFunction)

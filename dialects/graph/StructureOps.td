@@ -4,23 +4,25 @@ include "dialects/graph/GraphOpBase.td"
 def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
   let summary = "Declares a tensor that is trained, or frozen";
   let description = [{
-    A tensor that training changes, unless it is `frozen`. Its type is the global, unpadded shape, also after partitioning; `placement` (set from
-    the plan) says which part each rank keeps between steps, at rest. Where the step reads it placed otherwise, `in_use`
-    says how: each use gathers it, and its gradient is brought back to where it rests. The initial value depends on the name's key, the seed and the global element
-    index alone, so it is the same under every plan.
+    A tensor that training changes, unless it is `frozen`. Its type is the global, unpadded shape, also after
+    partitioning. `placement` (set from the plan) is the storage placement: the shard that each rank keeps between
+    steps. `in_use` is the placement in which the step reads it, if that differs: each use gathers it, and its gradient
+    is brought back to the storage placement. The initial value depends only on the name's key, the seed and the global
+    element index, so it is the same under every plan.
 
     - `init`: `zeros`, `ones`, `constant(value)` or `normal(mean, stddev)`.
-    - `stored`: the shape in a checkpoint file (safetensors) where it differs; the elements are in the same order.
+    - `stored`: the shape in a checkpoint file (safetensors) if it differs; the elements are in the same order.
     - `decay`: weight decay applies.
-    - `frozen`: it keeps its value. It has no gradient, no state and no update, and backward stops where nothing but frozen
-      parameters lies before.
+    - `frozen`: it keeps its value. It has no gradient, no state and no update, and backward stops before ops that
+      depend on frozen parameters alone.
 
-    A `*` in the name stands for the index in dim 0: the parameter is as many tensors of a checkpoint file, one for each index,
-    with the number for the `*` and the other dims. So the weights of all experts of a layer are one parameter.
+    A `*` in the name stands for the index in dim 0: the parameter consists of as many tensors of a checkpoint file, one
+    for each index, with the number for the `*` and the other dims. So the weights of all experts of a layer are one
+    parameter.
 
-    With `repeats` n it is n parameters of the type, those of the executions of a `graph.repeat`: `{}` in the name stands for
-    the number of the execution, and all are placed alike. The numbers start where the braces say: `h.{4}.w` with `repeats` 2
-    is `h.4.w` and `h.5.w`, those of a repeat that goes on where one of 4 executions ended.
+    With `repeats` n it is n parameters of the type, one for each execution of a `graph.repeat`: `{}` in the name stands
+    for the number of the execution, and all have one placement. Braces may set the first number: `h.{4}.w` with
+    `repeats` 2 is `h.4.w` and `h.5.w`, for a repeat that continues one of 4 executions.
 
     Constraints:
     - (C1) the shape is static.
@@ -41,24 +43,26 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     graph.parameter @"wpe.weight" : tensor<1024x768xf32> init normal(0.0, 0.02) frozen
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
       placement <[replicate, shard(2)]>
-    graph.parameter @"lm_head.weight" : tensor<50257x768xf32> init zeros placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
+    graph.parameter @"lm_head.weight" : tensor<50257x768xf32> init zeros
+        placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type,
     Graph_InitKindAttr:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
     OptionalAttr<DenseI64ArrayAttr>:$stored_shape,     // shape in safetensors; default: the type's shape
     UnitAttr:$decay,                                    // weight decay applies
-    UnitAttr:$frozen,                                   // training leaves it as it is
-    OptionalAttr<I64Attr>:$repeats,                     // how many of it there are, with numbers in their names; default: one
-    OptionalAttr<Graph_PlacementAttr>:$placement,       // at rest; set from the plan
-    OptionalAttr<Graph_PlacementAttr>:$in_use);         // default: as at rest
+    UnitAttr:$frozen,  // training does not change it
+    OptionalAttr<I64Attr>:$repeats,  // number of members, with numbers in their names; default: one
+    OptionalAttr<Graph_PlacementAttr>:$placement,  // storage placement; set from the plan
+    OptionalAttr<Graph_PlacementAttr>:$in_use);  // default: the storage placement
   let assemblyFormat = [{$sym_name `:` $type `init` custom<Init>($init, $mean, $stddev) (`stored` $stored_shape^)?
-    (`decay` $decay^)? (`frozen` $frozen^)? (`repeats` $repeats^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
+    (`decay` $decay^)? (`frozen` $frozen^)? (`repeats` $repeats^)? (`placement` $placement^)?
+    (`in_use` $in_use^)? attr-dict}];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    // What graph.get gives: the type, or a stack of `repeats` of it.
+    // Returns the type of graph.get: the type, or a stack of `repeats` of it.
     ::mlir::Type getValueType();
-    // The names of the parameters that it stands for.
+    // Returns the names of the parameters that it stands for.
     ::llvm::SmallVector<std::string> getMemberNames();
   }];
 }
@@ -66,14 +70,15 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
 def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Declares a tensor that is kept between steps and not trained";
   let description = [{
-    What `@update` keeps for the next step, besides parameters: moments of a parameter, its copy in another element type, a
-    loss scale, running statistics, a counter. It starts as `init` says, zero unless it does. The type is the global shape.
+    A tensor that `@update` keeps for the next step, besides parameters: moments of a parameter, its copy in another
+    element type, a loss scale, running statistics, a counter. Its initial value is `init`, zero by default. The type is
+    the global shape.
 
-    State of a parameter is placed like it, or split further (under ZeRO), and of a parameter with `repeats` there is as much
-    state, with a `{}` in its name, too. State without a parameter is whole on every rank.
+    The state of a parameter is placed like it, or split further (under ZeRO). A parameter with `repeats` has equally
+    many states, with a `{}` in their name too. A state without a parameter is whole on every rank.
 
-    With `copy` it is the parameter itself in a wider element type: what is trained, of which the parameter holds the rounding. It starts
-    as the parameter does, before that is rounded.
+    With `copy` it is the parameter itself in a wider element type: the tensor that is trained, of which the parameter
+    is the rounded value. It starts as the unrounded initial value of the parameter.
 
     Constraints:
     - (C1) the shape is static.
@@ -81,9 +86,9 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     - (C3) `placement` splits dims that exist.
     - (C4) the parameter exists.
     - (C5) the shape is the parameter's.
-    - (C6) the name has a `{}` where the parameter's has one, of the same number, and none without a parameter.
+    - (C6) the name has a `{}` if the parameter's has one, with the same number, and none without a parameter.
     - (C7) only floating-point numbers start random, with a standard deviation of at least 0.
-    - (C8) a copy is of a parameter, in f32, and starts as nothing else.
+    - (C8) a copy is of a parameter, in f32, and has no other initial value.
 
     Example:
     ```mlir
@@ -92,25 +97,28 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     graph.state @loss_scale : tensor<f32> init constant(65536.0)
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$copy, OptionalAttr<FlatSymbolRefAttr>:$parameter, TypeAttrOf<Graph_Tensor>:$type,
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$copy, OptionalAttr<FlatSymbolRefAttr>:$parameter,
+      TypeAttrOf<Graph_Tensor>:$type,
     DefaultValuedAttr<Graph_InitKindAttr, "InitKind::Zeros">:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean,
     DefaultValuedAttr<F64Attr, "0.0">:$stddev, OptionalAttr<Graph_PlacementAttr>:$placement);
-  let assemblyFormat = [{$sym_name (`copy` $copy^)? (`of` $parameter^)? `:` $type custom<OptionalInit>($init, $mean, $stddev)
+  let assemblyFormat = [{$sym_name (`copy` $copy^)? (`of` $parameter^)? `:` $type
+      custom<OptionalInit>($init, $mean, $stddev)
     (`placement` $placement^)? attr-dict}];
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FlatSymbolRefAttr":$parameter, "::mlir::Type":$type)>];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FlatSymbolRefAttr":$parameter,
+      "::mlir::Type":$type)>];
 }
 
 def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Reads a parameter or state";
   let description = [{
     The value at the start of the step. Only top-level functions (`@loss`, `@microbatch`, `@update`) read; blocks take
-    parameters as arguments. On the mesh the result is this rank's part: each split dim divided by the sizes of its mesh
-    axes, rounded up (the mesh is the op `shard.grid @mesh`).
+    parameters as arguments. On the mesh the result is this rank's shard: each split dim divided by the sizes of its
+    mesh axes, rounded up (the mesh is the op `shard.grid @mesh`).
 
     Constraints:
     - (C1) the symbol is a parameter or a state.
     - (C2) its placement has one entry per mesh axis.
-    - (C3) the type is the symbol's, or where it has a placement that of one rank's part; with `repeats` a stack of as many.
+    - (C3) the type is the symbol's, or with a placement that of one rank's shard; with `repeats` a stack of as many.
 
     Example:
     ```mlir
@@ -126,12 +134,12 @@ def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
 def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Replaces a parameter or state at the end of the step";
   let description = [{
-    Every `graph.get` of the step sees the value before. On the mesh the value is this rank's part.
+    Every `graph.get` of the step sees the old value. On the mesh the value is this rank's shard.
 
     Constraints:
     - (C1) the symbol is a parameter or a state.
     - (C2) its placement has one entry per mesh axis.
-    - (C3) the type is the symbol's, or where it has a placement that of one rank's part; with `repeats` a stack of as many.
+    - (C3) the type is the symbol's, or with a placement that of one rank's shard; with `repeats` a stack of as many.
 
     Example:
     ```mlir
@@ -145,8 +153,8 @@ def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 def Graph_InputOp : Graph_Op<"input", [Pure]> {
   let summary = "Reads a scalar that the runtime supplies every step";
   let description = [{
-    `step` counts from 1; `base_lr` and `total_steps` are options of the run; `seed` keys all random numbers. The same on
-    every rank.
+    `step` counts from 1; `base_lr` and `total_steps` are options of the run; `seed` keys all random numbers. The same
+    on every rank.
 
     Constraints:
     - (C1) `seed` is i64, the others are f32.
@@ -167,12 +175,13 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
   let summary = "Defines a block of the model or a part of the step";
   let description = [{
     A private function is a block: a layer that `graph.call` repeats. The public ones are `@loss` (the model) and later
-    `@microbatch` and `@update` (the step). With `kernel` it is a fusion group that becomes one generated kernel and is not
-    inlined. Arguments and results may carry `graph.input`, `graph.output`, `graph.gradient_of` and `graph.placement`.
+    `@microbatch` and `@update` (the step). With `kernel` it is a fusion group that becomes one generated kernel and is
+    not inlined. Arguments and results may carry `graph.input`, `graph.output`, `graph.gradient_of` and
+    `graph.placement`.
 
-    The arguments of `@loss` are the inputs of the model: what a run reads from its data files, under the names that they have
-    here (`%labels` is input "labels"; in `@microbatch` attribute `graph.input` keeps it). An input is of f32 or i32, and its
-    first dim is the batch.
+    The arguments of `@loss` are the inputs of the model: a run reads them from its data files, under the names of the
+    arguments (`%labels` is input "labels"; in `@microbatch` the attribute `graph.input` keeps it). An input is of f32
+    or i32, and its first dim is the batch.
 
     Constraints:
     - (C1) the body is one block.
@@ -182,7 +191,8 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
     Example:
     ```mlir
     graph.func @loss(%scores: tensor<?x10xf32>, %labels: tensor<?xi32>) -> tensor<f32> {
-      %rows, %lse = graph.cross_entropy %scores, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<?xf32>, tensor<?xf32>)
+      %rows, %lse = graph.cross_entropy %scores, %labels : (tensor<?x10xf32>, tensor<?xi32>)
+          -> (tensor<?xf32>, tensor<?xf32>)
       %mean = graph.reduce mean %rows dims [0] : tensor<?xf32> -> tensor<f32>
       graph.return %mean : tensor<f32>
     }
@@ -193,7 +203,8 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-    OptionalAttr<StrAttr>:$sym_visibility, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
+    OptionalAttr<StrAttr>:$sym_visibility, OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs,
     UnitAttr:$kernel);     // outlined fusion group: becomes one generated kernel
   let regions = (region AnyRegion:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];

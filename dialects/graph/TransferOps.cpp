@@ -1,4 +1,4 @@
-// Checks of what the stages of a pipeline tell each other.
+// Checks transfers between the stages of a pipeline.
 #include "dialects/graph/TransferOps.h"
 
 #include "mlir/IR/OpImplementation.h"
@@ -17,7 +17,7 @@ LogicalResult checkStatic(Operation *op, Type type) {
   return success();
 }
 
-// The constraints that send and receive share.
+// Checks the constraints that send and receive share.
 template <typename Op> LogicalResult checkTransfer(Op op) {
   auto from = static_cast<int64_t>(op.getFrom()), to = static_cast<int64_t>(op.getTo());
   if (from < 0 || to < 0 || from == to) // send_c1

@@ -1,15 +1,15 @@
-// What the stages of a pipeline tell each other.
+// Transfers between the stages of a pipeline.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_SendOp : Graph_Op<"send"> {
   let summary = "Sends a tensor to the stage of another chunk";
   let description = [{
-    A pipeline cuts the model into chunks, which stages hold (`graph.stage_of_chunk` of the module). What one chunk makes and
-    one of another stage uses is sent in `@microbatch` of the one and received in that of the other, under one name: each
-    rank sends its part to the rank that differs from it on the pipeline's mesh axis alone. Shapes are local.
+    A pipeline cuts the model into chunks, which stages hold (`graph.stage_of_chunk` of the module). A value that a
+    chunk of another stage uses is sent in `@microbatch` of its stage and received in that of the other, under one name:
+    each rank sends its shard to the rank that differs from it on the pipeline's mesh axis alone. Shapes are local.
 
     Constraints:
-    - (C1) both chunks are 0 or more, and are two.
+    - (C1) both chunks are 0 or more, and differ.
     - (C2) the shape is static.
     - (C3) the name is not empty.
 
@@ -26,7 +26,8 @@ def Graph_SendOp : Graph_Op<"send"> {
 def Graph_ReceiveOp : Graph_Op<"receive"> {
   let summary = "Receives a tensor from the stage of another chunk";
   let description = [{
-    What that stage sends of the same chunks under the same name (`graph.send`). Shapes are local.
+    The value that the stage of the other chunk sends for the same chunks under the same name (`graph.send`). Shapes are
+    local.
 
     Constraints: those of `graph.send`.
 
@@ -44,9 +45,9 @@ def Graph_ReceiveOp : Graph_Op<"receive"> {
 def Graph_StageReduceOp : Graph_Op<"stage_reduce", [SameOperandsAndResultType]> {
   let summary = "Adds up a tensor over stages, or takes its maximum";
   let description = [{
-    Every rank of the `stages` has the result: what the ranks have that differ from it on the pipeline's mesh axis alone,
-    combined element by element. It stands in `@update` of each of these stages, in the same order among its like. What it
-    moves, and whether compute may go on beside it, says its `#graph.communication`. Shapes are local.
+    Combines, element by element, the tensors of the ranks that differ on the pipeline's mesh axis alone; every rank of
+    the `stages` has the result. It is in `@update` of each of these stages, in the same order among such ops. Its
+    `#graph.communication` gives its role and if compute may overlap with it. Shapes are local.
 
     Constraints:
     - (C1) the stages are two at least, 0 or more, ascending and distinct.

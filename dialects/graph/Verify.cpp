@@ -100,7 +100,7 @@ LogicalResult dtc::graph::checkWindows(Operation *op, std::optional<ArrayAttr> w
 
 LogicalResult dtc::graph::checkPadding(Operation *op, std::optional<int64_t> padding,
                                        std::optional<ArrayAttr> windows, int64_t rows) {
-  if (windows) // the loop of the rows is the only one that they may be about
+  if (windows) // the loop of the rows is the only one that they may refer to
     for (WindowAttr window : windows->getAsRange<WindowAttr>())
       rows = window.getGlobal();
   if (padding && (*padding < 0 || *padding >= rows))

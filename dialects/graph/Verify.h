@@ -1,4 +1,4 @@
-// Helpers of the verifiers: compare shapes dim by dim and say which dim is wrong.
+// Helpers of the verifiers: compare shapes dim by dim and report the wrong dim.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -6,21 +6,22 @@
 
 namespace dtc::graph {
 
-// A size as it is written in a type: '?' when dynamic.
+// Returns a size as a type shows it: '?' if it is dynamic.
 std::string sizeText(int64_t size);
 
-// A number as people write it: 0.5, 1e-08.
+// Returns a number as people write it: 0.5, 1e-08.
 std::string numberText(double value);
 
-// The dims that an operand or result must have, each with where its size comes from.
+// The dims that an operand or result must have, each with the origin of its size.
 class DimList {
 public:
-  // Dims [begin, end) of `type`, which messages call `name`.
+  // Adds dims [begin, end) of `type`, which messages call `name`.
   DimList &dims(llvm::StringRef name, mlir::RankedTensorType type, int64_t begin, int64_t end);
+  // Adds all dims of `type`.
   DimList &all(llvm::StringRef name, mlir::RankedTensorType type) {
     return dims(name, type, 0, type.getRank());
   }
-  // One dim of a size that `origin` explains, e.g. "half of dim 3 of 'x'".
+  // Adds one dim of a size that `origin` explains, such as "half of dim 3 of 'x'".
   DimList &size(int64_t size, const llvm::Twine &origin);
 
   // Fails with a diagnostic at `op` unless `type` has exactly these dims.
@@ -36,9 +37,10 @@ private:
   llvm::SmallVector<Entry, 6> entries;
 };
 
-// Fails unless `type` has `wanted` dims, or at least that many.
+// Fails unless `type` has exactly `wanted` dims.
 llvm::LogicalResult checkNumDims(mlir::Operation *op, llvm::StringRef name,
                                  mlir::RankedTensorType type, int64_t wanted);
+// Fails unless `type` has at least `wanted` dims.
 llvm::LogicalResult checkAtLeastDims(mlir::Operation *op, llvm::StringRef name,
                                      mlir::RankedTensorType type, int64_t wanted);
 
@@ -57,8 +59,8 @@ llvm::LogicalResult checkProductElement(mlir::Operation *op, mlir::Type result,
 // Call it after the shapes were checked: it asks the op for its rule.
 llvm::LogicalResult checkWindows(mlir::Operation *op, std::optional<mlir::ArrayAttr> windows);
 
-// Checks that `padding`, if it is there, is a row of a table. The whole table has as many rows as
-// `windows` say, or `rows` without them.
+// Checks that `padding`, if present, is a row of a table. The whole table has as many rows as
+// `windows` give, or `rows` without them.
 llvm::LogicalResult checkPadding(mlir::Operation *op, std::optional<int64_t> padding,
                                  std::optional<mlir::ArrayAttr> windows, int64_t rows);
 
@@ -74,13 +76,15 @@ llvm::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef name, double
 llvm::LogicalResult checkIgnoring(mlir::Operation *op, std::optional<int64_t> ignoring,
                                   mlir::RankedTensorType targets);
 
-// Fails unless stream, seed and step of a random op are all there, or none is (its short form).
+// Fails unless stream, seed and step of a random op are all present, or none is (its short form).
 llvm::LogicalResult checkKey(mlir::Operation *op, bool hasStream, mlir::Value seed,
                              mlir::Value step);
 
-// The shape of operands broadcast together as in NumPy; fails with a diagnostic where sizes differ.
+// Returns the shape of operands broadcast together as in NumPy; fails with a diagnostic if sizes do
+// not match.
 llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::Operation *op);
 
+// Returns the type of a value that is a ranked tensor.
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }

@@ -1,4 +1,4 @@
-// Tensors that are the elements of another, under another shape.
+// Finds views: tensors that have the elements of another one in another shape.
 #include "dialects/graph/Views.h"
 
 using namespace mlir;

@@ -1,13 +1,13 @@
-// Tensors that are the elements of another, under another shape.
+// Views: tensors that have the elements of another one in another shape.
 #pragma once
 
 #include "dialects/graph/Graph.h"
 
 namespace dtc::graph {
 
-// Whether the op is a view of its operand 0.
+// True if the op is a view of its operand 0.
 bool isView(mlir::Operation *op);
-// What `value` is a view of; itself where it is none.
+// Returns the tensor that `value` is a view of; `value` itself if it is none.
 mlir::Value rootOf(mlir::Value value);
 
 } // namespace dtc::graph

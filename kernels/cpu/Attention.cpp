@@ -12,7 +12,7 @@ namespace {
 
 thread_local Scratch attentionScratch;
 
-// Units per thread that even out causal attention's longer rows at the end.
+// Units per thread that even out the longer rows of causal attention at the end.
 constexpr int64_t kUnitsPerThread = 4;
 
 // Equal pieces of [0, size) that begin at multiples of kAttentionGrain: about `wanted` of them.
@@ -30,8 +30,8 @@ struct Cuts {
   int64_t end(int64_t index) const { return std::min(size, (index + 1) * piece); }
 };
 
-// The whole backward pass of a head is 5 products; dq and (dk, dv) apart are 3 and 4, as both need
-// scores and dP, but can be cut further.
+// The backward pass of a whole head takes 5 matrix products; separate units for dq and for (dk, dv)
+// take 3 and 4, as both need scores and dP, but can be cut further.
 constexpr int64_t kProductsWhole = 5, kProductsApart = 7;
 
 void gradByHeads(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPool &pool) {
@@ -83,8 +83,8 @@ void attention(const AttentionArgs &args, ThreadPool &pool) {
   int64_t heads = args.batch * args.kvHeads;
   if (heads == 0 || args.queries == 0)
     return;
-  // Packing keys and values costs 2 * keys * headDim per unit, so units are as long as balance
-  // lets.
+  // Makes units as long as load balance allows: packing keys and values costs 2 * keys * headDim
+  // per unit.
   int64_t wanted = pool.size() == 1 ? 1 : pool.size() * kUnitsPerThread;
   Cuts cuts(args.queries, (wanted + heads - 1) / heads);
   pool.parallelFor(heads * cuts.count, 1, [&](int64_t begin, int64_t end) {

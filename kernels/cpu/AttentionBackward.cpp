@@ -15,9 +15,10 @@ namespace dtc::cpu::DTC_ISA {
 namespace {
 
 struct BackwardWorkspace {
-  // Of the kv head: columns of panels for the two score products, rows for dq, and the sums.
+  // Buffers of the kv head: columns of panels for the two score products, rows for dq, and the
+  // sums.
   float *keyColumns, *valueColumns, *keyRows, *dk, *dv;
-  // Of one query head at a time: panels of A and of B.
+  // Buffers of one query head at a time: panels of A and of B.
   float *queryPanels, *doutPanels, *queryRows, *doutRows, *dq, *lse, *delta;
   float *weights, *gradients; // one block each of P and dS
   int64_t total;
@@ -64,7 +65,7 @@ void prepareHead(const AttentionGradArgs &args, const AttentionGradRange &range,
   int64_t row = (range.batchIndex * f.heads + head) * f.queries + begin;
   int64_t padded = roundUp(count, kQueryBlock);
   for (int64_t i = 0; i < padded; ++i) {
-    // +inf makes exp2(score - lse) zero: for a row that saw no key, and for padding.
+    // +inf makes exp2(score - lse) zero: for a row that sees no key, and for padding.
     bool empty = i >= count || f.lse[row + i] == -__builtin_inff();
     w.lse[i] = empty ? __builtin_inff() : f.lse[row + i] * kLog2E;
     w.delta[i] = empty ? 0 : args.scratch[row + i];
@@ -72,12 +73,14 @@ void prepareHead(const AttentionGradArgs &args, const AttentionGradRange &range,
   memset(w.dq, 0, padded * roundUp(f.headDim, kTileColumns) * sizeof(float));
 }
 
-// In place: scores become P (kept and scaled under dropout), products dout v^T become dS.
+// Updates a row in place: scores become P (kept and scaled under dropout), products dout v^T become
+// dS.
 void gradientRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row, int64_t query,
                  const BackwardWorkspace &w) {
   float *weights = w.weights + row * kKeyBlock, *gradients = w.gradients + row * kKeyBlock;
   int64_t seen = seenKeys(args, at, row);
-  // Whole tiles of columns are read by accumulateColumns, so what is not seen must be 0.
+  // Clears the rest of the tile: accumulateColumns reads whole tiles of columns, so unseen elements
+  // must be 0.
   int64_t columns = least(kKeyBlock, roundUp(roundUp(at.width, kTileRows), kLanes));
   Vec lse = splat(w.lse[query]), delta = splat(w.delta[query]);
   DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
@@ -102,7 +105,8 @@ void gradientRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row, i
   }
 }
 
-// `at` is in the whole; packed operands start at the range's first query and key.
+// Processes one block; `at` is in the whole tensor, while packed operands start at the range's
+// first query and key.
 void gradientBlock(const AttentionArgs &args, const AttentionGradRange &range, const ScoreBlock &at,
                    const BackwardWorkspace &w) {
   int64_t padded = roundUp(args.headDim, kTileColumns);
@@ -153,7 +157,7 @@ void headGradients(const AttentionGradArgs &args, const AttentionGradRange &rang
 
 int64_t attentionGradWorkspace(const AttentionArgs &args) { return layOut(args, nullptr).total; }
 
-// delta[i] = sum over d of dout[i,d] * out[i,d].
+// Computes delta[i] = sum over d of dout[i,d] * out[i,d].
 void attentionDelta(const AttentionGradArgs &args, int64_t batchIndex, int64_t head) {
   const AttentionArgs &f = args.forward;
   HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, batchIndex, head);

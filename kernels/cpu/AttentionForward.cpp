@@ -31,7 +31,7 @@ ForwardWorkspace layOut(const AttentionArgs &args, float *base) {
   return w;
 }
 
-// Turns one row of scores into weights relative to the new maximum; rescales what is summed.
+// Turns one row of scores into weights relative to the new maximum; rescales the running sums.
 void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
                 const ForwardWorkspace &w) {
   float *scores = w.scores + row * kKeyBlock;
@@ -47,7 +47,7 @@ void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
   Vec largest = load(scores);
   for (int64_t j = kLanes; j < padded; j += kLanes)
     largest = maximum(load(scores + j), largest);
-  // No branch on whether the maximum grew: it would be mispredicted more often than it saves. A
+  // Avoids a branch on a growing maximum, which would be mispredicted more often than it saves. A
   // row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
   float before = w.rowMax[row], now = maxLanes(largest);
   now = now > before ? now : before;

@@ -1,4 +1,4 @@
-// What attention's forward and backward share: block sizes, packing, masks and dropout.
+// Block sizes, packing, masks and dropout that attention's forward and backward pass share.
 #pragma once
 
 #include "kernels/cpu/IsaKernels.h"
@@ -7,9 +7,9 @@
 
 namespace dtc::cpu::DTC_ISA {
 
-// A block of scores is 72 KiB, in the second-level cache. Measured on Zen 5, causal, 1024 tokens of
-// 64: 96 x 192 runs at 156 (forward) and 162 (backward) GFLOP/s where 48 x 96 has 146 and 157. Both
-// are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
+// Block sizes. A block of scores is 72 KiB, in the second-level cache. Measured on Zen 5, causal,
+// 1024 tokens of 64: 96 x 192 runs at 156 (forward) and 162 (backward) GFLOP/s, 48 x 96 at 146 and
+// 157. Both are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
 inline constexpr int kQueryBlock = 96;
 inline constexpr int kKeyBlock = 192;
 static_assert(kAttentionGrain % kQueryBlock == 0 && kAttentionGrain % kKeyBlock == 0);
@@ -19,10 +19,11 @@ static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
 inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr float kLn2 = 0.693147180559945309f;
 
-// Hands out 64-byte aligned pieces of a workspace, or only counts when the base is null.
+// Allocates 64-byte aligned pieces of a workspace, or only counts them if the base is null.
 struct Layout {
   float *base;
   int64_t used = 0;
+  // Returns `count` floats; null if the base is null.
   float *take(int64_t count) {
     float *at = base ? base + used : nullptr;
     used += roundUp(count, 16) + 16; // slack for the last whole vector of packRows
@@ -30,23 +31,25 @@ struct Layout {
   }
 };
 
-// Strides of [batch, tokens, heads, headDim] at one batch index and head.
+// The rows of [batch, tokens, heads, headDim] at one batch index and head.
 struct HeadView {
   const float *data;
   int64_t rowStride;
+  // Returns the headDim floats of a token.
   const float *row(int64_t token) const { return data + token * rowStride; }
 };
 
-// `row`: elements from a token to the next, 0 where they have no gaps.
+// Returns the view of one batch index and head. `row` is the distance between tokens in elements, 0
+// if they have no gaps.
 inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int64_t headDim,
                          int64_t batchIndex, int64_t head, int64_t row = 0) {
   row = row == 0 ? heads * headDim : row;
-  if (!tensor) // a tensor without elements may have no address, to which nothing may be added
+  if (!tensor) // a tensor without elements may be null, to which no offset may be added
     return {nullptr, row};
   return {tensor + batchIndex * tokens * row + head * headDim, row};
 }
 
-// Number of keys that a query sees: the first ones.
+// Returns the number of keys that a query sees, from the first key on.
 inline int64_t visibleKeys(const AttentionArgs &args, int64_t query) {
   if (!args.causal)
     return args.keys;
@@ -58,35 +61,38 @@ struct ScoreBlock {
   int64_t batchIndex, head, query, rows, key, width;
 };
 
-// How many of the block's keys row `row` sees, and from which row on a key is seen.
+// Returns the number of the block's keys that row `row` sees.
 inline int64_t seenKeys(const AttentionArgs &args, const ScoreBlock &at, int64_t row) {
   return greatest(0, least(at.width, visibleKeys(args, at.query + row) - at.key));
 }
+// Returns the first row of the block that sees key `key` of the block.
 inline int64_t firstSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
   if (!args.causal)
     return 0;
   return greatest(0, at.key + key + args.queries - args.keys - at.query);
 }
 
-// Number of floats of packTransposed and packNatural for `rows` rows.
+// Returns the number of floats that packTransposed writes for `rows` rows.
 inline int64_t transposedSize(int64_t rows, int64_t headDim) {
   return roundUp(rows, kTileColumns) * headDim;
 }
+// Returns the number of floats that packNatural writes.
 inline int64_t naturalSize(int64_t rows, int64_t block, int64_t headDim) {
   return roundUp(rows, block) * roundUp(headDim, kTileColumns);
 }
+// Returns the number of floats that packRowPanels writes.
 inline int64_t rowPanelSize(int64_t rows, int64_t headDim) {
   return roundUp(rows, kTileRows) * headDim;
 }
 
-// Rows [0, rows) as columns of panels: [rows/kTileColumns][headDim][kTileColumns].
+// Packs rows [0, rows) as columns of panels: [rows/kTileColumns][headDim][kTileColumns].
 inline void packTransposed(HeadView view, int64_t rows, int64_t headDim, float *out) {
   for (int64_t j = 0; j < rows; j += kTileColumns)
     packPanelTransposed(view.row(j), view.rowStride, headDim, least(kTileColumns, rows - j),
                         out + j * headDim);
 }
 
-// Rows in blocks of `block`, each as panels:
+// Packs rows in blocks of `block`, each as panels:
 // [rows/block][headDim/kTileColumns][block][kTileColumns].
 inline void packNatural(HeadView view, int64_t rows, int64_t block, int64_t headDim, float *out) {
   int64_t padded = roundUp(headDim, kTileColumns);
@@ -96,7 +102,7 @@ inline void packNatural(HeadView view, int64_t rows, int64_t block, int64_t head
                     least(kTileColumns, headDim - d), out + first * padded + d * block);
 }
 
-// Rows [first, first + rows) as panels of A: [rows/kTileRows][headDim][kTileRows], scaled.
+// Packs rows [first, first + rows) as panels of A: [rows/kTileRows][headDim][kTileRows], scaled.
 inline void packRowPanels(HeadView view, int64_t first, int64_t rows, int64_t headDim, float scale,
                           float *out) {
   for (int64_t i = 0; i < rows; i += kTileRows)
@@ -104,8 +110,8 @@ inline void packRowPanels(HeadView view, int64_t first, int64_t rows, int64_t he
              out + i * headDim);
 }
 
-// scores[rows, kKeyBlock] = A * (panels of transposed keys)^T. Tiles that no row of theirs sees are
-// left as they were.
+// Computes scores[rows, kKeyBlock] = A * (panels of transposed keys)^T. Tiles in which no row sees
+// a key stay unchanged.
 inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, const float *rowPanels,
                        const float *keyPanels, float *scores) {
   for (int64_t i = 0; i < at.rows; i += kTileRows) {
@@ -117,8 +123,8 @@ inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, const fl
   }
 }
 
-// out[rows, padded headDim] += weights[rows, keys] * panels of kKeyBlock rows; weights row-major by
-// kKeyBlock, 0 where a row does not see a key.
+// Computes out[rows, padded headDim] += weights[rows, keys] * panels of kKeyBlock rows; weights are
+// row-major with stride kKeyBlock, 0 for keys that a row does not see.
 inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
                            const float *panels, float *out) {
   int64_t padded = roundUp(args.headDim, kTileColumns);
@@ -130,7 +136,7 @@ inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, cons
   }
 }
 
-// out[keys, padded headDim] += weights[rows, keys]^T * panels of kQueryBlock rows.
+// Computes out[keys, padded headDim] += weights[rows, keys]^T * panels of kQueryBlock rows.
 inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
                               const float *panels, float *out) {
   int64_t padded = roundUp(args.headDim, kTileColumns);
@@ -143,7 +149,7 @@ inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, c
   }
 }
 
-// Factors of the kept and the dropped weights of one row: 1/(1-p) where kept, 0 where dropped.
+// The dropout factors of one row: 1/(1-p) for kept weights, 0 for dropped ones.
 class DropoutRow {
 public:
   DropoutRow(const AttentionArgs &args, int64_t batchIndex, int64_t head, int64_t query)
@@ -157,7 +163,7 @@ public:
     first = static_cast<uint64_t>(row) * static_cast<uint64_t>(args.keys);
   }
 
-  // The factors of keys [j, j + kLanes).
+  // Returns the factors of keys [j, j + kLanes).
   Vec factors(int64_t j) const {
     uint32_t words[kLanes];
     philoxWord0<kLanes>(first + static_cast<uint64_t>(j), word2, word3, key, words);
@@ -169,7 +175,7 @@ public:
 private:
   uint64_t key, first;
   uint32_t word2, word3;
-  uint32_t threshold; // 2^32 (p = 1) does not fit, but then what is kept counts 0 all the same
+  uint32_t threshold; // 2^32 (p = 1) does not fit, but then kept weights have the factor 0 anyway
   float keptScale;
 };
 

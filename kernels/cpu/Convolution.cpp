@@ -1,6 +1,6 @@
 // Convolution and its gradients by oneDNN, in the plain layouts that tensors have between
-// instructions. The batch is cut into pieces of a number of samples that follows from the shape
-// alone, each of them a call on one thread: so results do not depend on the number of threads.
+// instructions. The batch is cut into pieces whose number of samples follows from the shape alone;
+// each piece is a call on one thread. So results do not depend on the number of threads.
 #include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/OneDnn.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -14,7 +14,7 @@ namespace dtc::cpu {
 
 namespace {
 
-// Work below this is not worth a call: about 50 us at 40 GFLOP/s.
+// Least work per call: about 50 us at 40 GFLOP/s.
 constexpr int64_t flopsPerCall = 2'000'000;
 
 enum class Direction { Forward, InputGrad, WeightGrad };
@@ -32,8 +32,8 @@ Convolution makeConvolution(Direction direction, const Conv2dShape &s) {
   const dnnl_dims_t result = {s.batch, s.filters, s.outHeight(), s.outWidth()};
   const dnnl_dims_t weight = {s.groups, s.filters / s.groups, s.channels / s.groups, s.kernelHeight,
                               s.kernelWidth};
-  // oneDNN's sums of strides and dilations overflow. A stride past the padded image makes one pixel
-  // whatever it is, and a kernel of one pixel is not dilated.
+  // Limits strides and dilations, whose sums overflow in oneDNN. A stride past the padded image
+  // always gives one pixel, and a kernel of one pixel is not dilated.
   const dnnl_dims_t strides = {std::min(s.strideHeight, s.height + 2 * s.paddingHeight),
                                std::min(s.strideWidth, s.width + 2 * s.paddingWidth)};
   const dnnl_dims_t dilates = {s.kernelHeight > 1 ? s.dilationHeight - 1 : 0,
@@ -45,7 +45,7 @@ Convolution makeConvolution(Direction direction, const Conv2dShape &s) {
 
   dnnl_primitive_attr_t attributes;
   check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
-  // The gradients are described by what they are gradients of, too.
+  // Describes the forward op too, which the descriptions of gradients refer to.
   dnnl_convolution_desc_t forward, wanted;
   check(dnnl_dilated_convolution_forward_desc_init(
             &forward, dnnl_forward_training, dnnl_convolution_direct, &made.image, &made.weight,
@@ -74,7 +74,7 @@ Convolution makeConvolution(Direction direction, const Conv2dShape &s) {
   return made;
 }
 
-// The one of a shape, made at its first use.
+// Returns the primitive of a shape, created at its first use.
 const Convolution &findConvolution(Direction direction, const Conv2dShape &s) {
   using Key = std::array<int64_t, 15>;
   static std::mutex mutex;
@@ -100,7 +100,7 @@ const Convolution &findConvolution(Direction direction, const Conv2dShape &s) {
                             : all.emplace(key, makeConvolution(direction, s)).first->second;
 }
 
-// Of the three tensors oneDNN reads two and writes one.
+// Runs a primitive, which reads two of the three tensors and writes the third.
 void run(Direction direction, const Convolution &of, const float *image, const float *weight,
          const float *result) {
   bool isImage = direction == Direction::InputGrad, isWeight = direction == Direction::WeightGrad;

@@ -1,8 +1,8 @@
 // Embedding look-up and its gradient.
 //
-// Gradient: threads split the columns, so each element is summed by one thread in order of the
-// tokens and no two threads write one row's part. Cost: 8 (forward) or 12 (backward) bytes per
-// element of the output: bandwidth-bound.
+// In the gradient threads split the columns, so each element is summed by one thread in order of
+// the tokens, and no two threads write the same part of a row. Cost: 8 (forward) or 12 (backward)
+// bytes per element of the output: bandwidth-bound.
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -44,7 +44,7 @@ void embedding(const void *table, const int32_t *ids, void *out, int64_t rows, i
 void embeddingGrad(float *grad, const int32_t *ids, const void *dout, int64_t rows, int64_t columns,
                    int64_t tokens, int64_t firstRow, bool accumulate, ThreadPool &pool,
                    ElementType type, int64_t padding) {
-  int64_t skipped = padding < 0 ? -1 : padding - firstRow; // negative: not a row of grad
+  int64_t skipped = padding < 0 ? -1 : padding - firstRow; // negative if no row of grad is skipped
   if (!accumulate)
     pool.parallelFor(rows, rowsPerPiece(columns), [&](int64_t begin, int64_t end) {
       std::memset(grad + begin * columns, 0,

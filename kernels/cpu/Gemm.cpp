@@ -1,4 +1,4 @@
-// Matrix products: the special cases, the split into independent pieces, and the library calls.
+// Matrix products: special cases, the split into independent pieces, and the library calls.
 #include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/OutOfMemory.h"
@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-// oneDNN runs its loops through libgomp, whose number of threads is a setting of each calling
-// thread. Declared here because clang's omp.h belongs to another runtime.
+// Sets the number of threads of libgomp, which runs oneDNN's loops, for the calling thread.
+// Declared here because clang's omp.h belongs to another runtime.
 extern "C" void omp_set_num_threads(int count);
 
 namespace dtc::cpu {
 
 namespace {
 
-// C = beta * C, where 0 * C is 0 even if C holds NaN.
+// Computes C = beta * C; 0 * C is 0 even if C holds NaN.
 void scaleMatrix(float *c, int64_t ldc, int64_t rows, int64_t columns, float beta) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
@@ -34,7 +34,7 @@ const float *columnsOfB(const GemmArgs &args, int64_t column) {
   return args.b + (args.transB ? column * args.ldb : column);
 }
 
-// oneDNN writes the code of a kind of product at the first one of it.
+// Makes oneDNN generate its code, which it does at the first matrix product of each kind.
 void makeProductsOfOneDnn() {
   constexpr dnnl_dim_t size = 64;
   std::vector<float> operand(size * size), result(size * size);
@@ -45,8 +45,8 @@ void makeProductsOfOneDnn() {
                          size, beta, result.data(), size);
 }
 
-// What libraries take at the first calls of a thread they take here, one thread after another, so that
-// no other takes meanwhile what there was.
+// Makes libraries allocate here the memory that they take at the first calls of a thread. Threads
+// do so one after another, so that none takes the memory that another has checked for.
 void takeLibraries() {
   static std::mutex mutex;
   static bool isFirst = true;
@@ -82,8 +82,8 @@ void libraryGemm(GemmBackend backend, const GemmArgs &args) {
                    args.alpha, args.a, args.lda, args.b, args.ldb, args.beta, args.c, args.ldc);
     if (status == dnnl_success)
       return;
-    // Refused (it checks leading dimensions more strictly than it needs to) or out of memory:
-    // OpenBLAS computes it instead.
+    // OpenBLAS computes the matrix product if oneDNN refuses it (it checks leading dimensions more
+    // strictly than it needs to) or is out of memory.
   }
   cblas_sgemm(CblasRowMajor, args.transA ? CblasTrans : CblasNoTrans,
               args.transB ? CblasTrans : CblasNoTrans, static_cast<blasint>(args.m),
@@ -107,7 +107,8 @@ void gemmWithPlan(const GemmArgs &args, const GemmPlan &plan, ThreadPool &pool) 
   pool.parallelFor(args.batch * tilesM * tilesN, 1, [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       GemmArgs part = matrixOfBatch(args, tile / (tilesM * tilesN));
-      // Rows innermost: neighbours share the columns of B, the larger operand in the LM head.
+      // Goes through rows first: neighbours share the columns of B, the larger operand in the LM
+      // head.
       int64_t row = tile % tilesM * plan.tileM, column = tile / tilesM % tilesN * plan.tileN;
       part.m = std::min(plan.tileM, args.m - row);
       part.n = std::min(plan.tileN, args.n - column);

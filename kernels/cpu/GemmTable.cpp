@@ -65,7 +65,8 @@ GemmPlan chooseGemm(const GemmShape &shape, int lanes) {
   if (work < kTinyWork)
     return {GemmBackend::OpenBlas, m, n};
   bool many = shape.batch >= kManyMatrices && work < kSmallWork;
-  // The value gradient of attention and the like, where oneDNN's AVX2 code does not pack.
+  // Uses OpenBLAS for the value gradient of attention and similar shapes, which oneDNN's AVX2 code
+  // does not pack.
   if (lanes == 8 && shape.transA && n >= 16 && n <= 64)
     return cutForLibrary(GemmBackend::OpenBlas, shape);
   if (many || std::min(m, n) < kNarrow || (!shape.transA && !shape.transB))

@@ -33,7 +33,7 @@ void packB(const float *b, int64_t ldb, bool transposed, int64_t k, int64_t n, f
   }
 }
 
-// A tile that sticks out of C: computed whole, then its part inside is copied.
+// Computes a whole tile at the edge of C and copies the part inside of C.
 void multiplyEdge(int64_t rows, int64_t columns, int64_t k, const float *a, const float *b,
                   float *c, int64_t ldc, float alpha, float beta) {
   alignas(64) float whole[kTileRows * kTileColumns];
@@ -62,7 +62,8 @@ void multiplyPacked(int64_t m, int64_t n, int64_t k, const float *a, const float
       for (int64_t l = 0; l < kTileRows; ++l)
         for (int64_t v = 0; v < kTileVectors; ++v)
           __builtin_prefetch(tile + l * ldc + v * kLanes, 1);
-      // The next panel of B comes from the third-level cache: each tile fetches a part of it.
+      // Prefetches the next panel of B, which comes from the third-level cache: each tile fetches a
+      // part of it.
       const float *ahead = nullptr;
       if (int64_t lines = i / kTileRows * (k / kPrefetchDepth) * kLineFloats;
           j + kTileColumns < n && lines < k * kTileColumns)

@@ -1,19 +1,27 @@
-// The functions of one instruction set, for its table in GemmTiles.cpp.
+// The functions of one instruction set, for its table in GemmTiles.cpp. IsaKernels.h describes
+// them.
 #pragma once
 
 #include "kernels/cpu/IsaKernels.h"
 
 namespace dtc::cpu::DTC_ISA {
 
+// Returns the floats of workspace that attentionUnit needs.
 int64_t attentionWorkspace(const AttentionArgs &args);
+// Computes a range of queries of one kv head (IsaKernels::attentionUnit).
 void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead,
                    int64_t queryBegin, int64_t queryEnd, float *workspace);
+// Computes rowsum(dout * out) of one head into the scratch (IsaKernels::attentionDelta).
 void attentionDelta(const AttentionGradArgs &args, int64_t batchIndex, int64_t head);
+// Returns the floats of workspace that attentionGradUnit needs.
 int64_t attentionGradWorkspace(const AttentionArgs &args);
+// Computes the gradients of one range (IsaKernels::attentionGradUnit).
 void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &range,
                        float *workspace);
 
+// Converts `count` elements of `type` to f32.
 void widen(ElementType type, const void *from, float *to, int64_t count);
+// Rounds `count` f32 to `type`, to nearest even.
 void narrow(ElementType type, const float *from, void *to, int64_t count);
 
 } // namespace dtc::cpu::DTC_ISA

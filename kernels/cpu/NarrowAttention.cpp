@@ -1,8 +1,8 @@
-// Attention of 16-bit floats: what a task needs of one kv head becomes f32 in its own memory, the
-// kernels of f32 run on it, and what they give is rounded once.
+// Attention of 16-bit floats: each task converts its part of one kv head to f32 in its own memory,
+// runs the f32 kernels on it, and rounds the results once.
 //
-// Cost: that of f32, and 6 bytes for every element read or written, of keys and values once for
-// each task of the head.
+// Cost: that of f32, plus 6 bytes for every element read or written; keys and values are read once
+// per task of the head.
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -15,10 +15,10 @@ namespace {
 
 thread_local Scratch tensorScratch, unitScratch;
 
-constexpr int64_t kUnitsPerThread = 4; // which even out causal attention's longer rows at the end
+constexpr int64_t kUnitsPerThread = 4; // evens out the longer rows of causal attention at the end
 
-// `heads` heads from `head` on of tokens [begin, end) of [batch, tokens, allHeads, headDim]: rows of
-// heads * headDim elements, allHeads * headDim apart.
+// The elements of `heads` heads from `head` on of tokens [begin, end) in [batch, tokens, allHeads,
+// headDim]: rows of heads * headDim elements, allHeads * headDim apart.
 struct Slice {
   int64_t first, stride, rows, columns; // in elements
   int64_t size() const { return rows * columns; }
@@ -30,7 +30,8 @@ Slice sliceOf(int64_t tokens, int64_t allHeads, int64_t headDim, int64_t batchIn
           end - begin, heads * headDim};
 }
 
-// All tokens of a sample, where they are `row` elements apart; 0 where they have no gaps.
+// Returns the slice with tokens `row` elements apart; unchanged if `row` is 0, for tokens without
+// gaps.
 Slice inRows(Slice slice, int64_t row, int64_t batchIndex, int64_t firstColumn) {
   if (row == 0)
     return slice;
@@ -56,7 +57,7 @@ void write(ElementType type, void *tensor, const Slice &slice, const float *from
                         slice.columns);
 }
 
-// One kv head with its query heads, as a problem of its own.
+// Returns the arguments of attention for one kv head with its query heads.
 AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead) {
   AttentionArgs one = args;
   int64_t group = args.heads / args.kvHeads;
@@ -72,8 +73,8 @@ AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHe
 
 } // namespace
 
-// Tasks take a range of queries each, but read them all: where a query is decides which keys it
-// sees.
+// Each task computes a range of queries, but reads all of them: the position of a query decides
+// which keys it sees.
 void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool) {
   int64_t heads = args.batch * args.kvHeads,
           group = args.heads / std::max<int64_t>(1, args.kvHeads);

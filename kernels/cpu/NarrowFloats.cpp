@@ -1,4 +1,4 @@
-// Conversion between f32 and the floats of 16 bits, by one instruction set.
+// Conversion between f32 and 16-bit floats, by one instruction set.
 //
 // bf16 is the upper half of an f32. Rounds to nearest, ties to even; NaN stays NaN, quiet, with the
 // sign and the upper bits of its payload. Cost: 6 bytes per element: bandwidth-bound.
@@ -26,7 +26,7 @@ void narrowBf16(const float *from, uint16_t *to, int64_t count) {
   }
 }
 
-constexpr int kHalves = 8; // of one conversion
+constexpr int kHalves = 8; // numbers per conversion
 
 void widenF16(const uint16_t *from, float *to, int64_t count) {
   int64_t i = 0;

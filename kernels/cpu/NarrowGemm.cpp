@@ -1,12 +1,11 @@
-// Matrix products of 16-bit floats: by oneDNN where the processor multiplies them; else operands become
-// f32 when they are packed, the tiles of this library multiply them, and what was summed in f32 is
-// rounded once.
+// Matrix products of 16-bit floats: by oneDNN if the processor multiplies them; else packing
+// converts operands to f32, the tiles of this library multiply them, and the f32 sums are rounded
+// once.
 //
-// C is cut into columns so that the part of B that they need, of all depths, is packed at once:
-// every element of C is summed to its end by one task, in order of k, before it is rounded. So its
-// bits depend on neither threads nor blocks.
-// Cost: 2*batch*m*n*k flops at the rate of f32, and the conversion of B once and of A once for each
-// block of columns.
+// C is cut into columns so that the part of B that they need, of all depths, is packed at once: one
+// task sums every element of C completely, in order of k, before it is rounded. So its bits depend
+// on neither threads nor blocks. Cost: 2*batch*m*n*k flops at the rate of f32, and the conversion
+// of B once and of A once for each block of columns.
 #include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
@@ -19,11 +18,11 @@ namespace dtc::cpu {
 namespace {
 
 constexpr int64_t kDepthBlock = 512;
-constexpr int64_t kPackedFloats = 3 * 512 * 1024; // of B, where k lets it: 6 MiB
+constexpr int64_t kPackedFloats = 3 * 512 * 1024; // packed part of B, if k allows: 6 MiB
 constexpr int64_t kLeastPanels = 4, kMostPanels = 48;
 constexpr int64_t kMostRows = 96;
 
-// Below this many multiplications a call of oneDNN (2.5 us) costs more than it saves.
+// Number of multiplications below which a call of oneDNN (2.5 us) costs more than it saves.
 constexpr int64_t kTinyWork = 40 * 40 * 40;
 
 thread_local Scratch columnScratch, rowScratch, sourceScratch, resultScratch;
@@ -37,14 +36,14 @@ char *at(void *base, ElementType type, int64_t element) {
   return static_cast<char *>(base) + element * bytesOf(type);
 }
 
-// `rows` x `columns` from `first` on as f32, in `to` without gaps.
+// Converts `rows` x `columns` elements from `first` on to f32, without gaps in `to`.
 void widenRows(const NarrowGemmArgs &args, const void *matrix, int64_t first, int64_t ld,
                int64_t rows, int64_t columns, const IsaKernels &isa, float *to) {
   for (int64_t row = 0; row < rows; ++row)
     isa.widen(args.type, at(matrix, args.type, first + row * ld), to + row * columns, columns);
 }
 
-// Columns [column, column + columns) of op(B), a block of depth after the other.
+// Packs columns [column, column + columns) of op(B), one block of depth after the other.
 void packColumns(const NarrowGemmArgs &args, int64_t column, int64_t columns, const IsaKernels &isa,
                  float *packed, ThreadPool &pool) {
   int64_t panels = divideUp(columns, isa.tileColumns), padded = panels * isa.tileColumns;
@@ -65,7 +64,8 @@ void packColumns(const NarrowGemmArgs &args, int64_t column, int64_t columns, co
   });
 }
 
-// Rows [row, row + rows) of C by `columns` from `column` on, of which `packed` has op(B).
+// Computes rows [row, row + rows) of C for `columns` columns from `column` on; `packed` holds op(B)
+// for these.
 void multiplyRows(const NarrowGemmArgs &args, int64_t row, int64_t rows, int64_t column,
                   int64_t columns, const IsaKernels &isa, const float *packed) {
   int64_t padded = divideUp(columns, isa.tileColumns) * isa.tileColumns;
@@ -100,7 +100,7 @@ void multiplyOne(const NarrowGemmArgs &args, ThreadPool &pool) {
   int64_t panels =
       std::clamp(kPackedFloats / (args.k * isa.tileColumns), kLeastPanels, kMostPanels);
   int64_t width = std::min(panels, divideUp(args.n, isa.tileColumns)) * isa.tileColumns;
-  // As many rows for each task, all threads having some.
+  // Gives all tasks equally many rows, and each thread some.
   int64_t tasks = divideUp(divideUp(args.m, kMostRows), pool.size()) * pool.size();
   int64_t rows = divideUp(divideUp(args.m, tasks), isa.tileRows) * isa.tileRows;
   float *packed = columnScratch.reserve(width * args.k);
@@ -115,7 +115,7 @@ void multiplyOne(const NarrowGemmArgs &args, ThreadPool &pool) {
   }
 }
 
-// C = beta * C.
+// Computes C = beta * C.
 void scaleOnly(const NarrowGemmArgs &args) {
   const IsaKernels &isa = isaKernels();
   float *row = resultScratch.reserve(args.n);
@@ -136,7 +136,8 @@ NarrowGemmArgs matrixOfBatch(NarrowGemmArgs args, int64_t index) {
   return args;
 }
 
-// A piece for each call of the library, as those of f32 are cut: so its bits depend on the shape alone.
+// Makes a library call for each piece. Pieces are cut as those of f32: so the bits of the result
+// depend on the shape alone.
 void callLibrary(const NarrowGemmArgs &args, ThreadPool &pool) {
   GemmPlan plan = cutForLibrary(GemmBackend::OneDnn,
                                 {args.m, args.n, args.k, args.batch, args.transA, args.transB});
@@ -151,7 +152,7 @@ void callLibrary(const NarrowGemmArgs &args, ThreadPool &pool) {
       part.b = at(part.b, args.type, args.transB ? column * args.ldb : column);
       part.c = at(part.c, args.resultType, row * args.ldc + column);
       if (!libraryNarrowGemm(part))
-        multiplyOne(part, pool); // what oneDNN refuses
+        multiplyOne(part, pool); // oneDNN refused the operands
     }
   });
 }

@@ -12,7 +12,7 @@ namespace dtc::cpu::onednn {
 
 namespace {
 
-// More than the code of a primitive takes, and than the allocator has at hand.
+// More bytes than the code of a primitive takes, and than the allocator keeps in reserve.
 constexpr size_t codeBytes = size_t(64) << 20;
 
 dnnl_stream_t stream() {

@@ -1,5 +1,5 @@
-// What calls of oneDNN's primitives share: one engine, a stream for each thread, and a call on the
-// calling thread alone. Primitives are made once a shape and live as long as the process.
+// Helpers for oneDNN's primitives: one engine, a stream for each thread, and calls on the calling
+// thread alone. Primitives are created once per shape and live as long as the process.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,33 @@
 
 namespace dtc::cpu::onednn {
 
-// What remains is running out of memory, which ends the process (OutOfMemory.h), and what must not be.
+// Ends the process if a call failed: by running out of memory (OutOfMemory.h), or with a message
+// for errors that must not occur.
 void check(dnnl_status_t status, const char *call);
 
+// Returns the CPU engine of the process.
 dnnl_engine_t engine();
 
-// A primitive made ready, whose scratchpad is given with each call.
+// A primitive that is ready to run; each call provides its scratchpad.
 struct Primitive {
   dnnl_primitive_t primitive;
   dnnl_memory_desc_t scratch;
 };
 
-// Of a described operation and its attributes; `hint` as oneDNN's, or null. Null where oneDNN has no
-// implementation that takes both.
+// Creates the primitive of a described operation and its attributes; `hint` is that of oneDNN, or
+// null. Returns null if oneDNN has no implementation that supports both.
 Primitive make(const_dnnl_op_desc_t operation, dnnl_primitive_attr_t attributes,
                const_dnnl_primitive_desc_t hint);
 
+// A tensor that is passed to a primitive.
 struct Argument {
   int index;
   const dnnl_memory_desc_t *description;
   const void *data;
 };
 
-// Runs it on the calling thread, with a scratchpad of that thread's. oneDNN writes to the result
-// among the arguments only.
+// Runs a primitive on the calling thread, with a scratchpad of that thread. oneDNN only writes to
+// the result among the arguments.
 void run(const Primitive &primitive, std::initializer_list<Argument> arguments);
 
 } // namespace dtc::cpu::onednn

@@ -1,5 +1,5 @@
-// Products of bf16 by oneDNN, on processors that multiply bf16 (AVX-512 BF16, AMX): pairs of products
-// are added up in f32, twice as many a cycle as in f32. oneDNN 2.6 has none of f16 for CPUs.
+// Matrix products of bf16 by oneDNN, on processors that multiply bf16 (AVX-512 BF16, AMX): they add
+// pairs of products in f32, twice as many per cycle as in f32. oneDNN 2.6 has none for f16 on CPUs.
 #include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/OneDnn.h"
@@ -55,7 +55,7 @@ Product makeProduct(const NarrowGemmArgs &args) {
   return made;
 }
 
-// The one of a shape, made at its first use.
+// Returns the primitive of a shape, created at its first use.
 const Product &findProduct(const NarrowGemmArgs &args) {
   using Key = std::array<int64_t, 11>;
   static std::mutex mutex;

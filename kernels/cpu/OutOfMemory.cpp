@@ -7,12 +7,13 @@
 namespace dtc::cpu {
 
 void endWithoutMemory() {
-  // More than there can be: it throws, which is not an expression that code without exceptions has.
+  // Requests more than can exist, so that operator new throws; code without exceptions cannot use a
+  // throw expression.
   (void)::operator new(PTRDIFF_MAX);
   std::abort();
 }
 
-// Large enough for the allocator to ask the system, and untouched, so it costs two calls.
+// Allocates enough for the allocator to ask the system, and touches nothing, so it costs two calls.
 void needMemory(size_t bytes) { ::operator delete(::operator new(bytes)); }
 
 } // namespace dtc::cpu

@@ -18,7 +18,7 @@ inline constexpr uint32_t kPhiloxKeyStep0 = 0x9E3779B9u;
 inline constexpr uint32_t kPhiloxKeyStep1 = 0xBB67AE85u;
 inline constexpr int kPhiloxRounds = 10;
 
-// The four words of `counter` under `key` (low word of the key first).
+// Returns the four words of `counter` under `key` (low word of the key first).
 static inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, uint64_t key) {
   auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < kPhiloxRounds; ++round) {
@@ -32,23 +32,27 @@ static inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter
   return counter;
 }
 
-// Vectors of half the lanes. Spelled out, as g++ takes no vector size from a template argument.
+// Vectors of half the lanes. Specialised, because g++ accepts no vector size from a template
+// argument.
 template <int kLanes> struct PhiloxVectors;
+// Vectors for 2 lanes.
 template <> struct PhiloxVectors<2> {
   typedef uint64_t Half __attribute__((vector_size(8)));
   typedef uint32_t Words __attribute__((vector_size(4)));
 };
+// Vectors for 8 lanes.
 template <> struct PhiloxVectors<8> {
   typedef uint64_t Half __attribute__((vector_size(32)));
   typedef uint32_t Words __attribute__((vector_size(16)));
 };
+// Vectors for 16 lanes.
 template <> struct PhiloxVectors<16> {
   typedef uint64_t Half __attribute__((vector_size(64)));
   typedef uint32_t Words __attribute__((vector_size(32)));
 };
 
-// Word 0 of the counters {lo(e), hi(e), word2, word3} for e = first + i, i in [0, kLanes): the form
-// that dropout needs. kLanes is 2, 8 or 16; each vector below holds half of the lanes, one 32-bit
+// Writes word 0 of the counters {lo(e), hi(e), word2, word3} for e = first + i, i in [0, kLanes),
+// as dropout needs it. kLanes is 2, 8 or 16; each vector below holds half of the lanes, one 32-bit
 // word in each 64-bit element, because vectors multiply 32 by 32 bits only into 64.
 template <int kLanes>
 static inline void philoxWord0(uint64_t first, uint32_t word2, uint32_t word3, uint64_t key,
@@ -80,8 +84,8 @@ static inline void philoxWord0(uint64_t first, uint32_t word2, uint32_t word3, u
   }
 }
 
-// Least word that is kept when values are dropped with probability `p`: keep iff word >= this.
-// 2^32 (nothing kept) when p >= 1, so the comparison is one of 64 bits.
+// Returns the least word that is kept if values are dropped with probability `p`: keep if word >=
+// this. Returns 2^32 (nothing is kept) for p >= 1, so the comparison uses 64 bits.
 inline uint64_t dropoutThreshold(double p) {
   if (!(p > 0))
     return 0;

@@ -1,5 +1,5 @@
-// Pooling and its gradients. Own loops and not oneDNN's, whose maximum would keep an index for every
-// result from forward to backward; all of it is bound by memory.
+// Pooling and its gradients. Uses own loops instead of oneDNN's, whose maximum would save an index
+// for every result from forward to backward; all of it is bound by memory.
 #include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/ThreadPool.h"
 
@@ -10,10 +10,10 @@ namespace dtc::cpu {
 
 namespace {
 
-// Pixels worth waking a thread for.
+// Least pixels for which waking a thread pays.
 constexpr int64_t pixelsPerPiece = 16 * 1024;
 
-// The part of a window that is inside of an image: rows [top, bottom), columns [left, right).
+// The part of a window inside of an image: rows [top, bottom), columns [left, right).
 struct Inside {
   Inside(const Pool2dShape &s, int64_t i, int64_t j)
       : top(i * s.strideHeight - s.paddingHeight), left(j * s.strideWidth - s.paddingWidth),
@@ -25,8 +25,8 @@ struct Inside {
   int64_t top, left, bottom, right;
 };
 
-// Calls body(plane, window, result), result the index of the window's pixel in all of y. The windows
-// of one plane are visited in order by one thread, as they may overlap.
+// Calls body(plane, window, result), where result is the index of the window's pixel in all of y.
+// One thread visits the windows of a plane in order, as they may overlap.
 template <typename Body> void forWindows(const Pool2dShape &s, ThreadPool &pool, const Body &body) {
   int64_t height = s.outHeight(), width = s.outWidth();
   int64_t grain = std::max<int64_t>(pixelsPerPiece / std::max<int64_t>(s.height * s.width, 1), 1);
@@ -38,7 +38,8 @@ template <typename Body> void forWindows(const Pool2dShape &s, ThreadPool &pool,
   });
 }
 
-// Index in the plane of the first maximum of a window; a NaN is greater than all.
+// Returns the index in the plane of the first maximum of a window; a NaN is greater than all
+// numbers.
 int64_t findMaximum(const Pool2dShape &s, const float *plane, const Inside &window) {
   int64_t best = window.top * s.width + window.left;
   for (int64_t row = window.top; row < window.bottom; ++row)

@@ -17,7 +17,7 @@ public:
   Scratch &operator=(const Scratch &) = delete;
   ~Scratch() { std::free(data); }
 
-  // At least `count` floats, valid until the next call.
+  // Returns at least `count` floats, valid until the next call.
   float *reserve(int64_t count) {
     if (count > capacity) {
       std::free(data);

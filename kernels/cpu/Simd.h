@@ -24,13 +24,18 @@ typedef float UnalignedVec __attribute__((vector_size(kLanes * 4), aligned(4), m
 typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t UnsignedVec __attribute__((vector_size(kLanes * 4)));
 
+// Loads a vector from any float address.
 inline Vec load(const float *p) { return *reinterpret_cast<const UnalignedVec *>(p); }
+// Stores a vector to any float address.
 inline void store(float *p, Vec v) { *reinterpret_cast<UnalignedVec *>(p) = v; }
 
-// x - 0 is x for every x (x + 0 is not: -0), so this compiles to one broadcast.
+// Returns a vector of equal lanes. x - 0 is x for every x (x + 0 is not: -0), so this compiles to
+// one broadcast.
 inline Vec splat(float x) { return x - Vec{}; }
+// Returns a vector of equal integers.
 inline IntVec splatInt(int32_t x) { return x - IntVec{}; }
 
+// Returns 0, 1, 2, ...
 inline IntVec iota() {
   IntVec v;
   for (int i = 0; i < kLanes; ++i)
@@ -38,17 +43,20 @@ inline IntVec iota() {
   return v;
 }
 
+// Returns `yes` in lanes whose mask is all ones, `no` in lanes whose mask is 0.
 inline Vec select(IntVec mask, Vec yes, Vec no) {
   return reinterpret_cast<Vec>((mask & reinterpret_cast<IntVec>(yes)) |
                                (~mask & reinterpret_cast<IntVec>(no)));
 }
 
+// Returns the larger lanes; `b` if one of both is NaN.
 inline Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
 
-// Halves the vector until one lane is left, so the order of a sum is fixed.
+// Vectors for reduceLanes.
 typedef float Vec8 __attribute__((vector_size(32)));
 typedef float Vec4 __attribute__((vector_size(16)));
 
+// Combines the lanes, halving the vector until one lane is left, so the order of a sum is fixed.
 template <typename Combine> inline float reduceLanes(Vec v, const Combine &combine) {
 #ifdef __AVX512F__
   Vec8 eight = combine(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
@@ -63,16 +71,18 @@ template <typename Combine> inline float reduceLanes(Vec v, const Combine &combi
   return one[0];
 }
 
+// Returns the sum of the lanes.
 inline float sumLanes(Vec v) {
   return reduceLanes(v, [](auto a, auto b) { return a + b; });
 }
 
+// Returns the largest lane.
 inline float maxLanes(Vec v) {
   return reduceLanes(v, [](auto a, auto b) { return a > b ? a : b; });
 }
 
-// 2^x for x <= 0 (or NaN), relative error below 2e-7; 0 below -126, -inf included.
-// x = n + f with |f| <= 1/2; 2^f by its series to degree 6 (remainder 1.2e-7 * 2^f at the ends is
+// Returns 2^x for x <= 0 (or NaN), with a relative error below 2e-7; 0 below -126, -inf included. x
+// = n + f with |f| <= 1/2; 2^f is a series of degree 6 (the remainder 1.2e-7 * 2^f at the ends is
 // spread by the minimax coefficients below), times 2^n by adding n to the exponent.
 inline Vec exp2NonPositive(Vec x) {
   const Vec rounder = splat(12582912.0f); // 1.5 * 2^23: adding it leaves the nearest integer
@@ -85,7 +95,7 @@ inline Vec exp2NonPositive(Vec x) {
   p = p * f + splat(2.402264791363012e-1f);
   p = p * f + splat(6.931472028550421e-1f);
   p = p * f + splat(1.0f);
-  // Unsigned, as it wraps for the x below -126 that are replaced.
+  // Unsigned, because it wraps for x below -126, whose results are replaced.
   UnsignedVec exponent = reinterpret_cast<UnsignedVec>(shifted) << 23;
   Vec result = reinterpret_cast<Vec>(reinterpret_cast<UnsignedVec>(p) + exponent);
   return select(x < splat(-126.0f), Vec{}, result);
@@ -105,6 +115,7 @@ inline Vec exp2NonPositive(Vec x) {
 #define DTC_LANES(f, d) DTC_LANE8(f, d)
 #endif
 
+// Swaps the off-diagonal blocks at one distance.
 template <int kDistance> inline void swapBlocks(Vec *rows) {
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
@@ -116,6 +127,7 @@ template <int kDistance> inline void swapBlocks(Vec *rows) {
   }
 }
 
+// Transposes the block in place.
 inline void transposeLanes(Vec *rows) {
 #ifdef __AVX512F__
   swapBlocks<8>(rows);

@@ -1,8 +1,8 @@
 // Copies or adds a box between two strided layouts.
 //
-// Dims are ordered by the stride of dst and joined where both sides are contiguous; what is left
-// is rows of contiguous elements, two-dimensional transposes, or single elements.
-// Cost: 2 (copy) or 3 (accumulate) times the bytes of the box: bandwidth-bound.
+// Dims are ordered by the stride of dst and joined if both sides are contiguous; the result is rows
+// of contiguous elements, two-dimensional transposes, or single elements. Cost: 2 (copy) or 3
+// (accumulate) times the bytes of the box: bandwidth-bound.
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -20,9 +20,10 @@ constexpr int64_t kBytesPerPiece = 64 * 1024;
 constexpr int64_t kTransposeBlock =
     128; // 128 x 128 f32 on both sides fit in the second-level cache
 
-// Rows of dst a multiple of this apart share few cache sets, so a column of lines evicts itself. A
-// block then goes through a buffer, whose rows are written out whole: 27 against 12 GB/s at
-// 3072 x 768 f32 on Zen 5, where other strides reach 75 GB/s directly and 40 by the buffer.
+// Rows of dst whose distance is a multiple of this share few cache sets, so a column of lines
+// evicts itself. A block then goes through a buffer, whose rows are written as a whole: 27 against
+// 12 GB/s at 3072 x 768 f32 on Zen 5, while other strides reach 75 GB/s directly and 40 through the
+// buffer.
 constexpr int64_t kAliasingBytes = 1024;
 
 thread_local Scratch transposeScratch;
@@ -37,7 +38,7 @@ struct Box {
   int count = 0;
 };
 
-// Orders by stride of dst, largest outside, and joins dims that are contiguous on both sides.
+// Orders by stride of dst, largest outermost, and joins dims that are contiguous on both sides.
 Box simplify(const StridedCopyArgs &args) {
   Box box;
   for (int i = 0; i < args.numDims; ++i) {
@@ -93,7 +94,7 @@ template <typename T> struct Mover {
       put(to[i * dim.dst], from[i * dim.src]);
   }
 
-  // dst[i * outer.dst + j] from src[i + j * inner.src], in blocks.
+  // Computes dst[i * outer.dst + j] from src[i + j * inner.src], in blocks.
   void plane(int64_t src0, int64_t dst0, const Dim &outer, const Dim &inner) const {
     for (int64_t i = 0; i < outer.size; i += kTransposeBlock)
       for (int64_t j = 0; j < inner.size; j += kTransposeBlock)
@@ -101,7 +102,7 @@ template <typename T> struct Mover {
               std::min(kTransposeBlock, outer.size - i), std::min(kTransposeBlock, inner.size - j));
   }
 
-  // to[i * ldTo + j] from from[i + j * ldFrom].
+  // Computes to[i * ldTo + j] from from[i + j * ldFrom].
   void block(const T *from, int64_t ldFrom, T *to, int64_t ldTo, int64_t rows,
              int64_t columns) const {
     if constexpr (sizeof(T) == 4) {
@@ -134,7 +135,7 @@ void locate(const Box &box, int count, int64_t index, int64_t &src, int64_t &dst
   }
 }
 
-// The dim along which src is contiguous while dst is not; -1 if the box is no transpose.
+// Returns the dim along which src is contiguous and dst is not; -1 if the box is no transpose.
 int transposedDim(const Box &box) {
   const Dim &inner = box.dims[box.count - 1];
   if (inner.dst != 1 || inner.src == 1)
@@ -153,7 +154,7 @@ template <typename T> void copyBox(const StridedCopyArgs &args, Box box, ThreadP
   for (int i = 0; i < box.count; ++i)
     elements *= box.dims[i].size;
   const int64_t perPiece = kBytesPerPiece / static_cast<int64_t>(sizeof(T));
-  // Sums into one element (a dst stride of 0) are not split among threads.
+  // Keeps sums into one element (a dst stride of 0) on one thread.
   bool split = true;
   for (int i = 0; i < box.count; ++i)
     split &= box.dims[i].dst != 0;
@@ -179,7 +180,7 @@ template <typename T> void copyBox(const StridedCopyArgs &args, Box box, ThreadP
     pool.parallelFor(range, split ? grain : range, body);
     return;
   }
-  // Rows, cut where they are longer than a piece.
+  // Copies rows, and cuts those longer than a piece.
   int64_t pieces = (inner.size + perPiece - 1) / perPiece;
   int64_t range = elements / inner.size * pieces;
   int64_t grain = std::max<int64_t>(1, perPiece / std::min(perPiece, inner.size));

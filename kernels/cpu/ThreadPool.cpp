@@ -1,4 +1,4 @@
-// The pool's threads take pieces of a loop from one shared counter and sleep between loops.
+// The pool's threads take pieces of a loop from a shared counter and sleep between loops.
 #include "kernels/cpu/ThreadPool.h"
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace dtc::cpu {
 
 namespace {
 
-// True while this thread runs the body of a loop: a loop started there runs inline.
+// True while this thread runs the body of a loop: a loop started within it runs inline.
 thread_local bool insideLoop = false;
 
-// A loop is often followed by another within microseconds, and a wake-up costs about 5 to 50 us.
-// Spinning much longer would take the core from another rank on the same machine.
+// Iterations of the spin loop. A loop is often followed by another within microseconds, and a
+// wake-up costs about 5 to 50 us. Spinning much longer would take the core from another rank on the
+// same machine.
 constexpr int kSpins = 2000;
 
-// Pieces per thread: enough to even out a thread that is held up, few enough to keep each long.
+// Pieces per thread: enough to balance a delayed thread, few enough to keep each piece long.
 constexpr int64_t kPiecesPerThread = 8;
 
 void pauseCpu() { __builtin_ia32_pause(); }
@@ -92,8 +93,8 @@ void ThreadPool::parallelFor(int64_t range, int64_t grain, const LoopBody &body)
   if (range <= 0)
     return;
   grain = std::max<int64_t>(grain, 1);
-  // A second stream may start a loop while one runs; it then does its work itself, as kernels give
-  // the same result however their range is cut.
+  // Runs inline if another stream runs a loop: kernels give the same result for any division of the
+  // range.
   if (impl->workers.empty() || range <= grain || insideLoop || !impl->busy.try_lock()) {
     body(0, range);
     return;

@@ -8,12 +8,11 @@
 
 namespace dtc::cpu {
 
-// Returns once `value` differs from `old`: spins for some microseconds, then sleeps on a futex. Who
-// changes the value has to notify.
+// Returns once `value` differs from `old`: spins for some microseconds, then sleeps on a futex. The
+// thread that changes the value must notify.
 void waitWhileEqual(const std::atomic<uint32_t> &value, uint32_t old);
 
-// A loop's body for the time of a call: refers to a function and, other than std::function, allocates
-// nothing for it.
+// A reference to a loop's body for the time of a call; unlike std::function it allocates nothing.
 class LoopBody {
 public:
   template <typename Function>
@@ -21,6 +20,7 @@ public:
       : function(&function), call([](const void *of, int64_t begin, int64_t end) {
           (*static_cast<const Function *>(of))(begin, end);
         }) {}
+  // Calls the body for [begin, end).
   void operator()(int64_t begin, int64_t end) const { call(function, begin, end); }
 
 private:
@@ -28,21 +28,22 @@ private:
   void (*call)(const void *of, int64_t begin, int64_t end);
 };
 
-// Runs loops over a fixed number of threads, the caller's included. One loop at a time; loops
-// inside loops run inline.
+// Runs loops over a fixed number of threads, including the caller. One loop runs at a time; nested
+// loops run inline.
 class ThreadPool {
 public:
-  // `threads` >= 1; 1 makes no thread at all.
+  // `threads` >= 1; with 1 no thread is created.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
+  // Returns the number of threads, including the caller.
   int size() const;
 
-  // Calls body(begin, end) on disjoint pieces that cover [0, range), each a multiple of `grain`
-  // long but the last; returns when all are done. Example: parallelFor(10, 4, f) may call f(0, 8)
-  // and f(8, 10).
+  // Calls body(begin, end) on disjoint pieces that cover [0, range), each except the last a
+  // multiple of `grain` long; returns when all are done. Example: parallelFor(10, 4, f) may call
+  // f(0, 8) and f(8, 10).
   void parallelFor(int64_t range, int64_t grain, const LoopBody &body);
 
 private:

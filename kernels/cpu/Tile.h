@@ -1,12 +1,12 @@
-// The register tile that all products are made of, and the packing of its operands.
+// The register tile that all matrix products consist of, and the packing of its operands.
 //
 //   C[kTileRows, kTileColumns] = beta * C + alpha * A * B
 //
 // B is a panel: [k][kTileColumns] contiguous, 64-byte aligned. A is read one element at a time, so
-// any strides do: a packed panel [k][kTileRows] (1, kTileRows), a row-major block (ld, 1) or its
-// transpose (1, ld). Each element of C is one chain of fused multiply-adds in order of k: its bits
-// do not depend on where in a tile, or in whose tile, it lies.
-// Cost: 2 * kTileRows * kTileColumns * k flops; peak needs k of about 64 or more.
+// any strides are possible: a packed panel [k][kTileRows] (1, kTileRows), a row-major block (ld, 1)
+// or its transpose (1, ld). Each element of C is one chain of fused multiply-adds in order of k:
+// its bits do not depend on its position or tile. Cost: 2 * kTileRows * kTileColumns * k flops;
+// peak needs k of about 64 or more.
 #pragma once
 
 #include "kernels/cpu/Simd.h"
@@ -25,15 +25,18 @@ inline constexpr int kTileRows = 6;
 inline constexpr int kTileVectors = 2;
 inline constexpr int kTileColumns = kTileVectors * kLanes;
 
+// Returns the smallest multiple of `to` that is not below `value`.
 inline int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+// Returns the smaller number.
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+// Returns the larger number.
 inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// `ahead`, if given, is brought into the second-level cache meanwhile: k / kPrefetchDepth lines of
-// it.
+// Distance in k between prefetches of multiplyTile, and floats per cache line.
 inline constexpr int64_t kPrefetchDepth = 4;
 inline constexpr int64_t kLineFloats = 16;
 
+// Adds one step of k to the sums: one column of A times one row of the panel.
 template <int kRowStride, int kDepthStride>
 inline void addProducts(const float *a, const Vec *panel, Vec (&sum)[kTileRows][kTileVectors]) {
   Vec column[kTileVectors];
@@ -49,6 +52,8 @@ inline void addProducts(const float *a, const Vec *panel, Vec (&sum)[kTileRows][
   }
 }
 
+// Computes the tile above. `ahead`, if given, is prefetched into the second-level cache meanwhile:
+// k / kPrefetchDepth lines of it.
 template <int kRowStride, int kDepthStride>
 inline void multiplyTile(int64_t k, const float *__restrict a, const float *__restrict b,
                          float *__restrict c, int64_t ldc, float alpha, float beta,
@@ -61,7 +66,7 @@ inline void multiplyTile(int64_t k, const float *__restrict a, const float *__re
       sum[i][j] = Vec{};
   const Vec *panel = reinterpret_cast<const Vec *>(b);
   int64_t depth = 0;
-  ahead = ahead ? ahead : b; // b is in cache already, so fetching it costs nothing
+  ahead = ahead ? ahead : b; // b is already in cache, so prefetching it costs nothing
   for (; depth + kPrefetchDepth <= k; depth += kPrefetchDepth) {
     __builtin_prefetch(ahead, 0, 2);
     ahead += kLineFloats;
@@ -128,8 +133,8 @@ inline void transposeStrip(const float *src, int64_t lds, int64_t rows, int64_t 
   }
 }
 
-// A panel of B from a transposed source: row j of `b` (k contiguous floats, rows `stride` apart)
-// becomes column j; columns beyond `width` become 0.
+// Packs a panel of B from a transposed source: row j of `b` (k contiguous floats, rows `stride`
+// apart) becomes column j; columns beyond `width` become 0.
 inline void packPanelTransposed(const float *b, int64_t stride, int64_t k, int64_t width,
                                 float *panel) {
   for (int64_t j = 0; j < kTileColumns; j += kLanes)
@@ -137,8 +142,8 @@ inline void packPanelTransposed(const float *b, int64_t stride, int64_t k, int64
                    kTileColumns, 1.0f);
 }
 
-// A panel of A, [k][kTileRows], from `rows` <= kTileRows rows of k contiguous floats. Writes up to
-// kLanes floats beyond the panel.
+// Packs a panel of A, [k][kTileRows], from `rows` <= kTileRows rows of k contiguous floats. Writes
+// up to kLanes floats beyond the panel.
 inline void packRows(const float *a, int64_t stride, int64_t rows, int64_t k, float scale,
                      float *panel) {
   transposeStrip(a, stride, rows, k, panel, kTileRows, scale);

@@ -1,8 +1,8 @@
 // Matrix product from the register tiles of this library.
 //
-// C is cut into columns of kColumnBlock and the sum into depths of kDepthBlock. For each, panels of
-// B are packed by all threads; then threads take blocks of rows, pack those rows of A into their
-// own second-level cache, and multiply. Every element of C is a sum in order of k within depths in
+// C is cut into columns of kColumnBlock and the sum into depths of kDepthBlock. For each, all
+// threads pack panels of B; then threads take blocks of rows, pack those rows of A into their own
+// second-level cache, and multiply. Every element of C is a sum in order of k within depths in
 // order, so its bits depend on neither threads nor blocks of rows and columns.
 #include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/IsaKernels.h"
@@ -15,28 +15,30 @@ namespace dtc::cpu {
 
 namespace {
 
-// Measured on Zen 5 against 256, 384 x 768, 3072 x 192, 384. With AVX-512 a panel of B is 64 KiB.
+// Chosen by measurement on Zen 5 against 256, 384 x 768, 3072 x 192, 384. With AVX-512 a panel of B
+// is 64 KiB.
 constexpr int64_t kDepthBlock = 512;
 constexpr int64_t kColumnBlock = 1536; // packed B is 3 MiB at most: in the third-level cache
 constexpr int64_t kMostRows = 96;      // packed A is 192 KiB at most: in the second-level cache
-constexpr int64_t kPanelsPerTask = 16; // columns of a task are 16 panels at least, if there are
+constexpr int64_t kPanelsPerTask = 16; // fewest panels of columns per task, if there are as many
 
 thread_local Scratch rowScratch, columnScratch;
 
 int64_t divideUp(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 struct Cut {
-  int64_t rows, columns;         // of one task
-  int64_t rowTasks, columnTasks; // how many of them
+  int64_t rows, columns;         // size of one task
+  int64_t rowTasks, columnTasks; // number of tasks
 };
 
-// Blocks of rows of equal length, a multiple of threads where possible, and columns split only when
-// that gives too few tasks, as every split of columns packs A once more.
+// Chooses blocks of rows of equal length, a multiple of threads if possible. Columns are only split
+// if there would be too few tasks, as every split of columns packs A once more.
 Cut cutBlock(int64_t m, int64_t n, int threads, const IsaKernels &isa) {
   Cut cut;
   int64_t rowTasks = divideUp(divideUp(m, kMostRows), threads) * threads;
   cut.rows = divideUp(divideUp(m, rowTasks), isa.tileRows) * isa.tileRows;
-  int64_t leastRows = 8 * isa.tileRows; // below, packing B from cache would bind
+  // below this, reading packed B from cache would be the bottleneck
+  int64_t leastRows = 8 * isa.tileRows;
   cut.rows = std::max(cut.rows, std::min(leastRows, m));
   cut.rowTasks = divideUp(m, cut.rows);
   int64_t panels = divideUp(n, isa.tileColumns);
@@ -48,7 +50,8 @@ Cut cutBlock(int64_t m, int64_t n, int threads, const IsaKernels &isa) {
   return cut;
 }
 
-// One block of columns and depth: the part of B is packed, beta applies to what C holds before.
+// One block of columns and depth, for which B is packed; beta applies to the previous contents of
+// C.
 struct Block {
   int64_t column, columns, depth, depths;
   float beta;

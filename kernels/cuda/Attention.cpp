@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxHeadDim = 256;
 constexpr int kMostGradRows = 128;
-constexpr int kVectorBytes = 16; // of a copy to shared memory
+constexpr int kVectorBytes = 16; // bytes per copy to shared memory
 
 const char *nameOf(ElementType type) {
   switch (type) {
@@ -33,7 +33,7 @@ bool isWhole(const HeadStrides &strides) {
          strides.head % elements == 0;
 }
 
-// Whether rows of all tensors are whole vectors, as the tensor-core kernels read them.
+// True if rows of all tensors are whole vectors, as the tensor-core kernels require.
 bool hasWholeVectors(const AttentionParams &p, bool gradient) {
   bool whole = p.headDim % (kVectorBytes / 2) == 0;
   for (const HeadStrides *strides : {&p.qStrides, &p.kStrides, &p.vStrides, &p.outStrides})
@@ -44,7 +44,7 @@ bool hasWholeVectors(const AttentionParams &p, bool gradient) {
   return whole;
 }
 
-// The first of `sizes` that headDim fits in.
+// Returns the first of `sizes` that headDim fits in.
 int paddedTo(int headDim, std::initializer_list<int> sizes) {
   int padded = 0;
   for (int size : sizes)
@@ -57,7 +57,7 @@ struct Choice {
   ElementType type;
   bool narrow; // tensor cores
   bool dropout;
-  int headDim; // padded
+  int headDim; // padded size
 
   std::string suffix() const {
     return std::string("_") + nameOf(type) + "_" + std::to_string(headDim) +
@@ -65,7 +65,8 @@ struct Choice {
   }
 };
 
-// The tensor-core kernels take the largest product of a row for that of the largest weight.
+// Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of
+// a row before scaling.
 Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
   bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0;
   int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
@@ -96,7 +97,7 @@ std::string check(const AttentionParams &p) {
   if (p.kvHeads == 0 ? p.heads != 0 : p.heads % p.kvHeads != 0)
     return "attention: " + number(p.heads) + " heads do not divide evenly over " +
            number(p.kvHeads) + " kv heads";
-  // Kernels compare query + keys + a tile.
+  // Rejects sizes that overflow: kernels compare query + keys + a tile.
   if (int64_t(p.queries) + p.keys + kMostGradRows + kMaxHeadDim > 0x7FFFFFFF)
     return "attention: " + number(p.queries) + " queries and " + number(p.keys) +
            " keys are together more than 2^31 - 385";
@@ -106,7 +107,7 @@ std::string check(const AttentionParams &p) {
   return "";
 }
 
-// Adds a launch of one block per `rows` of `count` rows, head and batch.
+// Adds a launch with one block per `rows` of `count` rows, head and batch.
 std::string add(std::vector<Launch> &launches, std::string kernel, int64_t count, int64_t rows,
                 int64_t heads, int64_t batch, int threads, int sharedBytes) {
   int64_t rowBlocks = (count + rows - 1) / rows, headCount = heads * batch;

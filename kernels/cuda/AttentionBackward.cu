@@ -4,20 +4,23 @@
 //   dq = scale * dS k              dk = scale * dS^T q              delta = rowsum(dout * out)
 // With dropout, P counts as kept and scaled in dv, and dP in dS.
 //
-// Every result has one block that sums it in a fixed order: no atomics, the same bits every run. So
-// scores are computed twice, for dq and for dk and dv. One body does both: a block has 64 or 128
-// `rows` that stay and steps over `columns`, both with two tensors, A and B:
+// One block sums every result in a fixed order: without atomics, the bits are the same in every
+// run. So scores are computed twice, for dq and for dk and dv. One body does both: a block has 64
+// or 128 `rows` that stay and steps over `columns`, both with two tensors, A and B:
 //             rows A  rows B  columns A  columns B  sums A  sums B
 //   queries   q       dout    k          v          dq      -
 //   keys      k       v       q          dout       dk      dv
-// Shapes  as AttentionForward.cu's; dq, dk, dv as q, k, v; delta f32 [batch, heads, queries].
-// Launch  Queries first, which writes delta too, then Keys; for padded head dims above 128 Keys is
-//         two launches, KeysA for dk and KeysB for dv, whose sums would not fit in registers together.
-//         One block of 4 warps per 64 rows and head (of queries or keys), per 128 for padded head
-//         dims of 32 and 64 without dropout: 32 rows of a warp meet each column that it reads from
-//         shared memory, whose bandwidth bounds it otherwise.
-// Cost    14 * queries * keys * headDim flops per head (16 above 128), half of it when causal.
-// Source  Dao 2023, arXiv:2307.08691, algorithm 2.
+//
+// Shapes: those of AttentionForward.cu; dq, dk, dv as q, k, v; delta f32 [batch, heads, queries].
+//
+// Launch: Queries first, which writes delta too, then Keys. For padded head dims above 128 Keys is
+// two launches, KeysA for dk and KeysB for dv, whose sums would not fit in registers together. One
+// block of 4 warps per 64 rows and head (of queries or keys), per 128 for padded head dims of 32
+// and 64 without dropout: each column that a warp reads from shared memory is then used by 32 rows,
+// since the bandwidth of shared memory is the limit otherwise.
+//
+// Cost: 14 * queries * keys * headDim flops per head (16 above 128), half of it when causal.
+// Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 #include "kernels/cuda/AttentionMask.h"
 #include "kernels/cuda/AttentionTiling.h"
 #include "kernels/cuda/TensorCore.h"
@@ -28,8 +31,8 @@ namespace {
 
 enum class Sums { Queries, Keys, KeysA, KeysB };
 
-// One block's place: rows [first, first + rows) of a head, or of a kv head and its group. Blocks of
-// a head are side by side, from its first rows on or from its last.
+// The position of one block: rows [first, first + rows) of a head, or of a kv head and its group.
+// Blocks of a head are consecutive, starting from its first rows or from its last.
 struct Place {
   int first, head, batchIndex;
   DTC_DEVICE Place(int count, int heads, int rows, bool lastFirst) {
@@ -50,7 +53,7 @@ struct HeadView {
   DTC_DEVICE const char *row(int token) const { return data + token * rowBytes; }
 };
 
-// rowsum(dout * out) of this lane's rows g and g + 8, written to delta.
+// Computes rowsum(dout * out) of this lane's rows g and g + 8, and writes it to delta.
 template <typename T>
 DTC_DEVICE void rowDeltas(const AttentionParams &p, const Place &at, int row, float (&deltas)[2]) {
   int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 8;
@@ -78,14 +81,16 @@ DTC_DEVICE void rowDeltas(const AttentionParams &p, const Place &at, int row, fl
   }
 }
 
-// In units of log 2; +inf, which makes every weight 0, for a query of which no key has any.
+// Returns lse in units of log 2; +inf, which makes every weight 0, for a query that sees no key
+// with a weight.
 DTC_DEVICE float logSum(const AttentionParams &p, int64_t statistics, int query) {
   float lse = query < p.queries ? p.lse[statistics + query] : -kInfinity;
   return lse == -kInfinity ? kInfinity : lse * kLog2E;
 }
 
-// The same of a column, as it was copied: where no key has a weight, those that the query sees have products of -inf, which less
-// any number are weights of 0, and the others are masked.
+// Returns lse of a column in units of log 2, bounded from below. If no key has a weight, the keys
+// that the query sees have scores of -inf, which give weights of 0 for any finite lse, and the
+// others are masked.
 DTC_DEVICE float finiteLogSum(float lse) { return maximum(lse, -1e38F) * kLog2E; }
 
 template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
@@ -101,16 +106,17 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   const AttentionParams &p;
   Place at;
   int group, begin, end; // heads that share the rows; columns of each head
-  int firstHead;         // of the columns
+  int firstHead;         // first head of the columns
   Rows rowsA, rowsB;
   char *stages;      // two, each of columns A and B
-  float *statistics; // two stages of lse and delta of the columns, where these are queries
-  float lse[kRowTiles][2], deltas[kRowTiles][2]; // of rows g and g + 8, where these are queries
+  float *statistics; // two stages of lse and delta of the columns, if these are queries
+  // values of rows g and g + 8, if these are queries
+  float lse[kRowTiles][2], deltas[kRowTiles][2];
   float sumsA[kRowTiles][kSumA ? D / 8 : 1][4] = {}, sumsB[kRowTiles][kSumB ? D / 8 : 1][4] = {};
 
   DTC_DEVICE explicit Gradient(const AttentionParams &p)
       : p(p), at(kKeyRows ? p.keys : p.queries, kKeyRows ? p.kvHeads : p.heads, kRows,
-                 /*lastFirst=*/!kKeyRows), // those with most columns first, where it is causal
+                 /*lastFirst=*/!kKeyRows), // rows with most columns first, if causal
         group(kKeyRows ? p.heads / p.kvHeads : 1),
         firstHead(kKeyRows ? at.head * group : at.head / (p.heads / p.kvHeads)) {
     rowsA.data = dtcDynamicShared;
@@ -163,7 +169,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
     commitCopies();
   }
 
-  // One warp copies lse, the next one delta, neither of which waits for what it copies.
+  // Copies lse with one warp and delta with the next; neither waits for its copy.
   DTC_DEVICE void fillStatistics(int stage, int head, int column) const {
     static_assert(kColumns <= static_cast<int>(kWarp) && kNarrowThreads >= 2 * kWarp);
     int i = static_cast<int>(threadIndex() % kWarp),
@@ -176,7 +182,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
     copyNumberLater(statistics + (2 * stage + which) * kColumns + i, from, there);
   }
 
-  // scores[16 * kRowTiles, kColumns] = rows from `row` on * columns^T.
+  // Computes scores[16 * kRowTiles, kColumns] = rows from `row` on * columns^T.
   DTC_DEVICE static void product(Scores &scores, const Rows &rows, int row,
                                  const Columns &columns) {
 #pragma unroll
@@ -198,7 +204,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
     }
   }
 
-  // Columns that a row sees.
+  // The columns that a row sees.
   struct Seen {
     int begin, end;
     DTC_DEVICE bool has(int column) const { return (column >= begin) & (column < end); }
@@ -208,7 +214,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
                     : Seen{firstKey(p, row), endKey(p, row)};
   }
 
-  // Of a warp's rows: scores become P, products become dS.
+  // Turns scores into P and products into dS for a warp's rows.
   template <bool kAllSeen>
   DTC_DEVICE void weigh(const Dropout<kDropout> &dropout, int stage, int row, int column,
                         Scores &scores, Scores &products) const {
@@ -249,7 +255,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
       }
   }
 
-  // Few steps meet the edge of what is seen, and only those look at it.
+  // Chooses the version with masks only for the few steps at the edge of the seen columns.
   DTC_DEVICE void weighAll(int member, int stage, int row, int column, Scores &scores,
                            Scores &products) const {
     Dropout<kDropout> dropout(p, at.batchIndex, queryHead(member));
@@ -293,7 +299,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
       weighAll(member, stage, row, column, scores, products);
       if constexpr (kSumB)
         multiplyWeights<T, D, kColumns>(sumsB, scores, columns(stage, 1));
-      warpBarrier(); // else ptxas reads columns so early that it runs out of registers
+      warpBarrier(); // keeps ptxas from reading columns so early that it runs out of registers
       if constexpr (kSumA)
         multiplyWeights<T, D, kColumns>(sumsA, products, columns(stage, 0));
       member = nextMember, column = nextColumn;
@@ -301,7 +307,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
     finish(row);
   }
 
-  // Each warp has read its own rows alone, which now take its results.
+  // Writes results over the rows, since each warp has read only its own rows.
   DTC_DEVICE void finish(int row) {
     waitForCopies<0>();
     blockBarrier(); // zeros and copies of the rows, where there was no step

@@ -1,12 +1,13 @@
 // Attention forward of 16-bit tensors by tensor cores: out = softmax(scale * q k^T + mask) v.
 //
-// Shapes  q, out [batch, queries, heads, headDim], k, v [batch, keys, kvHeads, headDim], any
-//         strides of whole 16 bytes; lse f32 [batch, heads, queries]; headDim a multiple of 8.
-// Launch  one block of 4 warps per head and 64 or 128 queries, grid.x = blocks * heads * batch with
-//         the blocks of a head side by side, so that they share its keys in the L2 cache.
-// Cost    4 * queries * keys * headDim flops per head, half of it when causal; each block reads the
-//         keys and values that it sees once.
-// Source  Dao 2023, arXiv:2307.08691, algorithm 1.
+// Shapes: q, out [batch, queries, heads, headDim], k, v [batch, keys, kvHeads, headDim], any
+// strides of whole 16 bytes; lse f32 [batch, heads, queries]; headDim a multiple of 8.
+//
+// Launch: one block of 4 warps per head and 64 or 128 queries, grid.x = blocks * heads * batch. The
+// blocks of a head are consecutive, so that they share its keys in the L2 cache.
+//
+// Cost: 4 * queries * keys * headDim flops per head, half of it when causal; each block reads the
+// keys and values that it sees once. Source: Dao 2023, arXiv:2307.08691, algorithm 1.
 #include "kernels/cuda/AttentionMask.h"
 #include "kernels/cuda/AttentionTiling.h"
 #include "kernels/cuda/TensorCore.h"
@@ -17,13 +18,14 @@ namespace {
 
 constexpr int kWarps = kNarrowThreads / 32;
 
-// Running maximum of the products, and this lane's part of the sum of weights, of rows g and g + 8.
+// The running maximum of the scores, and this lane's part of the sum of weights, of rows g and g +
+// 8.
 struct RunningRow {
   float maximum = -kInfinity, sum = 0;
 };
 
-// Turns one warp's 16 rows of products into weights relative to the new maxima; rescales what is
-// summed. `scale`, of units of log 2, is positive, so that the largest product has the largest weight.
+// Turns one warp's 16 rows of scores into weights relative to the new maxima; rescales the running
+// sums. `scale`, in units of log 2, is positive, so that the largest score has the largest weight.
 template <int kTiles, int kColumns>
 DTC_DEVICE void softmaxRows(float scale, float (&scores)[kTiles][4], RunningRow (&rows)[2],
                             float (&sums)[kColumns / 8][4]) {
@@ -35,7 +37,7 @@ DTC_DEVICE void softmaxRows(float scale, float (&scores)[kTiles][4], RunningRow 
     for (int n = 0; n < kTiles; ++n)
       largest = maximum(largest, maximum(scores[n][2 * half], scores[n][2 * half + 1]));
     largest = maximumOver<4>(largest);
-    // A row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
+    // Subtracts 0 in a row of -inf alone, so that its weights are 0 instead of exp(-inf + inf).
     float subtract = largest == -kInfinity ? 0 : largest;
     float shrink = exp2Approximate((row.maximum - subtract) * scale);
     subtract *= scale;
@@ -60,7 +62,7 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
   float sums[D / 8][4] = {};
   RunningRow rows[2];
 
-  // -inf where a query does not see a key.
+  // Sets scores to -inf for keys that a query does not see.
   DTC_DEVICE static void mask(const AttentionParams &p, float (&scores)[kTiles][4], int query,
                               int key) {
     int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 2;
@@ -89,7 +91,7 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
         scores[n][i] *= dropout.factor(query + g + i / 2 * 8, key + 8 * n + t + i % 2);
   }
 
-  // Writes lse, and gives the factors of rows g and g + 8.
+  // Writes lse, and returns the factors of rows g and g + 8.
   DTC_DEVICE void finish(const AttentionParams &p, float *lse, int query, float (&factors)[2]) {
     int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4;
 #pragma unroll
@@ -193,7 +195,7 @@ template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const Attent
     }
   }
 
-  // Each warp has read its own rows of the queries alone, which now take its results.
+  // Writes results over the queries, since each warp has read only its own rows.
   waitForCopies<0>();
   if (begin >= end)
     blockBarrier();

@@ -1,12 +1,14 @@
 // Attention forward and its gradients for tensors of any type, head dim up to 256 and strides, by
-// plain f32 FMAs: what f32 programs run, and 16-bit ones whose rows are not whole 16 bytes.
+// plain f32 FMAs: for f32 programs, and 16-bit ones whose rows are not whole 16 bytes.
 //
 // Formulas and shapes are those of AttentionForward.cu and AttentionBackward.cu.
-// Launch  blocks of 16 x 16 threads, one per 64 queries (32 for padded head dims above 128) and
-//         head; gradients: Queries, which writes delta too, then Keys, one block per 64 (32) keys
-//         and kv head.
-// Cost    4 (forward) and 14 (gradients) * queries * keys * headDim flops per head, half of it when
-//         causal.
+//
+// Launch: blocks of 16 x 16 threads, one per 64 queries (32 for padded head dims above 128) and
+// head. Gradients: Queries, which writes delta too, then Keys, one block per 64 (32) keys and kv
+// head.
+//
+// Cost: 4 (forward) and 14 (gradients) * queries * keys * headDim flops per head, half of it when
+// causal.
 #include "kernels/cuda/AttentionMask.h"
 #include "kernels/cuda/GeneralTile.h"
 
@@ -14,7 +16,7 @@ namespace dtc::cuda {
 
 namespace {
 
-// One block's place: rows [first, first + rows) of a head.
+// The position of one block: rows [first, first + rows) of a head.
 template <int rows> struct Place {
   int first, head, batchIndex;
   DTC_DEVICE Place(int count, int heads) {
@@ -54,7 +56,7 @@ template <typename T, int D, bool kDropout> struct Forward {
 
   const AttentionParams &p;
   Place<kBlockRows> at;
-  float largest[kRows], sum[kRows]; // of rows y + 16 i; of the sum this thread's part
+  float largest[kRows], sum[kRows]; // values of rows y + 16 i; for the sum this thread's part
   GeneralSums<kRows, D> sums;
 
   DTC_DEVICE explicit Forward(const AttentionParams &p) : p(p), at(p.queries, p.heads) {
@@ -77,7 +79,7 @@ template <typename T, int D, bool kDropout> struct Forward {
         now = maximum(now, scores[i][j]);
       }
       now = maximumOver<16>(now);
-      // A row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
+      // Subtracts 0 in a row of -inf alone, so that its weights are 0 instead of exp(-inf + inf).
       float subtract = now == -kInfinity ? 0 : now;
       float shrink = exp2Approximate(largest[i] - subtract);
       largest[i] = now;
@@ -136,7 +138,8 @@ template <typename T, int D, bool kDropout> struct Forward {
   }
 };
 
-// As in AttentionBackward.cu: rows stay, columns pass; for dq rows are queries, else keys.
+// The gradients of one block, as in AttentionBackward.cu: rows stay, columns pass; for dq rows are
+// queries, else keys.
 template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
   static constexpr int kBlockRows = generalRows(D), kRows = kBlockRows / 16;
   static constexpr int kColumns = kGeneralColumns / 16;
@@ -149,7 +152,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
   Rows rowsA, rowsB;
   Columns columnsA, columnsB;
   Weights weights, gradients;
-  float lse[kRows], deltas[kRows]; // where rows are queries
+  float lse[kRows], deltas[kRows]; // used if rows are queries
   GeneralSums<kRows, D> sumsA, sumsB;
 
   DTC_DEVICE explicit Gradient(const AttentionParams &p)
@@ -171,14 +174,14 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
                 : HeadView<const T>(p.dout, p.doutStrides, at.batchIndex, head);
   }
 
-  // In units of log 2; +inf, which makes every weight 0, for a query that sees no key.
+  // Returns lse in units of log 2; +inf, which makes every weight 0, for a query that sees no key.
   DTC_DEVICE float logSum(int head, int query) const {
     float value =
         query < p.queries ? p.lse[statisticsRow(p, at.batchIndex, head) + query] : -kInfinity;
     return value == -kInfinity ? kInfinity : value * kLog2E;
   }
 
-  // rowsum(dout * out) of rows y + 16 i, written to delta.
+  // Computes rowsum(dout * out) of rows y + 16 i, and writes it to delta.
   DTC_DEVICE void rowDeltas() {
     HeadView<const T> out(p.out, p.outStrides, at.batchIndex, at.head);
     HeadView<const T> dout(p.dout, p.doutStrides, at.batchIndex, at.head);
@@ -197,7 +200,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
     }
   }
 
-  // Scores become P, products become dS.
+  // Turns scores into P and products into dS.
   DTC_DEVICE void weigh(const Dropout<kDropout> &dropout, int head, int column,
                         float (&scores)[kRows][kColumns], float (&products)[kRows][kColumns]) {
     float scale = p.scale * kLog2E;

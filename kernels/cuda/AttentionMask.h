@@ -1,4 +1,4 @@
-// Which keys a query sees, and which weights dropout keeps: the same as on CPUs, to the bit.
+// The keys that a query sees, and the weights that dropout keeps: bitwise the same as on CPUs.
 #pragma once
 
 #include "kernels/cuda/AttentionParams.h"
@@ -6,25 +6,28 @@
 
 namespace dtc::cuda {
 
-// Keys [begin, end) of a query.
+// Returns the first key that a query sees.
 DTC_DEVICE int firstKey(const AttentionParams &p, int query) {
   return p.window > 0 ? greatest(0, query + 1 + p.keys - p.queries - p.window) : 0;
 }
+// Returns one past the last key that a query sees.
 DTC_DEVICE int endKey(const AttentionParams &p, int query) {
   return p.causal ? greatest(0, least(p.keys, query + 1 + p.keys - p.queries)) : p.keys;
 }
+// True if the query sees the key.
 DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) {
   return key >= firstKey(p, query) && key < endKey(p, query);
 }
-// Whether queries [query, query + rows) all exist and see all keys [key, key + columns).
+// True if queries [query, query + rows) all exist and see all keys [key, key + columns).
 DTC_DEVICE bool allSeen(const AttentionParams &p, int query, int rows, int key, int columns) {
   return query + rows <= p.queries && key + columns <= endKey(p, query) &&
          key >= firstKey(p, query + rows - 1);
 }
-// Queries [begin, end) that may see some of keys [key, key + columns).
+// Returns the first query that may see key `key` or a later one.
 DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
   return p.causal ? greatest(0, key + p.queries - p.keys) : 0;
 }
+// Returns one past the last query that may see some of keys [key, key + columns).
 DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
   int last = least(p.keys, key + columns) - 1;
   return p.window > 0 && p.window < p.keys
@@ -32,22 +35,24 @@ DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
              : p.queries;
 }
 
+// Returns the index of the first query of a head in lse and delta.
 DTC_DEVICE int64_t statisticsRow(const AttentionParams &p, int batchIndex, int head) {
   return (static_cast<int64_t>(batchIndex) * p.heads + head) * p.queries;
 }
+// Returns the offset of a head of a token, in elements.
 DTC_DEVICE int64_t offsetOf(const HeadStrides &strides, int batchIndex, int token, int head) {
   return batchIndex * strides.batch + token * strides.token + head * strides.head;
 }
 
-// Factors of the weights of one head: 1 / (1 - p) where kept, 0 where dropped.
-// Source: Salmon, Moraes, Dror, Shaw 2011, Philox4x32-10; word 0 of the counters
-// {low, high of the element, dropoutId, step} under the seed.
+// The dropout factors of the weights of one head: 1 / (1 - p) for kept weights, 0 for dropped ones.
+// Source: Salmon, Moraes, Dror, Shaw 2011, Philox4x32-10; word 0 of the counters {low, high of the
+// element, dropoutId, step} under the seed.
 template <bool kDropout> class Dropout {
 public:
   DTC_DEVICE Dropout(const AttentionParams &p, int batchIndex, int head) {
     if constexpr (kDropout) {
       float now = *p.step;
-      // The step is whatever the program left there; only a whole number in range is one.
+      // Validates the step, which the program computes: only a whole number in range is used.
       step = now >= 0 && now < 4294967296.0f ? static_cast<uint32_t>(now) : 0;
       seed = static_cast<uint64_t>(*p.seed);
       id = p.dropoutId;
@@ -59,6 +64,7 @@ public:
     }
   }
 
+  // Returns the factor of one weight.
   DTC_DEVICE float factor(int query, int key) const {
     if constexpr (!kDropout)
       return 1;

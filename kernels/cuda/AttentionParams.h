@@ -1,22 +1,22 @@
-// The one parameter of attention's kernels. Plain data, the same for host and device.
+// The only parameter of attention's kernels. Plain data, the same for host and device.
 #pragma once
 
 #include <stdint.h>
 
 namespace dtc::cuda {
 
-// Where [batch, tokens, heads, headDim] lies: elements from one to the next, 1 within a head.
+// The strides of [batch, tokens, heads, headDim], in elements; within a head the stride is 1.
 struct HeadStrides {
   int64_t batch, token, head;
 };
 
-// Tensors of the kernel's type, but for lse and delta, f32 [batch, heads, queries]. Query head h
-// reads kv head h / (heads / kvHeads).
+// Tensors have the kernel's type, except lse and delta, which are f32 [batch, heads, queries].
+// Query head h reads kv head h / (heads / kvHeads).
 struct AttentionParams {
   const void *q, *k, *v;
   void *out;
   float *lse;
-  // Of the gradient alone. delta: scratch for rowsum(dout * out).
+  // Used by the gradient only. delta is scratch for rowsum(dout * out).
   const void *dout;
   void *dq, *dk, *dv;
   float *delta;
@@ -25,16 +25,17 @@ struct AttentionParams {
       dvStrides;
   int32_t batch, queries, keys, heads, kvHeads, headDim;
   int32_t causal; // 1: query i sees keys j <= i + keys - queries
-  int32_t window; // of them the last so many; 0: all. Causal only.
+  int32_t window; // number of last keys that a query sees; 0: all. Causal only.
   float scale;
 
-  // Dropout, where the kernel has it; step 0 is evaluation.
+  // Dropout, if the kernel has it; step 0 is evaluation.
   float keptScale;     // 1 / (1 - p), 0 for p = 1
-  uint32_t dropoutId;  // which dropout of the model
+  uint32_t dropoutId;  // the number of this dropout in the model
   uint64_t keptFrom;   // least random word that is kept
-  const int64_t *seed; // in device memory, as the step is
+  const int64_t *seed; // in device memory, as the step
   const float *step;
-  int64_t firstBatch, firstHead, totalHeads; // place of this rank's part in the whole
+  // position of this rank's heads and batch in the whole
+  int64_t firstBatch, firstHead, totalHeads;
 };
 
 } // namespace dtc::cuda

@@ -9,8 +9,8 @@ namespace dtc::cuda {
 
 namespace {
 
-// Blocks of the gradient that fill any GPU a few times over, so that the rows used most do not leave
-// it idle, while all of them read the ids.
+// Most blocks of the gradient: enough to fill any GPU several times, so that frequent rows do not
+// leave it idle, although each block reads all ids.
 constexpr int64_t kGradBlocks = 1024;
 
 std::string check(int64_t rows, int64_t columns, int64_t tokens) {

@@ -1,9 +1,11 @@
-// Embedding look-up: out[t, :] = table[ids[t] - firstRow, :] where that row exists, else 0.
+// Embedding look-up: out[t, :] = table[ids[t] - firstRow, :] if that row exists, else 0.
 //
-// Shapes  table [rows, columns], ids int32 [tokens], out [tokens, columns].
-// Launch  one warp per token, kEmbeddingWarps a block; a row moves in units of 16, 4, 2 or 1 bytes,
-//         the largest that divides it.
-// Cost    reads and writes tokens * columns numbers: bandwidth-bound.
+// Shapes: table [rows, columns], ids int32 [tokens], out [tokens, columns].
+//
+// Launch: one warp per token, kEmbeddingWarps per block; a row moves in units of 16, 4, 2 or 1
+// bytes, the largest that divides it.
+//
+// Cost: reads and writes tokens * columns numbers: bandwidth-bound.
 #include "kernels/cuda/Device.h"
 #include "kernels/cuda/EmbeddingParams.h"
 #include "kernels/cuda/EmbeddingTiling.h"
@@ -20,7 +22,7 @@ template <typename Unit> DTC_DEVICE void lookUp(const EmbeddingParams &p) {
   bool exists = row >= 0 && row < p.rows;
   auto to = static_cast<Unit *>(p.out) + token * p.rowUnits;
   auto from = static_cast<const Unit *>(p.table) + (exists ? row : 0) * p.rowUnits;
-  // Four loads before the first store, so that they are under way together.
+  // Issues four loads before the first store, so that they are in flight together.
   constexpr int kTogether = 4;
   for (int64_t first = threadIndex() % kWarp; first < p.rowUnits; first += kTogether * kWarp) {
     Unit units[kTogether] = {};

@@ -1,4 +1,4 @@
-// Launches of the embedding look-up and its gradient; semantics as kernels/cpu/Kernels.h says.
+// Launches of the embedding look-up and its gradient; kernels/cpu/Kernels.h defines the semantics.
 #pragma once
 
 #include "kernels/cuda/EmbeddingParams.h"
@@ -8,10 +8,11 @@
 
 namespace dtc::cuda {
 
-// Set what the kernel needs beside sizes and pointers, and `launches`; none where there is nothing to
-// write. Tensors begin at multiples of 16 bytes. No scratch. Return what is wrong, or nothing.
+// Sets the derived fields of `params`, and `launches`; none if there is nothing to write. Tensors
+// must begin at multiples of 16 bytes. Needs no scratch. Returns an error message, or "".
 [[nodiscard]] std::string planEmbedding(ElementType type, EmbeddingParams &params,
                                         std::vector<Launch> &launches);
+// Sets the launches of the gradient; see planEmbedding.
 [[nodiscard]] std::string planEmbeddingGrad(ElementType type, EmbeddingGradParams &params,
                                             std::vector<Launch> &launches);
 

@@ -1,13 +1,15 @@
-// Gradient of an embedding: grad[ids[t] - firstRow, :] += dout[t, :] in order of t, but for the row
-// that is skipped; the same bits as on CPUs, without atomics on f32.
+// Gradient of an embedding: grad[ids[t] - firstRow, :] += dout[t, :] in order of t, except for the
+// skipped row; bitwise the same as on CPUs, without atomics on f32.
 //
-// Shapes  dout [tokens, columns] of any type, ids int32 [tokens], grad f32 [rows, columns].
-// Launch  a block of 8 warps owns rowsPerBlock rows. It reads all ids, which stay in the L2 cache,
-//         lists the tokens of its rows in order, sorts the list by row, and each warp sums columns
-//         of a row: 4 a lane where columns divide by 4, else one.
-// Cost    2 or 4 bytes of dout and 8 of grad (4 where it is not added to) per element, plus 4 bytes
-//         an id and block from the L2 cache: bandwidth-bound where rows are used alike; the row used
-//         most, by n tokens, takes n loads one after another.
+// Shapes: dout [tokens, columns] of any type, ids int32 [tokens], grad f32 [rows, columns].
+//
+// Launch: a block of 8 warps owns rowsPerBlock rows. It reads all ids, which stay in the L2 cache,
+// lists the tokens of its rows in order, sorts the list by row, and each warp sums columns of a
+// row: 4 per lane if 4 divides the columns, else one.
+//
+// Cost: 2 or 4 bytes of dout and 8 of grad (4 if it is not added to) per element, plus 4 bytes per
+// id and block from the L2 cache. Bandwidth-bound if rows are used equally; the most frequent row,
+// used by n tokens, takes n loads one after another.
 #include "kernels/cuda/Device.h"
 #include "kernels/cuda/EmbeddingParams.h"
 #include "kernels/cuda/EmbeddingTiling.h"
@@ -23,11 +25,11 @@ struct Workspace {
   int16_t rows[kEmbeddingList];
   int32_t sorted[kEmbeddingList];        // tokens by row, in order within each
   int32_t counts[kEmbeddingMaxRows];     // tokens of a row
-  int32_t firsts[kEmbeddingMaxRows + 1]; // where they begin in `sorted`
+  int32_t firsts[kEmbeddingMaxRows + 1]; // begin of each row in `sorted`
   int32_t warpTotals[kWarps];
 };
 
-// Sum of the values of the threads before this one, and of all in `total`.
+// Returns the sum of the values of the threads before this one; `total` gets the sum of all.
 DTC_DEVICE int sumBefore(Workspace &w, int value, int &total) {
   int lane = static_cast<int>(threadIndex() % kWarp),
       warp = static_cast<int>(threadIndex() / kWarp);
@@ -66,7 +68,7 @@ template <typename T, int kColumns> struct RowSum {
     Target sum = {};
     if (!fresh)
       sum = *to;
-    // Loads under way together; the sum stays in order.
+    // Number of loads in flight together; the order of the sum is unchanged.
     constexpr int kTogether = 8;
     for (int first = 0; first < count; first += kTogether) {
       Source sources[kTogether];
@@ -88,7 +90,7 @@ template <typename T, int kColumns> struct RowSum {
 template <typename T, int kColumns> struct EmbeddingGrad {
   const EmbeddingGradParams &p;
   Workspace &w;
-  int64_t firstRow; // of this block's, among those of p.grad
+  int64_t firstRow; // the first row of this block, among those of p.grad
   int numRows;
   int listed = 0;
   bool fresh; // grad has not been written yet, and is not added to
@@ -151,9 +153,9 @@ template <typename T, int kColumns> struct EmbeddingGrad {
     blockBarrier();
   }
 
-  // Adds what is listed; a warp takes 32 * kColumns columns of a row at a time.
+  // Adds the listed tokens; a warp handles 32 * kColumns columns of a row at a time.
   DTC_DEVICE void flush() {
-    blockBarrier(); // the list is whole
+    blockBarrier(); // the list is complete
     sort();
     int warp = static_cast<int>(threadIndex() / kWarp),
         lane = static_cast<int>(threadIndex() % kWarp);

@@ -3,14 +3,14 @@
 
 namespace dtc::cuda {
 
-inline constexpr int kEmbeddingWarps = 8; // of a block
+inline constexpr int kEmbeddingWarps = 8; // warps per block
 
-// Gradient: a block owns rows of the table and takes the tokens in chunks, of which it keeps those
-// that have one of its rows in a list.
+// Gradient: a block owns rows of the table and reads the tokens in chunks; it lists the tokens that
+// have one of its rows.
 inline constexpr int kEmbeddingGradThreads = 256;
 inline constexpr int kEmbeddingIdsPerThread = 4;
 inline constexpr int kEmbeddingChunk = kEmbeddingGradThreads * kEmbeddingIdsPerThread;
 inline constexpr int kEmbeddingList = 2 * kEmbeddingChunk;
-inline constexpr int kEmbeddingMaxRows = 256; // of a block
+inline constexpr int kEmbeddingMaxRows = 256; // rows per block
 
 } // namespace dtc::cuda

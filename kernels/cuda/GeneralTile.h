@@ -1,5 +1,5 @@
-// Products of f32 tiles in shared memory by plain FMAs, in blocks of 16 x 16 threads: thread (y, x)
-// has rows y + 16 i of a block's rows, and columns x + 16 j of a product.
+// Matrix products of f32 tiles in shared memory by plain FMAs, in blocks of 16 x 16 threads: thread
+// (y, x) has rows y + 16 i of a block's rows, and columns x + 16 j of a matrix product.
 #pragma once
 
 #include "kernels/cuda/AttentionTiling.h"
@@ -7,21 +7,26 @@
 
 namespace dtc::cuda {
 
+// Returns the thread's column in the 16 x 16 block.
 DTC_DEVICE int threadX() { return static_cast<int>(threadIndex() % 16); }
+// Returns the thread's row in the 16 x 16 block.
 DTC_DEVICE int threadY() { return static_cast<int>(threadIndex() / 16); }
 
-// Rows are 4 numbers longer: 16 neighbouring rows lie in different groups of banks.
+// A tile of f32 in shared memory. Rows are padded by 4 numbers, so that 16 neighbouring rows are in
+// different groups of banks.
 template <int rows, int columns> struct GeneralTile {
   static constexpr int kStride = columns + 4, kBytes = generalTileBytes(rows, columns);
   float *data;
 
+  // Returns the address of an element.
   DTC_DEVICE float *at(int row, int column) const { return data + row * kStride + column; }
+  // Returns four neighbouring elements of a row.
   DTC_DEVICE Floats4 four(int row, int column) const {
     return *reinterpret_cast<const Floats4 *>(at(row, column));
   }
 
-  // From rows `stride` elements apart; those from `numRows` on and columns from `numColumns` on
-  // become 0.
+  // Fills the tile from rows `stride` elements apart; rows from `numRows` on and columns from
+  // `numColumns` on become 0.
   template <typename T>
   DTC_DEVICE void fill(const T *from, int64_t stride, int numRows, int numColumns) const {
 #pragma unroll 4
@@ -33,7 +38,7 @@ template <int rows, int columns> struct GeneralTile {
   }
 };
 
-// out[i][j] = row y + 16 i of `a` times row x + 16 j of `b`.
+// Computes out[i][j] = row y + 16 i of `a` times row x + 16 j of `b`.
 template <int kRows, int kColumns, int rows, int columns, int D>
 DTC_DEVICE void multiplyRows(float (&out)[kRows][kColumns], const GeneralTile<rows, D> &a,
                              const GeneralTile<columns, D> &b) {
@@ -61,16 +66,17 @@ DTC_DEVICE void multiplyRows(float (&out)[kRows][kColumns], const GeneralTile<ro
   }
 }
 
-// Sums [rows y + 16 i, D], of which the thread has columns column(0), column(1), ...
+// Sums [rows y + 16 i, D]; the thread has columns column(0), column(1), ...
 template <int kRows, int D> struct GeneralSums {
   static constexpr int kTogether = D >= 64 ? 4 : 2, kColumns = D / 16;
   float values[kRows][kColumns] = {};
 
+  // Returns the number of the thread's index-th column.
   DTC_DEVICE static int column(int index) {
     return index / kTogether * 16 * kTogether + threadX() * kTogether + index % kTogether;
   }
 
-  // += weights [rows, columns] * tile [columns, D]
+  // Adds weights [rows, columns] * tile [columns, D].
   template <int rows, int columns>
   DTC_DEVICE void add(const GeneralTile<rows, columns> &weights,
                       const GeneralTile<columns, D> &tile) {
@@ -92,7 +98,7 @@ template <int kRows, int D> struct GeneralSums {
     }
   }
 
-  // Row y + 16 i times factors[i], to rows `stride` elements apart.
+  // Writes row y + 16 i times factors[i] to rows `stride` elements apart.
   template <typename T>
   DTC_DEVICE void write(T *to, int64_t stride, int numRows, int numColumns,
                         const float (&factors)[kRows]) const {

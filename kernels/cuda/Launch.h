@@ -1,4 +1,4 @@
-// How the host launches a hand-written kernel.
+// The launch of a hand-written kernel by the host.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,14 @@
 
 namespace dtc::cuda {
 
+// The element types of tensors.
 enum class ElementType : uint8_t { F32, BF16, F16 };
+// Returns the bytes of one element.
 constexpr int64_t bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
 
-// gridX x gridY blocks of `threads` x 1 x 1 threads, with `sharedBytes` of dynamic shared memory: at
-// most 160 KiB, of which more than 48 are to be asked for (cuFuncSetAttribute). The kernel takes one
-// parameter, the struct of plain data that the launch was planned with, by value.
+// A launch of gridX x gridY blocks of `threads` x 1 x 1 threads, with `sharedBytes` of dynamic
+// shared memory: at most 160 KiB, of which more than 48 must be requested (cuFuncSetAttribute). The
+// kernel takes one parameter by value: the plain struct that the launch was planned with.
 struct Launch {
   std::string kernel;
   uint32_t gridX = 1, gridY = 1;

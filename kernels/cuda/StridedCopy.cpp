@@ -37,9 +37,9 @@ int64_t product(const CopyDim *dims, int count) {
   return all;
 }
 
-// Orders by stride of dst, largest outside, joins dims that are contiguous on both sides, and sets
-// those of stride 0 in dst apart: added up, or else the last element stays.
-// Advances `srcOffset` to that one.
+// Orders dims by stride of dst, largest outermost, joins dims that are contiguous on both sides,
+// and separates dims with stride 0 in dst. The latter are summed, or else the last element stays:
+// `srcOffset` is advanced to it.
 void simplify(const CopyBox &box, StridedCopyParams &params, int64_t &srcOffset) {
   params.numDims = params.numSumDims = 0;
   for (int i = 0; i < box.numDims; ++i) {
@@ -73,7 +73,7 @@ void simplify(const CopyBox &box, StridedCopyParams &params, int64_t &srcOffset)
   params.numDims = kept;
 }
 
-// The dim along which src is contiguous while dst is not; -1 if the box is no transpose.
+// Returns the dim along which src is contiguous and dst is not; -1 if the box is no transpose.
 int transposedDim(const StridedCopyParams &params) {
   if (params.numDims < 2)
     return -1;
@@ -86,7 +86,8 @@ int transposedDim(const StridedCopyParams &params) {
   return -1;
 }
 
-// Elements that a unit can have: both sides contiguous and aligned, all else whole units apart.
+// Returns the elements of the largest unit: both sides must be contiguous and aligned, and all
+// other strides whole units.
 int64_t unitElements(const StridedCopyParams &params, int64_t elementBytes, int64_t most) {
   if (params.numDims == 0)
     return 1;
@@ -125,7 +126,7 @@ int64_t blocksOf(int64_t units, int64_t perBlock) { return (units + perBlock - 1
 
 std::string planTranspose(const CopyBox &box, int across, StridedCopyParams &params,
                           std::vector<Launch> &launches) {
-  // Moves the transposed dim next to the innermost.
+  // Moves the transposed dim next to the innermost one.
   std::rotate(params.dims + across, params.dims + across + 1, params.dims + params.numDims - 1);
   int64_t tile = transposeTile(box.elementBytes);
   params.units = product(params.dims, params.numDims - 2) *
@@ -159,7 +160,7 @@ std::string planStridedCopy(const CopyBox &box, const void *src, void *dst,
   if (int across = transposedDim(params); across >= 0)
     return planTranspose(box, across, params, launches);
   int64_t unit = unitElements(params, box.elementBytes, kVectorBytes / box.elementBytes);
-  // Adds come in 4 or 1.
+  // Adds in units of 4 elements or 1.
   if (box.accumulate && unit != 4)
     unit = 1;
   widenUnits(params, unit);

@@ -1,13 +1,15 @@
 // Copies or adds a box between two strided layouts: dst[...] = or += src[...].
 //
-// The host orders and joins dims (StridedCopy.cpp), and chooses:
-//   copy16 .. copy1, add4, add1   units of so many bytes (add: f32), in order of dst; 16 bytes where
-//                                 both sides are contiguous and aligned
-//   transpose8 .. transpose1, transposeAdd   where src is contiguous along another dim than dst:
-//                                 tiles through shared memory, so that both sides coalesce
-//   sum                           adds up dims of which dst has stride 0, in order, as on CPUs
-// Launch  kCopyThreads threads; copies kCopyPerThread units each, transposes a tile a block.
-// Cost    2 (copy) or 3 (add) times the bytes of the box: bandwidth-bound.
+// The host orders and joins dims (StridedCopy.cpp), and chooses a kernel:
+// - copy16 .. copy1, add4, add1: units of this many bytes (add: f32), in order of dst; 16 bytes if
+//   both sides are contiguous and aligned.
+// - transpose8 .. transpose1, transposeAdd: if src is contiguous along another dim than dst; tiles
+//   go through shared memory, so that both sides coalesce.
+// - sum: adds up dims with stride 0 in dst, in order, as on CPUs.
+//
+// Launch: kCopyThreads threads; copies kCopyPerThread units each, transposes one tile per block.
+//
+// Cost: 2 (copy) or 3 (add) times the bytes of the box: bandwidth-bound.
 #include "kernels/cuda/Device.h"
 #include "kernels/cuda/StridedCopyParams.h"
 #include "kernels/cuda/StridedCopyTiling.h"
@@ -20,8 +22,8 @@ struct Offsets {
   int64_t src, dst;
 };
 
-// Of the index-th element of dims [0, count), the last one fastest. Divides in 32 bits where it can,
-// which takes a fifth of the time.
+// Returns the offsets of the index-th element of dims [0, count), the last one fastest. Divides in
+// 32 bits if possible, which takes a fifth of the time.
 template <typename Index> DTC_DEVICE Offsets locate(const CopyDim *dims, int count, Index index) {
   Offsets at = {0, 0};
   for (int i = count - 1; i >= 0; --i) {
@@ -45,7 +47,7 @@ template <typename Unit, bool kAdd> DTC_DEVICE void copyUnits(const StridedCopyP
   auto dst = static_cast<Unit *>(p.dst);
   int64_t first =
       static_cast<int64_t>(blockIndex()) * (kCopyThreads * kCopyPerThread) + threadIndex();
-  // All loads before the first store, so that they are under way together.
+  // Issues all loads before the first store, so that they are in flight together.
   Unit units[kCopyPerThread] = {};
   int64_t to[kCopyPerThread];
 #pragma unroll
@@ -76,10 +78,10 @@ DTC_DEVICE void sumUnits(const StridedCopyParams &p) {
   *dst = sum;
 }
 
-// The plane's dims: along `down` src is contiguous, along `across` dst.
+// Transposes planes: along `down` src is contiguous, along `across` dst.
 template <typename Element, bool kAdd> DTC_DEVICE void transposeTiles(const StridedCopyParams &p) {
   constexpr int kTile = transposeTile(sizeof(Element)), kRowsTogether = kCopyThreads / 32;
-  // Rows an odd number of words apart: a column is in 32 different banks.
+  // Pads rows to an odd number of words: a column is then in 32 different banks.
   constexpr int kPadding = sizeof(Element) < 4 ? 4 / sizeof(Element) : 1;
   __attribute__((shared)) static Element tile[kTile][kTile + kPadding];
   const CopyDim &down = p.dims[p.numDims - 2], &across = p.dims[p.numDims - 1];

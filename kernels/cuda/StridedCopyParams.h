@@ -1,4 +1,4 @@
-// The one parameter of the strided copies. Plain data, the same for host and device.
+// The only parameter of the strided copies. Plain data, the same for host and device.
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,7 @@ namespace dtc::cuda {
 
 inline constexpr int kMaxCopyDims = 12;
 
-// Strides in units, in bytes those that the kernel copies.
+// A dim; strides are in the units that the kernel copies, or in bytes.
 struct CopyDim {
   int64_t size, src, dst;
 };
@@ -21,7 +21,7 @@ struct StridedCopyParams {
   int32_t numDims; // outermost first; for a transpose the last two are the plane
   int32_t numSumDims;
   CopyDim dims[kMaxCopyDims];
-  CopyDim sumDims[kMaxCopyDims]; // of stride 0 in dst: added up in order
+  CopyDim sumDims[kMaxCopyDims]; // dims with stride 0 in dst: summed in order
 };
 
 } // namespace dtc::cuda

@@ -4,9 +4,10 @@
 namespace dtc::cuda {
 
 inline constexpr int kCopyThreads = 256;
-inline constexpr int kCopyPerThread = 4; // units of a thread, kCopyThreads apart
+inline constexpr int kCopyPerThread = 4; // units per thread, kCopyThreads apart
 
-// Of a transpose: tiles in shared memory, rows of which a warp moves 32 elements at a time.
+// Returns the side of a transpose's tile in shared memory, whose rows a warp moves 32 elements at a
+// time.
 constexpr int transposeTile(int elementBytes) { return elementBytes >= 4 ? 32 : 64; }
 
 } // namespace dtc::cuda

@@ -1,25 +1,28 @@
-// Products of 16-bit tiles in shared memory by tensor cores: m16n8k16, sums in f32.
+// Matrix products of 16-bit tiles in shared memory by tensor cores: m16n8k16, sums in f32.
 //
-// With g = lane / 4 and t = lane % 4 * 2 a lane has of the 16 x 8 sums [g, t], [g, t + 1],
-// [g + 8, t], [g + 8, t + 1], and of the operands what PTX ISA 9.7.14.5 says for mma.m16n8k16.
+// With g = lane / 4 and t = lane % 4 * 2 a lane has [g, t], [g, t + 1], [g + 8, t], [g + 8, t + 1]
+// of the 16 x 8 sums, and the elements of the operands that PTX ISA 9.7.14.5 assigns for
+// mma.m16n8k16.
 #pragma once
 
 #include "kernels/cuda/Device.h"
 
 namespace dtc::cuda {
 
+// Converts a generic pointer to an address in shared memory.
 DTC_DEVICE uint32_t sharedAddress(const void *pointer) {
   return static_cast<uint32_t>(
       reinterpret_cast<uintptr_t>((const __attribute__((address_space(3))) void *)pointer));
 }
 
-// Four 8 x 8 matrices, of which lanes 8 i to 8 i + 7 give the addresses of the rows of the i-th.
+// Loads four 8 x 8 matrices; lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i.
 DTC_DEVICE void loadMatrices(uint32_t (&to)[4], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(sharedAddress(row))
                : "memory");
 }
+// Loads four 8 x 8 matrices transposed.
 DTC_DEVICE void loadTransposed(uint32_t (&to)[4], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -27,7 +30,7 @@ DTC_DEVICE void loadTransposed(uint32_t (&to)[4], const void *row) {
                : "memory");
 }
 
-// sum += a b^T, a [16, 16], b [8, 16].
+// Computes sum += a b^T with a [16, 16], b [8, 16].
 template <typename T>
 DTC_DEVICE void multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
 template <>
@@ -47,34 +50,39 @@ DTC_DEVICE void multiply<Float16>(float (&sum)[4], const uint32_t (&a)[4], uint3
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Copies that land later: those of a thread before commitCopies() have when waitForCopies<n>()
-// returns with at most n such groups behind them; other threads see them after a barrier.
-// 16 bytes that are not `there` are not read: they become 0.
+// Starts an asynchronous copy of 16 bytes. Copies of a thread before commitCopies() are complete
+// when waitForCopies<n>() returns with at most n such groups after them; other threads see them
+// after a barrier. If `there` is false, the source is not read and the target becomes 0.
 DTC_DEVICE void copyLater(void *toShared, const void *fromGlobal, bool there) {
   __nvvm_cp_async_cg_shared_global_16((__attribute__((address_space(3))) void *)toShared,
                                       (const __attribute__((address_space(1))) void *)fromGlobal,
                                       there ? 16 : 0);
 }
+// Starts an asynchronous copy of one f32; see copyLater.
 DTC_DEVICE void copyNumberLater(float *toShared, const float *fromGlobal, bool there) {
   __nvvm_cp_async_ca_shared_global_4((__attribute__((address_space(3))) void *)toShared,
                                      (const __attribute__((address_space(1))) void *)fromGlobal,
                                      there ? 4 : 0);
 }
+// Ends a group of asynchronous copies.
 DTC_DEVICE void commitCopies() { __nvvm_cp_async_commit_group(); }
+// Waits until at most `newer` groups of copies are in flight.
 template <int newer> DTC_DEVICE void waitForCopies() { __nvvm_cp_async_wait_group(newer); }
 
-// A tile of `rows` by `columns` 16-bit numbers, a multiple of 16. Rows are 16 bytes longer, an odd
-// number of 16-byte words: eight rows of one column are in eight different groups of banks.
+// A tile of `rows` by `columns` 16-bit numbers, both multiples of 16. Rows are padded by 16 bytes
+// to an odd number of 16-byte words: eight rows of one column are in eight different groups of
+// banks.
 template <int rows, int columns> struct NarrowTile {
   static constexpr int kRows = rows, kColumns = columns;
   static constexpr int kRowBytes = 2 * columns + 16, kBytes = rows * kRowBytes;
   static constexpr int kChunks = columns / 8; // 16 bytes each
   char *data;
 
+  // Returns the address of an element.
   DTC_DEVICE char *at(int row, int column) const { return data + row * kRowBytes + 2 * column; }
 
-  // From rows `rowBytes` apart; those from `numRows` on and columns from `numColumns` on, a
-  // multiple of 8, become 0.
+  // Fills the tile from rows `rowBytes` apart; rows from `numRows` on and columns from `numColumns`
+  // on, a multiple of 8, become 0.
   template <int threads>
   DTC_DEVICE void fill(const char *from, int64_t rowBytes, int numRows, int numColumns) const {
     constexpr int kAll = rows * kChunks;
@@ -89,7 +97,7 @@ template <int rows, int columns> struct NarrowTile {
     }
   }
 
-  // One warp's rows [row, row + 16), out to rows `rowBytes` apart.
+  // Writes one warp's rows [row, row + 16) to rows `rowBytes` apart.
   DTC_DEVICE void drain(int row, char *to, int64_t rowBytes, int numRows, int numColumns) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
 #pragma unroll
@@ -102,19 +110,19 @@ template <int rows, int columns> struct NarrowTile {
     }
   }
 
-  // As the left operand: rows [row, row + 16), columns [column, column + 16).
+  // Loads a left operand: rows [row, row + 16), columns [column, column + 16).
   DTC_DEVICE void left(uint32_t (&to)[4], int row, int column) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
     loadMatrices(to, at(lane % 16, lane / 16 * 8) + (row * kRowBytes + 2 * column));
   }
-  // As the right one, transposed: words 0 and 1 are rows [row, row + 8), 2 and 3 the next eight, all
-  // of columns [column, column + 16).
+  // Loads a right operand, transposed: words 0 and 1 are rows [row, row + 8), 2 and 3 the next
+  // eight, all of columns [column, column + 16).
   DTC_DEVICE void rightTransposed(uint32_t (&to)[4], int row, int column) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
     loadMatrices(to, at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
   }
-  // As the right one: words 0 and 1 are columns [column, column + 8), 2 and 3 the next eight, all of
-  // rows [row, row + 16).
+  // Loads a right operand: words 0 and 1 are columns [column, column + 8), 2 and 3 the next eight,
+  // all of rows [row, row + 16).
   DTC_DEVICE void right(uint32_t (&to)[4], int row, int column) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
     loadTransposed(to, at(row + lane % 16, column + lane / 16 * 8));
@@ -135,8 +143,8 @@ template <int rows, int columns> struct NarrowTile {
   }
 };
 
-// sums[16 * rowTiles, columns] += weights[16 * rowTiles, rows] * tile[rows, columns], where the
-// weights are sums of 16 x 8 before, in f32, that become numbers of T.
+// Computes sums[16 * rowTiles, columns] += weights[16 * rowTiles, rows] * tile[rows, columns],
+// where the weights are f32 accumulators of 16 x 8 tiles, rounded to T.
 template <typename T, int columns, int rows, int tiles, int rowTiles>
 DTC_DEVICE void multiplyWeights(float (&sums)[rowTiles][columns / 8][4],
                                 const float (&weights)[rowTiles][tiles][4],

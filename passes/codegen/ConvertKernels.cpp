@@ -15,7 +15,7 @@ using namespace dtc::graph;
 
 namespace {
 
-// memref<Nxtype> of a tensor's elements.
+// Returns the flat buffer type memref<Nxtype> that holds the elements of a tensor.
 MemRefType flatType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return MemRefType::get({tensor.getNumElements()}, tensor.getElementType());
@@ -23,7 +23,8 @@ MemRefType flatType(Type type) {
 
 class KernelConverter {
 public:
-  // `piece`: the name of the function that is a piece of launches of such kernels, in place of the kernel itself.
+  // `piece` names the function that does one piece of several launches of such kernels
+  // (MergedKernels.h); empty for the kernel itself.
   KernelConverter(FuncOp kernel, ModuleOp target, Processor processor, StringRef piece = {})
       : kernel(kernel), processor(processor), signature(KernelSignature::of(kernel)),
         builder(kernel.getContext()), body(&kernel.getBody().front()) {
@@ -33,7 +34,8 @@ public:
       arguments.push_back(flatType(type));
     for (Type type : kernel.getResultTypes())
       arguments.push_back(flatType(type));
-    // Units from one to another, or how many there are of which a block has one; of a piece its block and its points.
+    // Adds the unit range [begin, end) on a processor, the number of units on a GPU, or the block
+    // and the number of points of a piece.
     bool hasTwo = processor == Processor::Cpu || !piece.empty();
     arguments.append(signature.numScalars + (hasTwo ? 2 : 1), builder.getIndexType());
     function =
@@ -97,7 +99,8 @@ private:
     return success();
   }
 
-  // A buffer that is no part of an in-place pair shares memory with none that is written: what is read of it stays what it is.
+  // Marks buffers that share no memory with a written buffer, because no in-place pair names them:
+  // their contents cannot change while the kernel runs.
   void markUnshared() {
     auto pairs = kernel->getAttrOfType<ArrayAttr>(kernelInPlaceName);
     if (!pairs)
@@ -124,7 +127,8 @@ private:
     return windows;
   }
 
-  // The buffer as an array over those loops that move through it, and its map from all loops.
+  // Returns the buffer as an array over the loops that move through it, and the map from all loops
+  // to its indices.
   std::pair<Value, AffineMap> shapeBuffer(Value buffer, ArrayRef<int64_t> sizes,
                                           ArrayRef<int64_t> strides) {
     SmallVector<unsigned> loops;

@@ -1,4 +1,4 @@
-// Emits the loops and vectors of kernels for a processor.
+// Emits the loops and vectors of kernels for the processor.
 #include "passes/codegen/CpuKernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

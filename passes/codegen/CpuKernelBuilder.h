@@ -1,10 +1,11 @@
-// Emits the loops and vectors of kernels for a processor: vectors of up to 32 lanes, masked where a row ends inside of one.
+// Emits the loops and vectors of kernels for the processor.
 #pragma once
 
 #include "passes/codegen/KernelBuilder.h"
 
 namespace dtc {
 
+// Emits vectors of up to 32 lanes; a vector is masked if a row ends inside of it.
 class CpuKernelBuilder final : public KernelBuilder {
 public:
   using KernelBuilder::KernelBuilder;
@@ -13,8 +14,10 @@ public:
   void forEachRow(const RowShape &rows, Extent extent,
                   llvm::function_ref<void(Value)> body) override;
   int64_t laneCount(int64_t size) override { return vectorWidth(size); }
-  // The first `count` lanes of `width`, or of as few as hold them.
+  // Returns the first `count` lanes of a vector of `width` lanes, or of the narrowest vector that
+  // holds them.
   Lanes firstLanes(int64_t count, int64_t width);
+  // Returns the first `count` lanes of the narrowest vector that holds them.
   Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
   Values forEachVector(int64_t size, ValueRange carried, VectorBody body) override;
   void forEachPart(Value end, llvm::function_ref<void(Value)> body) override;

@@ -1,5 +1,5 @@
-// Kernels of cross_entropy, of its gradient and of the parts it splits into when words are split
-// over ranks.
+// Kernels of cross_entropy, of its gradient and of the partial ops into which both split if the
+// vocabulary is divided over ranks.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/codegen/KernelFunction.h"
@@ -15,7 +15,7 @@ using Values = KernelBuilder::Values;
 
 namespace {
 
-// One rank's words of a row.
+// The vocabulary entries of a row that this rank holds.
 class Words {
 public:
   Words(Operation *op, KernelBuilder &k) : k(k), shape(RowShape::of(op->getOperand(0))) {
@@ -25,13 +25,14 @@ public:
       limit = k.validSize(window);
   }
 
-  // `value` in the lanes of real words, `neutral` in padding and past the row's end.
+  // Returns `value` in the lanes of real vocabulary entries, `neutral` in padding and past the end
+  // of the row.
   Value keep(Value value, double neutral, Value column, const Lanes &lanes) const {
     value = k.keep(value, neutral, lanes);
     return window ? k.keepBelow(value, neutral, column, limit) : value;
   }
 
-  // sum over words of exp(x - subtracted)
+  // Returns the sum over vocabulary entries of exp(x - subtracted).
   Value sumExp(Value x, Value base, Value subtracted) const {
     int64_t width = k.laneCount(shape.columns);
     Values sums = k.forEachVector(
@@ -43,12 +44,12 @@ public:
     return k.sum(sums[0]);
   }
 
-  // The target of `row` as a column of this rank, and whether it is one.
+  // Returns the target of `row` as a column of this rank, and an i1 that tells if this rank has it.
   std::pair<Value, Value> target(Value targets, Value row) const {
     Value word = k.loadIndex(targets, row);
     if (window)
       word = k.localOf(window, word);
-    // As unsigned numbers, words before the first are larger than all others.
+    // Compares as unsigned numbers: entries before the first one of this rank wrap to large values.
     Value inside = arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::ult, word,
                                          k.index(shape.columns));
     if (window) {
@@ -58,7 +59,7 @@ public:
     return {word, inside};
   }
 
-  // 0 for a row whose target is ignored, else `value`.
+  // Returns 0 for a row whose target is ignored, else `value`.
   Value unlessIgnored(Value value, std::optional<int64_t> ignoring, Value targets,
                       Value row) const {
     if (!ignoring)
@@ -68,9 +69,9 @@ public:
     return k.select(ignored, k.constant(0), value);
   }
 
-  // x[row, target], 0 for a target that is not here.
+  // Returns x[row, target], or 0 for a target that another rank has.
   Value pick(Value x, Value base, Value word, Value inside) const {
-    // The load must stay in the row even when its value is not used.
+    // Keeps the load within the row even if its value is not used.
     Value at = k.add(base, k.select(inside, word, k.index(0)));
     return k.select(inside, k.loadScalar(x, at), k.constant(0));
   }
@@ -83,7 +84,7 @@ private:
   Value limit;
 };
 
-// lse = max + log(sum(exp(x - max))); loss = lse - x[target], 0 where the target is ignored.
+// Computes lse = max + log(sum(exp(x - max))) and loss = lse - x[target], 0 for an ignored target.
 struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
 
@@ -107,9 +108,9 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   }
 };
 
-// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words and ignored targets. The
-// target's element is written again at the end, by a scalar store: a comparison in each lane would
-// cost every word what one of them needs.
+// Computes d = exp(x - lse) * dloss, less dloss at the target; 0 for padding and ignored targets. A
+// scalar store at the end overwrites the target's element: a comparison in each lane would cost
+// every entry for the sake of one.
 struct CrossEntropyGradKernel
     : KernelOpInterface::ExternalModel<CrossEntropyGradKernel, CrossEntropyGradOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
@@ -128,7 +129,7 @@ struct CrossEntropyGradKernel
       Value dloss =
           words.unlessIgnored(k.loadScalar(k.operand(3), row), ignoring, k.operand(1), row);
       auto [word, inside] = words.target(k.operand(1), row);
-      // Read before the row may be overwritten.
+      // Reads the element before the row may be overwritten.
       Value own = k.exp(k.subF(words.pick(k.operand(0), base, word, inside), lse));
       k.synchronize();
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
@@ -148,8 +149,8 @@ struct CrossEntropyGradKernel
   }
 };
 
-// sum over this rank's words of exp(x - max), max being that of all ranks' words, so that their
-// sums add up.
+// Computes the sum over this rank's entries of exp(x - max), with the maximum over all ranks, so
+// that the sums of the ranks add up.
 struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
 
@@ -164,8 +165,8 @@ struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
   }
 };
 
-// x[row, target], or 0 where another rank has the target. One element per row, so a unit is 1024
-// rows.
+// Returns x[row, target], or 0 if another rank has the target. A unit is 1024 rows, since each row
+// has one element.
 struct PickKernel : KernelOpInterface::ExternalModel<PickKernel, PickOp> {
   static RowShape rowsOnly(Operation *op) { return {RowShape::of(op->getOperand(0)).rows, 1}; }
   int64_t getKernelRange(Operation *op) const { return rowsOnly(op).range(); }

@@ -1,4 +1,4 @@
-// Runs ptxas, where there is one.
+// Runs ptxas if it is installed.
 #include "passes/codegen/PtxCode.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -32,7 +32,7 @@ std::optional<std::string> findPtxas() {
   return std::nullopt;
 }
 
-// A file that goes when the program is done with it, or ended by a signal.
+// A temporary file that is removed by the destructor, or when a signal ends the program.
 class TemporaryFile {
 public:
   explicit TemporaryFile(StringRef suffix)
@@ -80,7 +80,8 @@ private:
   std::error_code error;
 };
 
-// The number before `what`: 40 of "Used 40 registers" for " registers".
+// Returns the number before `what`: 40 for "Used 40 registers" and " registers"; 0 if there is
+// none.
 unsigned numberBefore(StringRef line, StringRef what) {
   StringRef before = line.substr(0, line.find(what));
   if (before.size() == line.size())

@@ -23,12 +23,13 @@ using namespace dtc::graph;
 
 namespace {
 
-// Makes kernel functions, one per different body.
+// Makes kernel functions, one per distinct body.
 class KernelOutliner {
 public:
   explicit KernelOutliner(ModuleOp module) : module(module), kernels(module, "kernel_") {}
 
-  // Replaces the ops of a group, which stand in a row, by a call; `unfinished` are parts of sums.
+  // Replaces the neighbouring ops of a group by a call. `unfinished` holds the values that are
+  // partial sums.
   void outline(const KernelGroup &group, const llvm::DenseMap<Value, int64_t> &unfinished) {
     llvm::SmallSetVector<Value, 8> inputs, outputs;
     llvm::SmallPtrSet<Operation *, 8> inside(group.ops.begin(), group.ops.end());
@@ -41,7 +42,8 @@ public:
                          [&](Operation *user) { return !inside.contains(user); }))
           outputs.insert(result);
     }
-    // A group that nobody reads is dead; one of its results keeps it well formed.
+    // Keeps one result of a dead group, whose results are never read, so that the function is well
+    // formed.
     if (outputs.empty())
       outputs.insert(group.ops.back()->getResult(0));
     SmallVector<Location> locations;
@@ -76,8 +78,8 @@ public:
   unsigned numKernels() const { return kernels.numAdded(); }
 
 private:
-  // Kernels of groups that differ in the streams of their random ops alone are equal: these are for
-  // the call, in `streams`.
+  // Builds the function of a group. Groups that differ only in the streams of their random ops
+  // share a kernel, so the streams go to `streams`, for the call.
   FuncOp build(const KernelGroup &group, ArrayRef<Value> inputs, ArrayRef<Value> outputs,
                SmallVectorImpl<int64_t> &streams) {
     OpBuilder builder(module.getContext());
@@ -94,7 +96,7 @@ private:
     builder.setInsertionPointToEnd(body);
     for (Operation *op : group.ops) {
       Operation *copy = builder.clone(*op, map);
-      eraseChunkLabel(copy); // that is the call's, as is where it runs, and of what it makes parts
+      eraseChunkLabel(copy); // the label, host mark and partial sums belong to the call
       copy->removeAttr(kHostAttr);
       copy->removeAttr(kUnfinishedAttr);
       if (auto random = dyn_cast<RandomOpInterface>(copy)) {
@@ -114,7 +116,7 @@ private:
   KernelPool kernels;
 };
 
-// Generated code has the sizes built in.
+// Fails if a type of the op is not static: generated code has the sizes built in.
 LogicalResult checkStatic(Operation *op) {
   auto isStatic = [](Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
@@ -136,7 +138,7 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
     Block &block = function.getBody().front();
     completeChunks(function);
     splitConstants(block);
-    // Evaluation finishes the loss without the rest of the update.
+    // Lets evaluation compute the loss without the rest of the update.
     OpSet ofLoss = getProducers(getResultsWith(function, kOutputAttr, kLossSum));
     std::vector<KernelGroup> groups = groupKernels(block, ofLoss);
     for (const KernelGroup &group : groups)

@@ -13,17 +13,19 @@ using namespace dtc;
 
 namespace {
 
-// Rows of a unit that are worked on at once, where each has a warp.
+// Most rows of a unit that a block works on at once if each row has a warp.
 constexpr int64_t mostWarps = 8;
-// Vectors that a thread has of a row: so many loads are under way at once.
+// Vectors of a row per thread, so that as many loads are in flight at once.
 constexpr int64_t threadVectors = 4;
-// Elements of a row that a thread keeps in registers, so that it loads them once for all passes over the row.
+// Most elements of a row that a thread keeps in registers, to load them once for all passes over
+// the row.
 constexpr int64_t keptElements = 32;
-// Rows up to this long are one thread's.
+// Longest row that one thread computes alone.
 constexpr int64_t threadPoints = 4;
-// A block that adds up parts: more threads would only share their sums. Of columns a thread has several rows under way, in
-// registers that a larger block would not have. Nor would one that has one of many rows: two smaller ones go on while the other
-// waits.
+// Most threads of a block that combines parts, of one that combines columns, and of one that has a
+// single row of many. More threads would only add partial sums to combine; column blocks have
+// several rows in flight in registers, which limits their size; two smaller row blocks overlap
+// while one of them waits.
 constexpr int64_t mostPartThreads = 512, mostColumnThreads = 256, mostRowThreads = 512;
 
 int64_t powerOf2(int64_t least, int64_t value, int64_t most) {
@@ -63,7 +65,7 @@ int64_t GpuKernelBuilder::laneCount(int64_t size) {
   return vectorBytes < 16 ? 1 : lanes;
 }
 
-// Divisions of 64 bits take as long as a few loads.
+// Divides in 32 bits: a 64-bit division takes as long as a few loads.
 Value GpuKernelBuilder::narrowed(llvm::function_ref<Value(Value, Value)> divide, Value a,
                                  int64_t b) {
   Type i32 = builder.getI32Type();
@@ -153,11 +155,12 @@ KernelBuilder::Values GpuKernelBuilder::forEachVector(int64_t size, ValueRange c
   Value first = mul(threads().lane(), width);
   auto column = [&](int64_t round) { return add(first, round * shape.lanes * width); };
   Values values(carried);
-  // Without vectors a row takes too many instructions for all of them to stand in a line.
+  // Unrolls fewer rounds without vectors, since a row then takes too many instructions.
   int64_t rounds = whole + hasRest, most = vectorBytes < 16 ? threadVectors : keptElements / width;
   std::optional<Delayed> stores;
   if (rounds <= most || whole <= 1) {
-    // Stores come after all loads: as buffers may be one memory, no load could else stand before a store of the round before it.
+    // Delays the stores until after all loads: the buffers may alias, so that a load could
+    // otherwise not move above the store of an earlier round.
     stores.emplace(*this);
     for (int64_t round = 0; round < whole; ++round)
       values = body(column(round), {width}, values);
@@ -168,7 +171,7 @@ KernelBuilder::Values GpuKernelBuilder::forEachVector(int64_t size, ValueRange c
   }
   if (!hasRest)
     return values;
-  // Threads without a vector read their first one again, and count nothing.
+  // Makes threads that have no vector left read their first one again and masks the result.
   Value rest = column(whole), counts = isBelow(rest, index(size));
   if (whole > 0)
     rest = select(counts, rest, first);
@@ -221,7 +224,7 @@ void GpuKernelBuilder::forEachColumnUnit(const ColumnBlocks &units,
   int64_t blocks = columnUnits(1, units.columns, width);
   int64_t vector = laneCount(units.columns);
   int64_t lanes = width / vector, alignedPart = width / alignedLanes(units.columns);
-  // As many threads whether buffers are aligned or not.
+  // Uses the same number of threads for aligned and unaligned buffers.
   int64_t block =
       powerOf2(std::max(width, warpThreads),
                llvm::divideCeilSigned(units.parts * alignedPart, threadVectors), mostColumnThreads);
@@ -310,7 +313,7 @@ Value GpuKernelBuilder::combine(Combining combining, Value a, Value b) {
   return combining == Combining::Max ? maxF(a, b) : addF(a, b);
 }
 
-// Of this thread's lanes, in pairs.
+// Combines the lanes of this thread in pairs.
 Value GpuKernelBuilder::reduceVector(Combining combining, Value vector) {
   Values lanes;
   for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
@@ -324,7 +327,7 @@ Value GpuKernelBuilder::reduceVector(Combining combining, Value vector) {
   return lanes[0];
 }
 
-// Lanes of a thread first, then threads.
+// Combines the lanes of each thread, then the threads.
 Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
   return threads().combineLanes(reduceVector(combining, vector),
                                 [&](Value a, Value b) { return combine(combining, a, b); });
@@ -333,8 +336,9 @@ Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
 Value GpuKernelBuilder::sum(Value vector) { return reduceLanes(Combining::Sum, vector); }
 Value GpuKernelBuilder::max(Value vector) { return reduceLanes(Combining::Max, vector); }
 
-// Each thread has the largest of what it has read, and the sum relative to it, which shrinks where a larger one comes: one more
-// exponential for a vector. From the lowest number on, not -inf, so that nothing is the difference of two infinities.
+// Keeps per thread the largest element so far and the sum relative to it, which is rescaled when a
+// larger element comes: one more exponential per vector. Starts from the lowest finite number and
+// not from -inf, because -inf - -inf is not a number.
 KernelBuilder::SumOfExponentials GpuKernelBuilder::sumExponentials(int64_t columns,
                                                                    LoadColumns load) {
   int64_t width = laneCount(columns);

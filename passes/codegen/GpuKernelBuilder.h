@@ -8,29 +8,32 @@
 
 namespace dtc {
 
-// A unit is a block's. Rows are dealt out to threads, warps or the whole block, by their length; of a row each thread has
-// every n-th vector, n being the row's threads, so that a warp reads neighbours and a thread reads nothing twice that another
-// writes. Vectors are of 16 bytes of the narrowest buffer, or of as many elements as divide the size. Nothing is masked but
-// whole vectors.
+// Emits one unit per block. Rows are assigned to threads, warps or the whole block, by their
+// length. Within a row of n threads each thread has every n-th vector, so that a warp reads
+// neighbours and no thread reads elements again that another one writes. A vector has 16 bytes of
+// the narrowest buffer, or as many elements as divide the size. Masks only apply to whole vectors.
 //
-// Sums are made thread by thread, then by shuffles and through shared memory, always in the same order.
+// Sums are combined within a thread, then by shuffles and through shared memory, always in the same
+// order.
 class GpuKernelBuilder final : public KernelBuilder {
 public:
-  // `vectorBytes`: what buffers are aligned to; 16, or less for single elements.
+  // `vectorBytes` is the alignment of the buffers: 16, or less to access single elements.
   GpuKernelBuilder(mlir::OpBuilder &builder, mlir::func::FuncOp function, mlir::Location loc,
                    Buffers buffers, int64_t vectorBytes);
 
   Value unit() const { return buffers.begin; }
-  // How many threads a block has, once a body has been emitted.
+  // Returns the threads of a block, once a body has been emitted.
   int64_t blockThreads() const { return shape.block; }
-  // Whether anything needs buffers that are aligned to 16 bytes.
+  // True if the emitted code needs buffers that are aligned to 16 bytes.
   bool needsAlignment() const { return readsVectors; }
-  // For bodies that deal out their work themselves.
+  // Sets the block's shape for bodies that assign work to threads themselves.
   void setThreads(ThreadShape threads) { shape = threads; }
+  // Returns the emitter of thread numbers, shuffles and barriers for the present shape.
   GpuThreads threads() { return GpuThreads(builder, loc, function, shape); }
-  // Lanes of 16 bytes of the narrowest buffer, or fewer that divide `size`.
+  // Returns the elements in 16 bytes of the narrowest buffer, or the largest smaller number that
+  // divides `size`.
   int64_t alignedLanes(int64_t size) const;
-  // As many, but 1 where buffers are not aligned.
+  // Returns alignedLanes, or 1 if the buffers are not aligned.
   int64_t laneCount(int64_t size) override;
 
   Value div(Value a, int64_t b) override;
@@ -51,15 +54,16 @@ public:
   Value sum(Value vector) override;
   Value max(Value vector) override;
   SumOfExponentials sumExponentials(int64_t columns, LoadColumns load) override;
-  // Emits `body` for threads of which `condition` is true.
+  // Emits `body` for the threads whose `condition` is true.
   void when(Value condition, llvm::function_ref<void()> body);
+  // Returns an i1: a < b.
   Value isBelow(Value a, Value b);
 
 protected:
   void storeElement(Value scalar, Value buffer, Value at) override;
 
 private:
-  // Has stores to the present block wait until its end.
+  // Delays stores to the present block until its end.
   struct Delayed {
     explicit Delayed(GpuKernelBuilder &k);
     ~Delayed();
@@ -72,22 +76,23 @@ private:
 
   void storeNow(Value vector, Value buffer, Value at, const Lanes &lanes);
   Value narrowed(llvm::function_ref<Value(Value, Value)> divide, Value a, int64_t b);
-  // Threads, `most` at most, for one row of `extent` in a block of its own.
+  // Returns a block of at most `most` threads for one row of `extent`.
   ThreadShape shareBlock(Extent extent, int64_t most) const;
   int64_t lanesOfPart(Extent extent, int64_t group) const;
-  // Over this thread's parts below `end`.
+  // Loops over the parts of this thread below `end`.
   Values forOwnParts(Value end, ValueRange carried, int64_t atOnce, LoopBody body);
   Value combine(Combining combining, Value a, Value b);
   Value reduceVector(Combining combining, Value vector);
   Value reduceLanes(Combining combining, Value vector);
-  // Outside of parts all groups of lanes have the same values, of which one writes.
+  // Emits writes for one of the groups of lanes: outside of loops over parts they all hold the same
+  // values.
   void whenWriting(bool oneLane, llvm::function_ref<void()> body);
 
   mlir::func::FuncOp function;
   int64_t vectorBytes, narrowestBytes = 4;
-  bool fitsInts = true;      // all indices, in 32 bits
-  bool readsVectors = false; // of more than one element
-  unsigned partDepth = 0;    // loops over parts around the insertion point
+  bool fitsInts = true;      // all indices fit in 32 bits
+  bool readsVectors = false; // some access has several elements
+  unsigned partDepth = 0;    // number of loops over parts around the insertion point
   ThreadShape shape;
   Delayed *delayed = nullptr;
 };

@@ -1,4 +1,5 @@
-// Emits what all kernels on a GPU begin with: which unit is the block's, and whether buffers are aligned.
+// Emits the beginning of every GPU kernel: it finds the unit of the block and checks the alignment
+// of the buffers.
 #include "passes/codegen/GpuKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t vectorBytes = 16;
 
-// Whether all buffers that hold a vector begin at a multiple of its size.
+// Returns an i1: all buffers that hold at least one vector are aligned to its size.
 Value areAligned(OpBuilder &builder, Location loc, func::FuncOp function) {
   Value bits = arith::ConstantIndexOp::create(builder, loc, 0);
   for (Value argument : function.getArguments()) {
@@ -47,7 +48,7 @@ LogicalResult emitAsAligned(OpBuilder &builder, Location loc, func::FuncOp funct
     assert(elements.blockThreads() == vectors.blockThreads() && "both are one launch");
     return emitted;
   }
-  // Without vectors there is nothing to choose.
+  // Drops the alternative if no code uses vectors.
   choice.thenYield()->erase();
   choice->getBlock()->getOperations().splice(choice->getIterator(),
                                              choice.thenBlock()->getOperations());

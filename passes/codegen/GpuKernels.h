@@ -6,17 +6,18 @@
 
 namespace dtc {
 
-// How many threads a block of a function has.
+// Function attribute: threads of a block.
 inline constexpr llvm::StringLiteral blockThreadsName = "dtc.block_threads";
 
-// Has `body` emit the work of one block of `function`, whose last argument is the number of units: blocks past them do nothing.
-// Where it reads 16 bytes at once it emits twice, since buffers may be views that begin anywhere: once for the case that all of
-// them are aligned, once element by element.
+// Has `body` emit the work of one block of `function`, whose last argument is the number of units;
+// blocks past them do nothing. Calls `body` twice if it reads 16 bytes at once, since buffers may
+// be views that begin anywhere: once for aligned buffers, once element by element.
 llvm::LogicalResult emitGpuBlock(mlir::OpBuilder &builder, mlir::Location loc,
                                  mlir::func::FuncOp function, const KernelBuilder::Buffers &buffers,
                                  llvm::function_ref<llvm::LogicalResult(GpuKernelBuilder &)> body);
 
-// The same of a function that is a piece of several launches (MergedKernels.h), of which the caller has checked the block.
+// Has `body` emit the work of one block of a function that is a piece of several launches
+// (MergedKernels.h); the caller has checked the block's number.
 llvm::LogicalResult emitGpuPiece(mlir::OpBuilder &builder, mlir::Location loc,
                                  mlir::func::FuncOp function, const KernelBuilder::Buffers &buffers,
                                  llvm::function_ref<llvm::LogicalResult(GpuKernelBuilder &)> body);

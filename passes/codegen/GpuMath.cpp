@@ -1,4 +1,4 @@
-// Emits sine and cosine as arithmetic, exponentials as an instruction.
+// Emits sine and cosine as arithmetic and exponentials as an instruction.
 #include "passes/codegen/GpuMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,7 +14,7 @@ using namespace dtc;
 
 namespace {
 
-// Numbers of one shape: a scalar's or a vector's.
+// Builds constants and arithmetic for one shape: scalars, or vectors of one width.
 struct Shaped {
   Shaped(ImplicitLocOpBuilder &b, Type like) : b(b), like(like) {}
 
@@ -34,7 +34,7 @@ struct Shaped {
   Value f64(double number) const { return constant(b.getF64FloatAttr(number)); }
   Value f32(float number) const { return constant(b.getF32FloatAttr(number)); }
   Value i64(int64_t number) const { return constant(b.getI64IntegerAttr(number)); }
-  // a * x + c
+  // Returns a * x + c.
   Value fma(Value a, Value x, Value c) const { return math::FmaOp::create(b, a, x, c); }
   Value mul(Value a, Value x) const { return arith::MulFOp::create(b, a, x); }
   Value isSet(Value bits, int64_t bit) const {
@@ -43,11 +43,13 @@ struct Shaped {
   }
 };
 
-// sin(x), or cos(x) = sin(x + a quarter turn). The polynomials are those of Cephes' sinf and cosf, for angles up to an eighth of a turn.
+// Emits sin(x), or cos(x) = sin(x + a quarter turn), with the polynomials of Cephes' sinf and cosf
+// for angles up to an eighth of a turn.
 Value buildSine(ImplicitLocOpBuilder &b, Value x, bool isCosine) {
   Shaped s(b, x.getType());
   Value wide = arith::ExtFOp::create(b, s.of(b.getF64Type()), x);
-  // A number added to 1.5 * 2^52 is rounded to whole ones, which are then its lowest bits.
+  // Rounds to whole quarter turns by adding 1.5 * 2^52; the lowest bits of the result then hold the
+  // integer.
   Value shift = s.f64(0x1.8p52);
   Value shifted = s.fma(wide, s.f64(0x1.45f306dc9c883p-1), shift);
   Value turns = arith::SubFOp::create(b, shifted, shift);
@@ -67,15 +69,16 @@ Value buildSine(ImplicitLocOpBuilder &b, Value x, bool isCosine) {
   return arith::SelectOp::create(b, s.isSet(quarters, 2), negative, value);
 }
 
-// 2^x of a scalar.
+// Emits 2^x for a scalar.
 Value buildExp2(ImplicitLocOpBuilder &b, Value x) {
   return LLVM::CallIntrinsicOp::create(b, x.getType(),
                                        b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"), x)
       .getResult(0);
 }
 
-// 2^t (1 + r ln 2), where t + r is x * log2(e): t is the product rounded, r what is left of it and what is left of log2(e). x is
-// kept where r is a number: beyond, e^x is 0 or infinite all the same.
+// Emits 2^t (1 + r ln 2) with t + r = x * log2(e): t is the rounded product, r is its rounding
+// error plus the contribution of the low bits of log2(e). Clamps x to the range in which r is
+// finite; e^x is 0 or infinite beyond it.
 Value buildExp(ImplicitLocOpBuilder &b, Value x) {
   Shaped s(b, x.getType());
   x = arith::MinimumFOp::create(b, arith::MaximumFOp::create(b, x, s.f32(-104)), s.f32(89));

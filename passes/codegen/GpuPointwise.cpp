@@ -1,4 +1,5 @@
-// Turns the linalg.generic of a pointwise kernel into code of a GPU: each thread has vectors of the block's unit.
+// Turns the linalg.generic of a pointwise kernel into GPU code in which each thread has vectors of
+// the block's unit.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,14 +15,15 @@ using namespace dtc;
 
 namespace {
 
-// Threads of a block where each has a vector, and where each has several.
+// Threads of a block if each thread has one vector, and if each has several.
 constexpr int64_t manyThreads = 256, mostThreads = 512;
 constexpr int64_t threadVectors = 4;
 
-// The points of a unit as vectors, dealt out to threads in turn: a warp reads neighbours.
+// Splits the points of a unit into vectors and assigns them to threads in turn, so that a warp
+// reads neighbours.
 class BlockPoints {
 public:
-  // `isPiece`: of a line the length of which is known when it runs.
+  // `isPiece`: the points are a line whose length is only known at run time.
   BlockPoints(PointwiseBody &body, GpuKernelBuilder &k, bool isPiece)
       : body(body), k(k), split(body.getSplit()), width(k.laneCount(isPiece ? 0 : vectorSize())),
         vectors(split.numColumns / width) {}
@@ -43,7 +45,8 @@ public:
     return success();
   }
 
-  // Block `block` of a line of `size` points; the last one does what is no whole vector.
+  // Emits block `block` of a line of `size` points; the last block also does the points that fill
+  // no whole vector.
   LogicalResult emitPiece(Value block, Value size) {
     k.setThreads({mergedThreads, 1, 1});
     if (failed(body.beginKernel()))
@@ -59,7 +62,7 @@ public:
       return success();
     Value thread = k.threads().thread();
     Value rest = k.add(k.mul(whole, width), thread);
-    // The block that has no whole number of vectors is the last one.
+    // Selects the last block: the one that has no whole number of vectors.
     Value hasRest = k.isBelow(size, k.mul(k.add(block, 1), most));
     k.when(arith::AndIOp::create(k.builder, k.loc, hasRest, k.isBelow(rest, size)),
            [&] { body.emitVector(rest, {1}); });
@@ -67,8 +70,9 @@ public:
   }
 
 private:
-  // What a vector must divide for vectors not to cross rows and to begin at whole vectors of every buffer. Only one long row has a
-  // rest, which threads do element by element.
+  // Returns a number that the vector width must divide, so that no vector crosses a row and each
+  // begins at a whole vector of every buffer. Only a single long row may have a rest, which threads
+  // do element by element.
   int64_t vectorSize() const {
     if (!body.isContiguous())
       return 1;
@@ -94,7 +98,8 @@ private:
     return llvm::divideCeilSigned(threads, warpThreads) * warpThreads;
   }
 
-  // Calls `emit` with begin, begin + 1, ..., `most` at most, below `end`; one thread each, in turn.
+  // Calls `emit` for begin, begin + 1, ... below `end`, at most `most` of them, one per thread in
+  // turn.
   void forEachVector(Value begin, Value end, int64_t most, llvm::function_ref<void(Value)> emit) {
     int64_t threads = k.blockThreads();
     Value first = k.add(begin, k.threads().thread());
@@ -145,7 +150,7 @@ private:
   PointwiseBody &body;
   GpuKernelBuilder &k;
   UnitSplit split;
-  int64_t width, vectors; // lanes of a vector; vectors of a row, but for its rest
+  int64_t width, vectors; // lanes of a vector; whole vectors of a row
 };
 
 LogicalResult emit(linalg::GenericOp generic) {

@@ -1,4 +1,5 @@
-// Emits what the threads of a block tell each other: shuffles within a warp, shared memory between warps.
+// Emits the communication of the threads of a block: shuffles within a warp, shared memory between
+// warps.
 #include "passes/codegen/GpuThreads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr int64_t sharedSpace = 3;
 
-// A loop is put where it belongs when its body is complete: until then nothing is around the body.
+// True if the insertion point is inside of a loop. A detached body counts as a loop: a loop is
+// inserted only once its body is complete.
 bool isInLoop(OpBuilder &builder) {
   Operation *around = builder.getInsertionBlock()->getParentOp();
   while (around && !isa<scf::ForOp, func::FuncOp>(around))
@@ -81,7 +83,8 @@ Value GpuThreads::exchange(Value value, int64_t distance) {
                               number(warpThreads - 1), NVVM::ShflKind::bfly, UnitAttr());
 }
 
-// Over the threads of a warp whose numbers differ in the bits from `first` to below `end`.
+// Combines over the threads of a warp whose numbers differ in the bits from `first` up to but not
+// including `end`.
 Value GpuThreads::butterfly(Value value, int64_t first, int64_t end, Combine combine) {
   for (int64_t distance = first; distance < end; distance *= 2)
     value = combine(value, exchange(value, distance));
@@ -111,7 +114,7 @@ Value GpuThreads::combineLanes(Value value, Combine combine) {
   value = butterfly(value, 1, std::min(shape.lanes, warpThreads), combine);
   if (shape.lanes <= warpThreads)
     return value;
-  // Each warp's value, then all of them in every warp.
+  // Writes the value of each warp to shared memory, then combines all of them in every warp.
   int64_t warps = shape.lanes / warpThreads;
   Value shared = createShared(shape.block / warpThreads, value.getType());
   synchronizeLoop();
@@ -138,7 +141,8 @@ Value GpuThreads::combineParts(Value value, Combine combine) {
   int64_t lanes = std::max(shape.lanes, warpThreads), rows = shape.group / lanes;
   if (rows <= 1)
     return value;
-  // A row of shared memory for each part of a warp or more, which all threads add up in order.
+  // Writes a row of shared memory for each part that spans a warp or more; all threads then add up
+  // the rows in order.
   auto vector = dyn_cast<VectorType>(value.getType());
   int64_t width = vector ? vector.getNumElements() : 1;
   Value shared =

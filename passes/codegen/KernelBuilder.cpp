@@ -1,4 +1,4 @@
-// What is the same of kernels that are not pointwise, whatever computes them.
+// Emits the code that kernels other than pointwise ones share on processors and GPUs.
 #include "passes/codegen/KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -155,7 +155,7 @@ Value KernelBuilder::mulF(Value a, Value b) {
 }
 Value KernelBuilder::divF(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
 Value KernelBuilder::maxF(Value a, Value b) {
-  // Not maximumf: its care for NaN and -0 costs a compare and a blend per vector.
+  // Avoids maximumf, whose treatment of NaN and -0 costs a compare and a blend per vector.
   Value greater = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
   return select(greater, a, b);
 }
@@ -177,7 +177,8 @@ Value KernelBuilder::keep(Value a, double neutral, const Lanes &lanes) {
 Value KernelBuilder::keepBelow(Value a, double neutral, Value column, Value limit) {
   int64_t width = cast<VectorType>(a.getType()).getDimSize(0);
   Value left = arith::SubIOp::create(builder, loc, limit, column);
-  // create_mask counts lanes from 0 and takes any number: negative as none, too many as all.
+  // Relies on create_mask accepting any number: a negative one enables no lane, one above the width
+  // enables all.
   Value mask = vector::CreateMaskOp::create(builder, loc,
                                             VectorType::get({width}, builder.getI1Type()), left);
   return select(mask, a, splat(neutral, width));

@@ -1,5 +1,5 @@
-// What kernels that are not pointwise are written in: loops over units, rows and vectors of columns, which a processor or a
-// GPU has each in its own way.
+// The builder in which kernels other than pointwise ones are written: loops over units, rows and
+// vectors of columns, with one implementation for processors and one for GPUs.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -23,27 +23,32 @@ namespace dtc {
 // Attaches KernelOpInterface to the ops of the graph dialect.
 void registerKernelInterfaces(mlir::DialectRegistry &registry);
 
-// The lanes of one vector: how many, and which of them count where the row ends inside.
+// The lanes of one vector and a mask for those past the end of a row.
 struct Lanes {
   int64_t width;
-  mlir::Value mask = nullptr; // null: all lanes; a vector of i1, or an i1 for all lanes at once
-  bool isReadable = false;    // whether lanes that do not count have memory all the same
+  mlir::Value mask = nullptr; // null: all lanes count; a vector of i1, or one i1 for all lanes
+  bool isReadable = false;    // masked lanes may be read: they have memory
 };
 
-// The points of a row or unit: `parts` runs of `columns` neighbours, which forEachVector goes over.
+// The points of a row or unit: `parts` runs of `columns` neighbours each; forEachVector loops over
+// the columns.
 struct Extent {
   int64_t parts, columns;
+  // Returns the number of points.
   int64_t points() const { return parts * columns; }
 };
 
-// Writes into a function that has one flat buffer per operand and result of the op.
+// Writes the body of a function that has one flat buffer per operand and result of the op.
 //
-// Values are f32 in registers whatever the buffers hold. Every loop has fixed bounds, so that the
-// parts of a row are added up in the same order whichever units a call covers.
+// Values are f32 in registers, whatever the buffers hold. Every loop has fixed bounds, so that the
+// parts of a row are added up in the same order for every range of units.
 //
-// A processor runs the loops as they are written (CpuKernelBuilder). On a GPU all threads of a block run the body and each has
-// the vectors that are its own (GpuKernelBuilder), so what forEachVector and combineParts carry must begin with what changes no
-// sum or maximum, vectors become one number only by sum and max, and what other threads have written is there after synchronize.
+// A processor runs the loops as they are written (CpuKernelBuilder). On a GPU all threads of a
+// block run the body, and each has its own vectors (GpuKernelBuilder). Three rules follow:
+// - Values carried by forEachVector and combineParts begin with the neutral element of the sum or
+//   maximum.
+// - A vector becomes one number by sum and max only.
+// - Writes of other threads are visible after synchronize.
 //
 // Example, y = x * 2 over rows of C:
 //   kernel.forEachRow(shape, {1, C}, [&](Value row) {
@@ -59,118 +64,158 @@ public:
   using ValueRange = mlir::ValueRange;
   using Values = llvm::SmallVector<mlir::Value>;
 
+  // The buffers and the range of units of one kernel function.
   struct Buffers {
     llvm::SmallVector<mlir::Value> operands; // memref<Nxtype>
-    llvm::SmallVector<mlir::Value> results;  // the same; null where nobody reads the result
-    mlir::Value begin, end; // units, index; on a GPU begin is the block's, end null
-    llvm::SmallVector<WindowStarts> windows; // of split loops
+    llvm::SmallVector<mlir::Value> results;  // as operands; null for a result that is not read
+    // units, of index type; on a GPU begin is the block's unit and end is null
+    mlir::Value begin, end;
+    llvm::SmallVector<WindowStarts> windows; // the windows of split loops
   };
   KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, Buffers buffers)
       : builder(builder), loc(loc), buffers(std::move(buffers)) {}
   virtual ~KernelBuilder() = default;
 
+  // Returns the flat buffer of operand `i`.
   Value operand(unsigned i) const { return buffers.operands[i]; }
+  // Returns the flat buffer of result `i`; null if it is not read.
   Value result(unsigned i) const { return buffers.results[i]; }
 
-  // Index arithmetic.
+  // Returns an index constant. The functions below emit index arithmetic.
   Value index(int64_t value);
+  // Returns a + b.
   Value add(Value a, Value b);
+  // Returns a + b.
   Value add(Value a, int64_t b) { return add(a, index(b)); }
+  // Returns a - b.
   Value sub(Value a, Value b);
+  // Returns a * b.
   Value mul(Value a, int64_t b);
+  // Returns the smaller one of two non-negative indices.
   Value min(Value a, Value b);
+  // Returns a / b, rounded down, for non-negative `a` and positive `b`.
   virtual Value div(Value a, int64_t b);
+  // Returns a % b for non-negative `a` and positive `b`.
   virtual Value rem(Value a, int64_t b);
 
-  // How many of this rank's elements of the loop of `window` are no padding, from its first on.
+  // Returns the number of this rank's elements along the loop of `window` that are not padding;
+  // they come first.
   Value validSize(graph::WindowAttr window);
-  // The window of `loop` among `windows` that needs care: null unless it is split or has padding.
+  // Returns the window of `loop` among `windows` if it is split or padded, else null.
   static graph::WindowAttr findWindow(llvm::ArrayRef<graph::WindowAttr> windows, unsigned loop,
                                       int64_t size);
-  // The element of this rank that is global index `global` (see localIndex).
+  // Returns the index on this rank of global index `global` (see localIndex).
   Value localOf(graph::WindowAttr window, Value global);
 
-  // Loops. The body gets the index and the carried values and returns their next values.
+  // The body of a loop: gets the index and the carried values and returns their next values.
   using LoopBody = llvm::function_ref<Values(Value, ValueRange)>;
+  // Emits a loop over [begin, end) with carried values; returns their final values.
   Values forLoop(Value begin, Value end, int64_t step, ValueRange carried, LoopBody body);
+  // Emits a loop over [begin, end) that carries nothing.
   void forEach(Value begin, Value end, llvm::function_ref<void(Value)> body);
-  // Over the units of the call, each of `extent`.
+  // Loops over the units of the call, each of `extent`.
   virtual void forEachUnit(Extent extent, llvm::function_ref<void(Value)> body) = 0;
-  // Over the rows of the call's units, each of `extent`.
+  // Loops over the rows of the call's units, each of `extent`.
   virtual void forEachRow(const RowShape &rows, Extent extent,
                           llvm::function_ref<void(Value)> body) = 0;
-  // Over columns [0, size) in vectors of laneCount(size).
+  // The body of a loop over vectors: gets the first column, the lanes and the carried values.
   using VectorBody = llvm::function_ref<Values(Value, Lanes, ValueRange)>;
+  // Returns the lanes of a vector in forEachVector(size).
   virtual int64_t laneCount(int64_t size) = 0;
+  // Loops over columns [0, size) in vectors of laneCount(size) lanes.
   virtual Values forEachVector(int64_t size, ValueRange carried, VectorBody body) = 0;
-  // Over the parts of an extent, which do not depend on each other.
+  // Loops over the parts of an extent, which must not depend on each other.
   virtual void forEachPart(Value end, llvm::function_ref<void(Value)> body) = 0;
-  // The same with sums or maxima of what the parts have.
+  // The reduction that combines the values of parts.
   enum class Combining { Sum, Max };
-  // A thread of a GPU has `atOnce` of its parts in an iteration, in their order, so that as many loads wait for memory together.
+  // Loops over parts and reduces the carried values over all of them. A GPU thread handles `atOnce`
+  // of its parts per iteration, in order, so that as many loads are in flight together.
   virtual Values combineParts(Value end, Combining combining, ValueRange carried, int64_t atOnce,
                               LoopBody body) = 0;
 
-  // The lanes of a vector of a unit, whatever it is computed on: four AVX2 registers, enough independent sums to hide the
-  // latency of an addition.
+  // Returns the lanes of a vector within a unit, the same for every target: four AVX2 registers,
+  // enough independent sums to hide the latency of an addition.
   static int64_t vectorWidth(int64_t size, int64_t most = 32);
-  // Units that are blocks of `width` columns of each of several rows, of `parts` elements a column.
+  // Returns the number of units if each is a block of `width` columns of one row.
   static int64_t columnUnits(int64_t rows, int64_t columns, int64_t width);
+  // Blocks of `width` columns of each of `rows` rows; a column has `parts` elements.
   struct ColumnBlocks {
     int64_t rows, columns, width, parts;
   };
+  // Loops over the units of the call, one block of columns each.
   virtual void forEachColumnUnit(const ColumnBlocks &blocks,
                                  llvm::function_ref<void(Value row, Value column, Lanes)> body) = 0;
 
-  // Memory. Lanes that do not count read as 0 and are not written; writes to a null buffer are
-  // dropped.
+  // Loads a vector and converts it to f32. Masked lanes read as 0 and are not written; writes to a
+  // null buffer are dropped.
   Value load(Value buffer, Value at, const Lanes &lanes);
-  virtual Value loadRaw(Value buffer, Value at, const Lanes &lanes) = 0; // in the buffer's type
+  // Loads a vector in the buffer's type.
+  virtual Value loadRaw(Value buffer, Value at, const Lanes &lanes) = 0;
+  // Stores a vector of the buffer's type.
   virtual void storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) = 0;
+  // Converts a vector from f32 and stores it.
   void store(Value vector, Value buffer, Value at, const Lanes &lanes);
+  // Loads one element as f32.
   Value loadScalar(Value buffer, Value at);
+  // Stores one f32 as an element.
   void storeScalar(Value scalar, Value buffer, Value at);
-  Value loadIndex(Value buffer, Value at); // of an i32 or i64 buffer
-  // Between reads or writes of a row's elements and writes of them by another lane.
+  Value loadIndex(Value buffer, Value at); // Loads an element of an i32 or i64 buffer as an index.
+  // Orders reads and writes of a row's elements before later writes by other lanes.
   virtual void synchronize() = 0;
 
-  // f32 values, scalar or vector.
+  // Returns an f32 constant. The functions below work on f32 scalars and vectors.
   Value constant(double value);
+  // Returns a vector of `width` copies of a scalar.
   Value splat(Value scalar, int64_t width);
+  // Returns a vector of `width` copies of a constant.
   Value splat(double value, int64_t width) { return splat(constant(value), width); }
+  // Returns a + b.
   Value addF(Value a, Value b);
+  // Returns a - b.
   Value subF(Value a, Value b);
+  // Returns a * b.
   Value mulF(Value a, Value b);
+  // Returns a / b.
   Value divF(Value a, Value b);
+  // Returns a if a > b, else b; the result is b if one of them is NaN.
   Value maxF(Value a, Value b);
+  // Returns a * b + c with one rounding.
   Value fma(Value a, Value b, Value c);
+  // Returns e^a.
   Value exp(Value a);
+  // Returns the natural logarithm.
   Value log(Value a);
+  // Returns the square root.
   Value sqrt(Value a);
-  // `a` in the lanes that count, `neutral` in the others.
+  // Returns `a` in the lanes that count, `neutral` in the others.
   Value keep(Value a, double neutral, const Lanes &lanes);
-  // As keep, but only for columns below `limit`.
+  // Returns `a` in the lanes of columns below `limit`, `neutral` in the others.
   Value keepBelow(Value a, double neutral, Value column, Value limit);
+  // Returns `a` where the condition is true, else `b`.
   Value select(Value condition, Value a, Value b);
+  // Returns the sum of the lanes; on a GPU over all threads of the row.
   virtual Value sum(Value vector) = 0;
+  // Returns the maximum of the lanes; on a GPU over all threads of the row.
   virtual Value max(Value vector) = 0;
-  // The largest of buffer[base, base + columns).
+  // Returns the largest element of buffer[base, base + columns).
   Value maxOfRow(Value buffer, Value base, int64_t columns);
-  // Of a row of `columns` numbers the largest, or a number below all of them that are finite where none is, and the sum of exp(x -
-  // that). `load` gives those of a
-  // vector, -inf in lanes that do not count; it may be called more than once for each. On a processor a row stays in its cache
-  // between two passes; a GPU, to which memory is far, has one.
+  // Loads a vector of a row, with -inf in masked lanes. It may be called more than once per column.
   using LoadColumns = llvm::function_ref<Value(Value column, const Lanes &lanes)>;
+  // The maximum of a row, or the lowest finite number if no element is finite, and the sum of exp(x
+  // - max).
   struct SumOfExponentials {
     Value max, sum;
   };
+  // Reduces a row of `columns` numbers. A processor makes two passes over the row, which stays in
+  // its cache; a GPU, whose memory is slower, makes one.
   virtual SumOfExponentials sumExponentials(int64_t columns, LoadColumns load);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
 
 protected:
-  virtual void storeElement(Value scalar, Value buffer, Value at) = 0; // in the buffer's type
+  // Stores one element of the buffer's type.
+  virtual void storeElement(Value scalar, Value buffer, Value at) = 0;
   static mlir::Type elementOf(Value buffer);
 
   Buffers buffers;

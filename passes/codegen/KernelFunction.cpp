@@ -1,4 +1,4 @@
-// What a group of graph ops needs to become a kernel function, and what its attributes say.
+// Derives the attributes of a kernel function from its body.
 #include "passes/codegen/KernelFunction.h"
 
 #include "passes/codegen/KernelBuilder.h"
@@ -22,12 +22,12 @@ bool anyNeedsIndices(FuncOp kernel) {
   });
 }
 
-// Elements from one index of each loop to the next, in a dense buffer.
+// Returns the distance in elements between neighbouring indices of each loop, in a dense buffer.
 SmallVector<int64_t> stridesOf(const BufferAccess &access, ArrayRef<int64_t> shape,
                                size_t numLoops) {
   SmallVector<int64_t> strides(numLoops, 0);
-  // An operand that only lends its shape, as broadcast's `like`, is never read; it may stay where
-  // it starts.
+  // Returns zeros for an operand that only lends its shape, such as `like` of broadcast: it is
+  // never read.
   for (size_t dim = 0; dim < shape.size(); ++dim)
     if (!access.loops[dim] && shape[dim] != 1)
       return strides;
@@ -40,7 +40,7 @@ SmallVector<int64_t> stridesOf(const BufferAccess &access, ArrayRef<int64_t> sha
   return strides;
 }
 
-// Whether the access touches exactly the element of its own point.
+// True if the access touches exactly the element of its own point.
 bool isIdentity(const BufferAccess &access, ArrayRef<int64_t> space) {
   if (access.loops.size() != space.size())
     return false;
@@ -50,8 +50,8 @@ bool isIdentity(const BufferAccess &access, ArrayRef<int64_t> space) {
   return true;
 }
 
-// Points are read before they are written, so a result may replace an operand that is read at the
-// same point only.
+// Returns the (result, operand) pairs that may share memory. Points are read before they are
+// written, so a result may replace an operand that is read at the same point only.
 SmallVector<Attribute> getPointwiseInPlace(FuncOp kernel) {
   Builder builder(kernel.getContext());
   FunctionType type = kernel.getFunctionType();
@@ -68,7 +68,7 @@ SmallVector<Attribute> getPointwiseInPlace(FuncOp kernel) {
   return pairs;
 }
 
-// Operands and results of the op, as arguments and results of the function around it.
+// Maps the in-place pairs of the op to results and arguments of the function around it.
 SmallVector<Attribute> getRowInPlace(FuncOp kernel, KernelOpInterface op) {
   Builder builder(kernel.getContext());
   SmallVector<Attribute> pairs;
@@ -76,7 +76,7 @@ SmallVector<Attribute> getRowInPlace(FuncOp kernel, KernelOpInterface op) {
   for (auto [result, operand] : op.getInPlacePairs()) {
     auto argument = dyn_cast<BlockArgument>(op->getOperand(operand));
     auto returned = llvm::find(terminator->getOperands(), op->getResult(result));
-    // An operand that the op reads twice is read in two ways.
+    // Requires a single use: the op may read the other use of the operand in another order.
     if (argument && returned != terminator->operand_end() && argument.hasOneUse() &&
         argument.getType() == (*returned).getType())
       pairs.push_back(builder.getDenseI64ArrayAttr(

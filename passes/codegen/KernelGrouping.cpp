@@ -22,7 +22,7 @@ ArrayRef<int64_t> shapeOf(Value value) {
 
 bool isConstant(Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); }
 
-// Whether the op makes what is sent to be added up as a gradient, or moves it there.
+// True if the op makes a value that is sent for reduction as a gradient, or moves it there.
 bool isSentAsGradient(Operation *op) {
   return llvm::any_of(op->getUsers(), [](Operation *user) {
     auto communication = user->getAttrOfType<graph::CommunicationAttr>(graph::kCommunicationAttr);
@@ -32,7 +32,8 @@ bool isSentAsGradient(Operation *op) {
   });
 }
 
-// A rounding that a reduction of gradients reads goes where that goes: beside the backward pass.
+// True for a rounding that a gradient reduction reads: it runs together with the reduction, beside
+// the backward pass.
 bool staysAlone(Operation *op) { return isa<graph::CastOp>(op) && isSentAsGradient(op); }
 
 class Grouping {
@@ -94,7 +95,7 @@ private:
         runAgain.insert(op);
   }
 
-  // Whether two pointwise ops run over the same points; constants run over any.
+  // True if two pointwise ops have the same iteration space; constants fit any.
   bool sameSpace(Operation *a, Operation *b) const {
     if (!isPointwise(a) || !isPointwise(b))
       return false;
@@ -104,7 +105,7 @@ private:
   }
   static bool isPointwise(Operation *op) { return isa<graph::PointwiseOpInterface>(op); }
 
-  // The shape that a group runs over: that of any op but constants.
+  // Returns an op that has the group's iteration space: any op that is not a constant.
   Operation *spaceOf(unsigned node) const {
     for (unsigned member : graph.members(node))
       if (!isConstant(ops[member]))
@@ -112,7 +113,7 @@ private:
     return ops[node];
   }
 
-  // Tensors of the whole space that the two groups together read from and give to others.
+  // Counts the tensors of the whole space that the two groups together read and return.
   unsigned countStreams(unsigned a, unsigned b) const {
     Operation *spaceOp = isConstant(spaceOf(a)) ? spaceOf(b) : spaceOf(a);
     ArrayRef<int64_t> space = shapeOf(spaceOp->getResult(0));
@@ -140,9 +141,9 @@ private:
 
   bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
 
-  // Chunks of a pipeline, and forward and backward of one, are run apart, and so is what the host runs.
-  // What runs again would run in the forward pass, with all that it depends on, where it joined
-  // something of that.
+  // True if the groups may run together: both belong to the same chunk and phase of a pipeline and
+  // to the same side, host or device. A recomputed op must not join a group that the loss depends
+  // on, or it would run in the forward pass, with all that it depends on.
   bool runTogether(unsigned a, unsigned b) const {
     auto anyIn = [&](const graph::OpSet &set) {
       auto isIn = [&](unsigned member) { return set.contains(ops[member]); };
@@ -153,8 +154,9 @@ private:
            !(anyIn(runAgain) && anyIn(ofLoss));
   }
 
-  // Whether all that others read of the two groups is the same part of a sum, or whole. Who reads a kernel's results knows what the
-  // kernel reads and which results are parts, not which of them comes of what.
+  // True if all results that other groups read are partial sums over the same axes, or all are
+  // whole. A reader of a kernel's results knows only what the kernel reads and which results are
+  // partial, not which depends on which.
   bool finishAlike(unsigned a, unsigned b) const {
     std::optional<int64_t> all;
     for (unsigned group : {a, b})
@@ -180,7 +182,7 @@ private:
         staysAlone(spaceOf(a)) || staysAlone(spaceOf(b)))
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
-    // Scalars cost nothing but their load, so only real tensors count.
+    // Ignores scalars, which cost only their load.
     size_t numOps = graph.members(a).size() + graph.members(b).size();
     if (numOps > (isScalar ? limits.maxScalarOps : limits.maxOps) ||
         (!isScalar && countStreams(a, b) > limits.maxStreams))
@@ -188,8 +190,8 @@ private:
     return (unfinished.empty() || finishAlike(a, b)) && graph.merge(a, b);
   }
 
-  // Saves what the maker would write and the reader read again: twice the bytes of the value between
-  // them.
+  // Joins pointwise ops to the makers of their operands. Saves a write and a read of the value
+  // between them.
   void joinProducers() {
     for (Operation *op : ops)
       for (Value operand : op->getOperands())
@@ -197,8 +199,8 @@ private:
           tryJoin(index[maker], index[op]);
   }
 
-  // Saves reading what both read. Only near ones: what a kernel reads early has to be kept until
-  // then.
+  // Joins pointwise ops that read the same tensor, to read it once. Only joins near ops: a tensor
+  // that a kernel reads early has to stay in memory until then.
   void joinSiblings() {
     for (Operation *op : ops) {
       if (!isPointwise(op))
@@ -221,8 +223,8 @@ private:
     return isPointwise(op) && shapeOf(operand) == shapeOf(op->getResult(0));
   }
 
-  // A kernel of one number costs its launch alone, so they share one. A number in a kernel of tensors,
-  // such as a constant, does not make that one of them.
+  // Joins kernels of scalars, which cost their launch alone. A scalar in a kernel of tensors, such
+  // as a constant, does not make it a kernel of scalars.
   void joinScalars() {
     std::optional<unsigned> last;
     for (auto [node, op] : llvm::enumerate(ops)) {
@@ -238,7 +240,7 @@ private:
   GroupingLimits limits;
   const graph::OpSet &apart;
   std::vector<Operation *> ops;
-  llvm::DenseMap<Value, int64_t> unfinished; // as findUnfinished gives them
+  llvm::DenseMap<Value, int64_t> unfinished; // the result of findUnfinished
   graph::OpSet ofLoss, runAgain;
   FusionGraph graph;
   llvm::DenseMap<Operation *, unsigned> index;

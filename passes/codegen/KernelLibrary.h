@@ -12,21 +12,22 @@ namespace dtc {
 
 // An ELF shared object for x86-64 Linux with one function per kernel:
 //   void NAME(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end)
-// `buffers`: operands, then results, each aligned to its element type (8 bytes for scalars);
-// `scalars`: where each piece of each kernel_scalars entry starts; units [begin, end) of
-// kernel_range.
+// - `buffers`: operands, then results, each aligned to its element type (8 bytes for scalars).
+// - `scalars`: the start of each piece of each kernel_scalars entry.
+// - The call computes units [begin, end) of kernel_range.
 struct KernelLibrary {
-  std::vector<char> bytes;          // empty when there are no kernels
+  std::vector<char> bytes;          // empty if there are no kernels
   std::vector<std::string> symbols; // in the order of the module
 };
 
-// Kernels of a module by where they run: marked graph.host, on the host of a device, or else on the device.
+// The processor that a kernel runs on: the host for kernels marked graph.host, else the device.
 enum class KernelPlace { Any, Device, Host };
+// True if the kernel runs on `place`.
 bool isAt(graph::FuncOp kernel, KernelPlace place);
 
-// Compiles the kernel functions of `module` at `place`; the module stays as it is. The bytes depend on the kernels
-// and the target only, not on the machine, the time or the paths. The code imports nothing but
-// functions of libm.
+// Compiles the kernel functions of `module` that run on `place`; leaves the module as it is. The
+// bytes depend on the kernels and the target only, not on the machine, the time or the paths. The
+// code imports nothing but functions of libm.
 //
 // Example: a module of one `graph.func private @kernel_0 ... attributes {kernel, ...}` gives
 // symbols {"kernel_0"}. Errors (as diagnostics): an unknown processor; an op that has no kernel;

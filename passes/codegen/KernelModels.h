@@ -6,11 +6,17 @@
 
 namespace dtc {
 
+// Attaches the kernels of layer_norm, rms_norm and their gradients.
 void attachNormKernels(mlir::MLIRContext *context);
+// Attaches the kernels of softmax and its gradient.
 void attachSoftmaxKernels(mlir::MLIRContext *context);
+// Attaches the kernels of cross_entropy, its gradient and their partial ops.
 void attachCrossEntropyKernels(mlir::MLIRContext *context);
+// Attaches the kernels of reduce and sum_squares.
 void attachReduceKernels(mlir::MLIRContext *context);
+// Attaches the kernels of sums in two steps.
 void attachPartKernels(mlir::MLIRContext *context);
+// Attaches the kernel of rotary position embedding.
 void attachRotaryKernels(mlir::MLIRContext *context);
 
 } // namespace dtc

@@ -1,4 +1,5 @@
-// What ops that are not pointwise say about the kernel they become; attached to graph ops from outside.
+// The interface of ops that become a kernel but are not pointwise; attached to graph ops from
+// outside of their dialect.
 #ifndef DTC_CODEGEN_KERNEL_OP_INTERFACE_TD
 #define DTC_CODEGEN_KERNEL_OP_INTERFACE_TD
 
@@ -11,11 +12,11 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     are independent of each other, so that the runtime may run ranges of them on several threads.
   }];
   let methods = [
-    InterfaceMethod<"Number of units.", "int64_t", "getKernelRange">,
-    InterfaceMethod<"What a unit is; rows of the first operand, the points of which belong together, unless it says another.",
+    InterfaceMethod<"Returns the number of units.", "int64_t", "getKernelRange">,
+    InterfaceMethod<"Returns the unit of work: by default rows of the first operand whose points are combined.",
       "::dtc::KernelUnit", "getKernelUnit", (ins), "",
       "return ::dtc::RowShape::of($_op->getOperand(0)).unit(/*combines=*/true);">,
-    InterfaceMethod<"Pairs (result, operand) whose buffers may be the same memory.",
+    InterfaceMethod<"Returns pairs (result, operand) whose buffers may be the same memory.",
       "::llvm::SmallVector<std::pair<int64_t, int64_t>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<"Emits the loops over the units that `kernel` names.", "void", "emitKernel",
       (ins "::dtc::KernelBuilder &":$kernel)>];

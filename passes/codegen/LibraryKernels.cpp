@@ -21,7 +21,7 @@ bool isKernel(const Function &function) {
   return function.getCallingConv() == CallingConv::PTX_Kernel;
 }
 
-// Has the linker take the kernel of `source`: it takes what the module names and does not have.
+// Declares the kernel of `source` in the device module, so that the linker takes its definition.
 Error declare(Module &device, const Module &source, StringRef name) {
   const Function *kernel = source.getFunction(name);
   if (!kernel || kernel->isDeclaration() || !isKernel(*kernel))
@@ -32,7 +32,8 @@ Error declare(Module &device, const Module &source, StringRef name) {
   return Error::success();
 }
 
-// The attributes name the processor that the bitcode was compiled for, beyond which code for another would not go.
+// Removes the target attributes that the bitcode was compiled with: the linker and later passes
+// must not be bound to that processor.
 void forgetTarget(Module &module) {
   for (Function &function : module)
     for (StringRef attribute : {"target-cpu", "target-features"})

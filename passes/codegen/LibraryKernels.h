@@ -1,4 +1,4 @@
-// The hand-written kernels of kernels/cuda among a program's device code.
+// Links the hand-written kernels of kernels/cuda into a program's device code.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -8,9 +8,10 @@
 
 namespace dtc {
 
-// Adds kernels of these names (Launch::kernel) to `device`, with what they use and nothing else; those that it has already are not
-// added again. All but kernels gets internal linkage, and code for the target of whoever compiles `device` next (compilePtx,
-// compileForSimt). Errors: a name that no kernel has.
+// Adds the kernels of these names (Launch::kernel) to `device`, with the functions that they use;
+// kernels that it already has are not added again. Everything but kernels gets internal linkage.
+// The code takes the target of the next step (compilePtx, compileForSimt). Errors: a name that no
+// kernel has.
 //
 // Example: linkLibraryKernels(*gpuModule.module, {"AttentionForward_bf16_64", "StridedCopy_4"})
 llvm::Error linkLibraryKernels(llvm::Module &device, llvm::ArrayRef<llvm::StringRef> names);

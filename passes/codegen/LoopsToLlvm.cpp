@@ -23,9 +23,10 @@ using namespace dtc;
 
 namespace {
 
-// Replaces functions of vectors by polynomials. Scalars go to the C library: they are few, and it
-// is exact to the last bit or two. So do sine and cosine, whose polynomials lose digits for the
-// large angles of rotary tables. A GPU has no such library: it takes polynomials of scalars, too, and what GpuMath.h has.
+// Replaces math functions of vectors by polynomials. Scalars call the C library: they are few, and
+// it is exact to the last bit or two. Sine and cosine call it too, because their polynomials lose
+// digits for the large angles of rotary tables. A GPU has no such library: it uses polynomials for
+// scalars too, and the functions of GpuMath.h.
 struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateMath)
 
@@ -59,7 +60,7 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
 
     RewritePatternSet finishing(&getContext());
     populateUpliftToFMAPatterns(finishing);
-    // GPUs round to bf16 by an instruction.
+    // Skips GPUs, which have an instruction that rounds to bf16.
     if (!isGpu)
       arith::populateExpandBFloat16Patterns(finishing);
     if (failed(applyPatternsGreedily(getOperation(), std::move(finishing))))
@@ -75,8 +76,8 @@ Value loadAt(OpBuilder &builder, Location loc, Type type, Value array, int64_t i
   return LLVM::LoadOp::create(builder, loc, type, address);
 }
 
-// The entry reads the pointers from `buffers` and calls the body, which becomes internal and is
-// inlined.
+// Adds an entry function that reads the pointers from `buffers` and calls the body, which becomes
+// internal and is inlined.
 void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   OpBuilder builder(body);
   Location loc = body.getLoc();
@@ -101,7 +102,8 @@ void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
-// Of a masked load of bf16 that is read as bits; null where it is not, or not by that alone.
+// Returns the type as which the bits of a masked bf16 load are read, or null if it has another kind
+// of use.
 Type bitsOf(LLVM::MaskedLoadOp load) {
   if (!getElementTypeOrSelf(load.getType()).isBF16() || load->use_empty())
     return nullptr;
@@ -112,8 +114,9 @@ Type bitsOf(LLVM::MaskedLoadOp load) {
   return bits;
 }
 
-// Loads and stores bits as they are computed with: where branches meet, a value of bf16 would be taken to f32 and back, by a function
-// that processors have no library for.
+// Loads and stores bf16 as integers of the type in which the bits are used. LLVM would otherwise
+// convert bf16 to f32 and back at joins of branches, with a function that processors have no
+// library for.
 void keepBits(ModuleOp module) {
   SmallVector<LLVM::MaskedLoadOp> loads;
   module.walk([&](LLVM::MaskedLoadOp load) { loads.push_back(load); });
@@ -176,7 +179,8 @@ void dtc::buildLlvmPipeline(OpPassManager &passes, Processor processor) {
 
 void dtc::addKernelEntries(ModuleOp module) {
   keepBits(module);
-  // The conversions leave annotations of loops where the translation to LLVM IR does not look.
+  // Moves annotations of loops from where the conversions leave them to where the translation to
+  // LLVM IR reads them.
   module.walk([](LLVM::BrOp branch) {
     if (Attribute annotation = branch->removeDiscardableAttr("llvm.loop_annotation"))
       branch.setLoopAnnotationAttr(cast<LLVM::LoopAnnotationAttr>(annotation));

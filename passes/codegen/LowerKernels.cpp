@@ -25,7 +25,7 @@ struct LowerKernels : dtc::impl::LowerKernelsBase<LowerKernels> {
     registerGpuTranslations(registry);
   }
 
-  // The module then holds what the kernels became and nothing else.
+  // Replaces the contents of the module by the lowered kernels.
   LogicalResult lower(ModuleOp module) {
     Processor processor = target == "cpu" ? Processor::Cpu : Processor::Gpu;
     OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());

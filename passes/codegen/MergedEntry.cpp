@@ -1,4 +1,4 @@
-// Emits how a block of a kernel that does several launches finds the piece that is its own.
+// Emits the search by which a block of a merged kernel finds its piece.
 #include "passes/codegen/MergedKernels.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -24,7 +24,7 @@ public:
     auto none = LLVM::LLVMVoidType::get(builder.getContext());
     entry = LLVM::LLVMFuncOp::create(builder, loc, name,
                                      LLVM::LLVMFunctionType::get(none, {pointer, pointer, i64}));
-    // Nothing that the kernel writes.
+    // Marks the two tables as read only: the kernel does not write them.
     for (unsigned table : {0U, 1U})
       for (StringRef attribute :
            {LLVM::LLVMDialect::getNoAliasAttrName(), LLVM::LLVMDialect::getReadonlyAttrName()})
@@ -45,7 +45,7 @@ private:
     Value block = blockNumber();
     LLVM::BrOp::create(builder, loc, ValueRange{constant(0), begin->getArgument(2)}, search);
 
-    // Of pieces [low, high) one is the block's: the last that begins at it or before.
+    // Searches pieces [low, high) for the last one that begins at or before this block.
     Value low = search->getArgument(0), high = search->getArgument(1);
     builder.setInsertionPointToStart(search);
     Value isOne = compare(LLVM::ICmpPredicate::ult, add(low, constant(1)), high);
@@ -58,7 +58,7 @@ private:
     Value nextHigh = LLVM::SelectOp::create(builder, loc, isAfter, middle, high);
     LLVM::BrOp::create(builder, loc, ValueRange{nextLow, nextHigh}, search);
 
-    // Blocks past the last piece do nothing.
+    // Ends blocks past the last piece.
     builder.setInsertionPointToStart(found);
     unsigned numBuffers = piece.getNumArguments() - 2;
     Value record = at(records, mul(low, constant(1 + numBuffers)));
@@ -92,14 +92,14 @@ private:
   Value compare(LLVM::ICmpPredicate how, Value a, Value b) {
     return LLVM::ICmpOp::create(builder, loc, how, a, b);
   }
-  // Word `index` of an array of 8 bytes each.
+  // Returns the address of word `index` in an array of 8-byte words.
   Value at(Value array, Value index) {
     return LLVM::GEPOp::create(builder, loc, pointer, i64, array, LLVM::GEPArg(index));
   }
   Value load(Type type, Value address, unsigned bytes) {
     return LLVM::LoadOp::create(builder, loc, type, address, bytes);
   }
-  // All buffers are in global memory, as those are that a kernel is given itself.
+  // Loads a buffer's address. All buffers are in global memory, as those of the original kernels.
   Value loadBuffer(Value address) {
     Type global = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
     return LLVM::AddrSpaceCastOp::create(builder, loc, pointer, load(global, address, 8));
@@ -109,7 +109,7 @@ private:
     Value word = Register::create(builder, loc, builder.getI32Type());
     return LLVM::ZExtOp::create(builder, loc, i64, word);
   }
-  // (z * size of y + y) * size of x + x
+  // Returns the number of the block: (z * size of y + y) * size of x + x.
   Value blockNumber() {
     Value row = add(mul(special<NVVM::BlockIdZOp>(), special<NVVM::GridDimYOp>()),
                     special<NVVM::BlockIdYOp>());

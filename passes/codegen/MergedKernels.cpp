@@ -1,4 +1,4 @@
-// Finds kernels that differ in size alone.
+// Finds kernels that differ in size only.
 #include "passes/codegen/MergedKernels.h"
 
 #include "passes/codegen/KernelFunction.h"
@@ -12,17 +12,17 @@ using namespace dtc::graph;
 
 namespace {
 
-// Buffers whose addresses a block reads into registers before it begins.
+// Most buffers of a merged kernel: a block first reads their addresses into registers.
 constexpr unsigned mostBuffers = 24;
 
-// Whether the kernel goes along one line, and of each buffer from element to element or stays where it is.
+// True if the kernel has one loop, along which every buffer moves by one element or not at all.
 bool isLine(FuncOp kernel, const PointwiseLoops &loops) {
   auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName);
   return loops.sizes.size() == 1 && loops.sizes[0] > 0 && (!scalars || scalars.empty()) &&
          llvm::all_of(loops.strides, [](ArrayRef<int64_t> strides) { return strides[0] <= 1; });
 }
 
-// Elements apart from sizes: what each op is, of which values, and how buffers are walked through.
+// Describes everything but the sizes: each op, its operands and the strides of the buffers.
 std::string describe(FuncOp kernel, const PointwiseLoops &loops) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -48,7 +48,7 @@ std::string describe(FuncOp kernel, const PointwiseLoops &loops) {
   return text;
 }
 
-// None where launches are not to be one.
+// Returns the key under which launches may be merged; nullopt if the kernel cannot be merged.
 std::optional<std::string> kindOfLine(FuncOp kernel) {
   if (getRowOp(kernel) || countRandomOps(kernel) > 0 || kernel.getNumResults() == 0 ||
       kernel.getNumArguments() + kernel.getNumResults() > mostBuffers)

@@ -1,4 +1,5 @@
-// Kernels that do several launches at once: on a GPU a launch of few points takes as long as one of a million.
+// Kernels that do several launches at once: on a GPU a launch of few points takes as long as one of
+// a million.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -9,18 +10,19 @@
 
 namespace dtc {
 
-// Threads of their blocks, and points of a block: what four blocks of the kernel itself have.
+// Threads of a merged block, and points of a block: as many as four blocks of the original kernel
+// have.
 inline constexpr int64_t mergedThreads = 256, mergedPoints = 4 * minUnitPoints;
 
-// Kernels of a module that are pointwise along one line, by what they compute: kernels that differ in the length of the line alone
-// have one kernel for launches of any of them.
+// The pointwise kernels of a module that have one loop, grouped by their computation: kernels that
+// differ only in the length of the loop share one merged kernel.
 class MergedKernels {
 public:
   explicit MergedKernels(mlir::ModuleOp module);
 
-  // The name of the kernel that does launches of `kernel`; empty where there is none.
+  // Returns the name of the kernel that does launches of `kernel`; empty if there is none.
   std::string nameOf(graph::FuncOp kernel) const;
-  // Whether that one is made of `kernel`, which has the longest line.
+  // True if the merged kernel is made from `kernel`, the one with the longest loop.
   bool isLongest(graph::FuncOp kernel) const;
 
 private:
@@ -32,16 +34,16 @@ private:
   std::vector<Kind> kinds;
 };
 
-// Of a kernel's function, in its dialects: the name of the kernel that does launches of it.
+// Attribute of a kernel's lowered function: the name of the merged kernel that does its launches.
 inline constexpr llvm::StringLiteral mergedByName = "dtc.merged_by";
-// Of a function that is a piece of such a kernel, with the arguments (memref per buffer, block: index, size: index): bytes of an
-// element of its last buffer.
+// Attribute of a function that is a piece of a merged kernel, with the arguments (memref per
+// buffer, block: index, size: index): bytes of an element of its last buffer.
 inline constexpr llvm::StringLiteral mergedElementName = "dtc.merged_element_bytes";
 
-// Makes a kernel of such a function, which becomes internal:
+// Wraps a piece, which becomes internal, in a merged kernel:
 //   ptx_kernel void NAME(ptr firsts, ptr records, i64 count)
-// Piece i of `count` is that of blocks from firsts[i], an i64, on; its record is the bytes of its last buffer, an i64, and a pointer to
-// each buffer.
+// Piece i of `count` has the blocks from firsts[i], an i64, on. Its record holds the bytes of its
+// last buffer, an i64, and a pointer to each buffer.
 void addMergedEntry(mlir::LLVM::LLVMFuncOp piece);
 
 } // namespace dtc

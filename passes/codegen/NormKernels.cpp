@@ -16,7 +16,7 @@ struct NormRows : KernelOpInterface::ExternalModel<Model, OpTy> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
 };
 
-// Sum of `term` over the columns of a row.
+// Returns the sum of `term` over the columns of a row.
 Value sumColumns(KernelBuilder &k, int64_t columns,
                  llvm::function_ref<Value(Value column, const Lanes &)> term) {
   int64_t width = k.laneCount(columns);
@@ -27,15 +27,15 @@ Value sumColumns(KernelBuilder &k, int64_t columns,
   return k.sum(sums[0]);
 }
 
-// 1 / sqrt(sum / columns + epsilon)
+// Returns 1 / sqrt(sum / columns + epsilon).
 Value inverseDeviation(KernelBuilder &k, Value sum, int64_t columns, const APFloat &epsilon) {
   Value mean = k.mulF(sum, k.constant(1.0 / columns));
   Value root = k.sqrt(k.addF(mean, k.constant(epsilon.convertToDouble())));
   return k.divF(k.constant(1), root);
 }
 
-// mean = sum(x) / C; rstd = 1 / sqrt(sum((x - mean)^2) / C + epsilon); y = (x - mean) * rstd *
-// weight + bias. Three passes over a row that stays in the first cache.
+// Computes mean = sum(x) / C; rstd = 1 / sqrt(sum((x - mean)^2) / C + epsilon); y = (x - mean) *
+// rstd * weight + bias. Makes three passes over a row that stays in the first-level cache.
 struct LayerNormKernel : NormRows<LayerNormKernel, LayerNormOp> {
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
 
@@ -67,7 +67,7 @@ struct LayerNormKernel : NormRows<LayerNormKernel, LayerNormOp> {
   }
 };
 
-// rstd = 1 / sqrt(sum(x^2) / C + epsilon); y = x * rstd * weight.
+// Computes rstd = 1 / sqrt(sum(x^2) / C + epsilon) and y = x * rstd * weight.
 struct RmsNormKernel : NormRows<RmsNormKernel, RmsNormOp> {
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
 
@@ -93,10 +93,10 @@ struct RmsNormKernel : NormRows<RmsNormKernel, RmsNormOp> {
   }
 };
 
-// With xhat = (x - mean) * rstd and g = dy * weight:
-// dx = rstd * (g - sum(g) / C - xhat * sum(g * xhat) / C); rms_norm has neither mean nor the first
-// sum (derived in dialects/graph/NnGradients.cpp). Two passes: the sums, then dx; xhat and g are
-// computed in both, which is cheaper than to keep them.
+// Computes dx = rstd * (g - sum(g) / C - xhat * sum(g * xhat) / C) with xhat = (x - mean) * rstd
+// and g = dy * weight; rms_norm has neither the mean nor the first sum (derived in
+// dialects/graph/NnGradients.cpp). Makes two passes, one for the sums and one for dx; computing
+// xhat and g in both is cheaper than storing them.
 template <typename OpTy, bool hasMean>
 struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
   static constexpr unsigned rstdOperand = hasMean ? 3 : 2;
@@ -111,7 +111,7 @@ struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
       Value base = k.mul(row, shape.columns);
       Value mean = hasMean ? k.loadScalar(k.operand(2), row) : Value();
       Value rstd = k.loadScalar(k.operand(rstdOperand), row);
-      // (g, xhat)
+      // Returns (g, xhat).
       auto terms = [&](Value column, const Lanes &lanes) {
         Value at = k.add(base, column);
         Value x = k.load(k.operand(0), at, lanes);
@@ -135,7 +135,7 @@ struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
   }
 
 private:
-  // sum(g) / C (null without mean) and sum(g * xhat) / C. Lanes that do not count hold g = 0.
+  // Returns sum(g) / C (null without mean) and sum(g * xhat) / C. Masked lanes hold g = 0.
   template <typename Terms>
   static std::pair<Value, Value> sums(KernelBuilder &k, int64_t columns, Terms terms) {
     int64_t width = k.laneCount(columns);
@@ -153,11 +153,12 @@ private:
   }
 };
 
-// dweight = sum over rows of dy * (x - mean) * rstd, dbias = sum over rows of dy, of each part of the rows; a unit is a block
-// of columns of a part, which adds its rows in order: the sums are the same however many threads there are.
+// Computes dweight = sum over rows of dy * (x - mean) * rstd and dbias = sum over rows of dy, for
+// each part of the rows. A unit is a block of columns of one part and adds its rows in order: the
+// sums do not depend on the number of threads.
 struct ParamGrads {
   RowParts rows;
-  Value x, mean, rstd, dy; // buffers; no mean: 0
+  Value x, mean, rstd, dy; // buffers; a null mean counts as 0
   bool hasBias;
 
   void emit(KernelBuilder &k, int64_t unitColumns) const {

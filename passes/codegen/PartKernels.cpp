@@ -1,4 +1,4 @@
-// Kernels of sums in two steps: of the parts, and of all parts.
+// Kernels of sums in two steps: partial sums, then the sum of those.
 #include "dialects/graph/PartOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -14,8 +14,9 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// A unit is a chunk of one of the tensors: which one, and from which run to which, is chosen by the number of the unit, so that
-// one loop serves all of them. One chunk of a tensor has what is no whole run, too.
+// Adds up the squares of chunks of several tensors. The number of the unit selects a tensor and a
+// range of its runs, so that one loop serves all tensors. The last chunk of a tensor also adds up
+// the elements that fill no whole run.
 class ChunkSquares {
 public:
   ChunkSquares(ChunkSquaresOp op, KernelBuilder &k) : k(k) {
@@ -23,7 +24,7 @@ public:
       tensors.push_back({typeOf(tensor).getNumElements(), chunks});
   }
 
-  // Of all units; the loop over the runs of one goes by warps.
+  // Returns the extent of a unit; its runs are divided over warps.
   static Extent extentOf(ChunkSquaresOp op) {
     int64_t runs = 2;
     for (auto [tensor, chunks] : llvm::zip_equal(op.getTensors(), op.getChunks()))
@@ -52,11 +53,11 @@ public:
 
 private:
   struct Work {
-    Value buffer;     // of any size
-    Value begin, end; // whole runs
+    Value buffer;     // of dynamic size
+    Value begin, end; // runs [begin, end), whole ones
   };
 
-  // Units behind those of all tensors begin behind the last run of the last one: they have none.
+  // Selects the tensor and the runs of a unit. Units past the last tensor get an empty range.
   Work choose(Value unit) {
     Work work = workOf(0, unit, 0);
     int64_t units = 0;
@@ -122,7 +123,7 @@ struct ChunkSquaresKernel : KernelOpInterface::ExternalModel<ChunkSquaresKernel,
   }
 };
 
-// One block: what there is to add up is one number for thousands.
+// Adds up the partial sums in one block: one number stands for thousands of elements.
 struct SumChunksKernel : KernelOpInterface::ExternalModel<SumChunksKernel, SumChunksOp> {
   int64_t getKernelRange(Operation *) const { return 1; }
   KernelUnit getKernelUnit(Operation *op) const {
@@ -138,7 +139,7 @@ struct SumChunksKernel : KernelOpInterface::ExternalModel<SumChunksKernel, SumCh
       longest = std::max(longest, typeOf(sums).getDimSize(0));
     k.forEachUnit({1, longest}, [&](Value unit) {
       Value total = k.constant(0);
-      // Vectors of one width are added up together.
+      // Adds up vectors of the same width lane by lane.
       Values lanes;
       auto finish = [&] {
         if (!lanes.empty())
@@ -163,7 +164,7 @@ struct SumChunksKernel : KernelOpInterface::ExternalModel<SumChunksKernel, SumCh
   }
 };
 
-// The columns of a unit that adds up parts: a line of the cache.
+// The columns of a unit that adds up parts: one cache line.
 constexpr int64_t partColumns = 32;
 
 struct RowPartSumsKernel : KernelOpInterface::ExternalModel<RowPartSumsKernel, RowPartSumsOp> {

@@ -4,10 +4,11 @@ include "mlir/Pass/PassBase.td"
 def SplitSums : Pass<"dtc-split-sums", "::mlir::ModuleOp"> {
   let summary = "Makes two steps of long sums, so that a GPU adds them up with all its multiprocessors";
   let description = [{
-    A sum over rows, or of the parameter gradients of a norm, that few blocks would make becomes the sums of parts of its rows, and
-    the sum of these. The squares of tensors of which only the sum is asked for, as for the norm of all gradients, are added up
-    chunk by chunk, several tensors a launch, and then all chunks. Works on flat functions of static, local shapes, before
-    `dtc-form-kernels`, and only for GPUs. Parts follow from shapes alone, so that every GPU adds up in the same order.
+    Rewrites a sum over rows, or the parameter gradients of a norm, into sums of parts of the rows and the sum of
+    these, if few blocks would compute it otherwise. Squares of tensors that are only summed, as for the norm of all
+    gradients, are added up chunk by chunk, several tensors per launch, and then over all chunks. Works on flat
+    functions of static, local shapes, before `dtc-form-kernels`, and only for GPUs. The parts depend on shapes alone,
+    so that every GPU adds up in the same order.
     ```mlir
     // Before:
     %0 = graph.reduce sum %x dims [0] : tensor<8192x768xbf16> -> tensor<768xf32>
@@ -25,9 +26,10 @@ def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
     Works on flat functions of static, local shapes. Pointwise ops of one iteration space that feed each other or read
     the same tensor join one kernel where no other op stands between them; norms, softmax, reductions and the like
     become a kernel each. Results that others use stay results of the kernel. Equal kernels share one function.
-    The function says how many independent units of work it has (`kernel_range`), of which windows it needs to
-    know where their pieces start (`kernel_scalars`), and which results may overwrite which operands (`kernel_in_place`: result,
-    operand). Calls say along which mesh axes results are parts of sums that are not finished (`kernel_shares`).
+    The attributes of a kernel function give the number of its independent units of work (`kernel_range`), the windows
+    whose starts it takes as arguments (`kernel_scalars`), and the results that may overwrite operands
+    (`kernel_in_place`: result, operand). The attribute `kernel_shares` of a call gives the mesh axes along which its
+    results are partial sums.
     ```mlir
     // Before:
     %0 = graph.add %x, %bias : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -47,8 +49,8 @@ def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
 def LowerKernels : Pass<"dtc-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Lowers kernel functions to loops, vectors or the LLVM dialect";
   let description = [{
-    Shows what becomes of kernel functions on their way to machine code: replaces the module's contents by its kernels
-    at the stage `to`. `dtc` itself leaves the module as it is and keeps the machine code.
+    Replaces the module's contents by its kernel functions, lowered to the stage `to` on the way to machine code, for
+    tests and inspection. `dtc` itself leaves the module as it is and keeps the machine code.
     ```mlir
     // Before:
     graph.func private @kernel_0(%x: tensor<4096xf32>) -> tensor<4096xf32> attributes {kernel, kernel_range = 4 : i64} {

@@ -25,7 +25,7 @@ bool PointwiseBody::isContiguous() const {
   return llvm::all_of(loops.strides, [](ArrayRef<int64_t> strides) { return strides.back() <= 1; });
 }
 
-// Strides per loop in the flat buffer below the operand.
+// Records the strides per loop of the flat buffer behind the operand.
 void PointwiseBody::addBuffer(OpOperand &operand) {
   auto type = cast<MemRefType>(operand.get().getType());
   AffineMap map = generic.getMatchingIndexingMap(&operand);
@@ -68,7 +68,8 @@ LogicalResult PointwiseBody::sortByLevel() {
 }
 PointwiseBody::Level PointwiseBody::levelOf(Value value) const {
   auto found = levels.find(value);
-  return found == levels.end() ? Level::Kernel : found->second; // captured from outside
+  // captured from outside of the body
+  return found == levels.end() ? Level::Kernel : found->second;
 }
 
 LogicalResult PointwiseBody::beginKernel() {
@@ -83,7 +84,7 @@ void PointwiseBody::beginRow(Value row) {
   emitScalars(Level::Row);
 }
 
-// The index of each outer loop in a row.
+// Computes the index of each outer loop in a row and the first element of the row in each buffer.
 void PointwiseBody::setRow(Value row) {
   rowIndices.assign(loops.sizes.size(), Value());
   int64_t slower = split.numRows;

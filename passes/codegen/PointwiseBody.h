@@ -1,4 +1,4 @@
-// The points of a pointwise kernel, which a processor or a GPU goes over in loops of its own.
+// The points of a pointwise kernel; processors and GPUs wrap them in loops of their own.
 #pragma once
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -7,32 +7,38 @@
 
 namespace dtc {
 
-// 1. Sorts the values of the body by how often they change: once per kernel, per row, or per vector.
-// 2. Computes the values of the first two kinds as scalars, where a caller begins the kernel or a row.
+// Emits the body of a pointwise kernel.
+// 1. Sorts the values of the body by how often they change: once per kernel, per row or per vector.
+// 2. Computes the values of the first two kinds as scalars when the caller begins the kernel or a
+// row.
 // 3. Computes the others in vectors along the innermost loop.
 class PointwiseBody {
 public:
   using Value = mlir::Value;
 
-  // Emits by `k` what the body of `generic` says.
+  // Emits the body of `generic` through `k`.
   PointwiseBody(mlir::linalg::GenericOp generic, KernelBuilder &k);
 
-  // Before all else. Errors: an op that does not work on vectors.
+  // Emits the values that are the same for the whole kernel; must be called first. Errors: an op
+  // that does not work on vectors.
   llvm::LogicalResult beginKernel();
+  // Emits the values that are the same for the whole row.
   void beginRow(Value row);
-  // Points of the row from `column` on.
+  // Emits the points of the row from `column` on.
   void emitVector(Value column, const Lanes &lanes);
 
   const PointwiseLoops &getLoops() const { return loops; }
   const UnitSplit &getSplit() const { return split; }
-  bool draws();              // random numbers
-  bool isContiguous() const; // whether lanes are neighbours in memory, or read one element
-  // Whether buffer `i` is read or written lane by lane.
+  bool draws(); // True if the body draws random numbers.
+  // True if the lanes of every buffer are neighbours in memory or one element.
+  bool isContiguous() const;
+  // True if buffer `i` is read or written lane by lane.
   bool movesWithColumns(unsigned i) const { return levelOfBuffer(i) == Level::Vector; }
+  // Returns the flat buffer `i`: the inputs, then the outputs.
   mlir::Value buffer(unsigned i) const { return buffers[i]; }
 
 private:
-  // How often a value changes.
+  // The innermost loop along which a value changes.
   enum class Level { Kernel, Row, Vector };
 
   void addBuffer(mlir::OpOperand &operand);
@@ -50,11 +56,11 @@ private:
   mlir::linalg::GenericOp generic;
   PointwiseLoops loops;
   UnitSplit split;
-  llvm::SmallVector<Value> buffers;     // flat
-  llvm::DenseMap<Value, Level> levels;  // of values in the body
-  llvm::DenseMap<Value, Value> scalars; // what stands for them where they do not change
+  llvm::SmallVector<Value> buffers;     // flat buffers
+  llvm::DenseMap<Value, Level> levels;  // levels of the values in the body
+  llvm::DenseMap<Value, Value> scalars; // scalars that replace values of the levels Kernel and Row
   llvm::SmallVector<Value> rowIndices,
-      bases; // of the current row: index per loop, first element per buffer
+      bases; // state of the current row: index per loop, first element per buffer
 };
 
 } // namespace dtc

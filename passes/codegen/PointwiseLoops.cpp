@@ -1,4 +1,4 @@
-// The loops of a pointwise kernel: merged where memory allows, then cut into units of work.
+// Merges the loops of a pointwise kernel where memory allows, then cuts them into units of work.
 #include "passes/codegen/PointwiseLoops.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -8,7 +8,7 @@ using namespace dtc;
 
 namespace {
 
-// Longer rows are cut where there are too few of them to share among threads.
+// Rows are cut only if there are fewer of them than this, too few to share among threads.
 constexpr int64_t manyRows = 64;
 
 } // namespace

@@ -19,7 +19,7 @@ namespace {
 
 constexpr StringLiteral tripleName = "nvptx64-nvidia-cuda";
 
-// The version of PTX that first had the architecture, so that older drivers take it, too.
+// The oldest PTX version that has the architecture, so that older drivers accept the code.
 struct Architecture {
   unsigned sm;
   StringLiteral name, ptx;

@@ -1,5 +1,5 @@
-// Draws random numbers in one function that all kernels of a module call: ten rounds of Philox are as much machine code as
-// the rest of a kernel, and take as long to compile.
+// Draws random numbers in one function that all kernels of a module call: ten rounds of Philox are
+// as much machine code as the rest of a kernel, and take as long to compile.
 #include "dialects/graph/Points.h"
 #include "dialects/graph/RandomOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,14 +23,15 @@ public:
   }
 
 private:
-  // Stream, step and key are the same for all lanes.
+  // Returns the scalar behind a splat: stream, step and key are the same in all lanes.
   static Value sameInAllLanes(Value value) {
     auto splat = value.getDefiningOp<vector::BroadcastOp>();
     assert(splat && "bodies draw all their numbers from one stream, in one step");
     return splat.getSource();
   }
 
-  // An element's index differs along rows, so it is always a vector. Call by call; the last one may have lanes that nobody reads.
+  // Draws the words of all lanes, one call per randomLanes of them; the last call may have unused
+  // lanes. The element's index is always a vector, because it differs along rows.
   Value drawLanes(ImplicitLocOpBuilder &b, RandomWordOp op) {
     int64_t lanes = cast<VectorType>(op.getElement().getType()).getNumElements();
     int64_t padded = llvm::alignTo(lanes, randomLanes);
@@ -61,7 +62,7 @@ private:
     return vector::InsertStridedSliceOp::create(b, vector, wide, 0, 1);
   }
 
-  // random_words(element of each lane, stream, step, key)
+  // Returns random_words(element of each lane, stream, step, key), creating it at first use.
   func::FuncOp getFunction() {
     if (function)
       return function;
@@ -95,7 +96,7 @@ private:
   func::FuncOp function;
 };
 
-// The words of all lanes, where they are drawn.
+// Draws the words of all lanes inline.
 Value drawInline(RandomWordOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type wide = op.getElement().getType();

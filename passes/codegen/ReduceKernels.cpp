@@ -14,14 +14,14 @@ namespace {
 
 constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
-// A dim of x, or several neighbours with the same fate.
+// A dim of x, or several neighbouring dims that are all reduced or all kept.
 struct ReduceDim {
   int64_t size;
   bool isReduced;
-  WindowAttr window; // of a reduced dim with padding
+  WindowAttr window; // set for a reduced dim with padding
 };
 
-// The dims of x, outermost first; neighbours are merged unless one has a window.
+// Returns the dims of x, outermost first; neighbours are merged unless one has a window.
 SmallVector<ReduceDim> mergedDims(ReduceOp op) {
   SmallVector<ReduceDim> dims;
   for (auto [i, size] : llvm::enumerate(cast<RankedTensorType>(op.getX().getType()).getShape())) {
@@ -41,10 +41,10 @@ SmallVector<ReduceDim> mergedDims(ReduceOp op) {
   return dims;
 }
 
-// A reduction in which the innermost dim is a row of vectors: added up across lanes at the end when
-// it is reduced, else every lane is a column of its own. Lanes are several sums side by side, so the
-// error grows with the row's length over their number. A result is one unit's, so its order of
-// additions does not depend on threads.
+// A reduction in which the innermost dim is a row of vectors. If that dim is reduced, its lanes are
+// added up at the end; otherwise each lane is a separate column. The lanes are several sums side by
+// side, so the error grows with the row's length divided by their number. One unit computes each
+// result, so the order of additions does not depend on threads.
 class Reduction {
 public:
   explicit Reduction(ReduceOp op)
@@ -111,7 +111,7 @@ private:
     k.storeScalar(scaled(k, total, 0), k.result(0), row);
   }
 
-  // Loops over the reduced dims but the innermost, from dim `at` on.
+  // Loops over the reduced dims except the innermost, from dim `at` on.
   Values reduceOuter(KernelBuilder &k, unsigned at, Value base, ValueRange carried,
                      llvm::function_ref<Values(Value base, ValueRange carried)> body) const {
     while (at + 1 < dims.size() && !dims[at].isReduced)
@@ -124,7 +124,7 @@ private:
     auto addPart = [&](Value i, ValueRange now) {
       return reduceOuter(k, at + 1, k.add(base, k.mul(i, stride(at))), now, body);
     };
-    // The slowest dim has the parts that may be dealt out.
+    // Distributes the parts of the slowest dim over threads.
     if (llvm::none_of(ArrayRef(dims).take_front(at), [](auto &dim) { return dim.isReduced; }))
       return k.combineParts(end,
                             isMax ? KernelBuilder::Combining::Max : KernelBuilder::Combining::Sum,
@@ -139,7 +139,7 @@ private:
     return elements;
   }
 
-  // Where the elements of a result row start: its number taken apart into the kept dims.
+  // Returns the first element of a result row: its number is split into indices of the kept dims.
   Value rowBase(KernelBuilder &k, Value row) const {
     Value base = k.index(0);
     int64_t faster = rows;
@@ -159,7 +159,7 @@ private:
   Value combine(KernelBuilder &k, Value total, Value x) const {
     return isMax ? k.maxF(total, x) : k.addF(total, x);
   }
-  // Width 0: a scalar.
+  // Multiplies by the factor; `width` 0 means a scalar.
   Value scaled(KernelBuilder &k, Value value, int64_t width) const {
     if (factor == 1)
       return value;
@@ -168,10 +168,10 @@ private:
 
   SmallVector<ReduceDim> dims;
   bool isMax, reducesColumns;
-  double factor;       // `scale`; for a mean, divided by the count
+  double factor;       // `scale`; divided by the count for a mean
   int64_t rows = 1;    // results, or rows of results
-  int64_t inner = 1;   // elements that a result adds up, but for those of a reduced innermost dim
-  int64_t columns = 1; // the innermost dim
+  int64_t inner = 1;   // elements per result, not counting a reduced innermost dim
+  int64_t columns = 1; // size of the innermost dim
 };
 
 struct ReduceKernel : KernelOpInterface::ExternalModel<ReduceKernel, ReduceOp> {
@@ -180,8 +180,8 @@ struct ReduceKernel : KernelOpInterface::ExternalModel<ReduceKernel, ReduceOp> {
   void emitKernel(Operation *op, KernelBuilder &k) const { Reduction(cast<ReduceOp>(op)).emit(k); }
 };
 
-// One unit, so that the order of the sum is fixed. Chunks are added up in f32 and the chunks in
-// f64: with up to billions of elements, one long f32 sum would lose the small ones.
+// Adds up in one unit, so that the order of the sum is fixed. Chunks are added up in f32 and their
+// sums in f64: one long f32 sum of up to billions of elements would lose the small ones.
 struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, SumSquaresOp> {
   static constexpr int64_t chunk = 4096;
 

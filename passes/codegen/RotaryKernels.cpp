@@ -1,4 +1,4 @@
-// Kernel of rotary position embedding.
+// The kernel of rotary position embedding.
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
 
@@ -9,10 +9,10 @@ using Values = KernelBuilder::Values;
 
 namespace {
 
-// Pairs (a, b) = (x[i], x[i + D/2]) become (a cos - b sin, b cos + a sin); `inverse` turns the
-// other way. A row is one position of one sample: all heads share its angles. Halves and not neighbours
-// pair up, as in Hugging Face, so both parts of a vector of pairs are contiguous.
-// Source: Su et al. 2021, arXiv:2104.09864, section 3.4.2.
+// Turns pairs (a, b) = (x[i], x[i + D/2]) into (a cos - b sin, b cos + a sin); `inverse` turns them
+// the other way. A row is one position of one sample, whose heads share its angles. Pairs are
+// formed across halves and not of neighbours, as in Hugging Face, so both parts of a vector of
+// pairs are contiguous. Source: Su et al. 2021, arXiv:2104.09864, section 3.4.2.
 struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
   static RowShape rowsOf(Operation *op) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();

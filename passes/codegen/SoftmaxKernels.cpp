@@ -9,17 +9,18 @@ using Values = KernelBuilder::Values;
 
 namespace {
 
-// y = exp(x - max) / sum(exp(x - max)): three passes over a row that stays in the first cache. Less
-// the maximum, the largest exponential is 1 and the sum at least 1, whatever x is. One pass less
-// (Milakov and Gimelshein 2018, arXiv:1805.02867) would take two exponentials a point, which cost
-// more than the pass.
+// Computes y = exp(x - max) / sum(exp(x - max)) in three passes over a row that stays in the
+// first-level cache. Subtracting the maximum makes the largest exponential 1 and the sum at least 1
+// for any x. A variant with one pass less (Milakov and Gimelshein 2018, arXiv:1805.02867) would
+// take two exponentials per point, which cost more than the pass.
 struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
-    // A narrow result cannot hold the exponentials between the passes, so they are computed twice.
+    // Computes the exponentials twice for a narrow result, which cannot hold them between the
+    // passes.
     bool keepsExp = cast<SoftmaxOp>(op).getType().getElementType().isF32();
     k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
@@ -47,7 +48,8 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
   }
 };
 
-// dx = (dy - sum(dy * y)) * y: two passes, from what forward returned (NnGradients.cpp).
+// Computes dx = (dy - sum(dy * y)) * y in two passes, from the results of the forward op
+// (NnGradients.cpp).
 struct SoftmaxGradKernel : KernelOpInterface::ExternalModel<SoftmaxGradKernel, SoftmaxGradOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const {

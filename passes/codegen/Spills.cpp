@@ -1,4 +1,4 @@
-// Has kernels take the registers that they need.
+// Lets kernels use as many registers as they need.
 #include "passes/codegen/PtxCode.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -8,11 +8,13 @@ using namespace dtc;
 
 namespace {
 
-// Of a multiprocessor. So many threads may have 128 registers each, which no generated kernel needs more of.
+// Threads that a multiprocessor should hold at least: each may then have 128 registers, and no
+// generated kernel needs more.
 constexpr unsigned leastThreads = 512;
 
-// Says of `symbol` how many blocks a multiprocessor is to hold: ptxas then takes the registers that these leave. Without that it
-// rather spills a few bytes than has a block less. False where the PTX says already.
+// Sets the number of blocks of `symbol` that a multiprocessor should hold: ptxas then uses the
+// registers that these leave. By default it prefers to spill a few bytes over having one block
+// less. Returns false if the PTX already sets the number.
 bool limitBlocks(std::string &ptx, StringRef symbol) {
   size_t entry = ptx.find((".entry " + symbol + "(").str());
   size_t body = ptx.find("\n{", entry);

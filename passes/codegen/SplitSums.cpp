@@ -1,4 +1,5 @@
-// Makes two steps of long sums, so that a GPU adds them up with all its multiprocessors (pass dtc-split-sums).
+// Splits long sums into two steps, so that a GPU uses all its multiprocessors for them (pass
+// dtc-split-sums).
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/PartOps.h"
 #include "passes/codegen/Passes.h"
@@ -17,7 +18,8 @@ using namespace dtc::graph;
 
 namespace {
 
-// Tensors whose squares one launch adds up, and sums that one launch makes one of: each is a parameter of the kernel.
+// Most tensors whose squares one launch adds up, and most partial results that one launch combines:
+// each is a parameter of the kernel.
 constexpr size_t mostTensors = 16, mostSums = 32;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -28,14 +30,14 @@ RankedTensorType partsOf(int64_t parts, ArrayRef<int64_t> shape, MLIRContext *co
   return RankedTensorType::get(sizes, Float32Type::get(context));
 }
 
-// What is said of an op beside what it computes: its chunk of a pipeline, and of which sum each result is a part. `to` has as many
-// results.
+// Copies the labels of an op: its chunk of a pipeline, and the sums of which its results are
+// partial. `to` has as many results.
 void copyLabels(Operation *from, Operation *to) {
   for (NamedAttribute attribute : from->getDiscardableAttrs())
     to->setAttr(attribute.getName(), attribute.getValue());
 }
 
-// Puts the sums of what `parts` makes in the place of the results of `op`.
+// Replaces the results of `op` by the sums of the results of `parts`.
 void replaceBySum(Operation *op, Operation *parts, double scale) {
   OpBuilder builder(op);
   auto sum = SumPartsOp::create(builder, op->getLoc(), op->getResultTypes(), parts->getResults(),
@@ -46,7 +48,7 @@ void replaceBySum(Operation *op, Operation *parts, double scale) {
   op->erase();
 }
 
-// A sum over the first dims, of which the result has the others.
+// True for a sum over the first dims that keeps the others.
 bool sumsRows(ReduceOp op) {
   for (auto [at, dim] : llvm::enumerate(op.getDims()))
     if (dim != static_cast<int64_t>(at))
@@ -55,7 +57,7 @@ bool sumsRows(ReduceOp op) {
          op.getType().getNumElements() > 0;
 }
 
-// `columns` of them are one unit of the sum as it is.
+// Cuts the rows into parts; a unit of the undivided sum has `unitColumns` columns.
 RowParts cut(Value x, int64_t columns, int64_t unitColumns) {
   int64_t rows = typeOf(x).getNumElements() / columns;
   int64_t units = KernelBuilder::columnUnits(1, columns, unitColumns);
@@ -78,7 +80,7 @@ void splitRows(ReduceOp op) {
   replaceBySum(op, sums, scale);
 }
 
-// Of layer_norm or, where `mean` is null, rms_norm.
+// Splits the parameter gradients of layer_norm, or of rms_norm if `mean` is null.
 void splitNorm(Operation *op, Value x, Value mean, Value rstd, Value dy) {
   int64_t columns = typeOf(x).getShape().back();
   if (columns == 0)
@@ -92,12 +94,13 @@ void splitNorm(Operation *op, Value x, Value mean, Value rstd, Value dy) {
   replaceBySum(op, parts, 1);
 }
 
-// Tensors whose squares may be added up together: of one element type, and alike in all that is said of them.
+// The properties that tensors must share to have their squares added up together: element type and
+// labels.
 using Likeness = std::pair<Type, Attribute>;
 
 bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
 
-// The squares of several tensors, of which nothing but the sum is asked for, are a few launches and one more.
+// Adds up the squares of several tensors in a few launches and one more, if only their sum is used.
 class SquaresSplitter {
 public:
   explicit SquaresSplitter(Block &block) : block(block) {}
@@ -124,7 +127,7 @@ private:
            typeOf(op.getX()).getNumElements() > 0;
   }
 
-  // Whether nothing but the sum is asked for, which is made of more than this.
+  // True if the only use of the sum is another scalar sum with the same labels.
   static bool isWithin(AddOp add) {
     return add.getResult().hasOneUse() && isScalar(add.getResult()) &&
            isa<AddOp>(*add->user_begin()) && isAlike(add, *add->user_begin());
@@ -179,7 +182,8 @@ private:
         squares.erase();
   }
 
-  // The sum of the squares of all tensors of `ops`, made where `builder` stands.
+  // Returns the sum of the squares of all tensors of `ops`, created at the insertion point of
+  // `builder`.
   static Value addSquares(OpBuilder &builder, ArrayRef<SumSquaresOp> ops) {
     SmallVector<Value> sums;
     for (ArrayRef<SumSquaresOp> left = ops; !left.empty();) {
@@ -204,7 +208,7 @@ private:
     return total;
   }
 
-  // As soon as all tensors are there.
+  // Adds up the squares of the tensors chunk by chunk, right after the last of them is available.
   static Value addChunks(ArrayRef<SumSquaresOp> ops) {
     SumSquaresOp last = ops.front(), first = ops.front();
     SmallVector<Value> tensors;

@@ -1,4 +1,4 @@
-// How a long sum is cut into parts.
+// Cuts long sums into parts.
 #include "passes/codegen/SumParts.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -8,9 +8,9 @@ using namespace dtc;
 
 namespace {
 
-// What a block must have to do: rows that its threads have at once, of the least.
+// Fewest rows of a part: enough for the threads of a block to work on at once.
 constexpr int64_t leastRows = 16;
-// Rows that a thread has in an iteration: their loads wait for memory together.
+// Rows that a thread has in an iteration, so that their loads are in flight together.
 constexpr int64_t rowsAtOnce = 4;
 
 } // namespace
@@ -32,7 +32,7 @@ int64_t RowParts::partsOf(int64_t rows, int64_t units) {
   int64_t parts = std::min(llvm::divideCeilSigned(wantedSumBlocks, units), rows / leastRows);
   if (parts < 2)
     return 1;
-  // All of them have rows.
+  // Rounds to the number of parts that are not empty.
   return llvm::divideCeilSigned(rows, llvm::divideCeilSigned(rows, parts));
 }
 

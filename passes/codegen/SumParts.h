@@ -1,50 +1,61 @@
-// How a long sum is cut into parts, so that a GPU adds it up with all its multiprocessors.
+// The division of a long sum into parts, so that a GPU uses all its multiprocessors for it.
 #pragma once
 
 #include "passes/codegen/KernelBuilder.h"
 
 namespace dtc {
 
-// What decides is the shape alone, so that every GPU adds up in the same order: the blocks are nearly four for each of the 132
-// multiprocessors of an H200, and are more than two for each.
+// Blocks that a divided sum should have, and blocks from which on a sum is not divided. The shape
+// alone decides, so that every GPU adds up in the same order: 512 blocks are nearly four, 264 are
+// two, for each of the 132 multiprocessors of an H200.
 inline constexpr int64_t wantedSumBlocks = 512, enoughSumBlocks = 264;
 
-// The columns of a unit: of a sum over rows as many as there are registers to add them up in, as the longer the pieces of rows that
-// are read, the faster; of two sums at once fewer, but in parts, which
-// GPUs alone have, whose threads have a vector of columns each.
+// Columns of a unit of a sum over rows, of a norm's parameter gradients on a processor, and of a
+// part of those. A sum over rows takes as many columns as there are registers for their sums, since
+// longer pieces of rows are read faster. Two sums at once take fewer columns, except in parts,
+// which only GPUs have: each of their threads has one vector of columns.
 inline constexpr int64_t rowSumColumns = 128, normParamColumns = 32, normPartColumns = 128;
 
-// The elements of a tensor in chunks of whole runs: a warp adds up a run at once, a block 16 of them.
+// The elements of a tensor in chunks of whole runs: a warp adds up one run at a time, a block 16 of
+// them.
 struct ChunkedSum {
   static constexpr int64_t run = 1024, runsAtOnce = 16;
 
-  // Example: 7 million elements are 428 chunks of 16 runs, 80 million 489 of 160.
+  // Returns the number of chunks for `size` elements. Example: 7 million elements have 428 chunks
+  // of 16 runs, 80 million have 489 of 160.
   static int64_t chunksOf(int64_t size);
   ChunkedSum(int64_t size, int64_t chunks) : size(size), chunks(chunks) {}
 
+  // Returns the number of whole runs.
   int64_t wholeRuns() const { return size / run; }
-  int64_t rest() const { return size % run; } // elements of the last run, where it is no whole one
+  int64_t rest() const { return size % run; } // elements after the last whole run
+  // Returns the runs of each chunk but the last, rounded up.
   int64_t runsOfChunk() const;
 
   int64_t size, chunks;
 };
 
-// The rows of a tensor in parts, of which each is added up column by column.
+// The rows of a tensor in parts; each part is added up column by column.
 struct RowParts {
-  // 1 where more would only cost another launch; `units` are blocks of columns.
-  // Example: 8192 rows of 6 units are 86 parts of 96 rows.
+  // Returns the number of parts for `rows` rows and `units` blocks of columns; 1 if a split would
+  // only add a launch. Example: 8192 rows of 6 units have 86 parts of 96 rows.
   static int64_t partsOf(int64_t rows, int64_t units);
 
+  // Returns the rows of each part but the last, rounded up.
   int64_t rowsOfPart() const;
-  // Calls `body` for the columns of each unit, `width` of them, with what adds up the rows of its part: that calls `addRow` with each row, and
-  // what has been added up so far, from zeros on.
+  // Adds a row to the sums of the columns and returns the new sums.
   using Values = KernelBuilder::Values;
   using AddRow = llvm::function_ref<Values(mlir::Value row, mlir::ValueRange sums)>;
   using SumRows = llvm::function_ref<Values(mlir::ValueRange zeros, AddRow)>;
+  // Calls `body` for each unit with its part, its first column, the lanes, and a function that adds
+  // up the rows of the part: given zeros, it calls `addRow` with each row and the sums so far.
+  // `width` is the number of columns of a unit.
   void forEachUnit(
       KernelBuilder &k, int64_t width,
       llvm::function_ref<void(mlir::Value part, mlir::Value column, Lanes, SumRows)> body) const;
+  // Returns the number of units.
   int64_t range(int64_t width) const { return KernelBuilder::columnUnits(parts, columns, width); }
+  // Returns the work of a unit of `width` columns.
   KernelUnit unit(int64_t width) const;
 
   int64_t rows, columns, parts = 1;

@@ -1,4 +1,4 @@
-// Which values of a rank's program are parts of sums that ranks have yet to finish.
+// Finds the values of a rank's program that are partial sums.
 #include "passes/codegen/UnfinishedSums.h"
 
 #include "dialects/graph/Unfinished.h"
@@ -17,7 +17,7 @@ int64_t axesOf(ArrayRef<int16_t> axes) {
   return bits;
 }
 
-// Axes along which an op makes sums of parts.
+// Returns the axes along which a collective finishes partial sums.
 int64_t finishedBy(Operation &op) {
   if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
     return axesOf(reduce.getGridAxes());
@@ -26,7 +26,8 @@ int64_t finishedBy(Operation &op) {
   return 0;
 }
 
-// Rounding does not, but gradients that ranks add up in a narrow type are rounded for it.
+// True if the op may run before a sum is finished. A cast is included although rounding does not
+// commute with sums: gradients that are reduced in a narrow type are rounded on purpose.
 bool commutesWithSums(Operation &op) {
   auto rule = dyn_cast<graph::RuleOpInterface>(op);
   return !rule || isa<graph::CastOp>(op) || rule.getRule().jointlyLinear;

@@ -1,14 +1,14 @@
-// Which values of a rank's program are parts of sums that ranks have yet to finish.
+// The values of a rank's program that are partial sums, which ranks have yet to finish.
 #pragma once
 
 #include "dialects/graph/Graph.h"
 
 namespace dtc {
 
-// The mesh axes, a bit each, along which a value of a block is such a part; values that are whole are
-// left out. Ops say so of what they sum (graph.unfinished, graph.scale of shares). What is made of a
-// part by an op that commutes with sums is a part, too, until a collective finishes it; any other op
-// reads it as if it were whole, which is for `dtc verify` to refuse.
+// Returns for each partial sum of a block a bit mask of the mesh axes along which it is partial;
+// whole values are left out. Ops mark the sums that they make (graph.unfinished, graph.scale of
+// shares). An op that commutes with sums passes the mask on until a collective finishes the sum.
+// Any other op reads the value as if it were whole; `dtc verify` refuses such programs.
 //
 // Example, w split by rows along axis 1:
 //   %0 = graph.reduce_sum %x dims [1] {graph.unfinished = array<i64: 2>}    2

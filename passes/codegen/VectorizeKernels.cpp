@@ -1,4 +1,5 @@
-// Turns the linalg.generic of a pointwise kernel into vector code of a processor, in loops over the units.
+// Turns the linalg.generic of a pointwise kernel into vector code of a processor, in loops over the
+// units.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -12,7 +13,8 @@ using namespace dtc;
 
 namespace {
 
-// Goes over the units of a call in loops over rows and vectors, the last of which is masked where a row ends inside it.
+// Emits loops over the units of a call, their rows and vectors; the last vector is masked if a row
+// ends inside of it.
 class GenericVectorizer {
 public:
   GenericVectorizer(linalg::GenericOp generic, Value begin, Value end)
@@ -35,14 +37,15 @@ public:
 
 private:
   int64_t chooseWidth() {
-    // Lanes are neighbours in memory.
+    // Uses single lanes unless lanes are neighbours in memory.
     if (!body.isContiguous())
       return 1;
-    // Ten rounds of Philox take so long that wider vectors would only make more code around them.
+    // Uses fewer lanes for random numbers: ten rounds of Philox take so long that wider vectors
+    // would only add code.
     return KernelBuilder::vectorWidth(split.numColumns, body.draws() ? randomLanes : 32);
   }
 
-  // Has LLVM not unroll the loop.
+  // Keeps LLVM from unrolling the loop.
   void keepLoop(Operation *loop) {
     MLIRContext *context = builder.getContext();
     auto unroll =
@@ -66,7 +69,8 @@ private:
     });
   }
 
-  // Columns [first, last); last is the end of the row or a whole number of vectors from first.
+  // Emits columns [first, last); `last` is the end of the row or a whole number of vectors from
+  // `first`.
   void emitRow(Value row, Value first, Value last) {
     body.beginRow(row);
     int64_t whole = split.numColumns - split.numColumns % width;

@@ -1,4 +1,4 @@
-// Local and global indices of a loop of which a rank has a window.
+// Computes local and global indices of a loop of which a rank has a window.
 #include "passes/codegen/WindowIndex.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -16,13 +16,13 @@ using namespace mlir;
 
 namespace {
 
-// A parameter and its gradient, both stacks where it is repeated. There is no gradient where the loss
-// does not depend on the parameter.
+// A parameter and its gradient; both are stacks if the parameter is repeated. There is no gradient
+// if the loss does not depend on the parameter.
 struct Trained {
   graph::ParameterOp parameter;
-  Value gradient; // or null
+  Value gradient; // null if there is none
 
-  // How often it is repeated, 0 where it is not.
+  // Returns the number of repeats, 0 if the parameter is not repeated.
   int64_t count() const {
     graph::ParameterOp op = parameter;
     return static_cast<int64_t>(op.getRepeats().value_or(0));
@@ -39,12 +39,12 @@ public:
   void run() {
     createFunction();
     Value loss = func.getArgument(0), norm = buildNorm();
-    SmallVector<Value> divisors; // what gradients are larger by, and with them their norm
-    if (rows > 0) {              // they are those of the mean over all rows
+    SmallVector<Value> divisors; // factors by which the gradients and their norm are too large
+    if (rows > 0) { // the loss is a weighted mean: so far it was divided by the number of rows
       Value share = divide(func.getArgument(1), constant(static_cast<double>(rows)));
       Value inverse = graph::InverseOrZeroOp::create(builder, loc, scalar, share);
       loss = times(loss, inverse);
-      if (hasBeside) // gradients are those of the loss already
+      if (hasBeside) // these gradients are already those of the whole loss
         loss = graph::AddOp::create(builder, loc, scalar, loss, func.getArgument(2));
       else
         divisors.push_back(inverse);
@@ -68,7 +68,8 @@ public:
     if (!divisors.empty())
       results.push_back({"gradient_scale", divisors.size() == 1 ? divisors.front()
                                                                 : times(divisors[0], divisors[1])});
-    // A norm that is not finite is one of gradients that are not, on whichever rank: all know it.
+    // Applies the step only if the norm is finite. A gradient that is not finite on any rank makes
+    // the norm not finite on all.
     Value apply = graph::IsFiniteOp::create(builder, loc, scalar, norm);
     Value step = input(graph::InputRole::Step), applied = countSkipped(step, apply);
     auto kind = options.cosine ? graph::ScheduleKind::Cosine : graph::ScheduleKind::Constant;
@@ -84,7 +85,7 @@ public:
   }
 
 private:
-  // The rows of a step that the loss is a weighted mean over; 0 where it is none.
+  // Returns the rows of a step over which the loss is a weighted mean; 0 if it is none.
   static int64_t rowsOfWeightedMean(ModuleOp module) {
     auto microBatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
     for (unsigned result = 0; result < microBatch.getNumResults(); ++result)
@@ -100,7 +101,7 @@ private:
       sums.push_back(graph::kWeightSum);
     if (hasBeside)
       sums.push_back(graph::kBesideSum);
-    // Frozen parameters have no gradient, no state and no update.
+    // Skips frozen parameters, which have no gradient, no state and no update.
     SmallVector<graph::ParameterOp> parameters(
         llvm::make_filter_range(module.getOps<graph::ParameterOp>(),
                                 [](graph::ParameterOp op) { return !op.getFrozen(); }));
@@ -130,7 +131,7 @@ private:
     builder.setInsertionPointToEnd(&body);
   }
 
-  // The parameters whose gradients '@microbatch' returns.
+  // Returns the parameters whose gradients '@microbatch' returns.
   llvm::StringSet<> parametersWithGradient() {
     llvm::StringSet<> names;
     auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -141,7 +142,8 @@ private:
     return names;
   }
 
-  // What is trained, its state and gradients are in f32, whatever the parameter is kept in.
+  // Returns the type in f32: the trained copy, the state and the gradients are in f32, whatever the
+  // parameter's type is.
   static Type inF32(Type type) {
     RankedTensorType tensor = graph::tensorOf(type);
     return graph::withTensor(type, tensor.clone(Float32Type::get(type.getContext())));
@@ -157,13 +159,15 @@ private:
 
   Value input(graph::InputRole role) { return graph::InputOp::create(builder, loc, scalar, role); }
 
-  // Parts of one repeat that was split are not updated together: ranks may have some only.
+  // True if both are pieces of one repeat that was split. They are not updated together, because a
+  // rank may hold only some of them.
   static bool ofOneRepeat(graph::ParameterOp a, graph::ParameterOp b) {
     return graph::firstMember(a.getSymName()) == graph::firstMember(b.getSymName()) &&
            a->getAttr(graph::kChunkAttr) == b->getAttr(graph::kChunkAttr);
   }
 
-  // Parameters that follow each other and are repeated as often are updated together, by a block.
+  // Returns runs of neighbouring parameters that have the same number of repeats: a block updates
+  // each run.
   static SmallVector<ArrayRef<Trained>> runsOf(ArrayRef<Trained> all) {
     SmallVector<ArrayRef<Trained>> runs;
     while (!all.empty()) {
@@ -178,9 +182,9 @@ private:
     return runs;
   }
 
-  // The square root of all gradients' squares together, of the whole model and mesh: ranks add up
-  // the squares of their parts, each of which is counted once (Pascanu, Mikolov and Bengio 2012,
-  // arXiv:1211.5063, section 3.2).
+  // Computes the square root of the sum of all gradients' squares over the whole model and mesh:
+  // ranks add up the squares of their shards, each of which is counted once (Pascanu, Mikolov and
+  // Bengio 2012, arXiv:1211.5063, section 3.2).
   Value buildNorm() {
     Value sum;
     SmallVector<Trained> withGradient(
@@ -191,14 +195,15 @@ private:
     return graph::SqrtOp::create(builder, loc, scalar, sum ? sum : constant(0));
   }
 
-  // `sum` may be null.
+  // Adds the squares of a gradient to `sum`, which may be null.
   Value addSquares(Value sum, Value gradient) {
     Value squares = graph::SumSquaresOp::create(builder, loc, scalar, gradient);
     return sum ? graph::AddOp::create(builder, loc, scalar, sum, squares).getResult() : squares;
   }
 
-  // A block for one execution's part of `stacks`, after `others`; calls `build` inside of it with
-  // its arguments, for its results, and repeats it.
+  // Creates a block that handles one entry of `stacks` per execution, and a repeat of it. The block
+  // takes `others` and then the entries; `build` emits its body from these arguments and returns
+  // its results.
   ValueRange repeatBlock(StringRef name, int64_t count, ValueRange others, ValueRange stacks,
                          int64_t carrying,
                          function_ref<SmallVector<Value>(ValueRange, ValueRange)> build) {
@@ -238,7 +243,7 @@ private:
 
   std::string uniqueName(StringRef name) {
     std::string unique = name.str();
-    // Numbered on, not tried from 1 again.
+    // Continues the last number instead of trying all from 1.
     for (unsigned &number = numbers[name]; module.lookupSymbol(unique);)
       unique = (name + "." + Twine(++number)).str();
     return unique;
@@ -257,13 +262,13 @@ private:
         .front();
   }
 
-  // Reads state of a parameter, or one that is in f32 itself.
+  // Reads the f32 state of a parameter, or a parameter that is itself in f32.
   Value read(graph::ParameterOp parameter, StringRef symbol) {
     return graph::GetOp::create(builder, parameter.getLoc(), inF32(parameter.getValueType()),
                                 FlatSymbolRefAttr::get(builder.getContext(), symbol));
   }
 
-  // State of the step.
+  // Reads a scalar state of the step.
   Value readScalar(StringRef symbol) {
     return graph::GetOp::create(builder, loc, scalar,
                                 FlatSymbolRefAttr::get(builder.getContext(), symbol));
@@ -273,8 +278,8 @@ private:
     graph::SetOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), symbol), value);
   }
 
-  // How many steps were applied, this one included where it is: what averages over steps are
-  // corrected by, as in PyTorch, where those that were skipped do not count.
+  // Returns the number of applied steps, including this one if it is applied. Averages over steps
+  // are corrected by this number, which leaves out skipped steps, as in PyTorch.
   Value countSkipped(Value step, Value apply) {
     {
       OpBuilder::InsertionGuard guard(builder);
@@ -302,14 +307,14 @@ private:
     results.push_back({"loss_scale", scale});
   }
 
-  // The names of the state that the optimizer keeps of a parameter.
+  // Returns the names of the states that the optimizer keeps for a parameter.
   SmallVector<StringRef> stateNames() const {
     bool hasMoments = options.optimizer == "adamw" || options.optimizer == "lamb";
     return hasMoments ? SmallVector<StringRef>{"exp_avg", "exp_avg_sq"}
                       : SmallVector<StringRef>{"momentum"};
   }
 
-  // Declares zero state beside the parameter; its symbol.
+  // Declares a state beside the parameter, initially zero or a copy of it, and returns its symbol.
   std::string declareState(graph::ParameterOp parameter, StringRef suffix, bool isCopy = false) {
     OpBuilder::InsertionGuard guard(builder);
     std::string name = (parameter.getSymName() + "." + suffix).str();
@@ -327,17 +332,17 @@ private:
     return parameter.getType() != inF32(parameter.getType());
   }
 
-  // Whether what is trained is a copy of the parameter in f32. Of a narrow parameter, which is the
-  // rounding of it: updates are often smaller than half a step of bf16 (Micikevicius et al. 2018,
-  // arXiv:1710.03740, section 3.1). Of one that the host updates, so that it need not come there in
-  // every step (Ren et al. 2021, arXiv:2101.06840, section 4).
+  // True if an f32 copy of the parameter is trained. A narrow parameter is the rounded copy:
+  // updates are often smaller than half a step of bf16 (Micikevicius et al. 2018, arXiv:1710.03740,
+  // section 3.1). A parameter that the host updates has a copy there, so that it need not be sent
+  // to the host in every step (Ren et al. 2021, arXiv:2101.06840, section 4).
   bool hasMaster(graph::ParameterOp parameter) const {
     return options.offload || isNarrow(parameter);
   }
 
   void updateRun(ArrayRef<Trained> run, const StepScalars &scalars) {
-    // By parameter: what is trained, then its state; of what is written the parameter, too, where
-    // that is another.
+    // Lists the values by parameter: the trained tensor, then its state. The written values also
+    // include the parameter itself if the trained tensor is a copy.
     SmallVector<std::string> written;
     SmallVector<Value> values, gradients, updated;
     for (Trained entry : run) {
@@ -358,7 +363,7 @@ private:
     size_t each = 1 + stateNames().size();
     auto updateAll = [&](const StepScalars &with, ValueRange ofGradients, ValueRange ofValues) {
       SmallVector<Value> results;
-      size_t next = 0; // of the gradients
+      size_t next = 0; // index of the next gradient
       for (auto [index, entry] : llvm::enumerate(run)) {
         Value gradient = entry.gradient ? ofGradients[next++] : zeroFor(entry.parameter);
         llvm::append_range(
@@ -384,14 +389,14 @@ private:
       set(symbol, value);
   }
 
-  // The gradient of a parameter that the loss does not depend on.
+  // Returns a zero gradient for a parameter that the loss does not depend on.
   Value zeroFor(graph::ParameterOp parameter) {
     return graph::ConstantOp::create(builder, parameter.getLoc(), inF32(parameter.getType()),
                                      builder.getF64FloatAttr(0));
   }
 
-  // What becomes of one tensor that is trained, of its state, and of a parameter of which it is a
-  // copy.
+  // Returns the new values of one trained tensor, of its state, and of the parameter if the tensor
+  // is its copy.
   SmallVector<Value> update(graph::ParameterOp parameter, Value gradient, ValueRange values,
                             const StepScalars &scalars) {
     SmallVector<Value> updated = step(parameter, gradient, values, scalars);
@@ -433,7 +438,7 @@ private:
             ->getResults());
   }
 
-  // gradient * clip + weight_decay * param: what torch.optim.SGD averages by its momentum.
+  // Returns gradient * clip + weight_decay * param, which torch.optim.SGD averages by its momentum.
   Value addDecay(Location at, Type type, Value gradient, Value param, Value clip) {
     Value clipped = graph::MultiplyOp::create(builder, at, type, gradient, clip);
     Value decay = graph::ScaleOp::create(builder, at, type, param,
@@ -450,8 +455,8 @@ private:
       func.setResultAttr(index, graph::kOutputAttr, builder.getStringAttr(result.first));
   }
 
-  // As torch.amp.GradScaler grows; up to 2^24, at which no gradient of f32 overflows that is not
-  // huge by itself, and from which 24 steps take the scale down to 1.
+  // The scale grows as that of torch.amp.GradScaler, up to 2^24. At this value no f32 gradient
+  // overflows unless it is huge by itself, and 24 steps take the scale down to 1.
   static constexpr int64_t kGrowthInterval = 2000;
   static constexpr double kLargestLossScale = 1 << 24;
 
@@ -460,13 +465,13 @@ private:
   OpBuilder builder;
   Location loc;
   RankedTensorType scalar;
-  int64_t rows;   // of a step that a weighted mean is over; 0: the loss is none
-  bool hasBeside; // other terms stand beside it
+  int64_t rows;   // rows of a step that a weighted mean is over; 0 if the loss is none
+  bool hasBeside; // the loss has other terms beside the weighted mean
   graph::FuncOp func;
   SmallVector<Trained> trained;
-  SmallVector<std::pair<StringRef, Value>> results; // by what they are reported as
+  SmallVector<std::pair<StringRef, Value>> results; // reported values by name
   Value skipped;
-  llvm::StringMap<unsigned> numbers; // that names of blocks have come to
+  llvm::StringMap<unsigned> numbers; // last number used for each block name
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {

@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace {
 
-// The type with `rows` in its batch dim.
+// Returns the type with `rows` as its batch dim.
 Type bind(Type type, int64_t rows) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.hasStaticShape())
@@ -27,7 +27,7 @@ Type bind(Type type, int64_t rows) {
   return tensor.clone(shape);
 }
 
-// A mean becomes a sum whose scale keeps the global count.
+// Turns a mean into a sum whose scale is one over the global count.
 void bindMean(graph::ReduceOp reduce) {
   if (reduce.getKind() != graph::ReduceKind::Mean)
     return;
@@ -77,7 +77,7 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
   }
 
 private:
-  // The weights of the whole step are added up before its micro-batches run.
+  // Adds the function that sums the weights of the whole step before its micro-batches run.
   void addPrepare(const SampleRows &rows, DenseMap<Value, int64_t> &rowsOfPrepare) {
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     Value weights = *findStepWeights(loss);
@@ -87,7 +87,7 @@ private:
     buildPrepare(loss, weights, count, rowsOfPrepare, rows);
   }
 
-  // Later, a mean over the batch is a sum too.
+  // Finds the form of the loss and records it: after binding, a mean over the batch is a sum too.
   FailureOr<LossForm> noteLossForm() {
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     if (!loss || loss.getResultTypes().empty())

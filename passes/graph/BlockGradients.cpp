@@ -34,7 +34,7 @@ void finish(graph::FuncOp func, ValueRange results) {
       FunctionType::get(func.getContext(), body.getArgumentTypes(), results.getTypes()));
 }
 
-// Ops that are cheaper to repeat in the backward function than to keep a result of.
+// True for ops that are cheaper to repeat in the backward function than to save a result of.
 bool isRepeated(Operation *op) {
   return op->getNumOperands() == 0 && isa<graph::InputOp, graph::ConstantOp>(op);
 }
@@ -45,17 +45,18 @@ class Splitter {
 public:
   explicit Splitter(graph::FuncOp backward) : backward(backward) {}
 
-  // What the backward function is made of, all of the joint function.
+  // The values of the joint function from which the backward function is built.
   struct Parts {
-    Operation *first; // gradient op, or null when there is none
+    Operation *first; // first gradient op, or null if there is none
     SmallVector<Value> resultGradients;
-    SmallVector<Value>
-        carried; // gradients that a repeat carries; a call returns all its gradients so
-    SmallVector<Value> summed, stacked; // of a repeat
+    SmallVector<Value> carried; // gradients that a repeat carries; for a call, all gradients
+    // gradients of a repeat's other arguments: added up over executions, or one per entry of a
+    // stack
+    SmallVector<Value> summed, stacked;
     bool isRepeated;
   };
 
-  // Returns the values of the joint function that the backward function takes besides.
+  // Returns the further values of the joint function that the backward function takes.
   SmallVector<Value> run(const Parts &parts) {
     SmallVector<Operation *> ops;
     for (Operation *op = parts.first; op && !op->hasTrait<OpTrait::IsTerminator>();
@@ -105,7 +106,7 @@ public:
   }
 
 private:
-  // What the gradient ops and the results read that is made before them.
+  // Returns the values made before the gradient ops that these ops and the results read.
   static llvm::SetVector<Value> findUses(ArrayRef<Operation *> ops, const Parts &parts) {
     llvm::DenseSet<Operation *> moved(ops.begin(), ops.end());
     llvm::DenseSet<Value> incoming(parts.resultGradients.begin(), parts.resultGradients.end());
@@ -125,8 +126,8 @@ private:
   graph::FuncOp backward;
 };
 
-// A call, or as long a repeat, of `callee` for one of its block; what is said of that one by
-// attribute (its chunk, its recomputation) is said of it, too.
+// Creates a call or an equally long repeat of `callee`, with the attributes of the original (its
+// chunk, its recomputation).
 Operation *callLike(OpBuilder &builder, graph::BlockCallOpInterface like, graph::FuncOp callee,
                     ValueRange operands, int64_t numCarried, bool reversed) {
   auto symbol = FlatSymbolRefAttr::get(callee.getSymNameAttr());
@@ -149,7 +150,8 @@ Operation *callLike(OpBuilder &builder, graph::BlockCallOpInterface like, graph:
   return call;
 }
 
-// Says for each argument which result of the backward function is its gradient (BlockGradient).
+// Numbers the results of the backward function: for each argument, the result that is its gradient
+// (BlockGradient).
 void numberGradients(BlockGradient &block, const BlockUse &use) {
   int next = 0;
   block.gradientOf.assign(use.needed.size(), -1);
@@ -189,8 +191,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, const Block
   block.backward = createPrivate(module, callee.getLoc(), name + "_backward" + suffix);
   Block &body = block.forward.getBody().front();
 
-  // The joint function: the callee's body, the gradients of its results as further arguments, the
-  // gradient ops.
+  // Builds the joint function: the callee's body, the gradients of its results as further
+  // arguments, then the gradient ops.
   IRMapping mapping;
   for (BlockArgument argument : callee.getArguments())
     mapping.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
@@ -214,7 +216,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, const Block
   for (auto [index, value] : llvm::enumerate(results))
     if (use.isRepeated ? use.needed[index] : reverse.isActive(value))
       block.gradientResults.push_back(index);
-  // The marker keeps track of the results while calls are replaced.
+  // Ends the function with a temporary return, which keeps track of the results while calls are
+  // replaced.
   graph::ReturnOp marker = graph::ReturnOp::create(builder, callee.getLoc(), results);
   if (failed(replaceCalls(ops, reverse)))
     return failure();
@@ -266,7 +269,7 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, const Block
       block.saved.push_back({true, argument.getArgNumber()});
       continue;
     }
-    // A repeat has only the last of what it carries.
+    // Skips what a repeat carries: only its last value is available.
     auto begin = forwardResults.begin() + (use.isRepeated ? use.numCarried : 0);
     auto it = std::find(begin, forwardResults.end(), value);
     block.saved.push_back({false, static_cast<unsigned>(it - forwardResults.begin())});
@@ -279,7 +282,7 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, const Block
   return block;
 }
 
-// How a call or repeat uses its block, by what its operands are before it is replaced.
+// Reads how a call or repeat uses its block, from its original operands.
 static BlockUse readUse(graph::BlockCallOpInterface call, graph::FuncOp callee,
                         const ReverseMode &reverse) {
   BlockUse use;
@@ -298,7 +301,7 @@ static BlockUse readUse(graph::BlockCallOpInterface call, graph::FuncOp callee,
 
 LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
                                            const ReverseMode &reverse) {
-  // What is needed is asked of the old values, before any of them is replaced.
+  // Reads all uses first: they depend on the old values, which replacing changes.
   SmallVector<BlockUse> uses(ops.size());
   for (auto [op, use] : llvm::zip(ops, uses))
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))

@@ -9,28 +9,34 @@
 
 namespace dtc {
 
-// How a block is used: by a call, or by a repeat, which hands on what it carries.
+// The way a block is used: by a call, or by a repeat, which passes carried values from one
+// execution to the next.
 struct BlockUse {
-  std::vector<bool> needed; // of each argument: whether its gradient is wanted
+  std::vector<bool> needed; // per argument: its gradient is needed
   bool isRepeated = false;
-  int64_t numCarried = 0;         // of a repeat
-  std::vector<bool> isSameForAll; // of each argument of a repeat: neither carried nor from a stack
+  int64_t numCarried = 0; // carried arguments of a repeat
+  // per argument of a repeat: neither carried nor an entry of a stack
+  std::vector<bool> isSameForAll;
 
+  // Returns the fields to compare uses by.
   auto key() const { return std::tie(needed, isRepeated, numCarried, isSameForAll); }
 };
 
-// What a call or repeat of a block becomes. The forward function also returns what the backward
-// function reads and the call does not have: a repeat has of what it carries only the last, so all
-// it needs of that is returned once more, for a stack.
+// The forward and backward functions that replace a call or repeat of a block. The forward function
+// also returns the values that the backward function reads and the caller does not have. A repeat
+// only has the last of its carried values, so all carried values that the backward function needs
+// are returned once more, for a stack.
 //
-// The backward function of a call takes what is `saved`, then the gradients of `gradientResults`,
-// and returns the gradients of the arguments that are needed. That of a repeat starts with what it
-// carries itself, from the last execution to the first: the gradients of what the block carries,
-// then sums of the gradients of what is the same for all executions; then it takes what is `saved`,
-// and after what it carries it returns the gradients of stacks' entries.
+// The backward function of a call takes the `saved` values, then the gradients of
+// `gradientResults`, and returns the gradients of the needed arguments. The backward function of a
+// repeat runs from the last execution to the first and first takes its carried values: the
+// gradients of the block's carried values, then sums of the gradients of arguments that are the
+// same for all executions. Then it takes the `saved` values. It returns its carried values, then
+// the gradients of stack entries.
 struct BlockGradient {
+  // A value that the backward function takes.
   struct Saved {
-    bool isArgument; // argument `index` of the block, else result `index` of `forward`
+    bool isArgument; // it is argument `index` of the block, else result `index` of `forward`
     unsigned index;
   };
   graph::FuncOp forward;
@@ -38,7 +44,8 @@ struct BlockGradient {
   std::vector<Saved> saved;
   std::vector<unsigned> gradientResults; // results of the block whose gradients `backward` takes
   std::vector<unsigned> summed; // arguments whose gradients a repeat adds up over all executions
-  std::vector<int> gradientOf;  // result of `backward` for each argument; -1: none
+  // per argument, the result of `backward` that is its gradient; -1: none
+  std::vector<int> gradientOf;
 };
 
 // Differentiates blocks on demand; blocks may call blocks.
@@ -47,11 +54,12 @@ public:
   explicit BlockGradients(mlir::ModuleOp module) : module(module) {}
 
   // Replaces every active call and repeat among `ops` by one of its forward function, and updates
-  // `ops`.
+  // `ops`. Fails after a diagnostic if a block has an op without a gradient.
   llvm::LogicalResult replaceCalls(llvm::SmallVectorImpl<mlir::Operation *> &ops,
                                    const ReverseMode &reverse);
 
   // Builds the call or repeat of the backward function for one that replaceCalls made.
+  // `resultGradients` may hold nulls; `operandGradients` gets one entry per operand.
   llvm::LogicalResult callBackward(mlir::OpBuilder &builder,
                                    graph::BlockCallOpInterface forwardCall,
                                    mlir::ValueRange resultGradients,
@@ -67,7 +75,7 @@ private:
     BlockGradient gradient;
   };
   mlir::ModuleOp module;
-  std::map<std::string, std::vector<Known>> done; // by block
+  std::map<std::string, std::vector<Known>> done; // keyed by block
   llvm::DenseMap<mlir::Operation *, BlockGradient> forwardCalls;
 };
 

@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace {
 
-// Streams of random numbers that no op of the module has, from 1 on.
+// Hands out stream numbers, from 1 on, that no random op of the module has.
 class FreeStreams {
 public:
   explicit FreeStreams(ModuleOp module) {

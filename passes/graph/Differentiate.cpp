@@ -81,14 +81,14 @@ public:
   }
 
 private:
-  // Returns whether the symbol is a parameter that is not frozen.
+  // True if the symbol is a parameter that is not frozen.
   bool isTrained(StringRef symbol) {
     auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
     return parameter && !parameter.getFrozen();
   }
 
-  // The op that looks something up is far from the file that holds the index: the input itself says
-  // what it may be.
+  // Records the limits of index inputs on the inputs: the op that looks something up is far from
+  // the file that holds the index.
   void limitInputs(OpBuilder &builder) {
     for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
       InputLimit limit = findInputLimit(loss, i);
@@ -99,8 +99,8 @@ private:
     }
   }
 
-  // Returns whether rows are 0, and have no gradient, wherever `weights`, which are 0 or 1, are 0: a
-  // cross entropy has left out the targets that are not counted.
+  // True if rows are 0, and have no gradient, wherever `weights`, which are 0 or 1, are 0: a cross
+  // entropy has already left out the targets that are not counted.
   static bool isZeroWithout(Value rows, Value weights) {
     auto entropy = rows.getDefiningOp<graph::CrossEntropyOp>();
     auto counted = weights.getDefiningOp<graph::CountedOp>();
@@ -110,7 +110,7 @@ private:
   }
 
   struct WeightedSums {
-    Value mean;   // over all rows of a micro-batch, of each times its weight
+    Value mean;   // the mean over all rows of a micro-batch of each row times its weight
     Value weight; // the sum of the weights
   };
 
@@ -130,10 +130,11 @@ private:
     return {sum(x, 1 / static_cast<double>(type.getNumElements())), sum(weights, 1)};
   }
 
-  // Where the loss is a weighted mean, returns the sum of what it adds up instead, and gives the
-  // sum of the weights: both are known at the end of a step only, when '@update' divides. Until then
-  // the sum is divided by the number of rows, as a mean over all of them is: gradients are as large
-  // as its, whatever the gradient type can hold, and the same where all weights are 1.
+  // Replaces a weighted mean by the sum of its weighted rows, and returns the sum of the weights,
+  // null if there is no such mean. Both sums are known only at the end of a step, when '@update'
+  // divides. Until then the loss is divided by the number of rows, as a plain mean is: so the
+  // gradients have the magnitude of those of a mean, which matters for narrow gradient types, and
+  // are the same if all weights are 1.
   Value takeWeightedMeanApart(Operation *returned) {
     auto mean = returned->getOperand(0).getDefiningOp<graph::WeightedMeanOp>();
     if (!mean)
@@ -152,14 +153,15 @@ private:
     Value weight;   // the sum of the weights
   };
 
-  // Returns the sums that the reported loss is made of, if weighted means stand beside other terms. The
-  // loss that is differentiated has each weighted mean times the rows over the weights of the step,
-  // which '@prepare' computes; the sums do without that factor.
+  // Returns the sums that the reported loss consists of, if weighted means stand beside other
+  // terms. In the differentiated loss each weighted mean is multiplied by rows / weights of the
+  // step, which '@prepare' computes; the sums omit that factor.
   Beside takeBesideApart(Operation *returned) {
     SmallVector<graph::WeightedMeanOp> means(loss.getBody().getOps<graph::WeightedMeanOp>());
     if (means.empty())
       return {};
-    DenseMap<Value, Value> weighted, others; // parts of what the means are used for
+    // values split into the part of weighted means and the part of others
+    DenseMap<Value, Value> weighted, others;
     Beside beside;
     for (graph::WeightedMeanOp mean : means) {
       OpBuilder builder(mean);
@@ -193,13 +195,13 @@ private:
     Value value = returned->getOperand(0);
     beside.weighted = weighted.lookup(value);
     beside.others = others.lookup(value);
-    if (!beside.others) // a multiple of a weighted mean
+    if (!beside.others) // the loss is a multiple of a weighted mean
       beside.others = graph::ScaleOp::create(builder, value.getLoc(), value.getType(),
                                              beside.weighted, builder.getF64FloatAttr(0));
     return beside;
   }
 
-  // Builds what an op of a loss (LossForm::Beside) makes of parts of its operands, null for 0.
+  // Applies a linear op of a loss (LossForm::Beside) to parts of its operands; null stands for 0.
   static Value linearPart(OpBuilder &builder, Operation *op, ArrayRef<Value> parts) {
     auto numParts = llvm::count_if(parts, [](Value part) { return static_cast<bool>(part); });
     if (numParts == 0)
@@ -210,15 +212,15 @@ private:
       return copy->getResult(0);
     }
     if (parts[0])
-      return parts[0]; // graph.add and graph.subtract
+      return parts[0]; // covers graph.add and graph.subtract
     if (isa<graph::AddOp>(op))
       return parts[1];
     return graph::ScaleOp::create(builder, op->getLoc(), op->getResult(0).getType(), parts[1],
                                   builder.getF64FloatAttr(-1));
   }
 
-  // What gradients of the loss are of: of it divided by the number of micro-batches, and where there
-  // is a loss scale times that, which '@update' divides by.
+  // Returns the gradient of the returned loss with respect to itself: one over the number of
+  // micro-batches, times the loss scale if there is one, which '@update' divides by.
   Value seedOf(OpBuilder &builder, Value value) {
     Location loc = value.getLoc();
     Value seed =
@@ -231,7 +233,8 @@ private:
     return graph::MultiplyOp::create(builder, loc, value.getType(), seed, lossScale);
   }
 
-  // `sums`: the loss; the weight of a weighted mean, or null; what stands beside it, or null.
+  // `sumsOfLoss`: the loss; the weight of a weighted mean, or null; the other terms beside it, or
+  // null.
   LogicalResult returnWithGradients(OpBuilder &builder, const ReverseMode &reverse,
                                     ArrayRef<Value> sumsOfLoss, Operation *returned) {
     Value value = sumsOfLoss[0], weight = sumsOfLoss[1], beside = sumsOfLoss[2];
@@ -261,7 +264,7 @@ private:
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
-      if (!gradient) // nothing of the loss depends on it
+      if (!gradient) // the loss does not depend on it
         continue;
       results.push_back(gradient);
       attrs.push_back(dict(builder, graph::kGradientOfAttr,
@@ -282,7 +285,7 @@ private:
     return builder.getDictionaryAttr(builder.getNamedAttr(name, value));
   }
 
-  // The blocks that were replaced by their forward and backward functions.
+  // Erases the blocks that were replaced by their forward and backward functions.
   void eraseUnused() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -297,12 +300,13 @@ private:
   ModuleOp module;
   graph::FuncOp loss;
   int64_t microBatches;
-  double scale;     // of the loss that a micro-batch returns, and of its gradients
-  int64_t rows = 0; // of a step that a weighted mean is over
+  double scale;     // factor of the loss that a micro-batch returns, and of its gradients
+  int64_t rows = 0; // rows of a step that a weighted mean is over
   BlockGradients blocks;
 };
 
-// Gradients are built from what short forms leave out.
+// Fails after a diagnostic if an op is in its short form: gradients need the results that it leaves
+// out.
 LogicalResult checkComplete(ModuleOp module) {
   WalkResult walk = module.walk([](graph::ShortFormOpInterface op) {
     if (!op.isShort())

@@ -1,4 +1,4 @@
-// Drops what the loss does not depend on (pass dtc-drop-unread).
+// Drops ops, blocks and arguments that the loss does not depend on (pass dtc-drop-unread).
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Graph.h"
@@ -38,7 +38,7 @@ private:
     SmallVector<Operation *> ops;
     for (Operation &op : func.getBody().front().without_terminator())
       ops.push_back(&op);
-    for (Operation *op : llvm::reverse(ops)) // readers before what they read
+    for (Operation *op : llvm::reverse(ops)) // readers before the values that they read
       if (isUnread(*op)) {
         op->erase();
         isChanged = true;
@@ -53,7 +53,8 @@ private:
     return true;
   }
 
-  // Drops what a block does not read from its calls; what a repeat carries stays.
+  // Drops arguments that a block does not read, from the block and its calls; carried arguments of
+  // a repeat stay.
   bool dropArguments(graph::FuncOp block) {
     SmallVector<graph::BlockCallOpInterface> calls;
     int64_t carried = 0;

@@ -1,4 +1,4 @@
-// Follows the integers of an input to the ops that look something up by them.
+// Follows the integers of an input to the ops that use them as indices.
 #include "passes/graph/InputLimits.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// Makes the parameters of a model of what its blocks declare (pass dtc-instantiate-blocks).
+// Turns the declarations of blocks into parameters of the model (pass dtc-instantiate-blocks).
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Declaration.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace {
 
-// Puts what blocks call in its place.
+// Inlines the blocks that blocks call.
 class BlockFlattener {
 public:
   explicit BlockFlattener(ModuleOp module) : module(module) {
@@ -23,7 +23,7 @@ public:
     });
   }
 
-  // Leaves the calls of `func` itself where `keepsCalls`.
+  // Flattens `func`; leaves its own calls in place if `keepsCalls` is set.
   LogicalResult flatten(graph::FuncOp func, bool keepsCalls) {
     open.push_back(func);
     SmallVector<graph::BlockCallOpInterface> calls(
@@ -50,9 +50,10 @@ public:
   }
 
 private:
-  static constexpr int64_t kMostOps = 1 << 16; // that one call may put into a block
+  static constexpr int64_t kMostOps = 1 << 16; // most ops that one call may inline into a block
 
-  // In the text of a model nothing is in stacks: what is not carried is the same for all.
+  // Unrolls a call or repeat inside of a block. In the source of a model there are no stacks:
+  // arguments that are not carried are the same for all executions.
   void unroll(graph::BlockCallOpInterface call, graph::FuncOp callee) {
     OpBuilder builder(call);
     SmallVector<Value> operands(call->getOperands()), results;
@@ -93,18 +94,18 @@ private:
   }
 
   ModuleOp module;
-  int64_t nextStream = 1;          // of random numbers, that no op draws from
-  SmallVector<graph::FuncOp> open; // the innermost last
+  int64_t nextStream = 1;          // the next stream of random numbers that no op uses
+  SmallVector<graph::FuncOp> open; // the functions being flattened, innermost last
 };
 
 // A parameter that a block declares.
 struct Declared {
   RankedTensorType type;
   graph::DeclarationAttr declaration;
-  Location loc; // where it is written
+  Location loc; // place of the declaration in the source
 };
 
-// Turns declarations into parameters of the module; blocks get theirs as arguments.
+// Turns declarations into parameters of the module; blocks receive theirs as arguments.
 class ParameterHoister {
 public:
   explicit ParameterHoister(ModuleOp module) : module(module) {}
@@ -135,7 +136,7 @@ private:
     return success();
   }
 
-  // What a block declares becomes arguments of it, once for all its calls.
+  // Turns the declarations of a block into arguments, once for all its calls.
   ArrayRef<Declared> takeDeclarations(graph::FuncOp block) {
     auto [entry, isNew] = known.try_emplace(block);
     if (!isNew)
@@ -188,11 +189,11 @@ private:
                                  IntegerAttr repeats, OpBuilder &builder, Operation *user);
 
   ModuleOp module;
-  DenseMap<Operation *, std::vector<Declared>> known; // by block
+  DenseMap<Operation *, std::vector<Declared>> known; // keyed by block
   Operation *lastParameter = nullptr;
 };
 
-// The sizes in a checkpoint file.
+// Returns the sizes that the parameter has in a checkpoint file.
 DenseI64ArrayAttr storedShape(const Declared &declared, Builder &builder) {
   if (declared.declaration.getStored().empty())
     return {};

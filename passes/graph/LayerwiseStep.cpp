@@ -1,4 +1,4 @@
-// What LAMB and LARS make of one tensor.
+// Builds the LAMB and LARS updates of one tensor.
 #include "passes/graph/LayerwiseStep.h"
 
 #include "dialects/graph/LayerwiseOps.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Builds scalars.
+// Builds scalar arithmetic.
 class Ratio {
 public:
   Ratio(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
@@ -59,7 +59,7 @@ SmallVector<Value> buildLarsStep(OpBuilder &builder, Location loc, Value param, 
   Ratio ratio(builder, loc);
   double decay = decays ? options.weightDecay : 0;
   Value trust = ratio.one();
-  if (decays) { // of the gradient that is applied
+  if (decays) { // uses the gradient as it is applied, after clipping
     Value squares = ratio.times(ratio.squaresOf(grad), ratio.times(scalars.clip, scalars.clip));
     trust = ratio.build(ratio.squaresOf(param), squares, options.trustCoefficient, decay);
   }

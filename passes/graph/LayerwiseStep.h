@@ -1,4 +1,4 @@
-// What LAMB and LARS make of one tensor.
+// Builds the LAMB and LARS updates of one tensor.
 #pragma once
 
 #include "passes/graph/Passes.h"
@@ -7,19 +7,21 @@
 
 namespace dtc {
 
-// What all tensors of a step share.
+// Scalars that all tensors of a step share.
 struct StepScalars {
   mlir::Value rate, step, clip, apply;
 };
 
-// The new tensor, then its new state. A tensor without weight decay (`decays` false: biases,
-// weights of norms) moves at the rate itself, by no ratio, as in the authors' code for BERT
-// (exclude_from_layer_adaptation) and NVIDIA's FusedLAMB. Norms are of the whole tensor: where it
-// is split, sums of squares are partial, and partitioning finishes them where the ratio reads them.
+// Builds the LAMB update; returns the new tensor, then its new state. A tensor without weight decay
+// (`decays` false: biases, weights of norms) moves at the learning rate itself, without a ratio, as
+// in the authors' code for BERT (exclude_from_layer_adaptation) and NVIDIA's FusedLAMB. The norms
+// are over the whole tensor: if it is split, the sums of squares are partial, and partitioning
+// finishes them before the ratio reads them.
 llvm::SmallVector<mlir::Value> buildLambStep(mlir::OpBuilder &builder, mlir::Location loc,
                                              mlir::Value param, mlir::Value grad,
                                              mlir::ValueRange state, const StepScalars &scalars,
                                              const AddOptimizerOptions &options, bool decays);
+// Builds the LARS update; arguments and results are those of buildLambStep.
 llvm::SmallVector<mlir::Value> buildLarsStep(mlir::OpBuilder &builder, mlir::Location loc,
                                              mlir::Value param, mlir::Value grad,
                                              mlir::ValueRange state, const StepScalars &scalars,

@@ -10,14 +10,14 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// How a value depends on the samples of a micro-batch.
+// The dependence of a value on the samples of a micro-batch.
 enum class Extent {
-  Free,    // not at all
-  Samples, // a part for each: it has the batch as a dim
-  Mean,    // over them
+  Free,    // independent of the samples
+  Samples, // one part per sample: the value has the batch as a dim
+  Mean,    // a mean over the samples
   Sum,
   WeightedMean,
-  Beside, // a weighted mean, and means
+  Beside, // a weighted mean plus other means
 };
 using Extents = SmallVector<Extent>;
 
@@ -26,7 +26,7 @@ bool hasBatch(Value value) {
   return type && !type.hasStaticShape();
 }
 
-// Returns whether a value is a mean or sum over the batch, weighted or not.
+// True if a value is a mean or sum over the batch, weighted or not.
 bool isOverBatch(Extent extent) { return extent != Extent::Free && extent != Extent::Samples; }
 bool hasWeights(Extent extent) {
   return extent == Extent::WeightedMean || extent == Extent::Beside;
@@ -83,7 +83,8 @@ private:
     return success();
   }
 
-  // What a repeat carries starts as its operands, and is then what its block returns.
+  // Reads the form of a call's results. The carried values of a repeat start as its operands and
+  // then are the results of its block.
   FailureOr<Extents> readCall(graph::BlockCallOpInterface call, Extents operands) {
     auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
     auto numCarried = static_cast<size_t>(call.getNumCarried());
@@ -100,7 +101,8 @@ private:
     return results;
   }
 
-  // A result with a part for each sample: from that sample alone.
+  // Returns the extent of a result that has one part per sample, each computed from that sample
+  // alone.
   static FailureOr<Extent> ofSamples(Operation &op, const Extents &operands) {
     if (llvm::any_of(operands, isOverBatch))
       return op.emitOpError("uses a mean or sum over the batch for each sample, which would be "
@@ -113,7 +115,7 @@ private:
     return Extent::Samples;
   }
 
-  // A result without the batch.
+  // Returns the extent of a result without the batch.
   static FailureOr<Extent> ofWhole(Operation &op, const Extents &operands) {
     if (llvm::all_of(operands, [](Extent extent) { return extent == Extent::Free; }))
       return Extent::Free;
@@ -125,7 +127,7 @@ private:
     return ofLinear(op, operands);
   }
 
-  // A result that the loop over the batch goes into.
+  // Returns the extent of a result whose dims include the loop over the batch.
   static FailureOr<Extent> ofBatch(Operation &op, const Extents &operands) {
     bool mixed = llvm::any_of(operands, isOverBatch);
     graph::OpRule rule;
@@ -143,7 +145,7 @@ private:
     return Extent::Sum;
   }
 
-  // What means, or sums, become.
+  // Returns the extent of a linear op over means or sums.
   static FailureOr<Extent> ofLinear(Operation &op, const Extents &operands) {
     bool weighted = llvm::any_of(operands, hasWeights),
          means = llvm::is_contained(operands, Extent::Mean) || weighted,

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace dtc {
 
-// As torch.amp.GradScaler; a power of two, as all that becomes of it.
+// The first scale of torch.amp.GradScaler. It is a power of two, and so are all later ones.
 static constexpr double kFirstLossScale = 65536;
 
 void declareLossScale(ModuleOp module) {

@@ -5,9 +5,9 @@
 
 namespace dtc {
 
-// Declares the scale and the number of steps since it moved: dtc-differentiate multiplies the loss by
-// a scale that is declared, and dtc-add-optimizer divides by it and updates both. They are state of
-// the step, not of a parameter.
+// Declares the loss scale and the number of steps since it last changed. If they are declared,
+// dtc-differentiate multiplies the loss by the scale, and dtc-add-optimizer divides by it and
+// updates both. They are states of the step, not of a parameter.
 void declareLossScale(mlir::ModuleOp module);
 
 } // namespace dtc

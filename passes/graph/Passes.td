@@ -4,11 +4,11 @@ include "mlir/Pass/PassBase.td"
 def InstantiateBlocks : Pass<"dtc-instantiate-blocks", "::mlir::ModuleOp"> {
   let summary = "Makes the parameters of a model of what its blocks declare";
   let description = [{
-    Turns every `graph.param` that `@loss` reaches into a `graph.parameter` of the module with its full name. Blocks take
-    theirs as further arguments, which calls and repeats pass. What a repeated block declares is one parameter with
-    `repeats`. What blocks call themselves is put in its place first, once for each execution, so that only `@loss` has calls
-    and repeats. Runs as soon as a model is read, so that all that follows sees parameters as data that flows into blocks.
-    Fails where two parameters have one name, and where a block calls itself.
+    Turns every `graph.param` that `@loss` reaches into a `graph.parameter` of the module with its full name. Blocks
+    take their parameters as further arguments, which calls and repeats pass. A declaration in a repeated block becomes
+    one parameter with `repeats`. Calls inside of blocks are inlined first, once for each execution, so that only
+    `@loss` has calls and repeats. Runs as soon as a model is read, so that all later passes see parameters as data that
+    flows into blocks. Fails if two parameters have one name, or if a block calls itself.
     ```mlir
     // Before: graph.func private @block(%x: !hidden) -> !hidden {
     //           %w = graph.param "ln.weight" ones : !width ...
@@ -24,9 +24,9 @@ def InstantiateBlocks : Pass<"dtc-instantiate-blocks", "::mlir::ModuleOp"> {
 def DropUnread : Pass<"dtc-drop-unread", "::mlir::ModuleOp"> {
   let summary = "Drops what the loss does not depend on";
   let description = [{
-    Erases ops, calls and repeats whose results nothing reads, blocks that nothing calls, and what blocks are passed and do not
-    read. Inputs and parameters stay: a parameter that no op reads is trained with a gradient of zero. Runs once a model is
-    checked, so that a fault in what is dropped is an error all the same.
+    Erases ops, calls and repeats whose results are never read, blocks that are never called, and arguments that blocks
+    do not read. Inputs and parameters stay: a parameter that no op reads is trained with a gradient of zero. Runs once
+    a model is checked, so that an error in dropped code is still reported.
     ```mlir
     // Before: graph.parameter @"side.w" : !weight init ones
     //         %w = graph.get @"side.w" : !weight
@@ -39,11 +39,14 @@ def DropUnread : Pass<"dtc-drop-unread", "::mlir::ModuleOp"> {
 def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let summary = "Gives the batch a size";
   let description = [{
-    Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, times the rows that
-    a sample has in it (8 where `tensor<?x8xf32>` was reshaped to `tensor<?xf32>`), and turns means into sums with a constant scale, so that splitting the batch later does not change what is divided by. Fails where
-    `@loss` would be another number if the batch were cut up in another way; one that is a sum over the samples is marked
-    `graph.adds_up`. Where a weighted mean stands beside other terms, the sum of its weights is needed before backward: it adds
-    `@prepare`, which reads the inputs of all micro-batches once a step and sets `step.weight_scale`, their rows over the sum.
+    Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, times the
+    rows that a sample has in it (8 if `tensor<?x8xf32>` was reshaped to `tensor<?xf32>`). Turns means into sums with a
+    constant scale, so that splitting the batch later does not change the divisor. Fails if the value of `@loss` depends
+    on how the batch is cut into micro-batches. A loss that is a sum over the samples is marked `graph.adds_up`.
+
+    If a weighted mean stands beside other terms, the sum of its weights is needed before backward: the pass adds
+    `@prepare`, which reads the inputs of all micro-batches once per step and sets `step.weight_scale`, their rows over
+    the sum.
     ```mlir
     // Before: %l = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
     // After:  %l = graph.reduce sum %x dims [0, 1] scale 0.03125 : tensor<4x8xf32> -> tensor<f32>
@@ -56,11 +59,14 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
 def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
   let summary = "Sets the element types that a model is kept in";
   let description = [{
-    Parameters and activations of `@loss` and its blocks become bf16 or f16. In f32 stay the statistics of norms, the logarithms
-    of softmax denominators, the loss of each row and what is made of it, `graph.exp`, `graph.log`, sums over dims
-    (`graph.reduce`) and what is made of these, tables of rotations, inputs, and convolution and pooling; products and attention
-    take what they read of these in the narrow type again. Casts that a model has are left as they are. With f16 it declares the loss scale, which
-    `dtc-differentiate` and `dtc-add-optimizer` use where there is one.
+    Changes parameters and activations of `@loss` and its blocks to bf16 or f16. These values stay in f32:
+    - statistics of norms and logarithms of softmax denominators;
+    - the loss of each row and values computed from it;
+    - sums over dims (`graph.reduce`), `graph.exp`, `graph.log`, and values computed from them;
+    - tables of rotations, inputs, convolution and pooling.
+
+    Matrix products and attention cast such operands to the narrow type again. Casts that a model has are left as they
+    are. With f16 the pass declares the loss scale, which `dtc-differentiate` and `dtc-add-optimizer` use if it exists.
     ```mlir
     // Before: graph.parameter @w : tensor<4x8xf32> init ones
     //         %y = graph.linear %x, %w : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
@@ -71,14 +77,15 @@ def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
     //         %l = graph.reduce mean %y dims [0, 1] : tensor<2x8xbf16> -> tensor<f32>
     ```
   }];
-  let options = [Option<"precision", "precision", "std::string", /*default=*/"\"f32\"", "f32 (nothing to do), bf16 or f16">];
+  let options = [Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
+    "f32 (nothing to do), bf16 or f16">];
 }
 
 def WidenGradients : Pass<"dtc-widen-gradients", "::mlir::ModuleOp"> {
   let summary = "Gives the gradients of narrow parameters f32";
   let description = [{
-    What `@microbatch` returns as a gradient is summed in f32 and stays so: ops that add up give f32, and so does what only adds
-    or moves their results, from layer to layer of a repeat, too. So sums over micro-batches are in f32.
+    Makes the gradients that `@microbatch` returns f32, so that sums over micro-batches are in f32. Ops that add them up
+    return f32, and so do ops that only add or move their results, also from layer to layer of a repeat.
     ```mlir
     // Before: %d = graph.linear_weight_grad %x, %dy : (tensor<2x4xbf16>, tensor<2x8xbf16>) -> tensor<4x8xbf16>
     // After:  %d = graph.linear_weight_grad %x, %dy : (tensor<2x4xbf16>, tensor<2x8xbf16>) -> tensor<4x8xf32>
@@ -89,10 +96,13 @@ def WidenGradients : Pass<"dtc-widen-gradients", "::mlir::ModuleOp"> {
 def CompleteOps : Pass<"dtc-complete-ops", "::mlir::ModuleOp"> {
   let summary = "Writes out what a model leaves to the compiler";
   let description = [{
-    Replaces the short forms of ops, in which people write models, by complete ones, which are all that other passes see: adds
-    the results that the backward pass needs (a norm's mean and rstd, the lse of attention and cross entropy), the bias of a
-    linear as a `graph.add`, attention's scale, the frequencies of a rotary table, and stream and key of what draws random
-    numbers. Streams count from 1 in the order of the module, leaving out those that ops have.
+    Replaces the short forms of ops, in which people write models, by complete ones, the only ones that other passes
+    see. Adds
+    - the results that the backward pass needs (a norm's mean and rstd, the lse of attention and cross entropy);
+    - the bias of a linear as a `graph.add`;
+    - the scale of attention and the frequencies of a rotary table;
+    - the stream and key of ops that draw random numbers. Streams count from 1 in the order of the module and skip
+      streams that ops already have.
     ```mlir
     // Before: %y = graph.dropout %x p 0.1 : tensor<?x8xf32>
     // After:  %seed = graph.input seed : tensor<i64>
@@ -105,9 +115,10 @@ def CompleteOps : Pass<"dtc-complete-ops", "::mlir::ModuleOp"> {
 def SplitRepeats : Pass<"dtc-split-repeats", "::mlir::ModuleOp"> {
   let summary = "Takes repeats of `@loss` apart at layers where decisions change";
   let description = [{
-    Layers are counted over all calls and repeats of `@loss`. Each part of a repeat has parameters of its own, whose names go
-    on counting, so that what is trained, how it starts and what is drawn at random is what it was. Then layers may be
-    treated unlike: be on another stage of a pipeline, or keep less for backward.
+    Splits repeats so that layers may be treated differently: placed on another pipeline stage, or with other saved
+    activations. Layers are counted over all calls and repeats of `@loss`. Each piece of a repeat has its own
+    parameters, whose names continue the count, so that the trained tensors, their initial values and random numbers
+    stay the same.
     ```mlir
     // at=4
     // Before: graph.parameter @"h.{}.w" : !width init ones repeats 12
@@ -125,13 +136,16 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
   let summary = "Turns the loss into a function that also returns every parameter's gradient";
   let description = [{
     Reverse-mode differentiation of `@loss`. Each block becomes a pair: `@block_forward` also returns the values that
-    `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
-    so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
-    weighted mean: then they are divided by the rows of a step, and the sum of the weights is returned, too, with that number of
-    rows (`graph.rows`), so that `@update` multiplies them by rows / weights. Of a weighted mean
-    beside other terms the gradient is multiplied by `step.weight_scale` in backward, and the other terms are a sum of their own
-    (`beside`). A parameter that the loss does not depend on, or that
-    is `frozen`, has no gradient among the results. Inputs that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
+    `@block_backward` needs. The result is `@microbatch`. Its loss and gradients are divided
+    - by the number of micro-batches, so that their sums over a step are the step's;
+    - by nothing if the loss is a sum over samples (`graph.adds_up`);
+    - by the rows of a step if the loss is a weighted mean. Then `@microbatch` also returns the sum of the weights, with
+      the number of rows (`graph.rows`), and `@update` multiplies by rows / weights.
+
+    If a weighted mean stands beside other terms, backward multiplies its gradient by `step.weight_scale`, and the other
+    terms are a sum of their own (`beside`). A parameter that is `frozen`, or that the loss does not depend on, has no
+    gradient among the results. Inputs that hold indices get their limit (`graph.below`) and the index that is ignored
+    (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
     // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)
@@ -145,21 +159,22 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
 def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Adds the function that updates the parameters from their gradients";
   let description = [{
-    Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
-    update per parameter; of lamb and lars those around a ratio of two norms of each tensor, of a repeat's each layer. Weight
-    decay, and the ratios, apply to parameters marked `decay`. A parameter of which `@microbatch` returns no gradient is updated
-    with zeros; a `frozen` one is left alone. Where `@microbatch` returns the sum of the
-    weights of a mean, loss, norm and gradients are divided by that of the step first, but where other terms stand beside it only
-    what the loss has of it is; where there is a loss scale, norm and
+    Adds optimizer state and `@update`: the global gradient norm, clipping, the learning rate of the step, and one fused
+    update per parameter. Updates of lamb and lars use a ratio of two norms of each tensor, for a repeated parameter of
+    each layer. Weight decay, and these ratios, apply to parameters marked `decay`. A parameter for which `@microbatch`
+    returns no gradient is updated with zeros; a `frozen` one is not updated.
+
+    If `@microbatch` returns the sum of the weights of a mean, loss, norm and gradients are divided by that of the step
+    first; if other terms stand beside the mean, only its part of the loss is. If there is a loss scale, norm and
     gradients are divided by it.
 
-    A step whose gradient norm is not finite changes no parameter and no state but the number of steps that were skipped, and
-    halves the loss scale. The step that averages over steps are corrected by counts applied steps only. What is trained of a
-    parameter in bf16 or f16 is a copy in f32 (`master`), of which the parameter gets the rounding.
+    A step whose gradient norm is not finite changes no parameter and no state except the number of skipped steps, and
+    halves the loss scale. The step number that corrects averages over steps counts applied steps only. For a parameter
+    in bf16 or f16 the trained tensor is a copy in f32 (`master`), and the parameter is its rounded value.
 
-    With `coupled-decay` sgd adds weight_decay * p to the clipped gradient, so that momentum averages it, too, as in torch.optim.SGD.
-    With `offload` all state of parameters is marked `graph.host`, and there is a copy in f32 of each of them, so that the update
-    there needs nothing from the device but gradients (`dtc-offload-update`).
+    With `coupled-decay` sgd adds weight_decay * p to the clipped gradient, so that momentum averages it too, as in
+    torch.optim.SGD. With `offload` all states of parameters are marked `graph.host`, and each parameter has a copy in
+    f32 there, so that the update on the host needs nothing from the device except gradients (`dtc-offload-update`).
     ```mlir
     // After: graph.func @update(%loss {graph.accumulated = "loss"}, %g {graph.gradient_of = @w})
     //            -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}, ...)
@@ -171,7 +186,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"beta2", "beta2", "double", /*default=*/"0.95", "Decay of the second moment">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "Added to the root of the second moment">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0.1", "Decoupled weight decay">,
-    Option<"gradDtype", "grad-dtype", "std::string", /*default=*/"\"f32\"", "f32 or bf16: in which gradients are reduced over ranks">,
+    Option<"gradDtype", "grad-dtype", "std::string", /*default=*/"\"f32\"",
+      "f32 or bf16: in which gradients are reduced over ranks">,
     Option<"clipNorm", "clip-norm", "double", /*default=*/"1.0", "Largest global gradient norm; 0: no clipping">,
     Option<"cosine", "cosine", "bool", /*default=*/"true", "Cosine schedule; else constant after warm-up">,
     Option<"warmupSteps", "warmup-steps", "int64_t", /*default=*/"0", "Steps of linear warm-up">,

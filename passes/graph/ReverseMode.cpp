@@ -5,8 +5,8 @@ using namespace mlir;
 
 namespace dtc {
 
-// Activity from below: a value matters where it depends on a wanted one through floats. Integers
-// carry no gradient.
+// Marks the active values: those that depend on a wanted one through floats. Integers carry no
+// gradient.
 void ReverseMode::markActive(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
@@ -30,7 +30,7 @@ LogicalResult ReverseMode::accumulate(Value value, Value gradient) {
 
 namespace {
 
-// What is built at a builder's place since this was made.
+// The ops that were built at a builder's insertion point since construction.
 class NewOps {
 public:
   explicit NewOps(OpBuilder &builder)
@@ -52,9 +52,9 @@ private:
 
 } // namespace
 
-// The chain rule from the loss back: every op is met when all that reads its results has added its
-// part, since the list is in the order of use. Values that are not active cost nothing (activity
-// analysis: Griewank and Walther 2008, "Evaluating Derivatives", chapter 6).
+// Applies the chain rule from the loss back. The list is in the order of use, so all readers of an
+// op's results have added their gradients before the op itself is visited. Inactive values cost
+// nothing (activity analysis: Griewank and Walther 2008, "Evaluating Derivatives", chapter 6).
 LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     SmallVector<Value> resultGradients;
@@ -83,7 +83,7 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
         return failure();
     if (Attribute chunk = op->getAttr(graph::kChunkAttr))
       for (Operation *gradient : made.list())
-        if (gradient->getNumOperands() > 0) // constants are in no chunk
+        if (gradient->getNumOperands() > 0) // constants belong to no chunk
           gradient->setAttr(graph::kChunkAttr, chunk);
   }
   return success();

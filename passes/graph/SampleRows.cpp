@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The shape of a tensor; of other types none.
+// Returns the shape of a tensor; empty for other types.
 ArrayRef<int64_t> shapeOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getShape() : ArrayRef<int64_t>();
@@ -18,7 +18,7 @@ int64_t countBatchDims(Value value) {
   return llvm::count_if(shapeOf(value), ShapedType::isDynamic);
 }
 
-// The batch dim; the number of dims where there is none.
+// Returns the batch dim; the number of dims if there is none.
 int64_t batchDimOf(Value value) {
   ArrayRef<int64_t> shape = shapeOf(value);
   return llvm::find_if(shape, ShapedType::isDynamic) - shape.begin();
@@ -47,7 +47,7 @@ public:
     auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     if (loss && failed(visit(loss)))
       return failure();
-    for (auto func : module.getOps<graph::FuncOp>()) // what nothing calls
+    for (auto func : module.getOps<graph::FuncOp>()) // functions that are never called
       if (!visited.contains(func) && failed(visit(func)))
         return failure();
     return std::move(found);
@@ -81,9 +81,9 @@ private:
                           "sample adds to the loss from that sample alone");
   }
 
-  // Elements stay in their order, so that a sample's are next to each other only where the dims
-  // before the batch stay what they are, and rows hold elements of one sample only where they divide
-  // what a sample has.
+  // Elements keep their order in a reshape. So the rows of a sample stay neighbours only if the
+  // dims before the batch stay the same, and a row holds elements of one sample only if its size
+  // divides that of a sample.
   LogicalResult visitReshape(graph::ReshapeOp reshape) {
     Value x = reshape.getX(), result = reshape.getResult();
     auto from = shapeOf(x), to = shapeOf(result);
@@ -111,7 +111,7 @@ private:
   }
 
   LogicalResult visitRule(Operation &op, const graph::OpRule &rule) {
-    DenseMap<unsigned, int64_t> ofLoops; // over the batch
+    DenseMap<unsigned, int64_t> ofLoops; // rows per sample of the loops over the batch
     auto batchLoopOf = [&](Value value,
                            const graph::TensorLoops &tensor) -> std::optional<unsigned> {
       auto dim = static_cast<size_t>(batchDimOf(value));
@@ -143,7 +143,8 @@ private:
     return checkRandom(op);
   }
 
-  // Masks are keyed by the sample's number in the step, which is that of its row in dim 0.
+  // Checks a random op: its masks are keyed by the sample's number in the step, which must be that
+  // of its row in dim 0.
   LogicalResult checkRandom(Operation &op) const {
     if (!drawsRandomNumbers(op) || op.getNumResults() == 0)
       return success();

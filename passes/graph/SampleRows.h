@@ -6,13 +6,14 @@
 
 namespace dtc {
 
-// The rows per sample of every value of a model whose batch is not bound yet ('?' in its type). It is
-// 1 where the dim counts samples, and 8 where a reshape has merged tensor<?x8x16xf32> into
-// tensor<?x16xf32>: with 4 samples that tensor has 32 rows, those of one sample next to each other.
+// The rows per sample of every value of a model whose batch is not bound yet ('?' in its type). The
+// number is 1 if the dim counts samples, and 8 if a reshape has merged tensor<?x8x16xf32> into
+// tensor<?x16xf32>: with 4 samples that tensor has 32 rows, and the rows of one sample are
+// neighbours.
 class SampleRows {
 public:
-  // Follows the batch through all functions of `module`, from '@loss' into the blocks that it calls.
-  // Fails with a diagnostic at the first op that
+  // Follows the batch through all functions of `module`, from '@loss' into the blocks that it
+  // calls. Fails with a diagnostic at the first op that
   // - reshapes so that a row would hold elements of several samples, or rows of one sample would be
   //   apart;
   // - makes a tensor of two batch dims, or loops over two batches: it pairs samples;
@@ -20,17 +21,17 @@ public:
   // - draws random numbers, which are keyed by the sample, for rows that are not samples.
   static llvm::FailureOr<SampleRows> read(mlir::ModuleOp module);
 
-  // The rows that a sample has in the dynamic dim of `value`; 1 where all its dims are static.
+  // Returns the rows per sample in the dynamic dim of `value`; 1 if all its dims are static.
   int64_t of(mlir::Value value) const {
     auto found = rows.find(value);
     return found == rows.end() ? 1 : found->second;
   }
-  // The most rows that a sample has in what `op` reads and makes.
+  // Returns the most rows per sample of the operands and results of `op`.
   int64_t ofOp(mlir::Operation *op) const;
 
 private:
   class Reader;
-  llvm::DenseMap<mlir::Value, int64_t> rows; // of values where it is not 1
+  llvm::DenseMap<mlir::Value, int64_t> rows; // values that have other than 1 row per sample
 };
 
 } // namespace dtc

@@ -1,13 +1,14 @@
-// Sets the element types that a model is kept in (pass dtc-set-precision).
+// Sets the storage element types of a model (pass dtc-set-precision).
 //
 // 1. Parameters become narrow.
-// 2. Functions are gone through in order, blocks at their first call. Products and attention run in
-//    the narrow type. Sums over dims, exponentials and logarithms give f32. Any other op has the type of its operands: f32 where
-//    one of them is, which is how f32 spreads from a loss or a norm that is written by hand to what
-//    is made of it. Constants and narrow values follow.
-// 3. What a repeat carries from layer to layer is narrow, the loss f32.
-// What stays in f32 within an op (statistics of norms, softmax, lse, the loss of each row) is in
-// its result types; all arithmetic is in f32 registers.
+// 2. Functions are visited in order, blocks at their first call. Matrix products and attention run
+// in the narrow type. Sums over dims, exponentials and logarithms give f32. Any other op has the
+// type of its operands: f32 if one of them is. So f32 spreads from a loss or a norm that is written
+// by hand to the values made of it. Constants and narrow values follow.
+// 3. Values that a repeat carries from layer to layer are narrow, the loss is f32.
+//
+// The result types of an op tell which results stay in f32 (statistics of norms, softmax, lse, the
+// loss of each row); all arithmetic is in f32 registers.
 #include "passes/graph/LossScale.h"
 #include "passes/graph/Passes.h"
 
@@ -37,7 +38,7 @@ public:
   }
 
 private:
-  // A tensor or stack of floats with another element type; any other type as it is.
+  // Returns a tensor or stack of floats with another element type; any other type unchanged.
   static Type in(Type type, Type element) {
     if (!isa<RankedTensorType, graph::StackType>(type) ||
         !isa<FloatType>(graph::tensorOf(type).getElementType()))
@@ -50,7 +51,7 @@ private:
     return type && type.getElementType() == wide;
   }
 
-  // `value` in front of `user` in an element type.
+  // Casts `value` to an element type in front of `user`; returns it unchanged if it has that type.
   static Value cast(Operation *user, Value value, Type element) {
     Type type = in(value.getType(), element);
     if (type == value.getType())
@@ -80,7 +81,8 @@ private:
       result.setType(graph::withTensor(result.getType(), graph::tensorOf(type)));
   }
 
-  // Its arguments are as those of its first call, but for what it carries and constants.
+  // Converts a block. Its arguments get the types of the operands of its first call, except carried
+  // ones and constants.
   void convertBlock(graph::FuncOp block, graph::BlockCallOpInterface call, int64_t numCarried) {
     for (auto [index, argument] : llvm::enumerate(block.getArguments())) {
       Value operand = call->getOperand(index);
@@ -99,8 +101,8 @@ private:
   static Type elementOf(Type type) { return graph::tensorOf(type).getElementType(); }
   static bool isConstant(Value value) { return value.getDefiningOp<graph::ConstantOp>(); }
 
-  // The operands that share a type with the first result; the keys of random ops are scalars, which
-  // stay what they are, as do the tables of a rotation, and what only gives its size.
+  // Returns the operands that share a type with the first result. Scalars (the keys of random ops),
+  // the tables of a rotation and operands that only lend their size keep their types.
   static SmallVector<OpOperand *, 4> numbersOf(Operation *op) {
     SmallVector<OpOperand *, 4> numbers;
     for (OpOperand &operand : op->getOpOperands()) {
@@ -117,13 +119,13 @@ private:
 
   void convertOp(Operation *op) {
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    if (!interface || isa<graph::CastOp>(op)) // a model may say itself what is rounded
+    if (!interface || isa<graph::CastOp>(op)) // a cast is a rounding that the model asks for
       return;
     SmallVector<OpOperand *, 4> numbers = numbersOf(op);
     graph::OpRule rule = interface.getRule();
     if (numbers.empty() || rule.kind == graph::OpKind::Loss)
       return;
-    if (isa<graph::ReduceOp>(op)) // reads what there is, gives f32
+    if (isa<graph::ReduceOp>(op)) // reads any type, returns f32
       return;
     Type element = elementFor(op, rule, numbers);
     for (OpOperand *number : numbers)
@@ -132,10 +134,12 @@ private:
   }
 
   Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
-    // The runtime's kernels of images are those of f32.
+    // Keeps convolution, pooling and weighted means in f32: the runtime has no other kernels for
+    // them.
     if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp>(op))
       return wide;
-    // Rounding what they read, or what they give, moves a result by more than its own rounding.
+    // Keeps exponentials and logarithms in f32, as PyTorch's autocast does: a rounded operand moves
+    // an exponential by more than its own rounding.
     if (isa<graph::ExpOp, graph::LogOp>(op))
       return wide;
     if (rule.multiplies())

@@ -1,4 +1,4 @@
-// Takes repeats apart at layers where decisions change (pass dtc-split-repeats).
+// Splits repeats at layers where decisions change (pass dtc-split-repeats).
 #include "passes/graph/SplitRepeats.h"
 
 #include "dialects/graph/Declaration.h"
@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  // What the repeat reads entry by entry.
+  // Finds the parameters that the repeat reads entry by entry.
   LogicalResult findParameters() {
     for (Value operand : repeat->getOperands()) {
       if (!isa<graph::StackType>(operand.getType()))
@@ -52,7 +52,7 @@ private:
       gets.push_back(get);
       parameters.push_back(parameter);
     }
-    // The order of declaration is the order of everything behind.
+    // Keeps the order of declaration: later steps follow it.
     lastParameter = parameters.empty() ? nullptr : parameters.front().getOperation();
     for (graph::ParameterOp parameter : parameters)
       if (lastParameter->isBeforeInBlock(parameter))
@@ -65,7 +65,7 @@ private:
     return end - starts[piece];
   }
 
-  // Returns what it carries out.
+  // Creates one piece of the repeat; returns the values that it carries out.
   SmallVector<Value> createPiece(size_t piece, ArrayRef<Value> carried) {
     llvm::StringMap<std::string> renamed;
     SmallVector<graph::ParameterOp> ordered(parameters);
@@ -90,7 +90,7 @@ private:
     return llvm::to_vector_of<Value>(split->getResults());
   }
 
-  // The symbol of the parameters of one piece.
+  // Declares the parameter of one piece and returns its symbol.
   std::string declarePiece(graph::ParameterOp parameter, size_t piece) {
     OpBuilder atParameters(parameter);
     atParameters.setInsertionPointAfter(lastParameter);
@@ -104,10 +104,11 @@ private:
 
   ModuleOp module;
   graph::RepeatOp repeat;
-  ArrayRef<int64_t> starts; // of the pieces, from the repeat's first execution
+  // first executions of the pieces, counted from the repeat's first execution
+  ArrayRef<int64_t> starts;
   OpBuilder builder;
   SmallVector<graph::GetOp> gets;
-  SmallVector<graph::ParameterOp> parameters; // whole, like `gets`
+  SmallVector<graph::ParameterOp> parameters; // undivided, in the order of `gets`
   Operation *lastParameter = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Weighted means beside other terms of a loss.
+// Finds the weights of weighted means beside other terms of a loss and builds '@prepare'.
 #include "passes/graph/StepWeights.h"
 
 #include "dialects/graph/StepWeights.h"
@@ -11,8 +11,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Returns whether both are made by the same ops of the same inputs. Looks at each pair of values once:
-// ways from one value to another may be exponentially many.
+// True if both are made by the same ops from the same inputs. Visits each pair of values once:
+// there may be exponentially many paths between two values.
 bool areAlike(Value a, Value b) {
   llvm::SetVector<std::pair<Value, Value>> pairs;
   pairs.insert({a, b});
@@ -33,7 +33,7 @@ bool areAlike(Value a, Value b) {
   return true;
 }
 
-// Returns the ops of the function that make a value, in their order.
+// Returns the ops of the function that a value depends on, in their order.
 SmallVector<Operation *> makersOf(Value value) {
   llvm::SetVector<Operation *> makers;
   if (Operation *op = value.getDefiningOp())

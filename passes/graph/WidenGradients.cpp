@@ -1,8 +1,8 @@
 // Gives the gradients of narrow parameters f32 (pass dtc-widen-gradients).
 //
-// From what '@microbatch' returns back to where it is summed: an op that adds up rounds its sum to
-// its result's type, so f32 costs it nothing. What only adds or moves gradients on the way is in
-// f32, too, also from layer to layer of a repeat. Anything else is cast.
+// Walks from the results of '@microbatch' back to the ops that add them up. Such an op rounds its
+// sum to its result's type, so f32 costs nothing there. Ops that only add or move gradients on the
+// way get f32 too, also from layer to layer of a repeat. Anything else is cast.
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Graph.h"
@@ -53,7 +53,7 @@ private:
     operand.set(graph::CastOp::create(builder, value.getLoc(), widened(value.getType()), value));
   }
 
-  // Whether the op that makes it can do so in f32; then it does.
+  // Makes the op that defines the value return f32; returns false if it cannot.
   bool widenResult(OpResult result) {
     Operation *op = result.getOwner();
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
@@ -70,14 +70,15 @@ private:
         rule.loops, [](const graph::Loop &loop) { return loop.kind == graph::LoopKind::Sum; });
     if (!addsUp && rule.jointlyLinear)
       for (OpOperand &operand : op->getOpOperands())
-        if (!isa<graph::BroadcastOp>(op) || operand.getOperandNumber() == 0) // else only a size
+        // the other operands of a broadcast only lend their size
+        if (!isa<graph::BroadcastOp>(op) || operand.getOperandNumber() == 0)
           widenOperand(operand);
     if (addsUp || rule.jointlyLinear)
       result.setType(widened(result.getType()));
     return addsUp || rule.jointlyLinear;
   }
 
-  // Stacks of gradients, and sums that a repeat carries.
+  // Widens stacks of gradients, and sums that a repeat carries.
   bool widenCall(graph::BlockCallOpInterface call, unsigned index) {
     auto block = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
     bool isCarried = static_cast<int64_t>(index) < call.getNumCarried();
@@ -96,8 +97,8 @@ private:
     return true;
   }
 
-  // Those of a result that is about to be f32 get it rounded, but for gradients that are returned,
-  // which are to be f32 themselves: stacks of them have no other use.
+  // Rounds a result that becomes f32 for its other uses. Returned gradients become f32 themselves;
+  // stacks of them have no other use.
   void keepUses(Value result) {
     auto isOther = [&](OpOperand &use) { return !isReturnedGradient(use); };
     if (llvm::none_of(result.getUses(), isOther))

@@ -1,4 +1,4 @@
-// Links object files to a shared object with LLVM's linker, as a library.
+// Links object files to a shared object by calling LLVM's linker as a library.
 #include "passes/native/ObjectCode.h"
 
 #include "lld/Common/Driver.h"
@@ -18,7 +18,8 @@ using namespace llvm;
 
 namespace {
 
-// What kernels may call; the dynamic linker finds these in the process, which has libm.
+// True for functions that kernels may import from libm; the dynamic linker resolves them in the
+// process.
 bool isMathFunction(StringRef name) {
   static const StringSet<> names = {
 #define DTC_MATH_IMPORT(name) #name,
@@ -30,7 +31,8 @@ bool isMathFunction(StringRef name) {
   return names.contains(name) || (name.consume_back("f") && names.contains(name));
 }
 
-// A file of the linker that lies in memory and has no name in any folder, so that nothing stays behind however dtc ends.
+// A file in memory (memfd) for the linker. It has no name in any folder, so that nothing stays
+// behind however dtc ends.
 class MemoryFile {
 public:
   explicit MemoryFile(const char *label) : descriptor(::memfd_create(label, MFD_CLOEXEC)) {
@@ -60,7 +62,7 @@ public:
       return Error::success();
     return createStringError("keeping a file for the linker in memory: " + failure.message());
   }
-  // What the linker calls it.
+  // The path under which the linker opens the file.
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 private:
@@ -68,7 +70,8 @@ private:
   std::error_code failure;
 };
 
-// Takes what the linker writes: the linker makes a regular file under another name first, but writes into a pipe as it is.
+// A pipe that receives the linker's output. The linker would create a regular file under another
+// name first, but it writes into a pipe directly.
 class Outlet {
 public:
   Outlet() {
@@ -84,7 +87,7 @@ public:
   }
   std::string path() const { return "/proc/self/fd/" + std::to_string(ends[1]); }
 
-  // Everything written, once no one writes any more.
+  // Returns everything that was written, after closing the write end.
   std::vector<char> finish() {
     if (reader.joinable()) {
       ::close(ends[1]);
@@ -119,7 +122,7 @@ Error runLinker(ArrayRef<std::string> inputs, const std::string &output) {
     arguments.push_back(input.c_str());
   std::string messages;
   raw_string_ostream stream(messages);
-  // The linker keeps global state.
+  // Serialises the calls, because the linker keeps global state.
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});

@@ -36,17 +36,18 @@ void setAttributes(Module &module, const TargetMachine &machine) {
     if (function.isDeclaration())
       continue;
     function.addFnAttr(Attribute::NoUnwind);
-    // No calls to memset or memcpy in place of loops: the code imports nothing but libm.
+    // Keeps loops from becoming calls of memset or memcpy: the code imports nothing but libm.
     function.addFnAttr("no-builtins");
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
-    // Vectors are as wide as they are on purpose; without this, AVX-512 is used at half its width.
+    // Keeps the vector width that the kernels chose; LLVM otherwise uses AVX-512 at half its width.
     function.addFnAttr("prefer-vector-width", "512");
   }
 }
 
-// Makes masked stores of bf16 those of their bits: without a store for a mask the code generator takes
-// single elements, which it would widen and round again, by a function that is not libm's.
+// Replaces masked stores of bf16 by masked stores of i16. Without a masked bf16 store the code
+// generator would store single elements, widening and rounding each by a function that libm does
+// not have.
 void storeBits(Module &module) {
   SmallVector<IntrinsicInst *> stores;
   for (Function &function : module)

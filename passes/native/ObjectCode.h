@@ -1,4 +1,4 @@
-// From LLVM IR to a shared object for x86-64 Linux.
+// Compiles LLVM IR to a shared object for x86-64 Linux.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -11,11 +11,11 @@
 
 namespace dtc {
 
-// The processor to generate code for.
+// The processor that code is generated for.
 struct KernelTarget {
   std::string cpu =
       "x86-64-v3"; // an LLVM processor name: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), znver4, ...
-  std::string features; // on top of it, as "+avx512bf16,-fma"
+  std::string features; // LLVM features that are added or removed, such as "+avx512bf16,-fma"
 };
 
 // Returns a machine that generates position-independent code. Errors: an unknown processor.
@@ -23,19 +23,19 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const KernelTarget &target,
                     llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Aggressive);
 
-// Runs LLVM's -O3 over `module`, whose triple and layout are the machine's.
+// Runs LLVM's -O3 pipeline over `module`, whose triple and data layout must be the machine's.
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
 
-// Optimises `module` for the machine, as kernels are, and returns its object file.
+// Optimises `module` with the settings for kernels and returns its object file.
 llvm::Expected<llvm::SmallVector<char, 0>> compileObject(llvm::Module &module,
                                                          llvm::TargetMachine &machine);
 
-// Returns the object file of `module` as it stands, without optimising it first.
+// Returns the object file of `module` without optimising it first.
 llvm::Expected<llvm::SmallVector<char, 0>> compileObjectQuickly(llvm::Module &module,
                                                                 llvm::TargetMachine &machine);
 
-// Links object files to a shared object. Errors: what the linker says; imports that are neither in
-// libm nor among `others`, by name.
+// Links object files to a shared object. Errors: messages of the linker; imports that are neither
+// in libm nor among `others`, by name.
 llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
                                               llvm::ArrayRef<llvm::StringRef> others = {});
 

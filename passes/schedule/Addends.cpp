@@ -1,4 +1,4 @@
-// Which values of a micro-batch add up to what it returns.
+// Finds the values of a micro-batch that are addends of its returned sums.
 #include "passes/schedule/Addends.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// The arguments that a kernel adds up, with repetition; none where it does anything else.
+// Returns the arguments that a kernel adds up, with repetition; empty if it computes anything else.
 SmallVector<BlockArgument> getAddedArguments(graph::FuncOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *terminator = body.getTerminator();

@@ -1,4 +1,4 @@
-// Which values of a micro-batch add up to what it returns.
+// The values of a micro-batch that are addends of its returned sums.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -8,17 +8,18 @@
 
 namespace dtc {
 
-// A returned value is one addend of its sum over micro-batches; one that a kernel only adds
-// together and nobody else reads is several, which go to the sum one by one: their producers can
-// often add by themselves, and none of them has to wait for the others. Example: the gradient of a
-// tied embedding, add(embedding_grad, linear_weight_grad), has two.
+// Splits the sums that a micro-batch returns into addends. A returned value is one addend of its
+// sum over micro-batches. If a kernel only adds values together and its result has no other reader,
+// each of its inputs is an addend of its own: their producers can often add by themselves, and none
+// of them has to wait for the others. Example: the gradient of a tied embedding,
+// add(embedding_grad, linear_weight_grad), has two addends.
 class Addends {
 public:
   explicit Addends(graph::FuncOp function);
 
-  // The results of the function that `value` is an addend of, with repetition.
+  // Returns the results of the function of which `value` is an addend, with repetition.
   llvm::ArrayRef<unsigned> getResults(mlir::Value value) const;
-  // Whether the op is a call whose adding is left to the sums.
+  // True if the op is a call that is dropped, because its inputs are addends themselves.
   bool isAbsorbed(mlir::Operation *op) const { return absorbed.contains(op); }
 
 private:

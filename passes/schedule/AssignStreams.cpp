@@ -1,4 +1,4 @@
-// Moves collectives that may run beside compute to streams of their own (pass
+// Moves collectives that may overlap with compute to streams of their own (pass
 // dtc-assign-streams).
 #include "passes/schedule/EventInsertion.h"
 #include "passes/schedule/ExecutionLabels.h"
@@ -29,7 +29,8 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
       int64_t stream = prefetches ? kGatherStream : kCommunicationStream;
       numStreams = std::max(numStreams, stream + 1);
       collective.setStream(stream);
-      // Who needs a gathered tensor needs it unpacked; who needs a sum, all that adds to it.
+      // Moves the unpacking too: readers of a gathered tensor need it unpacked, and readers of a
+      // sum need everything that adds to it.
       if (ofMicroBatch || collective.getKind() == exec::CollectiveKind::AllGather)
         for (exec::CopyOp unpack : getUnpacking(collective))
           unpack.setStream(stream);

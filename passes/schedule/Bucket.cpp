@@ -1,4 +1,4 @@
-// Makes one collective of several.
+// Merges several collectives into one.
 #include "passes/schedule/Bucket.h"
 
 #include "passes/schedule/Dependences.h"
@@ -12,8 +12,9 @@ using namespace dtc;
 namespace {
 bool isAtZero(exec::RankScalarAttr offset) { return offset.isConstant() && offset.getBase() == 0; }
 
-// One bucket: its members' data side by side in one buffer, `starts[i]` the first element of member
-// i in it (of each rank's block in it where there are several).
+// Builds one bucket: the data of its members are side by side in one buffer. `starts[i]` is the
+// first element of member i in the buffer, or in each rank's block of it if there are several
+// blocks.
 class BucketBuilder {
 public:
   BucketBuilder(exec::ProgramOp program, ArrayRef<BucketMember> members, const Twine &number)
@@ -54,7 +55,7 @@ private:
                                   /*slots=*/IntegerAttr(), IntegerAttr());
   }
 
-  // Puts a whole buffer into `bucket`, from element `start` on.
+  // Makes a whole buffer a view of `bucket` from element `start` on.
   void moveInto(Value buffer, Value bucket, int64_t start) {
     exec::BufferOp root = getRootOp(buffer);
     OpBuilder front(root);
@@ -66,8 +67,8 @@ private:
     root.erase();
   }
 
-  // Makes an instruction of the bucket, which runs with every micro-batch or the last, like its
-  // members.
+  // Creates an instruction of the bucket, which runs with every micro-batch or the last one, as its
+  // members do.
   template <typename Op, typename... Args>
   Op add(OpBuilder &at, Location location, Args &&...args) {
     auto op = Op::create(at, location, std::forward<Args>(args)...);
@@ -76,7 +77,7 @@ private:
     return op;
   }
 
-  // What lies between members takes part in the collective, so it must be something.
+  // Zeroes the gaps between members: they take part in the collective, so they must be defined.
   void zeroGaps(Value bucket) {
     for (size_t i = 0; i < starts.size(); ++i) {
       exec::CollectiveOp collective = members[i].collective;
@@ -150,7 +151,8 @@ private:
     eraseMembers();
   }
 
-  // The members' destinations where they are parts of one bucket already, side by side as here; else null.
+  // Returns the buffer of the members' destinations if they are already side by side in one bucket,
+  // else null.
   Value viewOfDestinations() {
     exec::BufferRange begin = exec::getRange(first.getDst());
     for (auto [member, start] : llvm::zip(members, starts)) {
@@ -171,9 +173,9 @@ private:
                                 exec::getDtype(first.getDst()), bytes, begin.offset);
   }
 
-  // Makes the source of a reduce_scatter part of `blocks` and returns the first copy that does it:
-  // the one that packed it, redirected, or one in front of the collective, where the gradient can
-  // then end.
+  // Makes the source of a reduce_scatter part of `blocks` and returns the first copy that writes
+  // it. This is either the redirected copy that packed it, or a new copy in front of the
+  // collective, after which the gradient's memory is free.
   Operation *packInto(exec::CollectiveOp collective, Value blocks, int64_t start, int64_t ranks) {
     int64_t part = collective.getCount();
     if (exec::CopyOp pack = getMovablePack(collective)) {
@@ -250,7 +252,7 @@ private:
   std::string number;
   exec::CollectiveOp first, last;
   bool repeated;
-  OpBuilder builder; // in front of the last member
+  OpBuilder builder; // inserts in front of the last member
   SmallVector<int64_t> starts;
   int64_t count = 0;
   bool hasGaps = false;

@@ -1,13 +1,14 @@
-// Makes one collective of several.
+// Merges several collectives into one.
 #pragma once
 
 #include "passes/schedule/BucketMember.h"
 
 namespace dtc {
 
-// The members' data lie side by side in one buffer of the bucket, and one collective stands where the last member stood;
-// copies that unpack a member follow it. Members are of one key and in program order, and the first may be delayed to the
-// last. `name` ends the names of the bucket's buffers.
+// Merges `members` into one collective, which stands in the place of the last member; copies that
+// unpack a member follow it. The data of the members are side by side in one buffer of the bucket.
+// The members must have one key and be in program order, and the first must be movable to the last.
+// `name` ends the names of the bucket's buffers.
 void buildBucket(exec::ProgramOp program, llvm::ArrayRef<BucketMember> members,
                  const llvm::Twine &name);
 

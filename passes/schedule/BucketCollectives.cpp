@@ -29,7 +29,8 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     joinReductions(program);
     hoistGradientReductions(program);
     number = 0;
-    // Each reduction of what was scattered would end the bucket that scatters, were it not delayed first.
+    // Starts with the reductions of scattered results: each would otherwise end the bucket that
+    // scatters.
     mergeThose(program, [](exec::CollectiveOp collective) { return reducesScattered(collective); });
     mergeThose(program,
                [](exec::CollectiveOp collective) { return !reducesScattered(collective); });
@@ -43,7 +44,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     for (const std::vector<unsigned> &bucket : chooseBuckets(program, members, belongs)) {
       SmallVector<Member> chosen;
       for (unsigned index : bucket)
-        // Not changed by a bucket that was built before.
+        // Skips members that an earlier bucket has changed.
         if (isBucketMember(members[index].collective))
           chosen.push_back(members[index]);
       if (chosen.size() < 2)
@@ -53,7 +54,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     }
   }
 
-  // In messages a gather of parameters is called by what it gathers.
+  // Labels gathers of parameters with the gathered parameter, for messages.
   static void nameGathers(exec::ProgramOp program) {
     for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
       if (!isParameterGather(collective))
@@ -67,20 +68,21 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     }
   }
 
-  // What micro-batches gather dtc-prefetch-gathers has merged.
+  // True for collectives that this pass merges; dtc-prefetch-gathers has merged the gathers of
+  // micro-batches.
   bool isToMerge(exec::CollectiveOp collective) const {
     return getExecution(collective) ? !isParameterGather(collective) : once.getValue();
   }
 
-  // A member may be delayed to the last of its bucket if nothing between depends on it or on its
-  // unpacking. Where runs of several micro-batches mix, a bucket ends with its task: from one task to
-  // another it would be kept while others run.
+  // Chooses the buckets. A member may be delayed to the last of its bucket if nothing between
+  // depends on it or on its unpacking. If runs of several micro-batches are interleaved, a bucket
+  // ends with its task: its memory would otherwise stay occupied while other tasks run.
   std::vector<std::vector<unsigned>>
   chooseBuckets(exec::ProgramOp program, std::vector<Member> &members,
                 llvm::function_ref<bool(exec::CollectiveOp)> belongs) {
     CollectiveBuckets buckets(bucketBytes);
     llvm::DenseMap<Operation *, unsigned> unpackOf;
-    std::vector<AccessRanges> ranges; // of each member, with its unpacking
+    std::vector<AccessRanges> ranges; // accesses of each member and its unpacking
     bool isInterleaved = RunOrder(program).isInterleaved();
     Operation *task = nullptr;
     for (exec::InstructionOpInterface instruction : getInstructions(program)) {
@@ -108,6 +110,6 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     return buckets.take();
   }
 
-  unsigned number = 0; // of buckets so far
+  unsigned number = 0; // number of buckets so far
 };
 } // namespace

@@ -1,4 +1,4 @@
-// A collective that may travel with others in one bucket.
+// Properties of collectives that may be merged into buckets.
 #include "passes/schedule/BucketMember.h"
 
 #include "passes/schedule/Dependences.h"
@@ -36,7 +36,8 @@ bool dtc::reducesScattered(exec::CollectiveOp collective) {
     });
   };
   Value sum = exec::getRange(collective.getSrc()).root;
-  // Where micro-batches scatter, what each of them does is added to the sum.
+  // True for copies that add a scattered result to the sum: each micro-batch that scatters adds its
+  // part.
   auto addsScattered = [&](exec::InstructionOpInterface access) {
     auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
     return copy && exec::getRange(copy.getDst()).root == sum &&

@@ -1,4 +1,4 @@
-// A collective that may travel with others in one bucket.
+// Properties of collectives that may be merged into buckets.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -7,40 +7,45 @@
 
 namespace dtc {
 
+// A collective and the copies that move with it.
 struct BucketMember {
   exec::CollectiveOp collective;
-  // Copies out of its destination, which move with it: of a gather, and of a reduction that adds to a sum.
+  // copies out of its destination: those of a gather, and those that add a reduced gradient to a
+  // sum
   llvm::SmallVector<exec::CopyOp> unpacks;
 };
 
-// A reduction of a gradient, or a gather of a parameter, that a bucket can take over.
+// True for a reduction of a gradient, or a gather of a parameter, that a bucket can take over.
 bool isBucketMember(exec::CollectiveOp collective);
 
-// An all_reduce over groups of ranks of what a reduce_scatter within each of them has made.
+// True for an all_reduce over groups of ranks whose input a reduce_scatter within each group has
+// made.
 bool reducesScattered(exec::CollectiveOp collective);
 
+// Returns the member for a collective for which isBucketMember holds.
 BucketMember makeBucketMember(exec::CollectiveOp collective);
 
-// Collectives of one key can be one: kind (which tells a member's role), in which micro-batches they
-// run, the execution of a block that makes them, reduction, element type, axes.
+// Returns the key of a collective; those with equal keys may be merged. The key has the kind (which
+// implies the role), the micro-batches in which it runs, the execution of its block, the reduction,
+// the element type and the axes.
 std::string getBucketKey(exec::CollectiveOp collective);
 
-// What a collective counts towards the size of a bucket.
+// Returns the bytes that a collective adds to a bucket.
 int64_t getBucketBytes(exec::CollectiveOp collective);
 
-// All of a buffer that the program makes and forgets: it can become a part of a bucket.
+// True if `buffer` is a whole temporary buffer: it can become a part of a bucket.
 bool isWholeTemporary(mlir::Value buffer);
 
-// Ranks that a reduce_scatter or all_gather is between.
+// Returns the number of ranks of a reduce_scatter or all_gather.
 int64_t getNumRanks(exec::CollectiveOp collective);
 
-// The dim of a copy's box that goes over ranks, when blocks of `count` elements per rank are
-// contiguous on the side of `strides`; -1 when it cannot be told.
+// Returns the dim of a copy's box that goes over ranks, if the blocks of `count` elements per rank
+// are contiguous on the side of `strides`; -1 if it cannot be told.
 int getRankDim(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides, int64_t ranks,
                int64_t count);
 
-// The copy that packs the source of a reduce_scatter and could as well pack it into a bucket; null
-// where there is none.
+// Returns the copy that packs the source of a reduce_scatter and could pack it into a bucket
+// instead; null if there is none.
 exec::CopyOp getMovablePack(exec::CollectiveOp collective);
 
 } // namespace dtc

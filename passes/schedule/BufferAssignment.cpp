@@ -1,4 +1,4 @@
-// Decides which buffers of a program can be one.
+// Finds buffers of a program that can share memory.
 #include "passes/schedule/BufferAssignment.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -79,7 +79,7 @@ bool BufferAssignment::mayShare(unsigned instruction, const Access &write,
                             std::pair(write.index, read.index));
 }
 
-// Whether all that `instruction` does to the source may happen in the memory of its access to the
+// True if all accesses of `instruction` to the source may be in the memory of its access to the
 // destination.
 bool BufferAssignment::inPlaceAt(unsigned instruction, const std::vector<Access> &source,
                                  const Access &destination) const {
@@ -100,7 +100,7 @@ bool BufferAssignment::joinCopy(unsigned instruction) {
     if (access.write && access.instruction >= instruction)
       return false;
   if (!source.front().write || first == instruction)
-    return false; // what was never written has nothing to move
+    return false; // there is no producer to redirect
   if (carried[dst.buffer] && program.instructions[first].isRepeated)
     return false;
   unsigned live = carried[src.buffer] ? 0 : first;
@@ -132,7 +132,7 @@ bool BufferAssignment::joinInPlace(unsigned instruction, unsigned write, unsigne
     return false;
   for (const Access &access : accesses[operand.buffer]) {
     if (access.instruction > instruction)
-      return false; // the operand lives on
+      return false; // the operand is read later
     if (access.instruction == instruction &&
         !inPlaceAt(instruction, accesses[result.buffer], access))
       return false;

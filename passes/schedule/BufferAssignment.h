@@ -1,4 +1,4 @@
-// Decides which buffers of a program can be one.
+// Finds buffers of a program that can share memory.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -9,51 +9,57 @@
 
 namespace dtc {
 
-// A program as far as sharing memory is concerned: buffers and instructions are numbers, in program
-// order.
+// The accesses of a program: buffers and instructions are numbers, in program order.
 struct AccessList {
+  // A buffer of the program.
   struct Buffer {
     int64_t bytes;
     bool persistent = false; // contents matter before and after the program
-    bool carried = false;    // a sum, live from before the first instruction on
-    bool host = false;       // buffers of two memories are never one
+    bool carried = false;    // a sum, live from before the first instruction
+    bool host = false;       // in host memory; buffers of two memories are never merged
   };
+  // A range of bytes of a buffer.
   struct Use {
     unsigned buffer;
     int64_t offset, bytes;
   };
+  // An instruction and its accesses.
   struct Instruction {
     llvm::SmallVector<Use, 4> reads, writes;
     llvm::SmallVector<std::pair<unsigned, unsigned>, 2>
-        inPlace;             // (index in writes, index in reads) may be one memory
+        inPlace;             // pairs (index in writes, index in reads) that may share memory
     bool isCopy = false;     // writes[0] becomes all of reads[0], and nothing else happens
-    bool isRepeated = false; // runs several times, in which sums grow
+    bool isRepeated = false; // runs several times; sums grow in each run
   };
   std::vector<Buffer> buffers;
   std::vector<Instruction> instructions;
 };
 
-// Steps:
-// 1. Copies, last first: the source is made a part of the destination, so that its producer writes
-//    where the copy would have put it. This needs: no one uses that part of the destination while
-//    the source is live (but an in-place operand of the producer), and what is left of the source
-//    after the copy is only read, before the destination changes. What is made again in every run
-//    does not go where a sum grows.
-// 2. In-place pairs, first to last: a result takes the buffer of an operand that dies there.
-// 3. Copies whose source has come to be their destination are redundant.
+// Finds for each buffer the place in which it can live. Steps:
+// 1. Copies, last first: the source becomes a part of the destination, so that its producer writes
+// directly to the destination. Requirements: that part of the destination is unused while the
+// source is live (except as an in-place operand of the producer), and after the copy the source is
+// only read, before the destination changes. A source that every run makes again does not go into a
+// growing sum.
+// 2. In-place pairs, first to last: a result takes the buffer of an operand that is not read later.
+// 3. Copies whose source and destination are now the same are redundant.
 //
 // Example: p' = adamw(p, g) in place; copy p' to p. Step 1 gives p' the memory of p; the copy is
 // redundant.
 class BufferAssignment {
 public:
   explicit BufferAssignment(const AccessList &program);
+  // Runs the steps above; must be called once, before the getters.
   void run();
 
+  // The place of a buffer: an offset in bytes in another buffer.
   struct Place {
-    unsigned buffer; // itself unless it is now part of another
+    unsigned buffer; // the buffer itself unless it is now part of another
     int64_t offset;
   };
+  // Returns the place of a buffer.
   Place getPlace(unsigned buffer) const;
+  // True if the instruction is a copy whose source and destination are the same.
   bool isRedundant(unsigned instruction) const;
 
 private:
@@ -79,7 +85,8 @@ private:
   const AccessList &program;
   std::vector<Place> places;
   std::vector<bool> carried;
-  std::vector<std::vector<Access>> accesses; // of buffers that are their own place, by instruction
+  // per buffer that is its own place, ordered by instruction
+  std::vector<std::vector<Access>> accesses;
 };
 
 } // namespace dtc

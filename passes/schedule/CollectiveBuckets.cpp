@@ -1,4 +1,4 @@
-// Decides which collectives travel together.
+// Decides which collectives are merged.
 #include "passes/schedule/CollectiveBuckets.h"
 
 #include "llvm/ADT/STLExtras.h"

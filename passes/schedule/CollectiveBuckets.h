@@ -1,4 +1,4 @@
-// Decides which collectives travel together.
+// Decides which collectives are merged.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -12,10 +12,11 @@
 
 namespace dtc {
 
-// Collectives are offered in program order. Steps:
-// 1. One bucket is open for each key (kind, reduction, axes, element type); a collective joins that
-//    of its key.
-// 2. A bucket that would pass `limitBytes` is closed first; a collective bigger than that is alone.
+// Groups collectives, which are offered in program order, into buckets. Steps:
+// 1. One bucket is open for each key (kind, reduction, axes, element type); a collective joins the
+// one of its key.
+// 2. A bucket that would exceed `limitBytes` is closed first; a collective bigger than that is
+// alone.
 // 3. The user closes buckets with a member that cannot be delayed past an instruction.
 //
 // Example, limit 100: sizes 40, 50, 30 of one key give {0, 1}, {2}.
@@ -23,10 +24,11 @@ class CollectiveBuckets {
 public:
   explicit CollectiveBuckets(int64_t limitBytes) : limitBytes(limitBytes) {}
 
+  // Offers a collective of `bytes` bytes.
   void add(unsigned collective, llvm::StringRef key, int64_t bytes);
-  // Closes the buckets for which `blocked` says so of some member.
+  // Closes the buckets that have a member for which `blocked` returns true.
   void closeIf(llvm::function_ref<bool(unsigned)> blocked);
-  // All buckets, in the order in which they closed; the open ones close in order of key.
+  // Returns all buckets, in the order in which they closed; the open ones close in order of key.
   std::vector<std::vector<unsigned>> take();
 
 private:
@@ -36,7 +38,7 @@ private:
   };
 
   int64_t limitBytes;
-  std::map<std::string, Open> open; // ordered, so that the result is the same in every run
+  std::map<std::string, Open> open; // ordered, so that every run gives the same result
   std::vector<std::vector<unsigned>> closed;
 };
 

@@ -1,4 +1,4 @@
-// Which instructions must keep their order.
+// Finds instructions that must keep their order.
 #include "passes/schedule/Dependences.h"
 
 #include "passes/schedule/Ordering.h"

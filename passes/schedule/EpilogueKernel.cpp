@@ -22,7 +22,7 @@ public:
     if (!isa<RankedTensorType>(product.getType()) || !(readDerivative() || readSum()) ||
         !readResults())
       return std::nullopt;
-    // Nothing besides.
+    // Requires that the kernel has no further ops.
     auto all = body.without_terminator();
     return std::distance(all.begin(), all.end()) == numOps ? std::optional(found) : std::nullopt;
   }
@@ -62,7 +62,7 @@ private:
     return true;
   }
 
-  // A matrix or a row that is added, each at most once.
+  // Records a matrix or a row that is added; each may occur once.
   bool takes(BlockArgument other) {
     ArrayRef<int64_t> of = shapeOf(product), shape = shapeOf(other);
     std::optional<unsigned> *place = nullptr;
@@ -77,7 +77,7 @@ private:
     return true;
   }
 
-  // All that it returns, each once: the sum, what is behind it, or both.
+  // Records the returned values, each at most once: the sum, the value after it, or both.
   bool readResults() {
     for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
       std::optional<unsigned> *place = value == behind ? &found.result

@@ -1,4 +1,4 @@
-// Puts the events that several streams need into a program.
+// Inserts the events that order several streams of a program.
 #include "passes/schedule/EventInsertion.h"
 
 #include "passes/schedule/Dependences.h"
@@ -37,7 +37,8 @@ exec::TaskOp EventInsertion::taskOf(unsigned index) const {
   return cast<exec::TaskOp>(exec::InstructionOpInterface(instructions[index])->getParentOp());
 }
 
-// The last instruction of `stream` before `index` that has to be over when it starts; -1: none.
+// Returns the last instruction of `stream` before `index` that must be complete when `index`
+// starts; -1 if there is none.
 int64_t EventInsertion::lastConflict(unsigned index, int64_t stream) {
   int64_t last = -1;
   auto search = [&](Value buffer, bool write) {
@@ -81,7 +82,7 @@ exec::RecordOp EventInsertion::createRecord(OpBuilder &builder, Location locatio
 }
 
 // Makes `stream` wait, at `before` or at the end of `block`, until instruction `index` of stream
-// `other` is over: in every run where both are in every run, else in the last micro-batch.
+// `other` is complete: in every run if both are in every run, else in the last micro-batch.
 void EventInsertion::sync(int64_t stream, int64_t other, int64_t index, Operation *before,
                           Block *block) {
   if (index < 0)
@@ -114,8 +115,8 @@ void EventInsertion::sync(int64_t stream, int64_t other, int64_t index, Operatio
                        /*last=*/!inRuns && waiting.isRepeated());
 }
 
-// What other streams do in a run of a task starts behind what stream 0 does in it; what they gather
-// for a block not before stream 0 has come to where it stands, so that memory is not taken earlier.
+// Makes another stream start after stream 0 in the run of a task. A gather for a block waits until
+// stream 0 reaches the place of the gather, so that memory is not taken earlier.
 void EventInsertion::fork(unsigned index) {
   exec::InstructionOpInterface op = instructions[index];
   int64_t stream = op.getInstructionStream();
@@ -128,7 +129,8 @@ void EventInsertion::fork(unsigned index) {
   if (compute.lastTask == task || (!task.isRepeated() && compute.lastOfRun >= 0)) {
     sync(stream, 0, compute.lastOfRun, op);
   } else if (task.isRepeated() && state.forkedIn != task) {
-    // Nothing of stream 0 stands before it.
+    // No instruction of stream 0 precedes it in the task, so stream 0 records at the beginning of
+    // the task.
     OpBuilder builder(&task.getBody().front(), task.getBody().front().begin());
     exec::RecordOp record = createRecord(builder, op.getLoc(), 0, /*last=*/!inRuns);
     builder.setInsertionPoint(op);
@@ -138,9 +140,10 @@ void EventInsertion::fork(unsigned index) {
   state.forkedIn = task;
 }
 
-// Buffers of communication are taken until stream 0 has waited for their collective, so it waits
-// for the one that is `inFlight` back, with what follows it, before it goes on past the next. Of
-// what each micro-batch reduces one is under way, while the next is packed.
+// Limits the collectives in flight. Their buffers are in use until stream 0 has waited for them, so
+// before the next collective stream 0 waits for the one that is `inFlight` back, with the
+// instructions that follow it. Collectives of every micro-batch have one in flight, while the next
+// one is packed.
 void EventInsertion::throttle(unsigned index) {
   auto collective = dyn_cast<exec::CollectiveOp>(instructions[index].getOperation());
   int64_t stream = instructions[index].getInstructionStream();
@@ -155,18 +158,18 @@ void EventInsertion::throttle(unsigned index) {
     return;
   std::vector<unsigned> &starts = streams[static_cast<size_t>(stream)].starts;
   if (ofMicroBatch && !starts.empty() && taskOf(starts.back()) != taskOf(index))
-    starts.clear(); // the task's end has waited for all
+    starts.clear(); // the end of the task has waited for all
   starts.push_back(index);
   if (starts.size() <= most)
     return;
-  // All of the stream before the start of the next newer one.
+  // Waits for all instructions of the stream before the start of the next newer collective.
   int64_t last = starts[starts.size() - most] - 1;
   while (instructions[static_cast<size_t>(last)].getInstructionStream() != stream)
     --last;
   sync(0, stream, last, instructions[index]);
 }
 
-// Stream 0 waits for what every run of the task has on other streams.
+// Makes stream 0 wait for the instructions of other streams that every run of the task has.
 void EventInsertion::join(exec::TaskOp task) {
   if (!task.isRepeated())
     return;

@@ -1,4 +1,4 @@
-// Puts the events that several streams need into a program.
+// Inserts the events that order several streams of a program.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -9,19 +9,20 @@
 
 namespace dtc {
 
-// Adds the events that make streams keep every conflict in program order: a record after the
-// earlier instruction, a wait before the later one, unless an earlier wait already covers it.
-// 1. Where every run of a task uses other streams, each of them starts behind stream 0 in each run,
-//    and stream 0 waits for it at the run's end, so that runs follow each other.
-// 2. What prefetches (stream kGatherStream) starts when stream 0 has come to where it stands.
-// 3. Memory that is sent is taken until stream 0 has waited for it, so it waits now and then.
-// 4. At the end of the step stream 0 waits for all.
+// Adds events so that streams keep every conflict in program order: a record after the earlier
+// instruction and a wait before the later one, unless an earlier wait already covers it.
+// 1. If every run of a task uses other streams, each of them starts after stream 0 in each run, and
+// stream 0 waits for it at the end of the run, so that runs follow each other.
+// 2. A prefetch (stream kGatherStream) starts when stream 0 reaches the place of its instruction.
+// 3. Memory that is sent is in use until stream 0 has waited for it, so it waits now and then.
+// 4. At the end of the step stream 0 waits for all streams.
 class EventInsertion {
 public:
-  // `inFlight`: how many collectives of the step with buffers of their own may be under way; 0: any.
+  // `inFlight` limits the collectives of the step with buffers of their own that are in flight; 0:
+  // no limit.
   EventInsertion(exec::ProgramOp program, size_t inFlight);
 
-  // Returns the number of events.
+  // Inserts the events and returns their number.
   int64_t run();
 
 private:
@@ -30,15 +31,15 @@ private:
     exec::BufferRange range;
     bool write;
   };
-  // What is known of a stream while the program is gone through.
+  // The state of a stream while the program is scanned.
   struct StreamState {
-    // The last instruction of each other stream that it has waited for: in the last run of a task, and
-    // in each.
+    // The last instruction of each other stream that this stream has waited for: in the last run of
+    // a task, and in every run.
     llvm::SmallVector<int64_t, 3> synced, syncedInEveryRun;
-    exec::TaskOp forkedIn;  // the last task in which it has started behind stream 0
-    int64_t lastOfRun = -1; // of its instructions, that every run of `lastTask` has
+    exec::TaskOp forkedIn;  // the last task in which it started after stream 0
+    int64_t lastOfRun = -1; // its last instruction that every run of `lastTask` has
     exec::TaskOp lastTask;
-    std::vector<unsigned> starts; // of collectives that stream 0 has to wait for now and then
+    std::vector<unsigned> starts; // collectives that stream 0 has to wait for now and then
   };
 
   int64_t lastConflict(unsigned index, int64_t stream);
@@ -59,12 +60,12 @@ private:
   std::vector<exec::InstructionOpInterface> instructions;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::vector<Access>> accesses;
   std::vector<StreamState> streams;
-  llvm::DenseMap<int64_t, exec::RecordOp> records; // by recorded instruction
+  llvm::DenseMap<int64_t, exec::RecordOp> records; // keyed by recorded instruction
   int64_t numEvents = 0;
 };
 
-// Stream 0 computes. Reductions of gradients, and what a step gathers once, go beside it on one
-// stream; what every micro-batch gathers, on another, since neither waits for the other.
+// The streams. Stream 0 computes; reductions of gradients and gathers once per step share one
+// stream; gathers of every micro-batch have another, since neither waits for the other.
 constexpr int64_t kCommunicationStream = 1, kGatherStream = 2;
 
 } // namespace dtc

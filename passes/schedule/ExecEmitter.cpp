@@ -1,4 +1,4 @@
-// Builds a program: which buffer holds which tensor, and where the next instruction goes.
+// Builds a program: maps tensors to buffers and appends instructions.
 #include "passes/schedule/ExecEmitter.h"
 
 #include "dialects/graph/HostMemory.h"
@@ -39,7 +39,8 @@ void ExecEmitter::aliasOf(Value tensor, Value x) {
     setRows(tensor, stride);
 }
 
-// What is kept is what it is part of.
+// Sets the row stride; if other tasks use the tensor, the buffer that contains it becomes an
+// activation.
 void ExecEmitter::setRows(Value tensor, int64_t stride) {
   rowStrides[tensor] = stride;
   auto root = exec::getRange(lookup(tensor)).root.getDefiningOp<exec::BufferOp>();
@@ -122,7 +123,7 @@ void ExecEmitter::declareKernel(FlatSymbolRefAttr symbol, ArrayRef<int64_t> buff
                                 int64_t scalars, int64_t points, bool combines, ArrayAttr inPlace) {
   if (!kernels.insert(symbol.getValue()).second)
     return;
-  // First of all, where a search for them by name ends soon.
+  // Declares kernels at the front of the program, so that a search for them by name ends soon.
   OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
   exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes, scalars, points,
                          combines, inPlace);

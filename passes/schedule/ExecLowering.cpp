@@ -27,7 +27,7 @@ LogicalResult ExecLowering::run() {
       failed(declareInputs()) || failed(declareSums()))
     return failure();
   if (stage)
-    graph::completeChunks(microBatch); // of what passes have added
+    graph::completeChunks(microBatch); // labels ops that earlier passes have added
   Addends addends(microBatch);
   StepTasks tasks(microBatch, update, addends, options.splitBackward, stage);
   if (failed(lowerPrepare()) || failed(lowerMicroBatch(tasks, addends)) ||
@@ -46,7 +46,7 @@ LogicalResult ExecLowering::run() {
   return success();
 }
 
-// Kernels whose work the sums do.
+// Erases kernels that are absorbed into sums.
 void ExecLowering::eraseUnusedKernels() {
   for (auto kernel : llvm::make_early_inc_range(module.getOps<graph::FuncOp>()))
     if (kernel.getKernel() && !emitter->getProgram().lookupSymbol(kernel.getSymName()))
@@ -146,7 +146,8 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
                             /*persistent=*/true, op->hasAttr(graph::kHostAttr));
   emitter->declareTensor(op.getSymName(), buffer);
   OpBuilder front = emitter->declarations();
-  // Keyed by name, so that neither the order of parameters nor the plan changes initial values.
+  // Keys random numbers by name, so that neither the order of parameters nor the plan changes
+  // initial values.
   auto declare = [&](auto start, auto... copyOf) {
     auto key = static_cast<int64_t>(llvm::xxh3_64bits(start.getSymName()));
     auto init = static_cast<exec::InitKind>(start.getInit());
@@ -191,7 +192,7 @@ LogicalResult ExecLowering::declareTensors() {
 }
 
 LogicalResult ExecLowering::declareInputs() {
-  // A stage that reads no input draws random numbers all the same.
+  // Sets the samples even for a stage that reads no input: it may draw random numbers.
   if (auto samples = module->getAttrOfType<IntegerAttr>(graph::kSamplesAttr))
     emitter->setGlobalMicroBatch(samples.getInt());
   for (BlockArgument argument : microBatch.getBody().getArguments()) {
@@ -240,7 +241,7 @@ LogicalResult ExecLowering::declareSums() {
       sums.push_back(sum);
       continue;
     }
-    // Any other sum over micro-batches, such as the loss; @update takes it by its name.
+    // Handles any other sum over micro-batches, such as the loss; @update takes it by its name.
     auto name = microBatch.getResultAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
     if (!name)
       return microBatch.emitOpError()
@@ -267,8 +268,8 @@ LogicalResult ExecLowering::lowerOp(Operation &op) {
   return lowering.lowerToExec(*emitter);
 }
 
-// Adds an addend as soon as it is there, which ends its own memory. The first one of a sum starts it:
-// in the only micro-batch by a copy, else in the first run of the task.
+// Adds an addend as soon as it is computed, so that its memory is free afterwards. The first addend
+// starts the sum: by a copy if there is one micro-batch, else in the first run of the task.
 void ExecLowering::addUp(Value value, const Addends &addends) {
   for (unsigned result : addends.getResults(value)) {
     bool startsSum = !started[result] && numMicroBatches > 1;
@@ -296,7 +297,7 @@ LogicalResult ExecLowering::lowerTask(const StepTask &task, bool perMicroBatch,
   return success();
 }
 
-// Lowers '@prepare' to a task of its own, which ends before the first micro-batch runs.
+// Lowers '@prepare' to a separate task, which ends before the first micro-batch runs.
 LogicalResult ExecLowering::lowerPrepare() {
   if (!prepare)
     return success();
@@ -332,7 +333,7 @@ LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks, const Addend
     int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
     emitter->alias(argument, emitter->createMicroBatchView(all, elements));
   }
-  // What is made in one task and needed in another.
+  // Marks tensors that are made in one task and read in another.
   llvm::DenseMap<Operation *, const StepTask *> taskOf;
   for (const StepTask &task : tasks.ofMicroBatch)
     for (Operation *op : task.ops)
@@ -355,7 +356,7 @@ LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks, const Addend
   return success();
 }
 
-// @update takes gradients and sums by what they belong to.
+// Binds the arguments of @update to gradients and sums by the names that they carry.
 LogicalResult ExecLowering::bindUpdateArguments() {
   for (BlockArgument argument : update.getBody().getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -421,7 +422,7 @@ LogicalResult ExecLowering::lowerUpdate(const StepTasks &tasks) {
 LogicalResult ExecLowering::declareGradients() {
   OpBuilder end = OpBuilder::atBlockEnd(&emitter->getProgram().getBody().front());
   SmallVector<FinalGradient> finals = findFinalGradients(update);
-  // A parameter without a gradient has one of zeros, so that none may be missing.
+  // Adds gradients of zeros for parameters without one, so that none is missing.
   for (auto argument : update.getBody().getArguments())
     if (auto name = update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
                                                                graph::kGradientOfAttr);
@@ -447,7 +448,7 @@ LogicalResult ExecLowering::declareGradients() {
 }
 
 namespace {
-// The order of an entry, as it grows.
+// Collects the order of an entry.
 struct Order {
   SmallVector<Attribute> tasks;
   SmallVector<int64_t> microBatches;
@@ -463,13 +464,14 @@ struct Order {
 };
 } // namespace
 
-// What is sent or received has slots of its own, however long a task uses it.
-// - What comes from the chunk before has one more than the chunk has micro-batches under way, so that
-//   the next one comes in while all of them are.
-// - What goes to the chunk behind, and its gradient that comes back, have one for each of those. So no
-//   send waits for more than the order does: what was sent is there when its gradient is.
-// - The gradient that goes to the chunk before is taken as soon as it is there, and has two: one is
-//   sent while the other is made.
+// Gives each sent or received tensor its own slots, whatever the length of its use in a task.
+// - A tensor received from the previous chunk has one slot more than the chunk has micro-batches in
+//   flight, so that the next one is received while all of them are.
+// - A tensor sent to the next chunk, and its gradient that returns, have one slot per micro-batch
+//   in flight. So no send waits for longer than the order requires: a tensor has been sent when its
+//   gradient arrives.
+// - The gradient sent to the previous chunk is sent right away and has two slots: one is sent while
+//   the other is computed.
 void ExecLowering::placeTransfers() {
   if (!stage || numMicroBatches == 1)
     return;
@@ -496,7 +498,7 @@ void ExecLowering::addStageEntries(const StepTasks &tasks) {
   exec::ProgramOp program = emitter->getProgram();
   OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
   Order train, evaluate;
-  if (prepare) // whose memory streams of others wait for: evaluation runs it, too
+  if (prepare) // evaluation runs it too; streams of other tasks wait for its memory
     for (Order *order : {&train, &evaluate})
       order->add(context, kPrepareTask, -1);
   for (const StageOrder::Run &run : stage->runs)

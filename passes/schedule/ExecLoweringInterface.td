@@ -1,4 +1,5 @@
-// How an op of the step becomes instructions; attached to ops of other dialects as external models.
+// The interface for lowering an op of the step to instructions; attached to ops of other dialects
+// as external models.
 include "mlir/IR/OpBase.td"
 
 def ExecLoweringInterface : OpInterface<"ExecLoweringInterface"> {

@@ -1,4 +1,4 @@
-// Which execution of a block a collective of a micro-batch belongs to.
+// Labels of collectives with the execution of the block that they belong to.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -7,19 +7,23 @@
 
 namespace dtc {
 
-// On collectives of @microbatch, once blocks are inlined: which execution of a block made them, numbered in program order.
+// Attribute of collectives of @microbatch after inlining: the execution of a block that made them,
+// numbered in program order.
 constexpr llvm::StringLiteral kExecutionAttr = "execution";
 
-// The same on an exec.collective that every micro-batch makes beside compute; kOutsideOfBlocks where no block makes it. What
-// a step makes once has none. It says which collectives travel together, and goes when layers are rolled.
+// Attribute of an exec.collective that every micro-batch runs beside compute: its execution, or
+// kOutsideOfBlocks if no block made it. Collectives that a step runs once have none. It decides
+// which collectives are merged, and is removed when layers are rolled.
 constexpr llvm::StringLiteral kExecutionLabel = "exec.execution";
 constexpr int64_t kOutsideOfBlocks = -1;
 
+// Returns the execution of a collective; nullopt if it has none.
 inline std::optional<int64_t> getExecution(exec::CollectiveOp collective) {
   auto label = collective->getAttrOfType<mlir::IntegerAttr>(kExecutionLabel);
   return label ? std::optional(label.getInt()) : std::nullopt;
 }
 
+// Sets the execution of a collective; nullopt sets nothing.
 inline void setExecution(exec::CollectiveOp collective, std::optional<int64_t> execution) {
   if (execution)
     collective->setAttr(kExecutionLabel,

@@ -1,4 +1,4 @@
-// Which values of the update are the gradients that parameters follow.
+// Finds the values of the update that are final gradients.
 #include "passes/schedule/FinalGradients.h"
 
 #include "dialects/graph/Placement.h"
@@ -11,14 +11,14 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// What resharding is made of (passes/shard/Reshard), collectives, parts, and dims made to divide; and
+// True for the ops of resharding (passes/shard/Reshard): collectives, slices and padding; and for
 // sums over the stages that have a parameter.
 bool movesData(Operation *op) {
   return isa_and_nonnull<shard::ShardDialect>(op->getDialect()) ||
          isa<graph::PadOp, graph::SliceOp, graph::StageReduceOp>(op);
 }
 
-// What a kernel that does nothing but round makes of an operand; none where it does more.
+// Returns the results of a kernel that only rounds an operand; empty if it computes anything else.
 SmallVector<Value> roundingsOf(OpOperand &use) {
   auto call = dyn_cast<graph::CallOp>(use.getOwner());
   auto kernel =
@@ -38,7 +38,7 @@ SmallVector<Value> roundingsOf(OpOperand &use) {
   return results;
 }
 
-// What is read for its numbers, of `value` and all that it is moved to.
+// Collects the uses of `value`, and of all values that it is moved to, that read its numbers.
 void findRead(Value value, SmallVectorImpl<Value> &read) {
   bool isRead = false;
   for (OpOperand &use : value.getUses()) {

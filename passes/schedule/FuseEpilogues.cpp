@@ -1,4 +1,4 @@
-// Lets products do what a kernel does to their results (pass dtc-fuse-epilogues).
+// Moves epilogues of kernels into the matrix products before them (pass dtc-fuse-epilogues).
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/EpilogueKernel.h"
 #include "passes/schedule/Ordering.h"
@@ -16,12 +16,12 @@ using namespace dtc;
 
 namespace {
 
-// cuBLASLt moves 16 bytes at a time where it does more than multiply.
+// cuBLASLt moves 16 bytes at a time if it does more than multiply.
 constexpr int64_t kVectorBytes = 16, kVectorElements = 8;
 
 bool isNarrow(Type type) { return type.isBF16() || type.isF16(); }
 
-// Whether cuBLASLt is documented to have GELU, its derivative and biases for the product.
+// True if cuBLASLt is documented to support GELU, its derivative and biases for the matrix product.
 bool hasEpilogues(exec::GemmOp gemm) {
   Type type = exec::getDtype(gemm.getC());
   auto isVectors = [](int64_t size) { return size % kVectorElements == 0; };
@@ -29,7 +29,7 @@ bool hasEpilogues(exec::GemmOp gemm) {
          llvm::all_of(gemm.getStrides(), isVectors);
 }
 
-// Parameters lie where memory begins for all of them; what is gathered may lie anywhere.
+// True for buffers of parameters, which are aligned; gathered ones may begin anywhere.
 bool isAligned(Value bias) {
   exec::BufferRange range = exec::getRange(bias);
   return getRootOp(bias).getPersistent() && range.offset % kVectorBytes == 0;
@@ -40,14 +40,14 @@ bool isWhole(Value buffer) {
   return range.offset == 0 && range.bytes == static_cast<int64_t>(getRootOp(buffer).getBytes());
 }
 
-// A product whose result one launch reads, and nothing else.
+// A matrix product whose result is read by one launch alone.
 struct Candidate {
   exec::GemmOp gemm;
   exec::LaunchOp launch;
-  unsigned operand; // of the launch: the result of the product
+  unsigned operand; // the operand of the launch that is the result of the matrix product
 
   static std::optional<Candidate> of(exec::GemmOp gemm);
-  // Whether the product may stand where the launch stands.
+  // True if the matrix product may move to the place of the launch.
   bool canMove() const;
 };
 
@@ -125,7 +125,7 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
     gemm.erase();
     for (Operation *user : llvm::make_early_inc_range(unused->getUsers()))
       if (user->use_empty())
-        user->erase(); // a view
+        user->erase(); // erases a view
     if (unused->use_empty())
       unused->erase();
     return true;
@@ -137,7 +137,7 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
       return false;
     if (epilogue.bias && !isAligned(launch.getInputs()[*epilogue.bias]))
       return false;
-    // All have the type of c, and what is written is neither read nor written otherwise.
+    // All buffers must have the type of c, and written buffers must have no other access.
     Type type = exec::getDtype(gemm.getC());
     SmallVector<Value> written(launch.getOutputs());
     SmallVector<Value> read(launch.getInputs());
@@ -154,7 +154,7 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
     return llvm::all_of(launch.getInputs(), [&](Value in) { return exec::getDtype(in) == type; });
   }
 
-  // Kernels that products have taken over everywhere.
+  // Erases the kernels that are no longer launched.
   void dropUnused(ArrayRef<exec::ProgramOp> programs) {
     for (exec::ProgramOp program : programs)
       for (exec::LaunchOp launch : getInstructionsOf<exec::LaunchOp>(program))
@@ -168,6 +168,6 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
   }
 
   std::optional<SymbolTable> symbols;
-  llvm::SetVector<StringAttr> launched; // kernels whose launch went
+  llvm::SetVector<StringAttr> launched; // kernels with a removed launch
 };
 } // namespace

@@ -1,4 +1,4 @@
-// The collectives that travel beside compute: reductions of gradients, gathers of parameters.
+// The collectives that overlap with compute: reductions of gradients, gathers of parameters.
 #include "passes/schedule/GradientCollectives.h"
 
 #include "passes/schedule/Dependences.h"
@@ -14,7 +14,7 @@ bool writes(exec::InstructionOpInterface instruction, Value root) {
                       [&](Value buffer) { return exec::getRange(buffer).root == root; });
 }
 
-// Whether every entry that runs the task of `b` runs that of `a`.
+// True if every entry that runs the task of `b` also runs that of `a`.
 bool runsWhere(Operation *a, Operation *b) {
   auto taskOf = [](Operation *op) { return cast<exec::TaskOp>(op->getParentOp()); };
   auto runs = [](exec::EntryOp entry, exec::TaskOp task) {
@@ -27,8 +27,8 @@ bool runsWhere(Operation *a, Operation *b) {
          });
 }
 
-// The last instruction before `end`, and none of `group`, that some member of the group depends on;
-// null where there is none. Only what uses the same buffers can be.
+// Returns the last instruction before `end`, outside of `group`, that a member of the group depends
+// on; null if there is none. Only instructions that use the same buffers can be one.
 Operation *lastDependence(ArrayRef<exec::InstructionOpInterface> group, Operation *end) {
   Operation *last = nullptr;
   for (exec::InstructionOpInterface member : group)
@@ -40,8 +40,9 @@ Operation *lastDependence(ArrayRef<exec::InstructionOpInterface> group, Operatio
   return last;
 }
 
-// The copies and zeros that write `root` before `user`, where nothing else does and nothing is
-// added up there; then also those that make the sources of these copies in the same way.
+// Returns the copies and zeros that write `root` before `user`, if nothing else writes it and
+// nothing is accumulated there; then also those that make the sources of these copies in the same
+// way.
 SmallVector<exec::InstructionOpInterface> packingOf(Value root, exec::InstructionOpInterface user) {
   SmallVector<exec::InstructionOpInterface> packing, sources;
   for (exec::InstructionOpInterface access : getAccesses(root)) {
@@ -68,8 +69,8 @@ sorted(SmallVector<exec::InstructionOpInterface> instructions) {
   return instructions;
 }
 
-// Whether a kernel makes elements of `to` bytes for each of `from` bytes that it reads: less is a
-// rounding, more the way back.
+// True if a kernel converts elements of `from` bytes to elements of `to` bytes for which `sizes`
+// holds: to fewer bytes it rounds, to more it widens.
 bool converts(exec::InstructionOpInterface instruction, llvm::function_ref<bool(int, int)> sizes) {
   auto launch = dyn_cast<exec::LaunchOp>(instruction.getOperation());
   if (!launch || launch.getInputs().size() != 1 || launch.getOutputs().size() != 1)
@@ -82,7 +83,8 @@ bool converts(exec::InstructionOpInterface instruction, llvm::function_ref<bool(
          sizes(bytesOf(from), bytesOf(to));
 }
 
-// The kernels that round what the members of a group read, where nothing else makes that.
+// Returns the kernels that round the inputs of a group's members, if no other instruction writes
+// these inputs.
 SmallVector<exec::InstructionOpInterface>
 roundingsFor(ArrayRef<exec::InstructionOpInterface> group) {
   SmallVector<exec::InstructionOpInterface> roundings;
@@ -100,7 +102,7 @@ roundingsFor(ArrayRef<exec::InstructionOpInterface> group) {
   return roundings;
 }
 
-// The last reduction of what the execution of a block has made that `collective` is about.
+// Returns the last gradient reduction of the execution of a block that `collective` belongs to.
 exec::CollectiveOp lastOfExecution(exec::CollectiveOp collective) {
   exec::CollectiveOp last = collective;
   for (auto other : collective->getBlock()->getOps<exec::CollectiveOp>())
@@ -110,7 +112,8 @@ exec::CollectiveOp lastOfExecution(exec::CollectiveOp collective) {
   return last;
 }
 
-// Sums that were reduced in fewer bits are widened and added up when all of the execution are there.
+// Moves the widening of sums that were reduced in fewer bits, and the copies that add them up,
+// behind the last reduction of the execution.
 void delayWidening(exec::CollectiveOp collective) {
   Operation *place = lastOfExecution(collective);
   SmallVector<exec::InstructionOpInterface> moved;
@@ -214,14 +217,15 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
     Operation *last = lastDependence(group, collective);
     if (!last || !runsWhere(last, collective))
       continue;
-    while (hoisted.contains(last->getNextNode())) // keeps the order of those with one producer
+    // keeps the order of members with the same producer
+    while (hoisted.contains(last->getNextNode()))
       last = last->getNextNode();
     for (exec::InstructionOpInterface member : group) {
       if (comesBefore(member, last))
         continue;
       bool once = !isRepeated(member);
       member->moveAfter(last);
-      // A sum over micro-batches is complete with the last of them.
+      // Runs in the last micro-batch only: a sum over micro-batches is complete then.
       if (once && isRepeated(member))
         member.setRunsLastOnly();
       hoisted.insert(member);

@@ -1,5 +1,4 @@
-// Puts the blocks of a step in place of their calls, once for each execution (pass
-// dtc-inline-blocks).
+// Inlines the blocks of a step, once for each execution (pass dtc-inline-blocks).
 #include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Passes.h"
 
@@ -18,7 +17,7 @@ using namespace mlir;
 
 namespace {
 
-// What a value of the program with blocks is in the one without: a tensor, or those of a stack.
+// The values that replace a value of the program with blocks: one tensor, or those of a stack.
 using Tensors = SmallVector<Value, 1>;
 using Scope = DenseMap<Value, Tensors>;
 
@@ -27,7 +26,7 @@ int64_t numTensors(Type type) {
   return stack ? stack.getCount() : 1;
 }
 
-// How often each block is executed by one execution of a function, without what blocks call.
+// Counts the executions of each block in one execution of a function, not counting calls by blocks.
 llvm::StringMap<int64_t> countExecutions(graph::FuncOp func) {
   llvm::StringMap<int64_t> executions;
   for (auto call : func.getBody().getOps<graph::BlockCallOpInterface>())
@@ -53,8 +52,8 @@ public:
   }
 
 private:
-  // Every parameter with repeats becomes as many parameters, layer by layer where several follow
-  // each other; state likewise.
+  // Replaces every parameter with repeats by as many parameters, layer by layer if several follow
+  // each other; states likewise.
   void expandSymbols();
   void expandRun(ArrayRef<Operation *> run, int64_t count);
   void inlineInto(graph::FuncOp func);
@@ -72,9 +71,9 @@ private:
 
   ModuleOp module;
   OpBuilder builder;
-  llvm::StringMap<std::vector<std::string>> members; // of parameters and state with repeats
+  llvm::StringMap<std::vector<std::string>> members; // parameters and states with repeats
   SmallVector<Operation *> expanded;
-  std::optional<int64_t> execution; // of a block, that is put in place
+  std::optional<int64_t> execution; // the execution of the block that is being inlined
   int64_t numExecutions = 0;
 };
 
@@ -144,8 +143,8 @@ void BlockInliner::inlineInto(graph::FuncOp func) {
   old.erase();
 }
 
-// The attributes of arguments, or results, of which some have become several: a gradient is of one
-// member each.
+// Expands the attributes of arguments or results: a stack becomes several, each with the gradient
+// of one member.
 static ArrayAttr expandAttrs(ArrayAttr attrs, TypeRange types,
                              function_ref<ArrayRef<std::string>(StringRef)> membersOf) {
   if (!attrs)
@@ -211,8 +210,9 @@ void BlockInliner::process(Operation &op, Scope &scope, int64_t instance,
     scope[result] = {now};
 }
 
-// Executions of a block are numbered through all executions of what calls it: with m of them in one
-// execution of the caller, those of the caller's execution k are k m, k m + 1 and so on.
+// Inlines a call. Executions of a block are numbered through all executions of its caller: with m
+// of them in one execution of the caller, those of the caller's execution k are k m, k m + 1 and so
+// on.
 void BlockInliner::execute(graph::BlockCallOpInterface call, Scope &scope, int64_t instance,
                            const llvm::StringMap<int64_t> &executions) {
   auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());

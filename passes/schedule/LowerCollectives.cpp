@@ -1,5 +1,5 @@
 // Exec lowering of upstream shard collectives. The runtime's collectives move whole blocks in order
-// of rank, so one along an inner dim is packed before or unpacked after.
+// of rank, so a collective along an inner dim is packed before or unpacked after.
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 #include "passes/schedule/ExecutionLabels.h"
@@ -14,16 +14,17 @@ using namespace dtc;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// The ranks of a collective, what it moves between them, and whether compute waits for it.
+// The ranks of a collective, its role, and if compute waits for it.
 struct Group {
   SmallVector<int64_t> axes;
   int64_t ranks = 1;
   exec::CollectiveRole role = exec::CollectiveRole::Activation;
   bool async = false;
-  std::optional<int64_t> execution; // of what a micro-batch sends beside compute
+  std::optional<int64_t> execution; // set if every micro-batch runs it beside compute
 };
 
-// What partitioning wrote on the collective. A group of one rank moves nothing and needs no word.
+// Reads the attribute that partitioning set on the collective. A group of one rank communicates
+// nothing and needs none.
 LogicalResult readCommunication(Operation *op, Group &group) {
   if (group.ranks == 1 || !graph::isCollective(op))
     return success();
@@ -44,7 +45,8 @@ LogicalResult readCommunication(Operation *op, Group &group) {
   return success();
 }
 
-// The mesh axes of a collective; without any a rank is alone (as in upstream canonicalization).
+// Returns the group of a collective over mesh axes; without axes a rank is alone (as in upstream
+// canonicalization).
 FailureOr<Group> groupOf(Operation *op, ArrayRef<int16_t> axes, ExecEmitter &emitter) {
   if (failed(getStaticType(op, op->getOperand(0))) || failed(getStaticType(op, op->getResult(0))))
     return failure();
@@ -73,7 +75,7 @@ FailureOr<exec::ReduceKind> reduceKind(Operation *op, shard::ReductionKind kind)
                            << "; the runtime reduces by sum and max";
 }
 
-// A buffer of the collective itself, of as many elements as `like`.
+// Returns a staging buffer of the collective with as many elements as `like`.
 Value staging(ExecEmitter &emitter, RankedTensorType like, StringRef name) {
   return emitter.createBuffer(name, exec::BufferKind::Communication, like.getElementType(),
                               like.getNumElements());
@@ -87,8 +89,8 @@ void emitCollective(ExecEmitter &emitter, exec::CollectiveKind kind, exec::Reduc
   setExecution(collective, group.execution);
 }
 
-// [outer, ranks, part, inner] (row-major) to [ranks, outer, part, inner]; `part` is one rank's
-// share of dim `dim`. Swapping source and destination strides unpacks.
+// Returns the box that packs [outer, ranks, part, inner] (row-major) to [ranks, outer, part,
+// inner]; `part` is one rank's share of dim `dim`. Swapping source and destination strides unpacks.
 Box packBox(ArrayRef<int64_t> whole, int64_t dim, int64_t ranks) {
   int64_t outer = numElements(whole.take_front(dim));
   int64_t part = whole[dim] / ranks * numElements(whole.drop_front(dim + 1));
@@ -104,7 +106,7 @@ bool isOutermost(ArrayRef<int64_t> shape, int64_t dim) {
   return numElements(shape.take_front(dim)) == 1;
 }
 
-// `src`, whole along `dim`, in blocks by rank.
+// Returns `src`, whole along `dim`, as blocks in order of rank.
 Value packed(ExecEmitter &emitter, Value src, RankedTensorType type, int64_t dim, int64_t ranks) {
   if (isOutermost(type.getShape(), dim))
     return src;
@@ -205,7 +207,7 @@ struct LowerAllToAll : ExecLoweringInterface::ExternalModel<LowerAllToAll, shard
   }
 };
 
-// No communication: a copy whose source offset depends on the rank.
+// Lowers a slice to a copy whose source offset depends on the rank; it communicates nothing.
 struct LowerAllSlice : ExecLoweringInterface::ExternalModel<LowerAllSlice, shard::AllSliceOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto slice = cast<shard::AllSliceOp>(op);

@@ -1,4 +1,4 @@
-// Exec lowering of the ops that the runtime has kernels for: products, attention, embedding,
+// Exec lowering of the ops that the runtime has kernels for: matrix products, attention, embedding,
 // convolution, pooling.
 #include "dialects/graph/ImageOps.h"
 #include "passes/schedule/ExecEmitter.h"
@@ -49,7 +49,7 @@ struct LowerLinear : ExecLoweringInterface::ExternalModel<LowerLinear, graph::Li
   }
 };
 
-// dw [in, out] = x^T dy, or dw [out, in] = dy^T x.
+// Computes dw [in, out] = x^T dy, or dw [out, in] = dy^T x.
 struct LowerLinearWeightGrad
     : ExecLoweringInterface::ExternalModel<LowerLinearWeightGrad, graph::LinearWeightGradOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
@@ -87,7 +87,8 @@ struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::Ma
   }
 };
 
-// Elements from a token to the next of q, k and v, or of their gradients: 0 for all where none has gaps.
+// Elements from one token to the next in q, k and v, or in their gradients; 0 for all if none has
+// gaps.
 using HeadRows = std::array<int64_t, 3>;
 
 HeadRows headRows(ArrayRef<Value> heads, ExecEmitter &emitter) {
@@ -100,7 +101,7 @@ HeadRows headRows(ArrayRef<Value> heads, ExecEmitter &emitter) {
   return rows;
 }
 
-// What attention and its gradient have in common in the exec dialect.
+// The fields that attention and its gradient share in the exec dialect.
 struct AttentionFields {
   int64_t batch, queries, keys, heads, kvHeads, headDim, totalHeads;
   Value seed, step;
@@ -116,7 +117,7 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
   if (op.getDropout().convertToDouble() == 0)
     return fields;
-  // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads of a kv head.
+  // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads per kv head.
   constexpr unsigned kBatchLoop = 0, kHeadLoop = 1, kGroupLoop = 2;
   ArrayAttr windows = op.getWindows().value_or(ArrayAttr());
   auto wholeOf = [&](unsigned loop, int64_t local) {
@@ -186,17 +187,18 @@ struct LowerAttentionGrad
   }
 };
 
-// A rank's rows of a table, as pieces that follow each other in the table as in this rank's part.
+// A rank's rows of a table, as pieces; consecutive pieces are consecutive in the rank's tensor.
 struct RowPieces {
   SmallVector<exec::RankScalarAttr, 2> firstRows;
-  int64_t rows, columns; // of one piece
+  int64_t rows, columns; // size of one piece
 
   Value of(Value table, size_t piece, ExecEmitter &emitter) const {
     return emitter.createView(table, static_cast<int64_t>(piece) * rows * columns, rows * columns);
   }
 };
 
-// The one loop of a table's rows is the one whose global index the op's rule says it needs.
+// Returns the pieces of a table's rows from the window of the one loop whose global index the op's
+// rule requires.
 template <typename Op>
 FailureOr<RowPieces> rowPieces(Op op, ArrayRef<int64_t> table, ExecEmitter &emitter) {
   if (!cast<RankedTensorType>(op.getIds().getType()).getElementType().isInteger(32))
@@ -214,14 +216,14 @@ FailureOr<RowPieces> rowPieces(Op op, ArrayRef<int64_t> table, ExecEmitter &emit
   return pieces;
 }
 
-// Ids that are not in a piece give 0, so that the pieces' results add up.
+// Lowers an embedding. Ids outside of a piece give 0, so that the results of the pieces add up.
 struct LowerEmbedding : ExecLoweringInterface::ExternalModel<LowerEmbedding, graph::EmbeddingOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto embedding = cast<graph::EmbeddingOp>(op);
     FailureOr<RowPieces> pieces = rowPieces(embedding, shapeOf(embedding.getTable()), emitter);
     if (failed(wantStatic(op)) || failed(pieces))
       return failure();
-    if (pieces->firstRows.size() > 1 && failed(wantF32(op))) // whose pieces are added
+    if (pieces->firstRows.size() > 1 && failed(wantF32(op))) // accumulating pieces requires f32
       return failure();
     Value table = emitter.lookup(embedding.getTable()), ids = emitter.lookup(embedding.getIds());
     Value result = emitter.define(embedding.getResult());
@@ -258,8 +260,8 @@ struct LowerEmbeddingGrad
     return success();
   }
 };
-// What convolution and its gradients have in common in the exec dialect: the image, the kernel and
-// how it moves. Calls `create` with these as attributes.
+// Calls `create` with the attributes that convolution and its gradients share in the exec dialect:
+// the sizes of image and kernel, stride, padding and dilation.
 template <typename Op, typename Create>
 LogicalResult lowerConvolution(Op op, Value image, Value weight, const Create &create) {
   if (failed(wantF32(op)))
@@ -294,8 +296,8 @@ struct LowerConv2dInputGrad
   }
 };
 
-// The batch is summed in as many pieces as may have a thread of their own; each takes the memory of
-// a weight.
+// The number of pieces in which the batch is summed, each of which may run on a thread of its own;
+// each takes the memory of a weight.
 constexpr int64_t kWeightGradPieces = 8;
 
 struct LowerConv2dWeightGrad
@@ -314,7 +316,7 @@ struct LowerConv2dWeightGrad
     });
   }
 };
-// What pooling and its gradients have in common in the exec dialect.
+// Calls `create` with the attributes that pooling and its gradients share in the exec dialect.
 template <typename Op, typename Create>
 LogicalResult lowerPooling(Op op, Value image, bool isMax, const Create &create) {
   if (failed(wantF32(op)))

@@ -1,5 +1,5 @@
-// Exec lowering of the ops that move elements within a rank: views where the elements are
-// contiguous, else copies.
+// Exec lowering of the ops that move elements within a rank: views if the elements are contiguous,
+// else copies.
 #include "dialects/graph/OffloadOps.h"
 #include "dialects/graph/RecomputeOps.h"
 #include "passes/schedule/ExecEmitter.h"
@@ -16,7 +16,7 @@ ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-// A tensor seen from one of its dims: [outer, size, inner].
+// A tensor seen from one of its dims, as [outer, size, inner].
 struct Around {
   Around(ArrayRef<int64_t> shape, int64_t dim)
       : outer(numElements(shape.take_front(dim))), size(shape[dim]),
@@ -40,7 +40,7 @@ struct LowerAgain : ExecLoweringInterface::ExternalModel<LowerAgain, graph::Agai
   }
 };
 
-// graph.to_host and graph.to_device: where the result is, its op says.
+// Lowers graph.to_host and graph.to_device to copies; the op determines the memory of the result.
 template <typename Op> struct LowerMove : ExecLoweringInterface::ExternalModel<LowerMove<Op>, Op> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto move = cast<Op>(op);
@@ -84,7 +84,7 @@ struct LowerSlice : ExecLoweringInterface::ExternalModel<LowerSlice, graph::Slic
   }
 };
 
-// Copies `src`, [outer, size, inner], to rows `start`.. of the middle dim of `dst`, [outer, total,
+// Copies `src`, [outer, size, inner], to rows `start`... of the middle dim of `dst`, [outer, total,
 // inner].
 void copyInto(ExecEmitter &emitter, Value src, Value dst, int64_t outer, int64_t size,
               int64_t inner, int64_t start, int64_t total) {
@@ -124,7 +124,7 @@ struct LowerConcat : ExecLoweringInterface::ExternalModel<LowerConcat, graph::Co
     auto concat = cast<graph::ConcatOp>(op);
     Around result(shapeOf(concat.getResult()), concat.getDim());
     if (emitter.isDefined(concat.getResult()))
-      return success(); // all parts were written where they belong
+      return success(); // all inputs were written in place
     Value dst = emitter.define(concat.getResult());
     int64_t start = 0;
     for (Value input : concat.getInputs()) {

@@ -9,7 +9,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// The buffer of a parameter or state, which must be of the local type.
+// Returns the buffer of a parameter or state, which must have the local type. Emits a diagnostic if
+// there is none.
 FailureOr<Value> tensorBuffer(Operation *op, StringRef name, Type type, ExecEmitter &emitter) {
   Value buffer = emitter.lookupTensor(name);
   if (!buffer)
@@ -34,7 +35,8 @@ struct LowerGet : ExecLoweringInterface::ExternalModel<LowerGet, graph::GetOp> {
   }
 };
 
-// Reads mean the value of the step's start wherever they stand, so the new value comes last.
+// Writes the new value at the end of the step: every read means the value at the step's start,
+// wherever it stands.
 struct LowerSet : ExecLoweringInterface::ExternalModel<LowerSet, graph::SetOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto set = cast<graph::SetOp>(op);

@@ -1,4 +1,4 @@
-// Exec lowering of what the stages of a pipeline tell each other.
+// Exec lowering of transfers between the stages of a pipeline.
 #include "dialects/graph/TransferOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
@@ -10,10 +10,10 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// The two ends of a transfer: ranks of the stage that sends come first in their lists.
+// The two ends of a transfer; the ranks of the sending stage come first in their lists.
 struct Ends {
   exec::RanksAttr over;
-  int64_t channel = 0; // another for each way to or from another stage
+  int64_t channel = 0; // a different one for each direction and each other stage
 };
 
 FailureOr<int64_t> stageOf(Operation *op, ModuleOp module, int64_t chunk) {
@@ -40,7 +40,7 @@ FailureOr<Ends> endsOf(Operation *op, int64_t from, int64_t to, bool sends, Exec
   return Ends{ranks->listsOf(name, {*sender, *receiver}), (peer * 2 + (from > to)) * 2 + sends};
 }
 
-// What dtc-overlap-transfers gives a stream for.
+// Sets the channel, for which dtc-overlap-transfers creates a stream.
 void setChannel(Operation *transfer, int64_t channel) {
   transfer->setAttr("exec.channel", Builder(transfer->getContext()).getI64IntegerAttr(channel));
 }

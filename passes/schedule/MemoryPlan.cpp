@@ -13,9 +13,10 @@ using namespace dtc;
 
 namespace {
 constexpr int kRepairs = 24;
-constexpr int64_t kRepairedShare = 1024; // less than one in so many bytes is not worth a repair
+// an excess below one in so many bytes is not worth a repair
+constexpr int64_t kRepairedShare = 1024;
 constexpr int64_t kManyRepairsShare =
-    100; // less than one in so many is not worth one of each order
+    100; // an excess below one in so many bytes is not worth a repair of each order
 
 double area(const PlannedBuffer &buffer) {
   return static_cast<double>(buffer.bytes) * static_cast<double>(buffer.end - buffer.begin + 1);
@@ -23,7 +24,7 @@ double area(const PlannedBuffer &buffer) {
 } // namespace
 
 int64_t dtc::timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers) {
-  // At equal times a buffer starts before another ends, as both ends are included.
+  // Sorts starts before ends at equal times: both ends of a live range are included.
   std::vector<std::pair<std::pair<int64_t, int>, int64_t>> changes;
   for (const PlannedBuffer &buffer : buffers) {
     changes.push_back({{buffer.begin, 0}, buffer.bytes});
@@ -50,7 +51,7 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted, int64_t goodEnough)
     if (buffer.begin <= fullest && fullest <= buffer.end)
       lowerBound += buffer.bytes;
   std::vector<unsigned> order(buffers.size());
-  std::vector<std::vector<unsigned>> tried; // the best first
+  std::vector<std::vector<unsigned>> tried; // best first
   auto tryBy = [&](auto before) {
     if (arenaBytes == lowerBound || isGoodEnough())
       return;
@@ -107,14 +108,14 @@ std::vector<int64_t> MemoryPlan::place(llvm::ArrayRef<unsigned> order) const {
     int64_t offset, top, begin, end;
   };
   std::vector<int64_t> result(buffers.size());
-  std::vector<Placed> placed; // by offset
+  std::vector<Placed> placed; // sorted by offset
   placed.reserve(buffers.size());
   for (unsigned index : order) {
     const PlannedBuffer &buffer = buffers[index];
     int64_t bestOffset = -1, bestGap = std::numeric_limits<int64_t>::max(), top = 0;
     for (const Placed &other : placed) {
       if (buffer.begin > other.end || other.begin > buffer.end)
-        continue; // not live together
+        continue; // not live at the same time
       int64_t gap = other.offset - top;
       if (gap >= buffer.bytes && gap < bestGap) {
         bestGap = gap;

@@ -8,43 +8,48 @@
 
 namespace dtc {
 
+// A buffer and its live range.
 struct PlannedBuffer {
   int64_t bytes;
   int64_t begin, end; // live from time `begin` to time `end`, both included
 };
 
-// Offsets are multiples of kBufferAlignment, a cache line and an AVX-512 register.
+// The alignment of offsets in bytes: a cache line and an AVX-512 register.
 constexpr int64_t kBufferAlignment = 64;
 
-// The first time at which most bytes are live; 0 where there are no buffers.
+// Returns the first time at which the most bytes are live; 0 if there are no buffers.
 int64_t timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers);
 
-// Offset assignment for static memory, the "dynamic storage allocation" problem, which is NP-hard.
-// Method: best fit in several orders, the best kept (as in Pisarchyk and Lee 2020,
-// arXiv:2001.03288).
-// 1. An order: by size, by size times life, or by start, the biggest or earliest first.
-// 2. Each buffer goes to the smallest gap that it fits between placed buffers that are live with
-//    it, the lowest of equal ones; else above them.
-// 3. The arena ends where the highest buffer does.
-// 4. While it is larger than what is ever live, what sticks out of that is placed first and all
-//    again, a few times (as in Joslin and Clements 1999, "Squeaky Wheel" Optimization).
+// Assigns offsets in static memory, the "dynamic storage allocation" problem, which is NP-hard.
+// Method: best fit in several orders, of which the best result is kept (as in Pisarchyk and Lee
+// 2020, arXiv:2001.03288).
+// 1. Sort the buffers by size, by size times lifetime (largest first), or by start (earliest
+// first).
+// 2. Place each buffer in the smallest gap that it fits between placed buffers with overlapping
+// live ranges, the lowest of equal ones; else above them.
+// 3. The arena ends with the highest buffer.
+// 4. While the arena is larger than the most bytes live at once, place the buffers that exceed this
+// bound first and repeat, a few times (as in Joslin and Clements 1999, "Squeaky Wheel"
+// Optimization).
 //
-// Example: a 64 bytes live [0, 1], b 64 bytes live [1, 2], c 64 bytes live [2, 3]: 128 bytes, c
-// where a was.
+// Example: a 64 bytes live [0, 1], b 64 bytes live [1, 2], c 64 bytes live [2, 3]: 128 bytes, c in
+// the place of a.
 class MemoryPlan {
 public:
-  // An arena of `goodEnough` bytes is not made smaller.
+  // Places the buffers. Stops improving once the arena has at most `goodEnough` bytes.
   explicit MemoryPlan(llvm::ArrayRef<PlannedBuffer> buffers, int64_t goodEnough = 0);
 
+  // Returns the offset of a buffer in bytes.
   int64_t getOffset(unsigned buffer) const { return offsets[buffer]; }
   int64_t getArenaBytes() const { return arenaBytes; }
-  // The most bytes, rounded up to the alignment, that are live at one time: no plan needs less.
+  // Returns the most bytes, rounded up to the alignment, that are live at one time: no plan needs
+  // less.
   int64_t getLowerBound() const { return lowerBound; }
 
 private:
   std::vector<int64_t> place(llvm::ArrayRef<unsigned> order) const;
   bool keepIfBest(const std::vector<int64_t> &wanted);
-  // Whether more than one in `share` bytes is above the bound, and that matters.
+  // True if more than one in `share` bytes exceeds the bound, and the arena is not good enough.
   bool isAbove(int64_t share) const;
   bool isGoodEnough() const { return arenaBytes >= 0 && arenaBytes <= goodEnough; }
   void repair(std::vector<unsigned> order);

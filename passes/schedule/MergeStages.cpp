@@ -1,4 +1,4 @@
-// Brings the programs of a pipeline's stages together in one module (pass dtc-merge-stages).
+// Merges the programs of a pipeline's stages into one module (pass dtc-merge-stages).
 #include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/Graph.h"
 #include "passes/schedule/Passes.h"
@@ -18,13 +18,13 @@ class StageMerger {
 public:
   explicit StageMerger(ModuleOp module) : module(module), kernels(module, "kernel_") {}
 
-  // Takes the program and the kernels out of the module of a stage.
+  // Moves the program and the kernels out of the module of a stage.
   LogicalResult take(ModuleOp nested, int64_t stage) {
     auto programs = llvm::to_vector(nested.getOps<exec::ProgramOp>());
     if (programs.size() != 1)
       return nested.emitOpError() << "has " << programs.size()
                                   << " programs; want the one of its stage";
-    llvm::StringMap<std::string> names; // of its kernels, in the outer module
+    llvm::StringMap<std::string> names; // names of its kernels in the outer module
     for (auto function : llvm::make_early_inc_range(nested.getOps<graph::FuncOp>()))
       if (function.getKernel()) {
         std::string name = function.getSymName().str();

@@ -1,4 +1,4 @@
-// Lets the host do what reads state in its memory (pass dtc-offload-update).
+// Moves updates whose state is in host memory to the host (pass dtc-offload-update).
 #include "passes/schedule/Passes.h"
 
 #include "dialects/graph/Graph.h"
@@ -19,12 +19,13 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// One pass over the ops of '@update', each of which comes behind what it reads:
-// 1. What is read of the host's state is on the host.
-// 2. So is what is made of it, but by ops that move data between ranks, which devices do.
-// 3. Every op gets what it reads where it runs: a copy of each tensor, made before its first reader; of
-//    a parameter's new value as soon as it is there, as it goes to where the parameter is. Constants
-//    are made in both memories.
+// Makes one pass over the ops of '@update', each of which follows its operands:
+// 1. Reads of the host's state are on the host.
+// 2. Ops that use a value on the host are on the host too, except ops that move data between ranks,
+// which run on devices.
+// 3. Every op gets its operands in its own memory: a copy of each tensor, made before its first
+// reader; for the new value of a parameter, as soon as it is computed, because it goes to the
+// memory of the parameter. Constants are made in both memories.
 class Offloader {
 public:
   explicit Offloader(ModuleOp module) : builder(module.getContext()) {
@@ -102,7 +103,7 @@ private:
   llvm::StringSet<> hostSymbols;
   OpBuilder builder;
   llvm::DenseSet<Value> onHost;
-  llvm::DenseMap<Value, Value> copies; // in the other memory
+  llvm::DenseMap<Value, Value> copies; // the copy in the other memory
 };
 
 struct OffloadUpdate : dtc::impl::OffloadUpdateBase<OffloadUpdate> {

@@ -1,4 +1,4 @@
-// What is known to happen before what in a program with several streams.
+// Computes the happens-before relation of a program with several streams.
 #include "passes/schedule/Ordering.h"
 
 #include "passes/schedule/RunOrder.h"
@@ -78,7 +78,7 @@ LogicalResult Ordering::findClocks() {
 void Ordering::findClocksOfRuns() {
   clocksOfRun.resize(size());
   std::vector<Clock> now(numStreams);
-  llvm::DenseMap<int64_t, unsigned> records; // of the task
+  llvm::DenseMap<int64_t, unsigned> records; // records of the task
   Operation *task = nullptr;
   for (unsigned index = 0; index < size(); ++index) {
     if (!isInEveryRun(index))
@@ -101,7 +101,7 @@ void Ordering::findClocksOfRuns() {
   }
 }
 
-// Stream 0 knows of instruction i from the first of its instructions whose clock has reached i.
+// Finds, for each instruction i, the first instruction of stream 0 whose clock has reached i.
 void Ordering::findEnds() {
   auto count = static_cast<int64_t>(size());
   ends.assign(size(), count);

@@ -1,4 +1,4 @@
-// What is known to happen before what in a program with several streams.
+// The happens-before relation of a program with several streams.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -9,35 +9,40 @@
 
 namespace dtc {
 
-// Instructions of one stream run in program order; a wait runs after the record of its event. Between what every run of a
-// task has, only events that every run has order anything: the last run has more of both.
+// The happens-before relation. Instructions of one stream run in program order; a wait completes
+// after the record of its event. Between instructions that every run of a task has, only events
+// that every run has order anything, because only the last run has the others.
 class Ordering {
 public:
-  // Fails after a diagnostic when an event is recorded on two streams, never, or after its wait.
+  // Fails after a diagnostic if an event is recorded on two streams, never, or after its wait.
   static llvm::FailureOr<Ordering> create(exec::ProgramOp program);
 
   unsigned size() const { return instructions.size(); }
+  // Returns an instruction by its number in program order.
   exec::InstructionOpInterface getInstruction(unsigned index) const { return instructions[index]; }
 
-  // Whether instruction `a` is over before `b` starts, whatever the timing, in every run of either.
+  // True if instruction `a` is complete before `b` starts, whatever the timing, in every run of
+  // either.
   bool isBefore(unsigned a, unsigned b) const;
-  // The last instruction of stream 0 that is over, for certain, when `index` starts (itself on
-  // stream 0), or -1.
+  // Returns the last instruction of stream 0 that is certain to be complete when `index` starts
+  // (itself on stream 0), or -1.
   int64_t getStart(unsigned index) const;
-  // The first instruction of stream 0 before which `index` is over, for certain (itself on stream
-  // 0), or size(); the last of a task that other micro-batches run without that wait.
+  // Returns the first instruction of stream 0 before which `index` is certain to be complete
+  // (itself on stream 0), or size(). In a task that other micro-batches run without that wait,
+  // returns the last instruction of the task.
   int64_t getEnd(unsigned index) const { return ends[index]; }
 
-  // Of an instruction that every run of its task has: whether it starts after something that stream 0 does in that run, and
-  // is over before something that stream 0 does in it. Then runs follow each other whatever streams they use.
+  // True if an instruction that every run of its task has starts after some instruction of stream 0
+  // in that run. If all are forked and joined, runs follow each other, whatever streams they use.
   bool isForked(unsigned index) const;
+  // True if such an instruction is complete before some instruction of stream 0 in that run.
   bool isJoined(unsigned index) const;
 
 private:
   using Clock = llvm::SmallVector<int64_t, 2>;
 
   unsigned streamOf(unsigned index) const { return streams[index]; }
-  // Of a record or wait, for the last micro-batch.
+  // Returns the event of a record or wait in the last micro-batch.
   int64_t eventOf(unsigned index) const;
   bool isInEveryRun(unsigned index) const { return runsOf[index].everyRun; }
   bool areInOneRun(unsigned a, unsigned b) const {
@@ -54,32 +59,33 @@ private:
   std::vector<unsigned> streams;
   struct Runs {
     mlir::Operation *task;
-    bool everyRun; // whether every run of a task that a step runs several times has it
+    bool everyRun; // every run of a task that a step runs several times has the instruction
   };
   std::vector<Runs> runsOf;
-  // clocks[i][s]: the last instruction of stream s that is over when i starts, i itself on its own
-  // stream; -1: none.
+  // clocks[i][s] is the last instruction of stream s that is complete when i starts, i itself on
+  // its own stream; -1 if there is none.
   std::vector<Clock> clocks;
-  // The same of what every run has, by what every run has, in its run; empty for all else.
+  // The same clocks within a run, computed from instructions that every run has alone; empty for
+  // all others.
   std::vector<Clock> clocksOfRun;
   std::vector<int64_t> ends;
   struct Task {
-    int64_t begin, end; // of its instructions
-    int64_t before;     // the last instruction of stream 0 before them, or -1
+    int64_t begin, end; // the range of its instructions
+    int64_t before;     // the last instruction of stream 0 before the range, or -1
   };
-  // Where several micro-batches are under way at once, their tasks: with backward 2, backward 3,
-  // weights 2, weights 3 the run before the last of `weights` starts after the last of `backward`,
-  // and does not stop where the last one waits for what `backward` left to another stream.
+  // The tasks, if several micro-batches are interleaved. Example: in "backward 2, backward 3,
+  // weights 2, weights 3" the run before the last of `weights` starts after the last of `backward`,
+  // and does not wait as the last one does for work that `backward` left to another stream.
   std::vector<Task> interleaved;
-  std::vector<int> interleavedOf; // of each instruction, an index in that, or -1
+  std::vector<int> interleavedOf; // per instruction an index in `interleaved`, or -1
 };
 
-// The instructions of a program's tasks, in the order in which the only micro-batch of a step goes
-// through them. Where a step has several, the last one does so, while the tasks of the others have
-// run, or run in between.
+// Returns the instructions of a program's tasks, in the order in which the only micro-batch of a
+// step runs them. If a step has several, the last one runs in this order, while the tasks of the
+// others have run before or run in between.
 std::vector<exec::InstructionOpInterface> getInstructions(exec::ProgramOp program);
 
-// Those that are `Op`.
+// Returns the instructions of type `Op`, in that order.
 template <typename Op> llvm::SmallVector<Op> getInstructionsOf(exec::ProgramOp program) {
   llvm::SmallVector<Op> found;
   for (auto task : program.getBody().getOps<exec::TaskOp>())
@@ -87,10 +93,10 @@ template <typename Op> llvm::SmallVector<Op> getInstructionsOf(exec::ProgramOp p
   return found;
 }
 
-// Whether instruction `a` stands before `b` in that order.
+// True if instruction `a` precedes `b` in the order of getInstructions.
 bool comesBefore(mlir::Operation *a, mlir::Operation *b);
 
-// Whether a step runs the instruction several times.
+// True if a step runs the instruction several times.
 bool isRepeated(mlir::Operation *instruction);
 
 } // namespace dtc

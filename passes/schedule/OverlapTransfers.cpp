@@ -1,12 +1,12 @@
 // Moves transfers between stages to streams of their own (pass dtc-overlap-transfers).
 //
 // 1. Every channel of the transfers gets a stream.
-// 2. Of each buffer that is sent or received: the tasks that use it, one after another, each on one
-//    stream. Two on different streams, one of which writes, are ordered by an event of the earlier
-//    one: it is recorded behind its last use, and waited for before the first use of the other. The
-//    same wait holds back whoever takes the slot next, as the event has the slots of the buffer and a
-//    wait is for its last record.
-// 3. The first to take a slot have nothing to wait for: a task @begin records these events.
+// 2. For each buffer that is sent or received, the tasks that use it are ordered one after another,
+// each on one stream. Two uses on different streams, one of which writes, are ordered by an event
+// of the earlier one: it is recorded after its last use, and waited for before the first use of the
+// later one. The same wait delays the next user of the slot, as the event has the slots of the
+// buffer and a wait is for its last record.
+// 3. The first users of a slot have nothing to wait for: a task @begin records these events.
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
@@ -28,13 +28,13 @@ namespace {
 constexpr llvm::StringLiteral kChannel = "exec.channel";
 constexpr llvm::StringLiteral kBegin = "begin";
 
-// What one task does with a buffer on one stream.
+// The uses of a buffer by one task on one stream.
 struct Part {
   exec::TaskOp task;
   int64_t stream;
   Operation *first, *last;
   bool writes;
-  int64_t event = -1; // recorded behind it: the one of slot 0
+  int64_t event = -1; // the event recorded after it, for slot 0
 };
 
 class TransferStreams {
@@ -103,7 +103,7 @@ private:
       std::vector<Operation *> tasks;
       for (const Part &part : parts)
         tasks.push_back(part.task);
-      // A parameter, or a part of one, has one place for the whole step.
+      // A parameter, or a part of one, has one buffer for the whole step and needs no slots.
       if (!root.getPersistent() && !root.getCarried()) {
         slots = std::max<int64_t>(root.getSlots().value_or(1), order.getSlots(tasks));
         root.setSlots(slots);
@@ -115,13 +115,13 @@ private:
           wait(parts[a], parts[b], slots, /*isFirst=*/b < a);
   }
 
-  // Whether `b` has to wait for `a`, of the same micro-batch where it comes before, else of the one
+  // True if `b` has to wait for `a`: for the same micro-batch if `a` comes before, else for the one
   // that had the slot.
   bool wants(const std::vector<Part> &parts, size_t a, size_t b) const {
     if (parts[a].stream == parts[b].stream || (!parts[a].writes && !parts[b].writes) ||
         (b < a && !isRepeated))
       return false;
-    // Its stream has waited already.
+    // The stream of `b` has already waited.
     for (size_t between = a + 1; a < b && between < b; ++between)
       if (parts[between].stream == parts[b].stream && wants(parts, a, between))
         return false;
@@ -166,7 +166,7 @@ private:
   bool isRepeated;
   int64_t numEvents;
   llvm::SmallPtrSet<Operation *, 8> isTransferred;
-  std::map<int64_t, std::pair<int64_t, int64_t>> atBegin; // by event: its stream and slots
+  std::map<int64_t, std::pair<int64_t, int64_t>> atBegin; // keyed by event: its stream and slots
 };
 
 struct OverlapTransfers : dtc::impl::OverlapTransfersBase<OverlapTransfers> {

@@ -19,23 +19,26 @@ namespace dtc {
 #define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 
+// Options of the schedule phase.
 struct ScheduleOptions {
-  int64_t bucketBytes = 25 << 20; // largest merged collective; 0 merges none
-  bool overlap = true;            // collectives on a stream of their own
-  int64_t slots = 1;              // micro-batches under way at once
-  bool splitBackward = false;     // weight gradients in a task of their own
-  bool roll = true;               // alike layers stand there once
-  // Whether what a step sends once is merged, and goes beside compute; what micro-batches send does.
+  int64_t bucketBytes = 25 << 20; // largest merged collective, in bytes; 0 merges none
+  bool overlap = true;            // puts collectives on a stream of their own
+  int64_t slots = 1;              // micro-batches in flight at once
+  bool splitBackward = false;     // puts weight gradients in a task of their own
+  bool roll = true;               // emits equal layers once, in a repeat
+  // Merges the collectives of a step that run once, and overlaps them with compute; those of every
+  // micro-batch always are.
   bool once = true;
-  // For GPUs: long sums are made in two steps (dtc-split-sums), and products take over what kernels do to their results
-  // (dtc-fuse-epilogues).
+  // For GPUs: splits long sums into two steps (dtc-split-sums) and fuses kernels into the matrix
+  // products before them (dtc-fuse-epilogues).
   bool onGpu = false;
-  // Whether buffers get offsets in the arena, and whether the program is checked: not for who only asks what it needs.
+  // Gives buffers offsets in the arena, and checks the program; callers that only ask for its needs
+  // turn these off.
   bool place = true, check = true;
 };
 
-// From a partitioned module with kernel functions to one with a planned and checked exec.program
-// @step, unless options say otherwise. Also the pipeline `dtc-schedule` of dtc-opt.
+// Turns a partitioned module with kernel functions into one with a planned and checked exec.program
+// @step, unless options turn steps off. The same as the pipeline `dtc-schedule` of dtc-opt.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
 // Registers the passes and the pipeline.

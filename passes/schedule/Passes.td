@@ -4,11 +4,12 @@ include "mlir/Pass/PassBase.td"
 def InlineBlocks : Pass<"dtc-inline-blocks", "::mlir::ModuleOp"> {
   let summary = "Puts blocks in place of their calls, once for each execution";
   let description = [{
-    Unrolls every `graph.repeat` and inlines every `graph.call`; parameters and state with `repeats` become as many symbols,
-    values that are stacks as many values. Random ops get the instance of their block, numbered through all executions. What
-    is left are `@microbatch` and `@update` without calls.
+    Unrolls every `graph.repeat` and inlines every `graph.call`. Parameters and states with `repeats` become as many
+    symbols, stacks become as many values. Random ops get the instance of their block, numbered through all executions.
+    The result has `@microbatch` and `@update` without calls.
     ```mlir
-    // Before: %y = graph.repeat 2 @block(%x, %all) : (tensor<4x8xf32>, !graph.stack<2 x tensor<8x8xf32>>) -> tensor<4x8xf32>
+    // Before: %y = graph.repeat 2 @block(%x, %all)
+    //             : (tensor<4x8xf32>, !graph.stack<2 x tensor<8x8xf32>>) -> tensor<4x8xf32>
     // After:  %0 = graph.linear %x, %w_0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     //         %1 = graph.linear %0, %w_1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     ```
@@ -18,10 +19,10 @@ def InlineBlocks : Pass<"dtc-inline-blocks", "::mlir::ModuleOp"> {
 def OffloadUpdate : Pass<"dtc-offload-update", "::mlir::ModuleOp"> {
   let summary = "Lets the host do what reads state in its memory";
   let description = [{
-    An op of `@update` that reads state marked `graph.host`, or what such an op makes, is marked so itself, and gets what else it
-    reads by `graph.to_host`. What the rest reads of its results, ops that move data between ranks first of all, it gets by
-    `graph.to_device`. Gradients are reduced, and their norm is taken, where they are made. Runs on the local, inlined step,
-    so that what goes to the host is what this rank updates.
+    Marks the ops of `@update` that read state marked `graph.host`, or results of such ops, with `graph.host`. They get
+    their other operands through `graph.to_host`. Other readers of their results, first of all ops that move data
+    between ranks, get them through `graph.to_device`. Gradients are reduced, and their norm is computed, on the device.
+    Runs on the local, inlined step, so that a rank sends only the shard that it updates to the host.
     ```mlir
     // Before: graph.state @w.momentum of @w : tensor<8xf32> {graph.host}
     //         %m = graph.get @w.momentum : tensor<8xf32>
@@ -40,13 +41,13 @@ def OffloadUpdate : Pass<"dtc-offload-update", "::mlir::ModuleOp"> {
 def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
   let summary = "Turns the partitioned step into an exec.program";
   let description = [{
-    Makes tasks of `@microbatch` (forward, backward) and `@update` (loss, update), which go, gives every tensor a buffer and
-    every op its instructions, adds up gradients and loss over micro-batches, and says in which order the tasks run.
-    Kernel functions stay for code generation.
+    Turns `@microbatch` into the tasks forward and backward, and `@update` into loss and update. Gives every tensor a
+    buffer and every op its instructions, adds up gradients and loss over micro-batches, and sets the order in which the
+    tasks run. Kernel functions stay for code generation.
 
-    In the module of a pipeline's stage (`graph.stage`) the order is that of `graph.order`, the tasks are those of its
-    chunks (`@forward.2`, `@backward.2`, and `@weight_gradients.2` where the order has them), and what stages send each
-    other are tasks, too, right before or behind the one that needs or makes it.
+    In the module of a pipeline stage (`graph.stage`) the order is that of `graph.order`, and the tasks are those of its
+    chunks (`@forward.2`, `@backward.2`, and `@weight_gradients.2` if the order has them). Transfers between stages are
+    tasks too, right before or after the task that reads or makes the tensor.
     ```mlir
     // Before, in @microbatch:
     %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
@@ -65,14 +66,14 @@ def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
 def FuseEpilogues : Pass<"dtc-fuse-epilogues", "::mlir::ModuleOp"> {
   let summary = "Lets products do what a kernel does to their results, where cuBLASLt can";
   let description = [{
-    For programs of GPUs. Where all that is read of a product is read by one launch, and its kernel does nothing but add a bias or
-    a matrix, take GELU (by tanh) of the sum with a bias, or multiply by the derivative of GELU, the product does that on what it
-    holds in f32, and the launch goes: what lay between them is neither written nor read again. The product stands where the
-    launch stood.
+    For programs of GPUs. Fuses a launch into the matrix product whose result it reads, if nothing else reads this
+    result and the kernel only adds a bias or a matrix, applies GELU (by tanh) to the sum with a bias, or multiplies by
+    the derivative of GELU. The matrix product computes this on its f32 accumulators, and the launch is removed: the
+    tensor between them is neither written nor read. The matrix product takes the place of the launch.
 
-    Only what NVIDIA documents to be there for every shape is asked for: bf16 or f16, rows of a multiple of 8 elements, a bias that
-    lies where parameters do. Addends are taken in f32, too. GELU by erf, dropout, and what several products or ranks have parts
-    of stay kernels.
+    Restricted to cases that NVIDIA documents for every shape: bf16 or f16, rows of a multiple of 8 elements, a bias
+    that is stored as a parameter. Addends are read in f32 too. GELU by erf, dropout, and sums of several matrix
+    products or ranks stay kernels.
     ```mlir
     // Before, @kernel_0 being GELU of the sum of both:
     exec.gemm %x, %w to %t sizes [32, 16, 8] strides [8, 16, 16]
@@ -88,8 +89,8 @@ def FuseEpilogues : Pass<"dtc-fuse-epilogues", "::mlir::ModuleOp"> {
 def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
   let summary = "Removes copies and joins buffers that can be one";
   let description = [{
-    Producers add to a sum themselves where they can; the source of a copy is made where the copy would put it; results
-    of in-place kernels and all-reduces take the memory of an operand that ends there.
+    Lets producers add to a sum themselves if they can. Makes the source of a copy a part of its destination. Gives
+    results of in-place kernels and all-reduces the memory of an operand that is not read later.
     ```mlir
     // Before:
     exec.gemm %a, %b to %t sizes [4, 4, 4] strides [4, 4, 4]
@@ -107,10 +108,11 @@ def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
 def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp"> {
   let summary = "Merges reductions of gradients and gathers of parameters into few large ones";
   let description = [{
-    Gradient reductions move to right after their gradient is complete, in the last micro-batch or, where every
-    micro-batch reduces its own, in each; neighbours of one kind over the same axes become one collective over one buffer.
-    What micro-batches reduce travels with what the same block made, so that no gradient is whole beyond its block. Gradients of all-reduces lie in it from the start, without copies; what is scattered
-    or gathered is packed and unpacked, as part of the copies that do so already where there are some.
+    Moves gradient reductions right after their gradient is complete, in the last micro-batch or, if every micro-batch
+    reduces its own, in each. Merges neighbours of one kind over the same axes into one collective over one buffer.
+    Reductions of every micro-batch are merged within one execution of a block, so that no gradient stays whole beyond
+    its block. All-reduced gradients are computed in the merged buffer, without copies; scattered or gathered tensors
+    are packed and unpacked, by existing copies if there are any.
     ```mlir
     // Before:
     exec.collective all_reduce sum %a to %a axes [0] count 64 "grad a" gradient async
@@ -129,9 +131,10 @@ def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp">
 def PrefetchGathers : Pass<"dtc-prefetch-gathers", "::dtc::exec::ProgramOp"> {
   let summary = "Gathers the parameters of a block together, while the block before it computes";
   let description = [{
-    Of parameters that rest split, in every task of a micro-batch: the gathers of one execution of a block (or of what lies
-    between two) come to its begin and become few large ones; with `ahead` they come to the begin of the block before it
-    in that task. So the parameters of two blocks are whole at most. A gather that something before it depends on stays.
+    Moves the gathers of split parameters, in every task of a micro-batch: the gathers of one execution of a block (or
+    of the code between two) move to its beginning and are merged into few large ones; with `ahead` they move to the
+    beginning of the previous block in that task. So the parameters of at most two blocks are whole. A gather that
+    depends on an earlier instruction stays.
     ```mlir
     // Before:
     exec.collective all_gather sum %a to %w0 axes [0] count 16 "a" parameter async {exec.execution = 0}
@@ -155,10 +158,10 @@ def PrefetchGathers : Pass<"dtc-prefetch-gathers", "::dtc::exec::ProgramOp"> {
 def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
   let summary = "Moves collectives that may run beside compute to a stream of their own";
   let description = [{
-    Collectives that are `async`, with the copies that unpack what they gather or add what they reduce, go to stream 1;
-    those that gather parameters for a micro-batch, to stream 2, where they start when compute has come to where they
-    stand. Events keep every dependence between streams. Stream 0 waits for all at the end, and for what every run of a
-    task does at the end of each run.
+    Moves `async` collectives, with the copies that unpack gathered tensors or add reduced ones, to stream 1. Gathers of
+    parameters for a micro-batch go to stream 2, where they start when compute reaches their place. Events keep every
+    dependence between streams. Stream 0 waits for all streams at the end, and at the end of each run of a task for the
+    instructions that every run has.
     ```mlir
     // Before:
     exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" gradient async
@@ -170,17 +173,18 @@ def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
   }];
   let options = [
     Option<"inFlight", "in-flight", "unsigned", /*default=*/"4",
-      "Collectives with buffers of their own that may be under way before stream 0 waits for the oldest; 0: any number">,
+      "Collectives with buffers of their own that may be under way before stream 0 waits for the oldest; "
+      "0: any number">,
     Option<"once", "once", "bool", /*default=*/"true", "Also what a step sends once, not in every micro-batch">];
 }
 
 def OverlapTransfers : Pass<"dtc-overlap-transfers", "::dtc::exec::ProgramOp"> {
   let summary = "Moves transfers between stages to streams of their own";
   let description = [{
-    Transfers that name an `exec.channel` go to a stream for each channel. Events of as many slots as their buffers have
-    order them: compute waits for what it receives, a send for what it sends, and whoever writes a slot again for those
-    who have read it. So compute waits for a send only where all slots of what it sends are full. A task `@begin` records
-    every event once, as nothing is under way when a step begins.
+    Moves transfers that name an `exec.channel` to one stream per channel. Events with as many slots as their buffers
+    order them: compute waits for received tensors, a send for the tensor that it sends, and a writer of a slot for all
+    earlier readers. So compute waits for a send only if all slots are full. A task `@begin` records every event once,
+    because nothing is in flight when a step begins.
     ```mlir
     // Before:
     exec.task @receive_forward.1 per_micro_batch {
@@ -199,11 +203,11 @@ def OverlapTransfers : Pass<"dtc-overlap-transfers", "::dtc::exec::ProgramOp"> {
 def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   let summary = "Gives every buffer its place in the arena";
   let description = [{
-    What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
-    the other begins, on all streams. Sums over micro-batches are live from the start. What a micro-batch keeps from task to
-    task while the order runs others gets `slots`, as many as the order wants, which share no byte with anything. The memory of
-    the host has an arena of its own. The program's attribute `exec.lower_bound_bytes` is what no plan of these live ranges can
-    do without, in both arenas.
+    Places persistent buffers first. Other buffers share bytes only if one is no longer used, on any stream, before the
+    other is written. Sums over micro-batches are live from the start. A buffer that a micro-batch keeps from task to
+    task while the order runs others gets `slots`, as many as the order requires, which share no byte with other
+    buffers. Host memory has a separate arena. The program's attribute `exec.lower_bound_bytes` is the smallest size of
+    both arenas that any plan of these live ranges can have.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
     // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128
@@ -218,10 +222,10 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
 def RollLayers : Pass<"dtc-roll-layers", "::dtc::exec::ProgramOp"> {
   let summary = "Makes one repeat of what stands several times in a row";
   let description = [{
-    Within each task: where the same instructions follow each other several times, in memory that moves on by one stride
-    each time, as those of alike layers do, one time is left, in an `exec.repeat`. What may differ besides memory are
-    rank scalars and events, each by a stride, and names. What gains most is rolled first; what is not alike stays as it is.
-    The pass takes itself back, instruction by instruction, before it is done, and fails where that is not what it was given.
+    Replaces repeated sequences of instructions within each task, as equal layers make them, by an `exec.repeat` of one
+    of them. Memory, rank scalars and events may advance by one stride each, and names may differ. Rolls the repetition
+    that saves most first; instructions that differ otherwise stay as they are. Finally unrolls the result, compares it
+    with the original instruction by instruction, and fails if they differ.
     ```mlir
     // Before:
     %x_0 = exec.buffer "x.0" temporary f32 64 bytes at 0
@@ -249,14 +253,20 @@ def RollLayers : Pass<"dtc-roll-layers", "::dtc::exec::ProgramOp"> {
 def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
   let summary = "Checks that a planned program cannot go wrong";
   let description = [{
-    Every buffer has a place; buffers that share bytes are never live together; what is read was written; instructions of
-    different streams that need an order have one; every event is recorded before it is waited for. Tasks are checked
-    once, over the last micro-batch, with rules under which that holds for all: only sums go from one run of a task to
-    the next, and only adding writes them, from the run on that starts them; other streams start behind stream 0 and are
-    waited for by it within each run, but for what the last run has alone, and transfers; slots are disjoint and enough.
-    What other streams touch is followed through all runs of all entries, until micro-batches alike leave what those
-    before them left and are skipped: each use comes after those before it that it must not meet, and reads what its own
-    micro-batch has left. Of an `exec.repeat` every layer is checked.
+    Checks that
+    - every buffer has an offset, and buffers that share bytes are never live together;
+    - data is written before it is read;
+    - instructions of different streams that need an order have one, and every event is recorded before it is waited
+      for.
+
+    Tasks are checked once, for the last micro-batch, under rules by which this holds for all: only sums are passed from
+    one run of a task to the next, and only accumulation writes them, from the run on that starts them; other streams
+    start after stream 0, and it waits for them within each run, except for instructions of the last run alone, and
+    transfers; slots are disjoint and enough.
+
+    Accesses of other streams are followed through all runs of all entries, until the state repeats; the remaining
+    micro-batches are then skipped. Each use must follow all earlier conflicting ones, and read data of its own
+    micro-batch. Every layer of an `exec.repeat` is checked.
     ```mlir
     // Before and after: the same program.
     ```
@@ -266,8 +276,8 @@ def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
 def MergeStages : Pass<"dtc-merge-stages", "::mlir::ModuleOp"> {
   let summary = "Brings the programs of a pipeline's stages together in one module";
   let description = [{
-    Each nested module has the program of one stage and its kernels. The programs go to the outer module, as `@stage_0` and so
-    on, each for the ranks of its stage; kernels of equal bodies are there once.
+    Moves the program of each nested module to the outer module, as `@stage_0` and so on, each for the ranks of its
+    stage. Kernels with equal bodies are merged.
     ```mlir
     // Before: module { module @stage_0 attributes {graph.stage = 0 : i64} { exec.program @step .. } .. }
     // After:  module { exec.program @stage_0 .. ranks [0, 1] .. }

@@ -1,4 +1,4 @@
-// The schedule phase as one pipeline.
+// Builds the schedule phase as one pipeline.
 #include "passes/schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -8,40 +8,41 @@
 using namespace mlir;
 
 void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
-  // The step is tasks over buffers, and their order; every value has a buffer of its own.
+  // Turns the step into tasks over buffers, and their order; every value has a buffer of its own.
   LowerToExecOptions lowerOptions;
   lowerOptions.slots = options.slots;
   lowerOptions.splitBackward = options.splitBackward;
   manager.addPass(createLowerToExec(lowerOptions));
-  // Products do what else is done to their results, where the device's can.
+  // Fuses kernels into the matrix products before them if the device supports it.
   if (options.onGpu)
     manager.addPass(createFuseEpilogues());
   OpPassManager &program = manager.nest<exec::ProgramOp>();
-  // No copy is left that better placement of its source avoids.
+  // Removes copies that a better placement of their source avoids.
   program.addPass(createReuseBuffers());
-  // Parameters that rest split are whole for one block at a time, or two.
+  // Gathers parameters that are stored split so that they are whole for one or two blocks at a
+  // time.
   PrefetchGathersOptions prefetchOptions;
   prefetchOptions.bucketBytes = options.bucketBytes;
   prefetchOptions.ahead = options.overlap;
   program.addPass(createPrefetchGathers(prefetchOptions));
-  // Gradient reductions stand where their gradients are complete, and are few.
+  // Moves gradient reductions to where their gradients are complete, and merges them.
   BucketCollectivesOptions bucketOptions;
   bucketOptions.bucketBytes = options.bucketBytes;
   bucketOptions.once = options.once;
   program.addPass(createBucketCollectives(bucketOptions));
-  // Collectives that compute need not wait for run beside it.
+  // Overlaps collectives that compute need not wait for.
   AssignStreamsOptions streamOptions;
   streamOptions.once = options.once;
   if (options.overlap)
     program.addPass(createAssignStreams(streamOptions));
-  // What stages send each other goes on beside compute.
+  // Overlaps transfers between stages with compute.
   program.addPass(createOverlapTransfers());
-  // Every buffer has an offset, the arena a size.
+  // Gives every buffer an offset, and the arena a size.
   if (options.place)
     program.addPass(createPlanMemory());
   if (options.check)
     program.addPass(createVerifyExec());
-  // Alike layers stand there once, and do what was checked.
+  // Emits equal layers once; runs after the check and keeps the program's behaviour.
   if (options.roll)
     program.addPass(createRollLayers());
 }

@@ -1,4 +1,4 @@
-// Gives every buffer its place in the arena (pass dtc-plan-memory).
+// Gives every buffer its offset in the arena (pass dtc-plan-memory).
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/MemoryPlan.h"
 #include "passes/schedule/Ordering.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Buffers that share one range of an arena, with the times at which they are live.
+// Buffers that share one range of an arena, with their live ranges.
 struct Region {
   std::vector<exec::BufferOp> buffers;
   std::vector<PlannedBuffer> live;
@@ -41,7 +41,7 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
                      Builder(&getContext()).getI64IntegerAttr(bound + boundOnHost));
   }
 
-  // The bytes of the arena of one memory, and those that no plan can do without.
+  // Returns the bytes of the arena of one memory, and the bytes that no plan can do without.
   std::pair<int64_t, int64_t> planArena(const Ordering &ordering, const RunOrder &order,
                                         bool host) {
     int64_t end =
@@ -52,8 +52,8 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     return {end + plan.getArenaBytes(), end + plan.getLowerBound()};
   }
 
-  // What is kept between steps lies first, then what has slots, which shares no byte with anything: in
-  // order of declaration.
+  // Places the buffers for which `belongs` holds in order of declaration: those that persist
+  // between steps, then those with slots, which share no byte with others.
   int64_t placeInOrder(int64_t base, bool host, llvm::function_ref<bool(exec::BufferOp)> belongs) {
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>()) {
       if (buffer.getHost() != host || !belongs(buffer))
@@ -71,7 +71,8 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     return plan;
   }
 
-  // What is kept from task to task while other micro-batches run has slots, as many as the order wants.
+  // Gives slots to buffers that are kept from task to task while other micro-batches run, as many
+  // as the order requires.
   void markSlots(const Ordering &ordering, const RunOrder &order) {
     llvm::MapVector<Operation *, std::vector<Operation *>> tasksOf;
     for (unsigned i = 0; i < ordering.size(); ++i) {
@@ -93,15 +94,15 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     }
   }
 
-  // Time is the position of instructions of stream 0. Memory that another stream uses is taken as
-  // long as stream 0 does not know that it is free: from the last of its instructions that is over
-  // when the use starts to the one that waits for the use. What is carried is live in all that
-  // several micro-batches run: the one before has filled it, the next one adds to it. Where runs of several micro-batches
-  // mix, a task that stands before another may run once more behind the last run of that one, and so beside what this run has
-  // made.
+  // Computes live ranges. Time is the position of instructions of stream 0. Memory that another
+  // stream uses is live from the last instruction of stream 0 that is complete when the use starts
+  // to the one that waits for the use. A carried sum is live in everything that several
+  // micro-batches run: the previous one has filled it, the next one adds to it. If several
+  // micro-batches are interleaved, an earlier task may run once more after the last run of a later
+  // one, and so beside the results of that run.
   Region findLiveRanges(const Ordering &ordering, const RunOrder &order, bool host) {
     llvm::DenseMap<Value, PlannedBuffer> live;
-    llvm::MapVector<Operation *, int64_t> begins; // of the tasks of micro-batches
+    llvm::MapVector<Operation *, int64_t> begins; // keyed by task of micro-batches
     int64_t never = ordering.size(), lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
       if (buffer.getHost() == host && !buffer.getPersistent() && !buffer.getSlots())

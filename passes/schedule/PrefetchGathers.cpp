@@ -1,4 +1,5 @@
-// Gathers the parameters of a block together, while the block before it computes (pass dtc-prefetch-gathers).
+// Gathers the parameters of a block together, while the previous block computes (pass
+// dtc-prefetch-gathers).
 #include "passes/schedule/Bucket.h"
 #include "passes/schedule/CollectiveBuckets.h"
 #include "passes/schedule/Dependences.h"
@@ -16,14 +17,14 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// The gathers of one execution of a block, or of what lies between two, in one task.
+// The gathers of one execution of a block, or of the code between two executions, in one task.
 struct Group {
   int64_t execution;
   SmallVector<exec::CollectiveOp> gathers;
-  Operation *compute; // what follows the gathers at the block's begin
+  Operation *compute; // the instruction after the gathers at the beginning of the block
 };
 
-// What moves with a gather, and the gather: copies that pack and unpack, in program order.
+// Returns the gather and the copies that pack and unpack it, in program order.
 SmallVector<exec::InstructionOpInterface> unitOf(exec::CollectiveOp gather) {
   SmallVector<exec::InstructionOpInterface> unit = getPacking(gather);
   unit.push_back(gather);
@@ -32,7 +33,7 @@ SmallVector<exec::InstructionOpInterface> unitOf(exec::CollectiveOp gather) {
   return unit;
 }
 
-// Moves a unit to in front of `place`, where nothing between depends on it or the other way round.
+// Moves a unit in front of `place`, if no instruction between depends on it or it on them.
 bool moveUnit(ArrayRef<exec::InstructionOpInterface> unit, Operation *place) {
   if (llvm::any_of(unit, [&](Operation *op) {
         return op->getBlock() != place->getBlock() || op->isBeforeInBlock(place);
@@ -61,7 +62,7 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
       std::vector<Group> groups = findGroups(task);
       for (Group &group : groups)
         gatherAtBegin(group);
-      // The first of all that is in front of the block before; groups keep their order.
+      // Moves each group in front of the block before it; groups keep their order.
       if (ahead)
         for (size_t index = 1; index < groups.size(); ++index)
           gatherBefore(groups[index], groups[index - 1].compute);
@@ -83,7 +84,7 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
     return groups;
   }
 
-  // Brings the gathers of a group to the first of them; those that can't come there leave the group.
+  // Moves the gathers of a group to the first of them; those that cannot move leave the group.
   static void gatherAtBegin(Group &group) {
     SmallVector<exec::CollectiveOp> together{group.gathers.front()};
     auto follow = [](exec::CollectiveOp gather) {
@@ -105,7 +106,7 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
     group.gathers = std::move(together);
   }
 
-  // Brings the gathers of a group to in front of `place`, where the first of them may stand already.
+  // Moves the gathers of a group in front of `place`, where the first of them may stand already.
   static void gatherBefore(Group &group, Operation *place) {
     for (exec::CollectiveOp gather : group.gathers) {
       SmallVector<exec::InstructionOpInterface> unit = unitOf(gather);
@@ -117,8 +118,8 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
     llvm::sort(group.gathers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }
 
-  // Neighbours of one kind become one, as large as a bucket may be. A gather may read what another one
-  // has gathered.
+  // Merges neighbours of one kind, up to the size of a bucket. A gather may read the result of
+  // another one.
   void mergeGathers(Group &group, unsigned &number) {
     CollectiveBuckets buckets(bucketBytes);
     std::vector<BucketMember> members;

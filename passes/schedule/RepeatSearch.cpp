@@ -1,4 +1,4 @@
-// Finds what stands several times in a row in a list.
+// Finds consecutive repetitions in a list.
 #include "passes/schedule/RepeatSearch.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -8,7 +8,7 @@
 using namespace dtc;
 
 namespace {
-// Short ones find small repeats, long ones those of blocks in which kinds come often.
+// Short windows find small repeats, long windows those of blocks in which kinds occur often.
 constexpr unsigned kWindows[] = {1, 4, 16, 64};
 constexpr size_t kPeriods = 16;
 
@@ -34,7 +34,8 @@ private:
   llvm::SmallVector<unsigned> findPeriods(unsigned begin, unsigned end) const;
   void findLongest(unsigned period, unsigned begin, unsigned end, FoundRepeat &best) const;
 
-  // Whether the numbers of item i grow to those of one period later as they did from one earlier.
+  // True if the numbers of item i grow to those of one period later as they grew from those of one
+  // period earlier.
   bool growsOn(unsigned i, unsigned period) const {
     const std::vector<int64_t> &last = items[i - period].numbers, &now = items[i].numbers,
                                &next = items[i + period].numbers;
@@ -49,9 +50,9 @@ private:
 };
 
 llvm::SmallVector<unsigned> RepeatSearch::findPeriods(unsigned begin, unsigned end) const {
-  llvm::DenseMap<unsigned, unsigned> counts; // by distance
+  llvm::DenseMap<unsigned, unsigned> counts; // keyed by distance
   for (unsigned size : kWindows) {
-    // The hash of a window is a polynomial of its kinds, modulo 2^64.
+    // Hashes a window as a polynomial of its kinds, modulo 2^64.
     constexpr uint64_t base = 0x9e3779b97f4a7c15;
     uint64_t hash = 0, highest = 1;
     for (unsigned i = 0; i < size; ++i)
@@ -63,7 +64,8 @@ llvm::SmallVector<unsigned> RepeatSearch::findPeriods(unsigned begin, unsigned e
         hash -= highest * (items[i - size].kind + 1);
       if (i - begin + 1 < size)
         continue;
-      auto [entry, isNew] = last.try_emplace(hash >> 1, i); // two values are not keys
+      // drops a bit: two values of the map's key type are reserved
+      auto [entry, isNew] = last.try_emplace(hash >> 1, i);
       if (!isNew)
         ++counts[i - entry->second];
       entry->second = i;
@@ -78,14 +80,14 @@ llvm::SmallVector<unsigned> RepeatSearch::findPeriods(unsigned begin, unsigned e
   llvm::SmallVector<unsigned> periods;
   for (auto [count, distance] : llvm::ArrayRef(byCount).take_front(kPeriods)) {
     periods.push_back(distance);
-    periods.push_back(2 * distance); // as where two buffers take turns
+    periods.push_back(2 * distance); // doubles find buffers that alternate
   }
   return periods;
 }
 
 void RepeatSearch::findLongest(unsigned period, unsigned begin, unsigned end,
                                FoundRepeat &best) const {
-  unsigned first = begin; // items from here to i are each like that of one period later
+  unsigned first = begin; // each item from here to i is like the one a period later
   auto close = [&](unsigned i) {
     FoundRepeat repeat{first, period, (i - first) / period + 1};
     if (repeat.saved() > best.saved())
@@ -98,7 +100,7 @@ void RepeatSearch::findLongest(unsigned period, unsigned begin, unsigned end,
       first = i + 1;
     } else if (i - first >= period && !growsOn(i, period)) {
       close(i);
-      first = i - period + 1; // from here on nothing is said yet about how numbers grow
+      first = i - period + 1; // the growth of numbers is open again from here on
     }
   }
   close(i);

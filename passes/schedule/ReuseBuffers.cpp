@@ -1,4 +1,4 @@
-// Removes copies and joins buffers that can be one (pass dtc-reuse-buffers).
+// Removes copies and joins buffers that can share memory (pass dtc-reuse-buffers).
 #include "passes/schedule/BufferAssignment.h"
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/Ordering.h"
@@ -13,8 +13,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Lets the producer of a value that is only added to a sum do the adding, where it can. Gemm and
-// embedding_grad can.
+// Lets the producer of a value that is only added to a sum add it itself: gemm and embedding_grad
+// can.
 unsigned foldSums(exec::ProgramOp program) {
   unsigned folded = 0;
   for (exec::CopyOp copy : getInstructionsOf<exec::CopyOp>(program)) {
@@ -30,7 +30,7 @@ unsigned foldSums(exec::ProgramOp program) {
         accesses[0].getWrittenBuffers().size() != 1 ||
         exec::getRange(accesses[0].getWrittenBuffers()[0]).root != src.root)
       continue;
-    // Between producer and copy nothing may use the sum.
+    // Requires that nothing between producer and copy uses the sum.
     exec::InstructionOpInterface producer = accesses[0];
     Value sum = copy.getDst();
     bool usedBetween = llvm::any_of(getAccesses(exec::getRange(sum).root), [&](auto access) {
@@ -78,7 +78,8 @@ public:
   AccessList list;
 };
 
-// What a shared buffer counts as: what it is at rest before what it is in passing.
+// Returns the rank of a kind: a shared buffer takes the kind with the highest rank, persistent
+// kinds before passing ones.
 unsigned importance(exec::BufferKind kind) {
   switch (kind) {
   case exec::BufferKind::Temporary:
@@ -103,7 +104,7 @@ void absorb(exec::BufferOp into, exec::BufferOp from) {
   into.setName(from.getName());
 }
 
-// Views take their root as base, and buffers stand before views.
+// Makes every view refer to its root, and moves buffers in front of views.
 void tidyDeclarations(Block &block) {
   for (auto view : block.getOps<exec::ViewOp>()) {
     exec::BufferRange range = exec::getRange(view);
@@ -148,8 +149,8 @@ struct ReuseBuffers : dtc::impl::ReuseBuffersBase<ReuseBuffers> {
       Value replacement = into;
       if (place.offset != 0 || from.getBytes() != into.getBytes() ||
           from.getDtype() != into.getDtype()) {
-        // In front of the old buffer's uses, behind the new one once buffers have moved to the
-        // front.
+        // Inserts the view in front of the old buffer's uses; it follows the new buffer once
+        // buffers have moved to the front.
         OpBuilder builder(from);
         replacement =
             exec::ViewOp::create(builder, from.getLoc(), from.getType(), into, from.getName(),

@@ -1,4 +1,4 @@
-// Makes one repeat of what stands several times in a row (pass dtc-roll-layers).
+// Replaces consecutive repetitions by one repeat (pass dtc-roll-layers).
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Passes.h"
@@ -18,8 +18,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Sorts instructions into kinds: all that a repeat keeps of an instruction is in the kind, what may differ from layer to
-// layer is numbers.
+// Sorts instructions into kinds: the kind holds everything that a repeat keeps of an instruction;
+// the numbers hold what may differ from layer to layer.
 class Kinds {
 public:
   ListItem itemOf(Operation &op) {
@@ -72,11 +72,11 @@ private:
     return UnitAttr::get(op.getContext());
   }
 
-  std::string key; // the bytes of all that makes a kind
+  std::string key; // the bytes of everything that defines a kind
   llvm::StringMap<unsigned> kinds;
 };
 
-// Rolls the instructions of a task: those of all layers but the first go.
+// Rolls the instructions of a task: erases those of all layers except the first.
 class Rolling {
 public:
   Rolling(exec::ProgramOp program, exec::TaskOp task)
@@ -149,7 +149,7 @@ private:
     return known;
   }
 
-  Operation *declarations; // these go before it
+  Operation *declarations; // declarations are inserted before this op
   std::vector<Operation *> instructions;
   std::map<std::vector<const void *>, Value> made;
 };

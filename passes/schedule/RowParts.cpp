@@ -7,7 +7,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Elements of a token of [batch, tokens, heads, head_dim].
+// Returns the elements per token of [batch, tokens, heads, head_dim].
 int64_t tokenElements(Value heads) {
   return numElements(cast<RankedTensorType>(heads.getType()).getShape().take_back(2));
 }
@@ -23,7 +23,8 @@ bool isTokens(OpOperand &use, int64_t columns) {
   return false;
 }
 
-// The value that the one op that uses `tensor` makes of it, past reshapes; and that op.
+// Follows `tensor` past reshapes to its only user. Returns the value that it uses, and the user if
+// that is a concat.
 std::pair<Value, graph::ConcatOp> concatOf(Value tensor) {
   while (tensor.hasOneUse())
     if (auto reshape = dyn_cast<graph::ReshapeOp>(*tensor.user_begin()))
@@ -49,11 +50,11 @@ bool defineInRows(ValueRange gradients, ExecEmitter &emitter) {
   graph::ConcatOp concat = concatOf(gradients.front()).second;
   if (!concat || concat.getInputs().size() != gradients.size())
     return false;
-  llvm::DenseMap<Value, Value> inputs; // of the concat, and which gradient it is
+  llvm::DenseMap<Value, Value> inputs; // keyed by input of the concat: the gradient that it is
   for (Value gradient : gradients) {
     auto [input, of] = concatOf(gradient);
     if (of != concat || emitter.isKept(gradient) || emitter.isKept(input))
-      return false; // a concat of another task has memory of its own
+      return false; // a concat of another task has its own memory
     inputs[input] = gradient;
   }
   auto shape = cast<RankedTensorType>(concat.getType()).getShape();

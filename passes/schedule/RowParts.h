@@ -1,16 +1,18 @@
-// Tensors that are columns of another one: rows with gaps, which attention reads and writes where they are, so that no slice
-// and no concat of what one product makes or takes for all heads is copied.
+// Tensors that are columns of another one: rows with gaps, which attention reads and writes in
+// place. So the slices and concats around a matrix product that serves all heads need no copy.
 #pragma once
 
 #include "passes/schedule/ExecEmitter.h"
 
 namespace dtc {
 
-// Whether all that uses `slice`, rows of `columns` elements, is attention that takes them for tokens.
+// True if all users of `slice`, rows of `columns` elements, are attention ops that read the rows as
+// tokens.
 bool isReadInRows(mlir::Value slice, int64_t columns);
 
-// Where the gradients of an attention's q, k and v are all that a concat puts side by side, and used by nothing else, they
-// become columns of its result, which is defined here. Whether they have.
+// Makes the gradients of an attention's q, k and v columns of the result of a concat, which is
+// defined here, if they are all inputs of the concat and have no other use. Returns true if it
+// does.
 bool defineInRows(mlir::ValueRange gradients, ExecEmitter &emitter);
 
 } // namespace dtc

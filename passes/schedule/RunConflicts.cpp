@@ -1,4 +1,4 @@
-// Whether what runs on several streams keeps its order in all runs of all entries.
+// Checks that accesses on several streams keep their order in all runs of all entries.
 #include "passes/schedule/RunConflicts.h"
 
 #include "passes/schedule/Dependences.h"
@@ -12,24 +12,27 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// So many states are compared before the rest of an entry is followed to its end: it takes as many periods to fill all slots.
+// Most states that are compared before the rest of an entry is followed to its end: filling all
+// slots takes as many periods.
 constexpr int kMostCompared = 64;
-// Slots and events that are back as they were only after more micro-batches are followed to the end.
+// Slots and events that return to their first state only after more micro-batches are followed to
+// the end.
 constexpr int64_t kMostShift = 4096;
 
-constexpr int64_t kHostMemory = int64_t(1) << 60; // where it begins, behind all of the device's
+// first address of host memory, after all device memory
+constexpr int64_t kHostMemory = int64_t(1) << 60;
 
 struct Bytes {
-  int64_t begin, end; // of the arena
+  int64_t begin, end; // a range of the arena
   bool overlaps(const Bytes &other) const { return begin < other.end && other.begin < end; }
 };
 
 // One buffer that an instruction reads or writes.
 struct Use {
   exec::BufferOp root;
-  Bytes bytes; // in micro-batch 0
+  Bytes bytes; // the bytes in micro-batch 0
   bool write;
-  bool startsSum; // and so writes in the first run of its task alone
+  bool startsSum; // starts a sum, so that it writes in the first run of its task alone
   int64_t slots, slotStride, microBatchStride;
 
   Bytes inMicroBatch(int64_t microBatch) const {
@@ -66,7 +69,7 @@ std::vector<Use> usesOf(exec::InstructionOpInterface op) {
 
 struct Instruction {
   exec::InstructionOpInterface op;
-  std::vector<Use> uses; // of bytes that streams other than 0 use, too
+  std::vector<Use> uses; // uses of bytes that streams other than 0 use too
   bool isEvent;
 };
 
@@ -90,7 +93,7 @@ public:
 private:
   using Clock = SmallVector<int64_t, 8>;
 
-  // Something that was done to a cell: by which instruction, for which micro-batch, when.
+  // An access to a cell: its instruction, its micro-batch and its time.
   struct Access {
     int64_t time = -1;
     int64_t microBatch = -1;
@@ -109,14 +112,14 @@ private:
           visit(task, op, use);
   }
 
-  // Where it is in all micro-batches.
+  // Visits the bytes of a use in all micro-batches.
   template <typename Visit> void visitBytes(exec::TaskOp task, const Use &use, Visit &&visit) {
     int64_t places = use.microBatchStride != 0 ? numMicroBatches : use.slots;
     for (int64_t m = 0; m < (task.isRepeated() ? std::min(places, numMicroBatches) : 1); ++m)
       visit(use.inMicroBatch(m));
   }
 
-  // Bytes that streams other than 0 use, in order and apart.
+  // Finds the bytes that streams other than 0 use, as ascending disjoint ranges.
   void findShared() {
     std::vector<Bytes> all;
     visitUses([&](exec::TaskOp task, exec::InstructionOpInterface op, const Use &use) {
@@ -137,7 +140,8 @@ private:
     return found != shared.end() && found->overlaps(bytes);
   }
 
-  // The instructions of every task that the check is about, and the cells that they cut memory into.
+  // Collects the instructions of every task that are relevant to the check, and the borders of the
+  // memory cells that they access.
   void findInstructions() {
     for (auto task : program.getBody().getOps<exec::TaskOp>())
       for (auto op : task.getBody().getOps<exec::InstructionOpInterface>()) {
@@ -176,15 +180,15 @@ private:
     int64_t cycle = followsAll ? 0 : slotCycle();
     std::optional<RunPeriod> period = cycle > 0 ? findRunPeriod(runs, cycle) : std::nullopt;
     size_t boundary = period ? period->begin : runs.size();
-    std::vector<int64_t> before; // the state a period ago,
-    int64_t since = 0;           // and when that was
+    std::vector<int64_t> before; // the state a period ago
+    int64_t since = 0;           // the time of that state
     int compared = 0;
     for (size_t i = 0; i < runs.size(); ++i) {
       if (i == boundary) {
         std::vector<int64_t> state = stateAt(runs, i);
         size_t periods = (period->end - i) / period->length;
         if (state == before && periods > 0) {
-          // No task runs for the first or last time in them.
+          // No task runs for the first or last time in these periods.
           for (size_t of = i - period->length; of < i; ++of)
             left[runs[of].task] -= periods;
           moveOn(since, static_cast<int64_t>(periods) * period->shift);
@@ -206,7 +210,8 @@ private:
     return success();
   }
 
-  // After so many micro-batches each has the slots and events that the first had; 0 where that is never so, or too late.
+  // Returns the number of micro-batches after which slots and events repeat; 0 if they never do, or
+  // too late.
   int64_t slotCycle() {
     int64_t cycle = 1;
     auto add = [&](int64_t slots) {
@@ -224,8 +229,8 @@ private:
     return cycle;
   }
 
-  // The least micro-batch of this run and those after it that are of one: what has been written for lower ones is no
-  // longer anybody's own.
+  // Returns the least micro-batch of this run and the following ones: data written for lower ones
+  // will not be read by their own micro-batch again.
   static int64_t leastFrom(const std::vector<RunOrder::Run> &runs, size_t index) {
     int64_t least = std::numeric_limits<int64_t>::max();
     for (size_t i = index; i < runs.size(); ++i)
@@ -234,15 +239,17 @@ private:
     return least;
   }
 
-  // All that later checks depend on, so that it does not change from period to period where these do the same: of times, how
-  // many of those that streams and records have seen of a stream are before; of micro-batches, how far they are from the
-  // least that is still to come.
+  // Returns a state of everything that later checks depend on, so that equal periods leave equal
+  // states: for times, the number of earlier times that streams and records have seen of a stream;
+  // for micro-batches, their distance from the least micro-batch that is still to come.
   //
-  // Why what is skipped holds. Checks compare a time only with what a stream has seen (`look`), and what it sees are times
-  // seen before or those of later instructions; a micro-batch only with that of a later run. Two states that are equal
-  // here are equal in all such comparisons, if the runs to come are the same but for `shift`, none the first or last of its
-  // task, and slots and events are in the same places, as `shift` is a multiple of all their numbers. So if a period
-  // leaves the state that the one before left, all that follow do, each with the same outcome.
+  // Skipping periods is valid for these reasons. Checks compare a time only with the times that a
+  // stream has seen (`look`), and it sees times seen before or those of later instructions; they
+  // compare a micro-batch only with that of a later run. Two states that are equal here are equal
+  // in all such comparisons, if the following runs are the same except for `shift`, none is the
+  // first or last of its task, and slots and events are in the same places, because `shift` is a
+  // multiple of all their numbers. So if a period leaves the state that the one before left, all
+  // following periods do, each with the same result.
   std::vector<int64_t> stateAt(const std::vector<RunOrder::Run> &runs, size_t index) const {
     int64_t least = leastFrom(runs, index);
     std::vector<std::vector<int64_t>> seen(numStreams);
@@ -257,7 +264,7 @@ private:
       llvm::sort(times);
       times.erase(llvm::unique(times), times.end());
     }
-    // That least one moves on with the period.
+    // Includes the least micro-batch, which advances with the period.
     std::vector<int64_t> state{least - runs[index].microBatch};
     auto addTime = [&](size_t stream, int64_t time) {
       state.push_back(llvm::lower_bound(seen[stream], time) - seen[stream].begin());
@@ -283,7 +290,7 @@ private:
     return state;
   }
 
-  // The state `by` micro-batches later, of one that periods leave as it is, the last of them from `since` on.
+  // Advances a periodic state by `by` micro-batches. The last complete period starts at `since`.
   void moveOn(int64_t since, int64_t by) {
     auto move = [&](Access &access) {
       if (access.time >= since && access.microBatch >= 0)
@@ -327,7 +334,7 @@ private:
     Bytes bytes = use.inMicroBatch(microBatch);
     for (size_t i = llvm::lower_bound(borders, bytes.begin) - borders.begin();
          i < borders.size() && borders[i] < bytes.end; ++i)
-      // Of a use that is shared in part, who else uses the rest is not looked at.
+      // Ignores the rest of a use that is shared in part.
       if (isShared({borders[i], borders[i + 1]}) && failed(visit(cells[i])))
         return failure();
     return success();
@@ -397,13 +404,14 @@ private:
   size_t numStreams;
   int64_t numMicroBatches;
   std::vector<Bytes> shared;
-  llvm::DenseMap<Operation *, std::vector<Instruction>> instructions; // of each task
-  std::vector<int64_t> borders;                                       // of cells, ascending
+  llvm::DenseMap<Operation *, std::vector<Instruction>> instructions; // per task
+  std::vector<int64_t> borders;                                       // borders of cells, ascending
 
   exec::EntryKind entry = exec::EntryKind::Train;
-  std::vector<Clock> clocks;        // per stream, the last of each other one that is over
-  std::map<int64_t, Clock> records; // by event, the last
-  std::vector<Cell> cells;          // from a border to the next
+  // per stream, the last instruction of each other stream that is complete
+  std::vector<Clock> clocks;
+  std::map<int64_t, Clock> records; // the last record of each event
+  std::vector<Cell> cells;          // each from a border to the next
   int64_t now = 0;
 };
 } // namespace

@@ -1,19 +1,20 @@
-// Whether what runs on several streams keeps its order in all runs of all entries.
+// Checks that accesses on several streams keep their order in all runs of all entries.
 #pragma once
 
 #include "passes/schedule/RunOrder.h"
 
 namespace dtc {
 
-// Goes through the runs of every entry with a vector clock for each stream, and looks at each use of
+// Simulates the runs of every entry with a vector clock for each stream, and checks each use of
 // bytes that some stream other than 0 uses:
-// 1. It comes after all others of these bytes that have to be over, by streams, records and waits.
-// 2. What it reads is what its own micro-batch, or the step, has left there.
-// Streams of their own and slots mean that neither follows from one run of each task.
+// 1. It follows all conflicting uses of these bytes, by streams, records and waits.
+// 2. It reads data that its own micro-batch, or the step, has written.
 //
-// Micro-batches alike are followed until they leave what those before them left, and then skipped, unless `followsAll`.
+// Checking one run of each task would not suffice, because of the additional streams and slots.
+// Micro-batches are followed until they leave the same state as those before them, and the
+// following ones are then skipped, unless `followsAll` is set.
 //
-// Fails after a diagnostic at the later of two uses. All offsets are set.
+// Fails after a diagnostic at the later of two uses. All offsets must be set.
 llvm::LogicalResult checkRuns(exec::ProgramOp program, const RunOrder &order,
                               bool followsAll = false);
 

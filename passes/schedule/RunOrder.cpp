@@ -1,4 +1,4 @@
-// In which order the entries of a program run its tasks.
+// Expands the order in which the entries of a program run its tasks.
 #include "passes/schedule/RunOrder.h"
 
 using namespace mlir;
@@ -48,7 +48,7 @@ bool RunOrder::isAlone(const std::vector<Run> &entry, const Intervals &intervals
   return true;
 }
 
-// Micro-batches that share a slot are kept one after another.
+// True if micro-batches that share a slot are kept one after another.
 bool RunOrder::fits(const Intervals &intervals, int64_t slots) {
   std::map<int64_t, std::vector<Interval>> bySlot;
   for (const auto &[microBatch, interval] : intervals)
@@ -82,7 +82,7 @@ bool RunOrder::keepsOrder(const std::vector<Run> &entry, const std::vector<Opera
   llvm::DenseMap<Operation *, size_t> position;
   for (auto [index, task] : llvm::enumerate(tasks))
     position[task] = index;
-  std::map<int64_t, size_t> last; // of each micro-batch
+  std::map<int64_t, size_t> last; // keyed by micro-batch
   for (const Run &run : entry) {
     auto found = position.find(run.task);
     if (found == position.end() || run.microBatch < 0)

@@ -1,4 +1,4 @@
-// Where the runs of an entry repeat themselves.
+// Finds periods in the runs of an entry.
 #include "passes/schedule/RunPeriod.h"
 
 namespace dtc {
@@ -6,10 +6,10 @@ namespace {
 
 using Runs = std::vector<RunOrder::Run>;
 
-// Lengths that are tried: a steady pipeline is back after a few runs of each task.
+// Longest period that is tried: a steady pipeline repeats after a few runs of each task.
 constexpr size_t kMostTried = 64;
 
-// From the last of all first runs of tasks to the first of their last ones.
+// Returns the range from the last first run of a task to the first last run of one.
 std::pair<size_t, size_t> middleOf(const Runs &runs) {
   llvm::DenseMap<mlir::Operation *, std::pair<size_t, size_t>> ends;
   for (auto [index, run] : llvm::enumerate(runs))
@@ -18,14 +18,14 @@ std::pair<size_t, size_t> middleOf(const Runs &runs) {
   for (const auto &[task, found] : ends) {
     auto [first, last] = found;
     if (first == last)
-      continue; // it breaks the stretch by itself
+      continue; // the only run of a task ends the stretch
     begin = std::max(begin, first + 1);
     end = std::min(end, last);
   }
   return {begin, std::max(begin, end)};
 }
 
-// The longest stretch of runs [begin, end) that are as those `length` before them.
+// Returns the longest stretch of runs [begin, end) that equal those `length` before them.
 RunPeriod stretchOf(const Runs &runs, std::pair<size_t, size_t> middle, size_t length,
                     int64_t shift) {
   RunPeriod best, now;

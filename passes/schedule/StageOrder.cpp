@@ -1,4 +1,4 @@
-// What the module of a pipeline's stage says of it.
+// Reads the attributes of a pipeline stage's module.
 #include "passes/schedule/StageOrder.h"
 
 #include "dialects/graph/StageAttributes.h"
@@ -60,7 +60,7 @@ FailureOr<std::optional<StageOrder>> StageOrder::read(ModuleOp module, int64_t m
                                 << graph::kOrderAttr << "'";
   StageOrder order;
   order.stage = stage.getInt();
-  std::map<std::pair<int64_t, int64_t>, int64_t> counts; // by kind and chunk
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts; // keyed by kind and chunk
   std::set<std::tuple<int64_t, int64_t, int64_t>> seen;
   for (int64_t i = 0; i < triples.size(); i += 3) {
     int64_t kind = triples[i], chunk = triples[i + 1], microBatch = triples[i + 2];

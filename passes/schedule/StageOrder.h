@@ -1,4 +1,4 @@
-// What the module of a pipeline's stage says of it: what it runs, in which order, on which ranks.
+// The attributes of a pipeline stage's module: its runs, their order, and its ranks.
 #pragma once
 
 #include "dialects/exec/Exec.h"
@@ -10,16 +10,19 @@
 
 namespace dtc {
 
-// The ranks of a mesh by their coordinate on the pipeline's axis.
+// The ranks of a mesh, grouped by their coordinate on the pipeline's axis.
 class StageRanks {
 public:
-  // Fails after a diagnostic at `op` where the module's mesh has no such axis.
+  // Reads the mesh. Fails after a diagnostic at `op` if the module's mesh has no pipeline axis.
   static llvm::FailureOr<StageRanks> read(mlir::ModuleOp module, mlir::Operation *op);
 
+  // Returns the ranks of a stage, ascending.
   llvm::SmallVector<int64_t> of(int64_t stage) const;
-  // A list for each of these ranks: those of all `stages`, in order, with its other coordinates.
-  // Example: on a mesh of 2 stages x 2 the stages 0 and 1 have the lists 0, 2 and 1, 3.
+  // Returns one list for each set of other coordinates: the ranks of all `stages` with these
+  // coordinates, in order. Example: on a mesh of 2 stages x 2 the stages 0 and 1 have the lists 0,
+  // 2 and 1, 3.
   exec::RanksAttr listsOf(llvm::StringRef name, llvm::ArrayRef<int64_t> stages) const;
+  // Returns the number of pipeline stages.
   int64_t getNumStages() const { return sizes[axis]; }
 
 private:
@@ -28,25 +31,27 @@ private:
   size_t axis = 0;
 };
 
-// The runs of chunks of `graph.order`.
+// The runs of chunks in `graph.order`.
 struct StageOrder {
+  // The part of a micro-batch's work that a run does.
   enum Kind { Forward, Backward, WeightGradients };
+  // One run of a chunk for a micro-batch.
   struct Run {
     Kind kind;
     int64_t chunk, microBatch;
   };
 
-  // Nothing for a module that is no stage's. Fails after a diagnostic where the order is missing or
-  // not one of `microBatches`.
+  // Reads the order; nullopt for a module that is no stage's. Fails after a diagnostic if the order
+  // is missing or does not have each of `microBatches` once.
   static llvm::FailureOr<std::optional<StageOrder>> read(mlir::ModuleOp module,
                                                          int64_t microBatches);
 
-  // Whether gradients of weights have runs of their own.
+  // True if gradients of weights have separate runs.
   bool splitsBackward() const;
-  // Micro-batches of a chunk between the start of their forward run and the end of their last one, at
-  // most.
+  // Returns the most micro-batches of a chunk between the start of their forward run and the end of
+  // their last run.
   int64_t getInFlight(int64_t chunk) const;
-  // The way of micro-batch 0, which is in every chunk.
+  // Returns the runs of micro-batch 0, which passes through every chunk.
   std::vector<Run> getWay() const;
 
   int64_t stage = 0;

@@ -1,4 +1,4 @@
-// How much a step of a program runs.
+// Counts the instructions that a step of a program runs.
 #include "passes/schedule/StepLength.h"
 
 #include "llvm/ADT/DenseMap.h"

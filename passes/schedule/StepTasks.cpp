@@ -1,4 +1,4 @@
-// Which ops of a step make up which task.
+// Divides the ops of a step into tasks.
 #include "passes/schedule/StepTasks.h"
 
 #include "dialects/exec/Exec.h"
@@ -24,8 +24,8 @@ void addTask(std::vector<StepTask> &tasks, const Twine &name, Block &body,
   tasks.push_back(std::move(task));
 }
 
-// The sums that it is an addend of, as it is or brought to where they are, as what ranks scatter; none
-// where something else reads it.
+// Returns the sums of which the value is an addend, directly or after being moved there, as
+// scattered results are; empty if it has another reader.
 llvm::SmallSetVector<unsigned, 2> sumsOf(Value value, const Addends &addends) {
   llvm::SmallSetVector<unsigned, 2> sums;
   sums.insert_range(addends.getResults(value));
@@ -43,7 +43,7 @@ llvm::SmallSetVector<unsigned, 2> sumsOf(Value value, const Addends &addends) {
   return sums;
 }
 
-// Whether an op makes addends of gradients and nothing else.
+// True if all results of an op are addends of gradients.
 bool isWeightGradient(Operation *op, const Addends &addends) {
   return op->getNumResults() > 0 &&
          (addends.isAbsorbed(op) || llvm::all_of(op->getResults(), [&](Value result) {
@@ -103,7 +103,7 @@ void StepTasks::addPhases(graph::FuncOp microBatch, const Addends &addends, bool
 void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
                           const StageOrder &stage) {
   Block &body = microBatch.getBody().front();
-  // The chunks that add to each sum.
+  // the chunks that add to each sum
   std::map<unsigned, std::set<int64_t>> addingTo;
   for (Operation &op : body.without_terminator())
     for (Value result : op.getResults())
@@ -129,7 +129,7 @@ void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
     auto addTransfers = [&](const Twine &name, llvm::function_ref<bool(Operation *)> belongs) {
       add(name, belongs);
       std::vector<Operation *> &ops = ofMicroBatch.back().ops;
-      // In the same order on both sides, however these came to theirs.
+      // Sorts by name: sender and receiver must use the same order, however they got theirs.
       llvm::sort(ops, [](Operation *a, Operation *b) {
         auto nameOf = [](Operation *op) {
           return op->getAttrOfType<StringAttr>("name").getValue();

@@ -1,11 +1,11 @@
-// Writes the repeats of a program out again, and compares programs.
+// Unrolls the repeats of a program, and compares programs.
 #include "passes/schedule/UnrollLayers.h"
 
 using namespace mlir;
 using namespace dtc;
 
 namespace {
-// An attribute of a repeat's instruction as it is in one layer.
+// Returns the attribute of a repeat's instruction in one layer.
 Attribute inLayer(Attribute attribute, int64_t layer) {
   if (auto scalar = dyn_cast<exec::RankScalarAttr>(attribute))
     return scalar.getLayerStride() == 0
@@ -21,7 +21,8 @@ Attribute inLayer(Attribute attribute, int64_t layer) {
                                                 : ArrayAttr::get(array.getContext(), elements);
 }
 
-// All but the name and the stride of an event, in one layer.
+// Returns the attributes of an instruction in one layer, without its name and the stride of its
+// event.
 SmallVector<NamedAttribute> attributesIn(exec::InstructionOpInterface op, int64_t layer,
                                          ArrayRef<NamedAttribute> attributes) {
   SmallVector<NamedAttribute> result;
@@ -102,7 +103,8 @@ int64_t dtc::getEvent(exec::InstructionOpInterface instruction, int64_t layer, i
 
 std::vector<UnrolledInstruction> dtc::listUnrolled(exec::ProgramOp program) {
   std::vector<UnrolledInstruction> list;
-  llvm::DenseMap<Operation *, DictionaryAttr> attributes; // to make one of properties takes time
+  // caches dictionaries, which take time to make from properties
+  llvm::DenseMap<Operation *, DictionaryAttr> attributes;
   for (auto task : program.getBody().getOps<exec::TaskOp>())
     visitInstructions(task, [&](exec::InstructionOpInterface op, int64_t layer) {
       DictionaryAttr &all = attributes[op];

@@ -1,21 +1,21 @@
-// Writes the repeats of a program out again.
+// Unrolls the repeats of a program.
 #pragma once
 
 #include "dialects/exec/Exec.h"
 
 namespace dtc {
 
-// Whether a task of the program has an exec.repeat.
+// True if a task of the program has an exec.repeat.
 bool hasLayers(exec::ProgramOp program);
 
-// The event of a record or wait in a layer and micro-batch, -1 where there is none; -1 of other instructions.
+// Returns the event of a record or wait in a layer and micro-batch; -1 for other instructions.
 int64_t getEvent(exec::InstructionOpInterface instruction, int64_t layer, int64_t microBatch = 0);
 
-// Puts the instructions of each layer, with its buffers, scalars and events, in place of every exec.repeat; no
-// exec.per_layer is left.
+// Replaces every exec.repeat by the instructions of each layer, with its buffers, scalars and
+// events; no exec.per_layer is left.
 void unrollLayers(exec::ProgramOp program);
 
-// An instruction in one layer: all that it does. Names and places in the model are left out.
+// An instruction in one layer, without names and source locations.
 struct UnrolledInstruction {
   mlir::OperationName name;
   llvm::SmallVector<mlir::NamedAttribute> attributes;
@@ -26,7 +26,7 @@ struct UnrolledInstruction {
   }
 };
 
-// What the tasks of a program do, layer by layer, one task after another.
+// Returns the instructions of all tasks of a program, layer by layer, one task after another.
 std::vector<UnrolledInstruction> listUnrolled(exec::ProgramOp program);
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Checks that a planned program cannot go wrong (pass dtc-verify-exec).
+// Checks a planned program for errors of order and memory (pass dtc-verify-exec).
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
@@ -81,7 +81,8 @@ private:
     return diagnostic;
   }
 
-  // Uses of the same bytes, one of them a write, are in order whatever the streams do.
+  // Checks that uses of the same bytes, one of them a write, are ordered for any timing of the
+  // streams.
   LogicalResult checkOrder(unsigned buffer) {
     ArrayRef<Access> uses = accesses[buffer];
     if (program.getStreams() == 1 || isTransferred(buffer))
@@ -99,8 +100,8 @@ private:
     return success();
   }
 
-  // Whether a task of its own brings it to or from another rank: what orders that are runs of several
-  // micro-batches.
+  // True if a separate task sends or receives the buffer: runs of several micro-batches order such
+  // transfers.
   bool isTransferred(unsigned buffer) {
     return llvm::any_of(accesses[buffer],
                         [&](const Access &use) { return transferTasks.contains(taskOf(use)); });
@@ -111,8 +112,8 @@ private:
            kind == exec::BufferKind::Input;
   }
 
-  // Every byte that is read was written before. The bytes that a strided copy skips count as
-  // written with it.
+  // Checks that every byte was written before it is read. The bytes that a strided copy skips count
+  // as written.
   LogicalResult checkWritten(unsigned buffer) {
     if (buffers[buffer].getPersistent() && startsFilled(buffers[buffer].getKind()))
       return success();
@@ -138,13 +139,13 @@ private:
     return cast<exec::TaskOp>(ordering.getInstruction(use.instruction)->getParentOp());
   }
 
-  // What holds of one run of a task holds of all: nothing but sums goes from one run to the next,
-  // or from the runs to a task that runs once.
+  // Checks that one run of a task stands for all: only sums are passed from one run to the next, or
+  // from the runs to a task that runs once.
   LogicalResult checkRuns(unsigned buffer) {
     exec::BufferOp op = buffers[buffer];
     if (op.getPersistent())
       return success();
-    exec::TaskOp writer; // the last task that writes all it holds
+    exec::TaskOp writer; // the last task that writes the whole buffer
     bool writesAlways = false;
     for (const Access &use : accesses[buffer]) {
       exec::InstructionOpInterface instruction = ordering.getInstruction(use.instruction);
@@ -170,8 +171,9 @@ private:
     return success();
   }
 
-  // A run of a task is over before the next one starts, whatever streams it uses: it forks from stream 0 and joins it again.
-  // What the last run has alone may go on until the end of the step.
+  // Checks that a run of a task is complete before the next one starts, whatever streams it uses:
+  // it forks from stream 0 and joins it again. Instructions of the last run alone may continue
+  // until the end of the step.
   LogicalResult checkStreams() {
     for (unsigned i = 0; i < ordering.size(); ++i) {
       exec::InstructionOpInterface op = ordering.getInstruction(i);
@@ -193,7 +195,7 @@ private:
     return success();
   }
 
-  // The tasks of a micro-batch that use the buffer, in program order.
+  // Returns the tasks of a micro-batch that use the buffer, in program order.
   std::vector<Operation *> tasksOf(unsigned buffer) {
     std::vector<Operation *> tasks;
     for (const Access &use : accesses[buffer])
@@ -203,8 +205,8 @@ private:
     return tasks;
   }
 
-  // What a micro-batch keeps from task to task while others run has slots, enough for the order, and
-  // these share no byte with anything.
+  // Checks that a buffer that a micro-batch keeps from task to task while others run has enough
+  // slots for the order, and that these share no byte with others.
   LogicalResult checkSlots() {
     for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
       exec::BufferOp op = buffers[buffer];
@@ -229,7 +231,8 @@ private:
     return success();
   }
 
-  // A sum over micro-batches begins before anything else is added, and is read when all is.
+  // Checks that a sum over micro-batches starts before anything else is added, and is read after
+  // the last addend.
   LogicalResult checkSums(unsigned buffer) {
     exec::BufferOp op = buffers[buffer];
     if (!op.getCarried())
@@ -282,8 +285,8 @@ private:
     ranges.assign(merged.begin(), merged.end());
   }
 
-  // Whether every use of `a` is over before any use of `b`, which is not so where the runs before the
-  // last have left a sum in `b`.
+  // True if every use of `a` is complete before any use of `b`. False if the runs before the last
+  // have left a sum in `b`.
   bool isOver(unsigned a, unsigned b) {
     if (exec::BufferOp(buffers[b]).getCarried())
       return false;
@@ -300,19 +303,20 @@ private:
     });
   }
 
-  // Whether what stands first runs again when the last run of the other's task has made what it keeps.
+  // True if the task of the first access runs again after the last run of the other task has
+  // written data that it keeps.
   bool runsBehind(const Access &first, const Access &second) {
     exec::TaskOp a = taskOf(first), b = taskOf(second);
     return a != b && a.isRepeated() && b.isRepeated() &&
            !isRepeated(ordering.getInstruction(second.instruction)) && order.runsBehind(a, b);
   }
 
-  // Bytes from its first to its last one, in all slots.
+  // Returns the bytes from the first to the last one of a buffer, in all slots.
   static uint64_t reachOf(exec::BufferOp buffer) {
     return static_cast<uint64_t>(buffer.getAllBytes());
   }
 
-  // Buffers that share bytes are never live together.
+  // Checks that buffers that share bytes are never live at the same time.
   LogicalResult checkSharing() {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
     llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -342,7 +346,7 @@ private:
   exec::ProgramOp program;
   const Ordering &ordering;
   RunOrder order;
-  llvm::SmallPtrSet<Operation *, 8> transferTasks; // that have streams of their own
+  llvm::SmallPtrSet<Operation *, 8> transferTasks; // transfers that have streams of their own
   std::vector<exec::BufferOp> buffers;
   llvm::DenseMap<Value, unsigned> indices;
   std::vector<std::vector<Access>> accesses;
@@ -360,7 +364,8 @@ struct VerifyExec : dtc::impl::VerifyExecBase<VerifyExec> {
     return success(succeeded(ordering) && succeeded(Verifier(program, *ordering).run()));
   }
 
-  // Every layer for itself; each instruction by its own rules, too, which a repeat checks for its first layer.
+  // Checks every layer separately, and the verifiers of the unrolled instructions, which a repeat
+  // only runs for its first layer.
   LogicalResult verifyUnrolled() {
     OwningOpRef<exec::ProgramOp> unrolled(cast<exec::ProgramOp>(getOperation()->clone()));
     unrollLayers(*unrolled);

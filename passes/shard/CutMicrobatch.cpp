@@ -1,4 +1,4 @@
-// Cuts '@microbatch' into what each stage of a pipeline does of it.
+// Cuts '@microbatch' into one function per pipeline stage.
 #include "passes/shard/CutMicrobatch.h"
 
 #include "dialects/graph/Chunks.h"
@@ -38,7 +38,7 @@ LogicalResult MicrobatchCut::run() {
   return success();
 }
 
-// What each stage adds to a gradient; `sum` may be all of it.
+// Returns the contribution of each stage to a gradient; the only contribution may be `sum` itself.
 MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
   Operation *op = sum.getDefiningOp();
   OpBuilder builder(op);
@@ -54,7 +54,8 @@ MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
         part = value;
         continue;
       }
-      // Backward goes from the last chunk to the first, where all is there.
+      // Labels the sum with the smaller chunk: backward runs from the last chunk to the first, so
+      // both terms are there.
       int64_t chunk =
           std::min(*graph::getChunk(part.getDefiningOp()), *graph::getChunk(value.getDefiningOp()));
       part = graph::AddOp::create(builder, add.getLoc(), add.getType(), part, value);
@@ -77,7 +78,7 @@ MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
   return parts;
 }
 
-// The function returns the parts from here on.
+// Replaces the returned gradients by the contributions of the stages.
 void MicrobatchCut::takeApart() {
   Operation *end = whole.getBody().front().getTerminator();
   SmallVector<Value> results(end->getOperands());
@@ -122,7 +123,7 @@ const std::set<int64_t> &MicrobatchCut::stagesOf(StringRef parameter) const {
   return found == readers.end() ? first : found->second;
 }
 
-// The value in chunk `to`, next to `from`.
+// Transfers a value from chunk `from` to its neighbour `to`; returns it there.
 Value MicrobatchCut::hop(OpBuilder &builder, Value value, int64_t from, int64_t to) {
   if (stageOfChunk[static_cast<size_t>(from)] == stageOfChunk[static_cast<size_t>(to)])
     return value;
@@ -142,7 +143,7 @@ Value MicrobatchCut::hop(OpBuilder &builder, Value value, int64_t from, int64_t 
 LogicalResult MicrobatchCut::transfer(Value value) {
   Operation *maker = value.getDefiningOp();
   ChunkLabel made = *graph::getChunkLabel(maker);
-  std::map<int64_t, SmallVector<OpOperand *>> uses; // by chunk
+  std::map<int64_t, SmallVector<OpOperand *>> uses; // keyed by chunk
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (user->hasTrait<OpTrait::IsTerminator>() || stageOf(user) == stageOf(maker))
@@ -187,7 +188,8 @@ graph::FuncOp MicrobatchCut::build(OpBuilder &builder, int64_t stage) const {
   auto isOwn = [&](Operation *op) { return stageOf(op) == stage; };
   IRMapping mapping;
   SmallVector<DictionaryAttr> argumentAttrs;
-  // An input that the loss does not read is one of the job all the same: the first stage takes it.
+  // Assigns inputs that the loss does not read to the first stage: they belong to the job all the
+  // same.
   for (BlockArgument argument : from.getArguments())
     if (argument.use_empty() ? stage == 0 : llvm::any_of(argument.getUsers(), isOwn)) {
       mapping.map(argument, body.addArgument(argument.getType(), argument.getLoc()));

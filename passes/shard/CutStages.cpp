@@ -43,7 +43,7 @@ private:
         nested->setAttr(attribute.getName(), attribute.getValue());
     nested->setAttr(graph::kStageAttr, builder.getI64IntegerAttr(stage));
     OpBuilder inside = OpBuilder::atBlockEnd(nested.getBody());
-    // '@prepare' and what it sets are of the stage that reads it.
+    // Adds '@prepare' and its state to the stage that reads the state.
     bool isPrepared = microbatch.stagesOf(graph::kWeightScaleState).count(stage);
     for (Operation &op : *module.getBody()) {
       auto state = dyn_cast<graph::StateOp>(op);
@@ -63,7 +63,7 @@ private:
       copyBlocks(func, inside, nested);
   }
 
-  // What `func` calls, and what that calls.
+  // Copies the blocks that `func` calls, and those that they call.
   void copyBlocks(graph::FuncOp func, OpBuilder &inside, ModuleOp nested) {
     func.walk([&](graph::BlockCallOpInterface call) {
       if (nested.lookupSymbol(call.getBlockName()))

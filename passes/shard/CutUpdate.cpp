@@ -1,4 +1,4 @@
-// Cuts '@update' into what each stage of a pipeline does of it.
+// Cuts '@update' into one function per pipeline stage.
 #include "passes/shard/CutUpdate.h"
 
 #include "dialects/graph/TransferOps.h"
@@ -31,7 +31,7 @@ StageSet intersect(const StageSet &a, const StageSet &b) {
   return both;
 }
 
-// Whether a block does nothing with what it carries but add to it.
+// True if a block only adds to its carried values.
 bool carriesSums(graph::RepeatOp repeat) {
   auto block = SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(repeat, repeat.getBlockAttr());
   Operation *end = block.getBody().front().getTerminator();
@@ -74,13 +74,14 @@ void UpdateCut::complete(Value value) {
     completed[value] = isScalar(value) ? all() : known.find(value)->second.stages;
 }
 
-// Whether it is, or is made of, what all stages added up.
+// True if the value is a sum over all stages, or is made of one.
 bool UpdateCut::isOfAllStages(Value value) const {
   const Known &entry = known.find(value)->second;
   return entry.isOfAll || (entry.isSum && isScalar(value) && completed.contains(value));
 }
 
-// Whether the op's result is a sum where its operands are; of a repeat, of what it carries.
+// True if the op's result is a sum over stages if its operands are; for a repeat, if its carried
+// values are.
 bool UpdateCut::addsUp(Operation &op) const {
   if (auto repeat = dyn_cast<graph::RepeatOp>(op))
     return repeat.getNumCarried() > 0 &&
@@ -89,7 +90,8 @@ bool UpdateCut::addsUp(Operation &op) const {
   return isa<graph::AddOp>(op) || movesSum(&op);
 }
 
-// The operands that a sum is made of; the others of a repeat are what it adds.
+// Returns the operands that are terms of a sum: for a repeat its carried values, to which it adds
+// the others.
 static ValueRange termsOf(Operation &op) {
   auto repeat = dyn_cast<graph::RepeatOp>(op);
   ValueRange operands = op.getOperands();
@@ -109,8 +111,9 @@ UpdateCut::Known UpdateCut::know(Operation &op) {
     if (stagesOf(value).empty())
       complete(value);
   bool onlyScalars = llvm::all_of(needed, isScalar);
-  // What follows a sum of the step, as the norm divided by weights, is wanted by all; what follows the
-  // tensors of a stage, as the ratio by which LARS scales one of them, by that stage.
+  // Hands out what follows a sum of the step, such as the norm divided by weights, to all stages.
+  // Values that follow from the tensors of a stage, such as the ratio by which LARS scales one of
+  // them, stay on that stage.
   auto isOfAStage = [&](Value value) {
     return !contains(stagesOf(value), all()) && known.find(value)->second.isOfTensors;
   };
@@ -119,7 +122,7 @@ UpdateCut::Known UpdateCut::know(Operation &op) {
     for (Value value : needed)
       if (!contains(stagesOf(value), all()))
         complete(value);
-  // Tensors stay where they are, scalars go where they are needed.
+  // Keeps tensors where they are and hands scalars out to the stages that need them.
   auto common = [&](bool scalarsToo) {
     StageSet stages = all();
     for (Value value : needed)
@@ -244,7 +247,7 @@ private:
       func.setArgAttrs(index, dict);
   }
 
-  // What this stage adds to a value; null for nothing.
+  // Returns this stage's contribution to a value; null if it has none.
   Value ownOf(Value value) {
     const Known &entry = cut.known.find(value)->second;
     if (entry.isSum)
@@ -257,7 +260,8 @@ private:
                                      inside.getF64FloatAttr(0));
   }
 
-  // A value as `stages`, of which this is one, know it: their own, or what all handed out.
+  // Returns a value as `stages`, which include this one, know it: their own, or the one that was
+  // handed out to all.
   Value lookup(Value value, const StageSet &stages) {
     Value own = beforeHandedOut.lookupOrNull(value);
     return own && contains(cut.known.find(value)->second.stages, stages) ? own : full.lookup(value);
@@ -269,7 +273,7 @@ private:
       copy->setOperand(operand.getOperandNumber(), lookup(operand.get(), stages));
   }
 
-  // This stage's part of a sum.
+  // Adds this stage's contribution to a sum.
   void addOwn(Operation &op) {
     if (isa<graph::RepeatOp>(op))
       return repeatOwn(op);
@@ -312,7 +316,7 @@ private:
         part.map(result, own);
   }
 
-  // Brings together what the stages have of a value.
+  // Combines the contributions of the stages to a value.
   void finish(Value value) {
     auto found = cut.completed.find(value);
     if (found == cut.completed.end() || !found->second.count(stage))
@@ -350,7 +354,7 @@ private:
   int64_t stage;
   graph::FuncOp from, func;
   OpBuilder inside;
-  IRMapping full, part; // of values that the stage knows, and of its parts of sums
+  IRMapping full, part; // values that the stage knows, and its contributions to sums
   IRMapping beforeHandedOut;
 };
 

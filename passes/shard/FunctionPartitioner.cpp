@@ -25,7 +25,8 @@ std::optional<Placement> placementInUse(ModuleOp module, StringRef symbol, const
   return fromAttr(*parameter.getInUse(), mesh);
 }
 
-// Nothing waits for a gradient before the end of the step, nor for a parameter before its next use.
+// Returns the communication attribute of a role. Gradients and parameters are asynchronous:
+// gradients are only read at the end of the step, parameters at their next use.
 static graph::CommunicationAttr communication(MLIRContext *context, graph::CollectiveRole role,
                                               int64_t use = 0) {
   bool async = role == graph::CollectiveRole::Gradient || role == graph::CollectiveRole::Parameter;
@@ -77,7 +78,7 @@ LogicalResult FunctionPartitioner::addArguments(const RestingArguments &restingA
 }
 
 void FunctionPartitioner::move(ArrayRef<Move> moves) {
-  llvm::MapVector<int64_t, SmallVector<Move>> stacks; // by the number of their entries
+  llvm::MapVector<int64_t, SmallVector<Move>> stacks; // keyed by the number of entries
   for (const Move &move : moves) {
     if (auto stack = dyn_cast<graph::StackType>(move.value.getType())) {
       if (values.find(move.value)->second.placement != move.to)
@@ -107,7 +108,7 @@ Value FunctionPartitioner::localAs(Value value, const Placement &placement,
   return moved(builder, now, cast<RankedTensorType>(value.getType()), placement, role);
 }
 
-// Says of which sums the results of an op on parts are not finished (kUnfinishedAttr).
+// Records the sums of which the results of an op are partial (kUnfinishedAttr).
 static void markUnfinished(Operation *local, ArrayRef<Placement> placements) {
   SmallVector<int64_t> axes;
   for (const Placement &placement : placements) {
@@ -120,7 +121,8 @@ static void markUnfinished(Operation *local, ArrayRef<Placement> placements) {
     local->setAttr(graph::kUnfinishedAttr, DenseI64ArrayAttr::get(local->getContext(), axes));
 }
 
-// Gradients that ranks add up are rounded for it to the type that the module says.
+// Moves a tensor to placement `to`. Gradients are first rounded to the type in which the module
+// reduces them.
 Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, RankedTensorType global,
                                  const Placement &to, graph::CollectiveRole role) const {
   Location loc = value.local.getLoc();
@@ -143,8 +145,8 @@ Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, Ranked
   return as(move(rounded, global.clone(narrow)), global.getElementType());
 }
 
-// A repeat over a block that moves one entry of each stack: as many collectives as entries, and as
-// many groups of what belongs together.
+// Moves stacks by a repeat over a block that moves one entry of each stack: it executes as many
+// collectives as there are entries, grouped by entry.
 SmallVector<Value> FunctionPartitioner::moveStacks(ArrayRef<Move> moves,
                                                    graph::CollectiveRole role) {
   Location loc = moves.front().value.getLoc();
@@ -229,7 +231,8 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
     resting[get.getResult()] = {local.getResult(), {placement, *inUse}};
 }
 
-// Each use, and each block, gets the parameter anew, so that no rank holds all of it from one to the next.
+// Gathers parameters for each use and in each block anew, so that no rank keeps a whole one from
+// one use to the next.
 void FunctionPartitioner::gatherOperands(Operation &op) {
   llvm::SmallPtrSet<Value, 4> done;
   for (Value operand : op.getOperands()) {
@@ -274,7 +277,7 @@ LogicalResult FunctionPartitioner::rewriteCall(graph::BlockCallOpInterface call)
   return success();
 }
 
-// A maximum that is not finished can't become a part of a sum.
+// Fails if a maximum that is not finished would become a term of a sum.
 LogicalResult FunctionPartitioner::checkSums(Operation &op, ArrayRef<int> split) const {
   for (auto [axis, choice] : llvm::enumerate(split))
     for (Value operand : op.getOperands()) {
@@ -287,8 +290,8 @@ LogicalResult FunctionPartitioner::checkSums(Operation &op, ArrayRef<int> split)
   return success();
 }
 
-// Samples stay on the ranks of dp that have them. Where other axes split them further and that does not
-// come out even, padding would shift them to others.
+// Fails if samples would move between ranks of dp: this happens if other axes split them further
+// and unevenly, so that padding shifts them.
 LogicalResult FunctionPartitioner::checkSamples(Operation &op, const graph::OpRule &rule,
                                                 ArrayRef<int> split) const {
   SmallVector<unsigned, 2> data = mesh.axesOf(AxisRole::Data);
@@ -319,7 +322,8 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
   if (failed(split) || failed(checkSums(op, *split)) || failed(checkSamples(op, rule, *split)))
     return failure();
-  // What experts get and give travels for them, whichever op needs it brought there.
+  // Gives collectives of the experts' operands and results the role of experts, whichever op causes
+  // them.
   std::optional<graph::CollectiveRole> role;
   if (!rule.capacityLoops.empty())
     role = graph::CollectiveRole::Expert;
@@ -343,7 +347,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   return success();
 }
 
-// Tells an op whose result depends on global indices which part of its loops it has.
+// Attaches the windows of an op's loops on this rank, if its result depends on global indices.
 void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const graph::OpRule &rule,
                                         ArrayRef<int> split) {
   SmallVector<Attribute> windows;

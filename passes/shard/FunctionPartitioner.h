@@ -9,72 +9,77 @@
 
 namespace dtc {
 
-// A parameter that does not rest where it is used. Its uses are counted, through all blocks that it
-// is passed to.
+// A parameter whose storage placement differs from the one in which it is used. Its uses are
+// counted, through all blocks that it is passed to.
 struct RestingPlacement {
   Placement atRest, inUse;
   std::shared_ptr<int64_t> uses = std::make_shared<int64_t>(0);
 };
-// One entry per argument of a block; nothing for what is no such parameter.
+// One entry per argument of a block; nullopt for arguments that are no such parameters.
 using RestingArguments = std::vector<std::optional<RestingPlacement>>;
 
-// What a function needs of the module around it.
+// Access to the other functions of the module.
 class BlockSource {
 public:
   virtual ~BlockSource() = default;
-  // The function of a rank that stands for a block of the one-device program.
+  // Returns the rank's function for a block of the one-device program. Fails after a diagnostic.
   virtual llvm::FailureOr<graph::FuncOp> resolve(graph::FuncOp block,
                                                  const RestingArguments &resting) = 0;
-  // A new block without arguments, of no name that is in use.
+  // Creates a new block without arguments, with a name that is not in use.
   virtual graph::FuncOp create(mlir::Location loc, llvm::StringRef name) = 0;
 };
 
-// Where a parameter or state rests between steps; the symbol exists (verified by graph.get and
-// graph.set).
+// Returns the storage placement of a parameter or state between steps. The symbol must exist
+// (verified by graph.get and graph.set).
 Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const Mesh &mesh);
 
-// Where the step wants a parameter to compute with it; nothing where that is as it rests.
+// Returns the placement that a parameter is gathered to for compute; nullopt if it equals the
+// storage placement.
 std::optional<Placement> placementInUse(mlir::ModuleOp module, llvm::StringRef symbol,
                                         const Mesh &mesh);
 
-// Where a function says that its argument or result is (kPlacementAttr). Emits a diagnostic where
-// it does not say so.
+// Returns the placement of a function's argument (kPlacementAttr). Emits a diagnostic if it has
+// none.
 llvm::FailureOr<Placement> placementOfArgument(graph::FuncOp func, unsigned index,
                                                const Mesh &mesh);
+// Returns the placement of a function's result; see placementOfArgument.
 llvm::FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const Mesh &mesh);
 
-// Obeys: every op is split as its kSplitsAttr says, and every value that crosses a call is where
-// the callee's kPlacementAttr says. What is not where it is needed is resharded there.
+// Rewrites one function as its attributes say: every op is split by its kSplitsAttr, and every
+// value that crosses a call has the placement in the callee's kPlacementAttr. Values that are
+// placed differently from their use are resharded.
 class FunctionPartitioner {
 public:
-  // Fills the empty function `to` from `from`. Callees are resolved by `resolve`.
+  // Fills the empty function `to` from `from`. `blocks` resolves the callees.
   FunctionPartitioner(mlir::ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
                       const ValueRoles &roles, BlockSource &blocks);
 
-  // Arguments where `from` says that they are, or where they rest. Fails after a diagnostic.
+  // Adds the arguments in the placements that `from` gives, or in their storage placements. Fails
+  // after a diagnostic.
   mlir::LogicalResult addArguments(const RestingArguments &resting = {});
 
+  // A value and its new placement.
   struct Move {
     mlir::Value value;
     Placement to;
   };
-  // Brings values to other placements at once, for all their users. What is stacked alike is moved
-  // execution by execution.
+  // Moves values to other placements at once, for all their users. Stacks with equally many entries
+  // are moved together, entry by entry.
   void move(llvm::ArrayRef<Move> moves);
 
-  // Parameters that do not rest where they are used are brought there for each use, inside of the
-  // blocks that use them. A block gathers each once: it is a use.
+  // Gathers parameters for each use, inside of the blocks that use them, if their storage placement
+  // differs from it. A block gathers each parameter once, which counts as one use.
   void gatherForUses() { gathersForUses = true; }
 
-  // Fails after a diagnostic.
+  // Rewrites all ops. Fails after a diagnostic.
   mlir::LogicalResult rewriteBody();
 
-  // Ends the new function with what `from` returns, where it says that results are, and sets its
-  // type. Fails after a diagnostic.
+  // Ends the new function with the results of `from`, in their placements, and sets its type. Fails
+  // after a diagnostic.
   mlir::LogicalResult finish();
 
 private:
-  // A value of the one-device program and its part on a rank.
+  // The local tensor of a rank that stands for a value of the one-device program.
   struct PlacedValue {
     mlir::Value local;
     Placement placement;
@@ -86,7 +91,7 @@ private:
 
   mlir::Value localAs(mlir::Value value, const Placement &placement);
   mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
-  // A tensor, not a stack.
+  // Moves a tensor that is not a stack.
   mlir::Value moved(mlir::OpBuilder &at, const PlacedValue &value, mlir::RankedTensorType global,
                     const Placement &to, graph::CollectiveRole role) const;
   void gatherOperands(mlir::Operation &op);
@@ -110,7 +115,7 @@ private:
   bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;
   llvm::DenseMap<mlir::Value, RestingParameter> resting;
-  llvm::DenseSet<mlir::Value> gathered; // in a block
+  llvm::DenseSet<mlir::Value> gathered; // parameters that a block has already gathered
 };
 
 } // namespace dtc

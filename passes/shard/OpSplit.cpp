@@ -1,4 +1,5 @@
-// The ways in which one op can be split over the mesh, and what each makes of its tensors.
+// Finds the ways in which an op can be split over the mesh, and the resulting placements of its
+// tensors.
 #include "passes/shard/OpSplit.h"
 
 using namespace mlir;
@@ -6,8 +7,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The dim that has `loop`; where it is not the dim's outermost loop, those outside are split to
-// single steps (canSplit).
+// Returns the dim that has `loop`. If it is not the dim's outermost loop, the loops outside of it
+// are split to single steps (canSplit).
 std::optional<int64_t> dimOf(const graph::TensorLoops &tensor, int loop) {
   for (auto [dim, loops] : llvm::enumerate(tensor))
     if (loop >= 0 && llvm::is_contained(loops, static_cast<unsigned>(loop)))
@@ -15,7 +16,7 @@ std::optional<int64_t> dimOf(const graph::TensorLoops &tensor, int loop) {
   return std::nullopt;
 }
 
-// A split as seen by its loops.
+// The number of parts of each loop under a split.
 class LoopParts {
 public:
   LoopParts(const graph::OpRule &rule, ArrayRef<int> split, ArrayRef<int64_t> meshSizes)
@@ -48,7 +49,7 @@ public:
   }
 
 private:
-  // Whether each rank has one step of `outer`, by axes that are all outside of those of `loop`.
+  // True if each rank has one step of `outer`, by axes that are all outside of those of `loop`.
   bool isSingleStep(unsigned outer, unsigned loop) const {
     if (rule.loops[outer].size != of(outer))
       return false;
@@ -61,9 +62,9 @@ private:
     return true;
   }
 
-  // A dim of several loops is padded at its end and not between the steps of its outer loop, so its
-  // parts would not hold whole steps. Example: 2 query heads of one kv head on 2 ranks: the second
-  // rank's kv head is padding, its query head is not.
+  // True if a dim has other loops of more than one step. Such a dim is padded at its end and not
+  // between the steps of its outer loop, so its parts would not hold whole steps. Example: 2 query
+  // heads of one kv head on 2 ranks: the second rank's kv head is padding, its query head is not.
   bool hasOther(const graph::DimLoops &dim, unsigned loop) const {
     return llvm::any_of(
         dim, [&](unsigned other) { return other != loop && rule.loops[other].size != 1; });

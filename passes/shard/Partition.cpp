@@ -45,7 +45,7 @@ private:
   graph::FuncOp create(Location loc, StringRef name) override;
   void bringGradients(graph::FuncOp func, FunctionPartitioner &partitioner);
 
-  // A new function, of a name that is free once the old functions are gone.
+  // Creates a function with a name that is free once the old functions are gone.
   graph::FuncOp createLocal(Location loc, StringRef name, StringAttr visibility) {
     builder.setInsertionPointToEnd(module.getBody());
     auto local = graph::FuncOp::create(builder, loc, (kLocal + name).str(),
@@ -75,10 +75,10 @@ private:
   OpBuilder builder;
   struct Partitioned {
     graph::FuncOp local;
-    RestingArguments resting; // that it was made for
+    RestingArguments resting; // the resting arguments that it was made for
   };
   std::map<Operation *, Partitioned> locals;
-  llvm::StringMap<unsigned> numbers; // that names of functions have come to
+  llvm::StringMap<unsigned> numbers; // last number used for each function name
 };
 
 graph::FuncOp ModulePartitioner::create(Location loc, StringRef name) {
@@ -86,7 +86,7 @@ graph::FuncOp ModulePartitioner::create(Location loc, StringRef name) {
   auto isTaken = [&] {
     return module.lookupSymbol(unique) || module.lookupSymbol((kLocal + unique).str());
   };
-  // Names of many functions are numbered on, not tried from 1 again.
+  // Continues the last number instead of trying all from 1.
   for (unsigned &number = numbers[name]; isTaken();)
     unique = (name + "." + Twine(++number)).str();
   return createLocal(loc, unique, builder.getStringAttr("private"));
@@ -110,7 +110,7 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
   bringGradients(func, partitioner);
   if (failed(partitioner.rewriteBody()) || failed(partitioner.finish()))
     return failure();
-  if (!func.isPrivate()) { // what the schedule reads; blocks are inlined
+  if (!func.isPrivate()) { // the schedule reads these attributes; blocks are inlined
     for (unsigned index = 0; index < func.getNumArguments(); ++index)
       local.setArgAttrs(index, func.getArgAttrDict(index));
     for (unsigned index = 0; index < func.getNumResults(); ++index)
@@ -120,10 +120,10 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
   return local;
 }
 
-// The arguments of @update, before anything reads them. Those of one chunk of a pipeline move
-// together, as they are on the same ranks.
+// Moves the gradient arguments of @update before anything reads them. Those of one chunk of a
+// pipeline move together, because they are on the same ranks.
 void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &partitioner) {
-  llvm::MapVector<Attribute, SmallVector<FunctionPartitioner::Move>> moves; // by chunk
+  llvm::MapVector<Attribute, SmallVector<FunctionPartitioner::Move>> moves; // keyed by chunk
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr attrs = func.getArgAttrDict(argument.getArgNumber());
     if (crossingName(attrs).empty())

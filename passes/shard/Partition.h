@@ -5,38 +5,40 @@
 
 namespace dtc {
 
-// Obeys what the module says: parameters and states carry their placement, ops their kSplitsAttr,
-// arguments and results of functions their kPlacementAttr (OpSplit.h).
+// Partitions the step as the module's attributes say: parameters and states carry their placement,
+// ops their kSplitsAttr, arguments and results of functions their kPlacementAttr (OpSplit.h).
+//
 // Steps:
-// 0. Ops that finish sums over a loop that is split are taken apart (Stages.h).
-// 1. @microbatch and the blocks it calls are rewritten on local types, with reshard wherever a
-//    value is not where it is needed. Gradients leave as @microbatch's results say: sums may stay
-//    unfinished until the end of the step.
-// 2. @update: gradients are first brought to where the optimizer state lives: all-reduce, or
-//    reduce-scatter where state is split further than its parameter.
-// Emits a diagnostic and fails where an attribute is missing or asks for what a rule does not
+// - Ops that finish sums over a loop that is split are decomposed (Stages.h).
+// - @microbatch and the blocks that it calls are rewritten on local types, with a reshard before
+//   each use that needs another placement. Gradients leave as the results of @microbatch say: sums
+//   may stay unfinished until the end of the step.
+// - In @update, gradients are first moved to the placement of the optimizer state: by an
+//   all-reduce, or by a reduce-scatter if the state is split further than its parameter.
+//
+// Fails after a diagnostic if an attribute is missing or asks for something that a rule does not
 // allow.
 mlir::LogicalResult partitionModule(mlir::ModuleOp module);
 
-// The axis of data parallelism among whose ranks parts are spread: the innermost. Nothing where it
-// has one rank.
+// Returns the innermost data-parallel axis, over whose ranks ZeRO spreads shards; nullopt if it has
+// one rank.
 std::optional<unsigned> shardAxis(const Mesh &mesh);
 
-// Where a parameter rests that is used at `inUse` and spread over that axis: along its first dim, so
-// that what is gathered is contiguous, else along the one that divides best. As `inUse` where no dim
-// is left.
+// Returns the storage placement of a parameter that is used at `inUse` and spread over that axis:
+// along its first dim, so that gathered data is contiguous, else along the dim that divides best;
+// `inUse` if no dim is left.
 Placement shardedAtRest(mlir::RankedTensorType global, const Placement &inUse, const Mesh &mesh);
 
-// Under graph.zero >= 1: splits each state along the dim that divides best among those the
-// parameter leaves whole. States of parameters without such a dim stay as the parameter.
+// Splits each state, under graph.zero >= 1, along the dim that divides best among those that the
+// parameter does not split. A state without such a dim keeps the placement of its parameter.
 void assignStatePlacements(mlir::ModuleOp module, const Mesh &mesh);
 
-// Where the optimizer wants the gradient of a parameter: as its state, or without state as the
-// parameter.
+// Returns the placement in which the optimizer needs the gradient of a parameter: that of its
+// state, or of the parameter if there is no state.
 Placement gradientRequest(mlir::ModuleOp module, llvm::StringRef parameter, const Mesh &mesh);
 
-// The gradient or other sum that an argument or result carries from @microbatch to @update, by
-// name: "gradient wte.weight", "sum loss"; "" for others.
+// Returns the name of the gradient or other sum that an argument or result carries from @microbatch
+// to @update: "gradient wte.weight", "sum loss"; "" for others.
 std::string crossingName(mlir::DictionaryAttr attrs);
 
 } // namespace dtc

@@ -4,14 +4,19 @@ include "mlir/Pass/PassBase.td"
 def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
   let summary = "Rewrites the step of one device into the step of every rank";
   let description = [{
-    Obeys: every op is split along the loops that its `graph.splits` name, one entry per mesh axis (-1: not split, -2: sums
-    stay unfinished); arguments and results of functions are where their `graph.placement` says; parameters and states
-    carry their placement. Ops that finish sums over a loop that is split, such as norms over columns, are taken apart. Puts
-    upstream `shard` collectives where a value is not where it is needed. Plans say all of these, or `dtc-place` decides.
-    Ops whose results are parts of sums say along which mesh axes, a bit each (`graph.unfinished`).
+    Rewrites the step as its attributes say, which come from the plan or from `dtc-place`:
+    - `graph.splits` of an op names the loops along which it is split, one entry per mesh axis (-1: not split, -2: sums
+      stay unfinished).
+    - `graph.placement` of arguments and results of functions, and the placement of parameters and states, say how
+      tensors are distributed.
+
+    Decomposes ops that finish sums over a loop that is split, such as norms over columns. Inserts upstream `shard`
+    collectives if a value is placed differently from its use. Ops whose results are partial sums carry a bit mask of
+    the mesh axes along which they are partial (`graph.unfinished`).
     ```mlir
     // Before, on a 2 x 2 mesh of dp x tp:
-    %y = graph.linear %x, %w {graph.splits = array<i64: 0, 2>} : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
+    %y = graph.linear %x, %w {graph.splits = array<i64: 0, 2>}
+        : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
     // After, on a 2 x 2 mesh:
     %y = graph.linear %x, %w : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     ```
@@ -22,14 +27,19 @@ def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
 def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
   let summary = "Keeps less of each layer for the backward pass, which computes the rest again";
   let description = [{
-    Obeys `graph.recompute` of the calls and repeats of `@microbatch`. `full`: a layer keeps its inputs, and its backward
-    function starts from them; `selective`: it keeps what costs a product or a collective to have again; what follows a `+`
-    names dearer ops that run again, too (`selective+linear`: products with its own weights, and the collectives around
-    them; `attention`; `experts`: products with theirs). `selectRecomputation` says which, to the cost model, too. Ops that run again are copies of the partitioned forward
-    function's, collectives among them, each right before the first op of backward that reads what it makes; what backward
-    does not read does not run again. They read what is kept through `graph.again`, so that they stay what they are once
-    both functions are in one. Random ops are keyed by their stream and the execution of their block, so that copies draw
-    what was drawn. Stands after partitioning, so that no choice of placement depends on it.
+    Saves fewer activations of each layer for the backward pass, as `graph.recompute` of the calls and repeats of
+    `@microbatch` says:
+    - `full`: a layer saves its inputs, and its backward function starts from them.
+    - `selective`: a layer saves only results whose recomputation takes a matrix product or a collective.
+    - Names after a `+` select costly ops that are recomputed too: `linear` (matrix products with the layer's own
+      weights, and the collectives around them), `attention` and `experts` (matrix products with experts' weights).
+
+    `selectRecomputation` makes this choice, for the cost model too. Recomputed ops, including collectives, are copies
+    of the ops of the partitioned forward function. Each copy stands right before the first op of backward that reads
+    its result; values that backward does not read are not recomputed. The copies read saved values through
+    `graph.again`, so that they stay separate once both functions are in one. Random ops are keyed by their stream and
+    the execution of their block, so that copies draw the same numbers. Runs after partitioning, so that no placement
+    depends on it.
     ```mlir
     // Before: %y, %kept = graph.call @f(%x, %w) {graph.recompute = "full"} : ...
     //         %dx, %dw = graph.call @b(%kept, %x, %w, %dy) {graph.recompute = "full"} : ...
@@ -42,13 +52,15 @@ def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
 def CutStages : Pass<"dtc-cut-stages", "::mlir::ModuleOp"> {
   let summary = "Cuts the step of a rank into the steps of pipeline stages";
   let description = [{
-    Where the module says which stage holds which chunk of the model (`graph.stage_of_chunk`), makes a module of its own for
-    every stage, `@stage_0` and so on, with the parameters and states that it reads, its part of `@microbatch` and `@update`,
-    and their blocks; the module around has nothing left but its mesh. Every op of `@microbatch` has `graph.chunk` and
-    `graph.phase` then. What one chunk makes and the next one of another stage reads is sent and received. A parameter that
-    several stages read, such as tied embeddings, is in each of them: its gradients are summed over these stages in `@update`
-    (`graph.stage_reduce`), and so are scalars that all stages need, as the squares for the norm of all gradients, in which a
-    parameter counts once. Does nothing to a module without chunks.
+    Makes a module for every pipeline stage, `@stage_0` and so on, if the module says which stage holds which chunk of
+    the model (`graph.stage_of_chunk`); does nothing otherwise. The module of a stage has the parameters and states that
+    it reads, its part of `@microbatch` and `@update`, and their blocks; the module around them keeps only its mesh.
+    Every op of `@microbatch` then has `graph.chunk` and `graph.phase`. Values that one chunk makes and the next one
+    reads on another stage are sent and received.
+
+    A parameter that several stages read, such as tied embeddings, is in each of them: `@update` sums its gradients over
+    these stages (`graph.stage_reduce`). It also sums the scalars that all stages need, such as the squares for the norm
+    of all gradients, in which a parameter counts once.
     ```mlir
     // Before, with graph.stage_of_chunk = array<i64: 0, 1>:
     graph.func @microbatch(%x: tensor<4x8xf32> {graph.input = "x"}) -> (tensor<f32> {graph.accumulated = "loss"}) {
@@ -69,12 +81,14 @@ def CutStages : Pass<"dtc-cut-stages", "::mlir::ModuleOp"> {
 def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
   let summary = "Gives the module a mesh";
   let description = [{
-    For tests and experiments: what applying a plan does, from options; `dtc-place` then says where things are.
+    Sets the mesh from options, for tests and experiments; `dtc` sets it from a plan. `dtc-place` then chooses the
+    placements.
     ```mlir
     // After, with dp=2 tp=4:
     shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
     // The same where attention has 2 kv heads:
-    shard.grid @mesh(shape = 2x2x2) {graph.axis_names = ["dp", "tp.kv", "tp.group"], graph.axis_roles = ["data", "tensor", "tensor"]}
+    shard.grid @mesh(shape = 2x2x2) {graph.axis_names = ["dp", "tp.kv", "tp.group"],
+                                     graph.axis_roles = ["data", "tensor", "tensor"]}
     ```
   }];
   let options = [

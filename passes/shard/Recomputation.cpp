@@ -1,4 +1,4 @@
-// What of a block's forward pass recomputation runs again.
+// Selects the ops of a block's forward pass that backward recomputes.
 #include "passes/shard/Recomputation.h"
 
 #include "dialects/graph/Views.h"
@@ -10,9 +10,11 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Products take long, collectives wait for others, and what is in a block of its own has both; exchanges are collectives
-// where experts are spread. Products of experts are between exchanges, which stay kept; those with a layer's own weights
-// between collectives, which they take along. Products of both kinds take the gathers of their weights along.
+// True for ops that are not recomputed. Matrix products take long, collectives wait for other
+// ranks, and blocks have both. Dispatch and combine are collectives if experts are spread over
+// ranks. Matrix products of experts lie between dispatch and combine, whose results stay saved;
+// those with a layer's own weights lie between collectives, which are recomputed with them. Both
+// kinds recompute the gathers of their weights.
 bool isCostly(Operation *op, Recompute recompute) {
   if (recompute == Recompute::Full)
     return false;
@@ -56,7 +58,8 @@ private:
     return op && isInside(op) ? op : nullptr;
   }
 
-  // Whether the value can be had of what is there anyway and of kept values that are not cheap.
+  // True if the value can be computed from values that are available anyway and from saved values
+  // that are not cheap.
   bool isCheap(Value value) {
     Operation *op = maker(value);
     if (!op)

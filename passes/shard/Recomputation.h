@@ -1,5 +1,5 @@
-// What of a block's forward pass recomputation runs again: the cost model counts it, dtc-recompute
-// does it.
+// The ops of a block's forward pass that backward recomputes: the cost model counts them,
+// dtc-recompute emits them.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -9,15 +9,18 @@
 
 namespace dtc {
 
+// The saved activations that are dropped and the ops that recompute them.
 struct Recomputation {
-  llvm::SetVector<mlir::Value> dropped;     // of what was kept
-  llvm::SetVector<mlir::Operation *> again; // what makes it, in an order in which it can run
+  llvm::SetVector<mlir::Value> dropped; // formerly saved values
+  // the ops that make them, in an order in which they can run
+  llvm::SetVector<mlir::Operation *> again;
 };
 
-// What can be had again with ops that `recompute` runs again is not kept. `kept` are values that the backward pass
-// reads of ops for which `isInside`, no views (graph::rootOf); what the others make, and arguments, are there anyway.
-// Example: of y = linear(gelu(linear(norm(x)))) selective recomputation keeps the result of the first product alone;
-// norm and gelu, which its readers want, run again. With products that are linear nothing is kept.
+// Selects the saved activations that ops which `recompute` allows can compute again. `kept` are the
+// values made by ops for which `isInside` holds that the backward pass reads, without views
+// (graph::rootOf); values of other ops, and arguments, are available anyway. Example: for y =
+// linear(gelu(linear(norm(x)))) selective recomputation saves only the result of the first matrix
+// product; norm and gelu are recomputed. With selective+linear nothing is saved.
 Recomputation selectRecomputation(const llvm::SetVector<mlir::Value> &kept, Recompute recompute,
                                   llvm::function_ref<bool(mlir::Operation *)> isInside);
 

@@ -1,4 +1,4 @@
-// Keeps less of each layer for the backward pass, which computes the rest again (pass
+// Saves fewer activations of each layer for the backward pass, which recomputes the rest (pass
 // dtc-recompute).
 #include "dialects/graph/RecomputeOps.h"
 #include "dialects/graph/Slices.h"
@@ -18,17 +18,18 @@ using namespace mlir;
 
 namespace {
 
-// How the calls of a forward and a backward function hang together. Calls that are alike in this
-// become calls of the same two new functions.
+// The connections between the calls of a forward and a backward function. Calls with equal
+// connections become calls of the same two new functions.
 struct Wiring {
   graph::FuncOp forward, backward;
   bool isRepeated = false;
   Recompute how = Recompute::None;
-  unsigned numCarried = 0;         // of a repeat's forward pass
-  std::vector<int> resultOf;       // of each operand of backward: forward's result; -1: none
-  std::vector<int> operandOf;      // the same of forward's operands
-  std::vector<bool> isForBackward; // of each result of forward: nobody else reads it
-  std::vector<bool> isParameter;   // of each operand of forward
+  unsigned numCarried = 0;   // carried values of a repeat's forward pass
+  std::vector<int> resultOf; // per operand of backward: the result of forward; -1: none
+  // per operand of backward: the operand of forward that is the same value; -1: none
+  std::vector<int> operandOf;
+  std::vector<bool> isForBackward; // per result of forward: only backward reads it
+  std::vector<bool> isParameter;   // per operand of forward
 
   auto key() const {
     return std::make_tuple(forward.getAsOpaquePointer(), backward.getAsOpaquePointer(), how,
@@ -36,12 +37,13 @@ struct Wiring {
   }
 };
 
-// The two new functions, and what calls of them pass, in terms of those of the old ones.
+// The two new functions, and the operands and results of their calls in terms of the old ones.
 struct Variant {
   graph::FuncOp forward, backward;
-  std::vector<unsigned> results;  // of the old forward function, of which an entry is kept
-  std::vector<unsigned> operands; // of the old backward function, likewise
-  // Of the new backward function, besides: operands of forward, or its results behind `results`.
+  std::vector<unsigned> results;  // results of the old forward function that remain
+  std::vector<unsigned> operands; // operands of the old backward function that remain
+  // A further operand of the new backward function: an operand of forward, or one of its results
+  // after `results`.
   struct Extra {
     bool isOperand;
     unsigned index;
@@ -70,23 +72,25 @@ void setReturned(graph::FuncOp func, ValueRange results) {
       FunctionType::get(func.getContext(), body.getArgumentTypes(), results.getTypes()));
 }
 
-// Makes the two functions of a wiring.
+// Makes the two functions for a wiring.
 //
-// 1. Which of the results that forward returns for backward alone are dropped.
-// 2. What they are made of: values that are still handed over, and arguments of forward. Of what a
-//    repeat carries only the last is there, so each execution returns its argument for backward.
-// 3. A copy of backward in which, right before the first op that reads a dropped value, the ops
-//    that make it are run again. They read what is handed over through graph.again, so that they
-//    stay apart from those of the forward pass when all is in one function. A parameter is not, as
-//    long as they read anything else: where it is gathered for its use, both passes' ops get it
-//    from one gather.
+// 1. Selects the results, returned by forward for backward alone, that are dropped.
+// 2. Finds their inputs: values that are still passed to backward, and arguments of forward. Only
+// the last carried value of a repeat is available, so each execution returns its argument for
+// backward.
+// 3. Copies backward, and inserts the ops that make a dropped value right before the first op that
+// reads it. They read passed values through graph.again, so that they stay apart from those of the
+// forward pass once everything is in one function. A parameter is read directly as long as the op
+// has another operand: if it is gathered for its use, the ops of both passes get it from one
+// gather.
 class VariantBuilder {
 public:
   explicit VariantBuilder(Wiring wiring)
       : w(std::move(wiring)), returned(w.forward.getBody().front().getTerminator()->getOperands()) {
   }
 
-  // Fails after a diagnostic where a block that is to be run again calls another.
+  // Builds the functions. Fails after a diagnostic if a block that must be recomputed calls
+  // another.
   LogicalResult run() {
     drop();
     for (unsigned result : dropped)
@@ -107,10 +111,10 @@ private:
   void buildBackward();
 
   BlockArgument backwardArgument(unsigned index) { return w.backward.getArgument(index); }
-  // What is handed over and has the same elements, or null.
+  // Returns the passed value that has the same elements, or null.
   Value keptLike(Value value) const { return handedOver.lookup(graph::rootOf(value)); }
 
-  // Of values of the old forward function, in the new backward function.
+  // Map values of the old forward function into the new backward function.
   Value make(Value value);
   Operation *makeAgain(Operation *op);
   Operation *gatherOf(Operation *op);
@@ -120,18 +124,19 @@ private:
   Wiring w;
   SmallVector<Value> returned;
   SmallVector<unsigned> dropped;                  // results of forward
-  llvm::DenseMap<Value, Value> handedOver;        // by root: the value that forward returns
-  llvm::DenseMap<Value, unsigned> operandOfValue; // of these: backward's operand
-  llvm::DenseMap<Value, unsigned> operandOfLeaf;  // arguments of forward: backward's old operand
-  SmallVector<BlockArgument> extraLeaves;         // those that have none
+  llvm::DenseMap<Value, Value> handedOver;        // keyed by root: the value that forward returns
+  llvm::DenseMap<Value, unsigned> operandOfValue; // backward's operand for each of these values
+  // arguments of forward: the operand of the old backward function
+  llvm::DenseMap<Value, unsigned> operandOfLeaf;
+  SmallVector<BlockArgument> extraLeaves; // the arguments that have none
   llvm::DenseSet<Operation *> visited;
 
   OpBuilder *builder = nullptr;
   IRMapping made;                     // values of the old forward function
   IRMapping copied;                   // values of the old backward function
-  llvm::DenseSet<Value> apart;        // new values that forward has none like
-  llvm::DenseMap<Value, Value> again; // of new values
-  llvm::DenseSet<Operation *> shared; // gathers of the old backward function that are there already
+  llvm::DenseSet<Value> apart;        // new values that have no equal in forward
+  llvm::DenseMap<Value, Value> again; // keyed by new value
+  llvm::DenseSet<Operation *> shared; // gathers of the old backward function that exist already
   Variant variant;
 };
 
@@ -223,7 +228,7 @@ void VariantBuilder::buildForward() {
 void VariantBuilder::buildBackward() {
   variant.backward = cloneFor(w.backward, w.how);
   Block &body = variant.backward.getBody().front();
-  // Only the signature of the clone is of use: its body is written anew, from the old one.
+  // Keeps only the signature of the clone; the body is written anew from the old one.
   while (!body.empty())
     body.back().erase();
   body.eraseArguments(0, body.getNumArguments());
@@ -257,7 +262,7 @@ void VariantBuilder::buildBackward() {
 Value VariantBuilder::make(Value value) {
   if (Value known = made.lookupOrNull(value))
     return known;
-  if (Value like = keptLike(value)) { // under another shape
+  if (Value like = keptLike(value)) { // the same elements with another shape
     Value there = made.lookup(like);
     Value result =
         graph::ReshapeOp::create(*builder, value.getLoc(), value.getType(), there).getResult();
@@ -281,12 +286,12 @@ Operation *VariantBuilder::makeAgain(Operation *op) {
   return now;
 }
 
-// The backward function's own gather of the same parameter, which then comes earlier: the parameter
-// is gathered once for all that backward does with it.
+// Moves the backward function's own gather of the same parameter forward and returns it: the
+// parameter is gathered once for all its uses in backward.
 Operation *VariantBuilder::gatherOf(Operation *op) {
   auto attrsOf = [](Operation *collective) {
     NamedAttrList attrs(collective->getAttrs());
-    attrs.erase(graph::kCommunicationAttr); // numbers the uses of a parameter
+    attrs.erase(graph::kCommunicationAttr); // this attribute numbers the uses of a parameter
     return attrs.getDictionary(collective->getContext());
   };
   auto source =
@@ -317,8 +322,8 @@ bool VariantBuilder::isParameter(Value value) {
   return op && graph::isCollective(op) && isParameter(op->getOperand(0));
 }
 
-// An op of which forward may have a twin, as it reads only what both have, reads it through
-// graph.again; one that reads nothing but constants is no different for being run again.
+// Makes an op that could equal one of forward, since it only reads values that both have, read one
+// operand through graph.again. An op that reads nothing but constants needs no such mark.
 void VariantBuilder::setApart(Operation *op) {
   auto isApart = [&](Value value) { return apart.contains(value); };
   if (llvm::none_of(op->getOperands(), isApart)) {
@@ -385,7 +390,7 @@ private:
   llvm::SetVector<graph::FuncOp> replaced;
 };
 
-// What reads what the call returns for it; null where nothing is differentiated.
+// Returns the backward call that reads the results of a forward call; null if there is none.
 graph::BlockCallOpInterface Recomputer::backwardOf(graph::BlockCallOpInterface call) const {
   for (Value result : llvm::reverse(call->getResults()))
     for (Operation *user : result.getUsers())
@@ -439,7 +444,7 @@ LogicalResult Recomputer::recompute(graph::BlockCallOpInterface call) {
   return success();
 }
 
-// The same call of another function.
+// Creates the same call with another callee.
 static Operation *callOf(graph::BlockCallOpInterface old, graph::FuncOp func, ValueRange operands,
                          TypeRange types) {
   OpBuilder builder(old);

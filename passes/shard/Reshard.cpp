@@ -16,7 +16,7 @@ shard::ReductionKindAttr toShardKind(MLIRContext *context, graph::ReduceKind kin
                                                     : shard::ReductionKind::Sum);
 }
 
-// Emits one step after another.
+// Emits the ops of one step after another.
 class StepEmitter {
 public:
   StepEmitter(OpBuilder &builder, Location loc, Type element)
@@ -67,7 +67,7 @@ private:
                                   builder.getI64IntegerAttr(type.getDimSize(dim)), UnitAttr());
   }
 
-  // Blocks that stay neighbours move as one.
+  // Reorders blocks of a dim; neighbouring blocks that stay neighbours move as one.
   Value reorder(const ReshardStep &step, Value value, RankedTensorType type) {
     int64_t size = type.getDimSize(step.dim) / static_cast<int64_t>(step.blocks.size());
     SmallVector<Value> pieces;

@@ -5,9 +5,9 @@
 
 namespace dtc {
 
-// Emits the steps (see reshardSteps) that take `local`, this rank's part of a tensor of type
-// `global` placed `from`, to placement `to`, and returns the local value. Every collective carries
-// `communication`, what the tensor is to the step.
+// Emits the steps (see reshardSteps) that take `local`, this rank's shard of a tensor of type
+// `global` with placement `from`, to placement `to`, and returns the local value. Every collective
+// carries `communication`, which names the tensor's role in the step.
 mlir::Value reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value local,
                     mlir::RankedTensorType global, const Placement &from, const Placement &to,
                     const Mesh &mesh, graph::CommunicationAttr communication);

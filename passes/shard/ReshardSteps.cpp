@@ -1,4 +1,4 @@
-// What moving a tensor from one placement to another takes, step by step.
+// Finds the steps that move a tensor from one placement to another.
 #include "passes/shard/ReshardSteps.h"
 
 #include "dialects/graph/Placement.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ReshardStep::Kind;
 
-// One axis of the ordered list that splits a dim.
+// One axis in the ordered list of axes that split a dim.
 struct Split {
   unsigned axis;
   bool zigzag;
@@ -23,20 +23,20 @@ struct Split {
 using Splits = SmallVector<Split, 2>;
 
 struct Dim {
-  Splits now, to; // outermost first
-  size_t kept;    // outermost axes of both, which never leave
-  bool cleared;   // what `to` lacks, or has elsewhere, has left
+  Splits now, to; // axes, outermost first
+  size_t kept;    // number of outermost axes that both share, which never leave
+  bool cleared;   // all axes that `to` lacks or has elsewhere have left
   int64_t global;
-  int64_t padded;   // the size of all parts together
-  int64_t paddedTo; // the same under `to`
+  int64_t padded;   // the size of all shards together
+  int64_t paddedTo; // the size of all shards together under `to`
 
-  // Whether the next of `to` can come.
+  // True if the next axis of `to` can be added.
   bool accepts() const { return cleared && now.size() < to.size(); }
 };
 
-// The order of blocks in which a gather over `group`, the innermost axes of a dim with `outside`
-// around them, makes the dim contiguous: block i of the result is block order[i] of what comes in,
-// one part after the other. Parts of a dim with a zig-zag axis are two blocks.
+// Returns the order of blocks in which a gather over `group`, the innermost axes of a dim with
+// `outside` around them, makes the dim contiguous: block i of the result is block order[i] of the
+// gathered shards in order. Shards of a dim with a zig-zag axis have two blocks.
 SmallVector<int64_t, 4> orderOfGathered(ArrayRef<Split> outside, ArrayRef<Split> group,
                                         ArrayRef<int64_t> meshSizes) {
   auto isZigzag = [](const Split &split) { return split.zigzag; };
@@ -50,8 +50,8 @@ SmallVector<int64_t, 4> orderOfGathered(ArrayRef<Split> outside, ArrayRef<Split>
     return order;
   for (int64_t part = 0; part < parts; ++part)
     for (int64_t half = 0; half < 2; ++half) {
-      // Where the block belongs: digits of `part`, the innermost axis last; the zig-zag axis counts
-      // chunks, of which the second half runs backwards.
+      // Computes the position of the block from the digits of `part`, the innermost axis last; the
+      // zig-zag axis counts chunks, of which the second half runs backwards.
       int64_t place = 0, stride = 1, digits = part;
       for (const Split &split : reverse(group)) {
         int64_t size = meshSizes[split.axis], digit = digits % size;
@@ -85,7 +85,7 @@ public:
   }
 
   std::vector<ReshardStep> run() {
-    // Every round takes axes from what is left to do, so there is an end.
+    // Terminates, because every round takes axes from the remaining ones.
     while (cutParts() || reduce() || exchange() || gather() || makeWay()) {
     }
     makePartial();
@@ -93,7 +93,7 @@ public:
   }
 
 private:
-  // Axes of one rank neither split nor leave anything to add up.
+  // Returns the placement without axes of one rank, which neither split nor need a reduction.
   Placement onAxesThatSplit(const Placement &placement) const {
     Placement result = placement;
     for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
@@ -120,14 +120,14 @@ private:
     while (dim.kept < std::min(dim.now.size(), dim.to.size()) &&
            dim.now[dim.kept] == dim.to[dim.kept])
       ++dim.kept;
-    // With another padding every part lies elsewhere.
+    // Keeps no axis if the padding differs, because every shard is elsewhere then.
     if (dim.padded != dim.paddedTo)
       dim.kept = 0;
     dim.cleared = dim.now.size() == dim.kept;
     return dim;
   }
 
-  // Appends a step; `change` sets what differs.
+  // Appends a step; `change` sets the fields that differ.
   void add(Kind kind, ArrayRef<Split> group, function_ref<void(ReshardStep &)> change) {
     ReshardStep step;
     step.kind = kind;
@@ -167,7 +167,7 @@ private:
     });
   }
 
-  // Before `group` splits the dim as its innermost axes.
+  // Prepares a dim to be split by `group` as its innermost axes.
   void prepareCut(int64_t index, ArrayRef<Split> group) {
     if (dims[index].now.empty())
       fit(index, dims[index].paddedTo);
@@ -180,7 +180,7 @@ private:
     }
   }
 
-  // After `group`, its innermost axes, left the dim.
+  // Finishes a dim after `group`, its innermost axes, has left it.
   void finishJoin(int64_t index, ArrayRef<Split> group) {
     Dim &dim = dims[index];
     Splits joined(group);
@@ -191,7 +191,8 @@ private:
       fit(index, dim.global);
   }
 
-  // The next axes of a dim's `to` that are placed alike now, as many as one group can take.
+  // Returns the next axes of a dim's `to` that have the same kind of placement now, as many as one
+  // group can take.
   ArrayRef<Split> nextOf(const Dim &dim) const {
     ArrayRef<Split> rest = ArrayRef<Split>(dim.to).drop_front(dim.now.size());
     size_t count = 1;
@@ -201,7 +202,7 @@ private:
     return rest.take_front(count);
   }
 
-  // Slices and reduce-scatters: they make all later steps smaller.
+  // Adds slices and reduce-scatters: they make all later steps smaller.
   bool cutParts() {
     for (auto [index, dim] : enumerate(dims)) {
       if (!dim.accepts())
@@ -223,7 +224,7 @@ private:
     return false;
   }
 
-  // All sums, or maxima, that are wanted whole.
+  // Reduces all sums, or maxima, that must become whole.
   bool reduce() {
     Splits group;
     graph::ReduceKind kind = graph::ReduceKind::Sum;
@@ -246,7 +247,8 @@ private:
     return is_sorted(group, [](const Split &a, const Split &b) { return a.axis < b.axis; });
   }
 
-  // The innermost axes of a dim that can go to `target` together; none if the last can't.
+  // Returns the innermost axes of a dim that can move to `target` together; empty if the last one
+  // cannot.
   Splits movable(const Dim &dim, const Dim &target) const {
     if (dim.cleared || !target.accepts())
       return {};
@@ -283,7 +285,7 @@ private:
     return false;
   }
 
-  // Whether an axis that leaves `index` is to split another dim.
+  // True if an axis that leaves `index` will split another dim.
   bool movesFrom(size_t index, unsigned axis) const {
     return to[axis].isShard() && to[axis].dim != static_cast<int64_t>(index);
   }
@@ -314,7 +316,8 @@ private:
     return false;
   }
 
-  // Axes wait for each other: one gives up its place, and takes the new one when that is free.
+  // Breaks a cycle of axes that wait for each other: one leaves its dim, and takes its new one when
+  // that is free.
   bool makeWay() {
     for (auto [index, dim] : enumerate(dims))
       if (!dim.cleared) {

@@ -1,4 +1,4 @@
-// Takes ops apart that finish sums within themselves.
+// Decomposes ops that finish sums within themselves.
 #include "passes/shard/Stages.h"
 
 using namespace mlir;
@@ -6,7 +6,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Notes the ops that a builder makes.
+// Records the ops that a builder makes.
 struct Recorder : OpBuilder::Listener {
   explicit Recorder(SmallVectorImpl<Operation *> &ops) : ops(ops) {}
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
@@ -15,8 +15,8 @@ struct Recorder : OpBuilder::Listener {
   SmallVectorImpl<Operation *> &ops;
 };
 
-// Split where its operands are. A sum is finished where a stage reads it first, as others may read
-// it, too.
+// Returns a split that follows the placements of the operands. A partial sum is finished before its
+// first reader, because others may read it too.
 OpSplit splitOf(Operation *op, const graph::OpRule &rule, const Mesh &mesh,
                 const llvm::DenseMap<Value, Placement> &placements) {
   OpSplit split;

@@ -1,10 +1,14 @@
-// ZeRO as placements. Optimizer state is split over the data axis, whose ranks hold the same
-// parameters and would all do the same update. The gradient is then wanted split too, which makes
-// its all-reduce a reduce-scatter, and the new parameter is gathered: as many bytes as before.
-// Where gradients are split as soon as they are made, no rank holds all of them; where parameters
-// rest split, too, they are gathered for each use.
-// Where the data axis is two, its groups hold copies and the ranks of a group the parts.
-// Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277, section 3.2.
+// Expresses ZeRO as placements.
+// - Optimizer state is split over the data axis, whose ranks hold the same parameters and would all
+//   compute the same update. The gradient is then needed split too, which makes its all-reduce a
+//   reduce-scatter, and the new parameter is gathered: as many bytes as before.
+// - If gradients are split as soon as they are made, no rank holds all of them.
+// - If the storage placement of parameters is split too, they are gathered for each use.
+// - If data parallelism has two axes, its groups hold copies and the ranks of a group hold the
+//   shards.
+//
+// Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277,
+// section 3.2.
 #include "passes/shard/Partition.h"
 
 using namespace mlir;
@@ -12,8 +16,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The dim of the parameter's local part that is largest among those that divide evenly, else the
-// largest; -1 when every dim is split already.
+// Returns the largest dim of the parameter's local tensor that divides evenly, else the largest
+// one; -1 if every dim is split already.
 int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh &mesh,
                 int64_t parts) {
   RankedTensorType local = localType(global, placement, mesh);

@@ -1,4 +1,4 @@
-// The mesh that a plan's degrees of parallelism make for a model.
+// Builds the mesh of a model from a plan's degrees of parallelism.
 #include "passes/shard/StepMesh.h"
 
 #include "passes/shard/OpSplit.h"
@@ -10,8 +10,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Over how many parts kv heads are split where that is not `tp`; 1 where all of tp can split them,
-// or none.
+// Returns the number of parts into which kv heads are split if that is not `tp`; 1 if all of tp can
+// split them, or none can.
 int64_t partsOfHeads(ModuleOp model, int64_t tp) {
   int64_t parts = 1;
   model.walk([&](graph::RuleOpInterface op) {

@@ -1,22 +1,23 @@
-// The mesh that a plan's degrees of parallelism make for a model.
+// The mesh of a model under a plan's degrees of parallelism.
 #pragma once
 
 #include "passes/shard/Mesh.h"
 
 namespace dtc {
 
+// The degrees of parallelism, in ranks.
 struct MeshSizes {
   int64_t dp = 1, tp = 1, pp = 1;
   int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards; 0: all
 };
 
-// dp x tp, and outside of them pp where there are stages. Where attention has fewer kv heads than
-// tp, or a number that tp does not divide, tensor parallelism has two axes, both of its role: "tp.kv", the largest divisor of tp that divides the
-// kv heads, outside "tp.group", the ranks that hold the same kv heads. Whatever has no kv heads is
-// split over both together.
+// Returns the mesh dp x tp, with pp outside of them if there are stages. If tp does not divide the
+// number of kv heads, tensor parallelism has two axes, both of its role: "tp.kv", the largest
+// divisor of tp that divides the kv heads, outside "tp.group", the ranks that hold the same kv
+// heads. Tensors without kv heads are split over both together.
 //
-// Where ZeRO shards within groups of ranks, data parallelism has two axes, both of its role:
-// "dp.groups" outside "dp.shards", the ranks of a group. Each group holds everything.
+// If ZeRO shards within groups of ranks, data parallelism has two axes, both of its role:
+// "dp.groups" outside "dp.shards", the ranks of a group. Each group holds the whole state.
 //
 // Example: 4 kv heads with 4 query heads each on tp = 8: 4 x 2. A rank has one kv head and two of
 // its query heads; two ranks add up the gradients of a kv head.

@@ -1,4 +1,4 @@
-// What brings an unfinished sum elsewhere: done to every part of the sum, it is done to the sum.
+// Ops that move a partial sum: applied to every contribution, they are applied to the sum.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -7,7 +7,7 @@
 
 namespace dtc {
 
-// Collectives of sums, parts of tensors, and dims made to divide by zeros.
+// True for collectives, slices and padding with zeros.
 inline bool movesSum(mlir::Operation *op) {
   bool isMove = graph::isCollective(op) ||
                 mlir::isa<mlir::shard::AllSliceOp, graph::PadOp, graph::SliceOp>(op);

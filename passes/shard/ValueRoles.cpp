@@ -1,4 +1,4 @@
-// What the values of a step are to it.
+// Finds the role of each value in the step.
 #include "passes/shard/ValueRoles.h"
 
 using namespace mlir;
@@ -6,13 +6,14 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Elements moved as they are: what is made of parameters alone is a parameter.
+// True for ops that only move elements: a value made of parameters alone by such ops counts as a
+// parameter.
 bool isMove(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   return interface && interface.getRule().onlyMoves();
 }
 
-// The op's operands that are terms of its result.
+// Returns the op's operands that are terms of its result.
 SmallVector<Value, 2> termsOf(Operation *op) {
   SmallVector<Value, 2> terms;
   if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
@@ -84,7 +85,7 @@ void ValueRoles::followGradients(ModuleOp step) {
   }
 }
 
-// The blocks of '@update': gradients go into them, and new parameters come out.
+// Follows the blocks of '@update': gradients enter them, and new parameters leave.
 void ValueRoles::followUpdate(ModuleOp step) {
   auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
   if (!update)

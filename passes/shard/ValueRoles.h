@@ -1,4 +1,4 @@
-// What the values of a step are to it: what their collectives carry as their role.
+// The role of each value in the step, which its collectives carry.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -8,14 +8,19 @@
 
 namespace dtc {
 
-// Parameters are followed from where '@microbatch' reads them into the blocks, and through views
-// (reshape, transpose); gradients of parameters from what it returns back into the blocks, through
-// sums. Single numbers (the loss, a norm) are control, what has a loop over places of experts is
-// theirs, all of '@update' but gradients and parameters is control, everything else an activation.
+// Roles of values:
+// - Parameter: followed from the reads of '@microbatch' into the blocks, and through views
+//   (reshape, transpose).
+// - Gradient: followed from the results of '@microbatch' back into the blocks, through sums.
+// - Expert: values with a loop over the capacity of experts.
+// - Control: single numbers (the loss, a norm), and values of '@update' that are neither gradients
+//   nor parameters.
+// - Activation: all others.
 class ValueRoles {
 public:
   explicit ValueRoles(mlir::ModuleOp step);
 
+  // Returns the role of a value.
   graph::CollectiveRole of(mlir::Value value) const;
 
 private:

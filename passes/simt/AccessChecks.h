@@ -1,15 +1,17 @@
-// Lets the emulator check what a function accesses, and count its loops.
+// Makes device code report its memory accesses and loop iterations to the emulator.
 #pragma once
 
 #include "passes/simt/DeviceCalls.h"
 
 namespace dtc {
 
-// Before every access to memory that is not local, a parameter or a constant of its own, puts a call of the emulator, which
-// does not return where the access is wrong. Accesses are then without alignment: the emulator has checked that.
+// Inserts a call of the emulator before every memory access, except those to local memory,
+// parameters and the module's own constants. The call does not return if the access is invalid.
+// Accesses lose their alignment, since the emulator has checked it.
 void addAccessChecks(llvm::Function &function, DeviceCalls &calls, Sites &sites);
 
-// Puts a call of the emulator into every loop that has none, so that no loop can go on for ever.
+// Inserts a call of the emulator into every loop that has none, so that the emulator can stop
+// endless loops.
 void addLoopSteps(llvm::Function &function, DeviceCalls &calls, Sites &sites);
 
 } // namespace dtc

@@ -6,7 +6,7 @@
 using namespace llvm;
 using namespace dtc;
 
-// Of a number or a vector.
+// Returns the bf16 bits of an f32 scalar or vector, rounded to nearest even.
 static Value *toBf16(IRBuilder<> &builder, Value *value) {
   Type *words = value->getType()->getWithNewType(builder.getInt32Ty());
   Type *halves = value->getType()->getWithNewType(builder.getInt16Ty());

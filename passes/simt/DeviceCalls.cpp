@@ -24,7 +24,8 @@ const StringMap<Effect> &knownFunctions() {
   return known;
 }
 
-// The integer that a value crosses as, or null: 32 bits for all that fits, 64 bits else; of vectors the bits.
+// Returns the integer type that a value is passed as: i32 for values up to 32 bits, else i64;
+// vectors pass their bits. Null if the value does not fit into 64 bits.
 Type *wordOf(Type *type) {
   LLVMContext &context = type->getContext();
   if (type->isPointerTy())
@@ -50,7 +51,8 @@ Value *fromWord(IRBuilder<> &builder, Value *word, Type *type) {
   return builder.CreateBitCast(builder.CreateZExtOrTrunc(word, bits), type);
 }
 
-// Intrinsics that are no device's own and touch no memory that would have to be checked, or are checked as accesses.
+// True for intrinsics that LLVM lowers on any processor. They touch no memory that needs a check,
+// or are checked as accesses.
 bool isForAnyProcessor(const IntrinsicInst &call) {
   switch (call.getIntrinsicID()) {
   case Intrinsic::memcpy:
@@ -145,7 +147,7 @@ Error DeviceCalls::replaceBy(CallBase &call, const std::string &name, ArrayRef<V
       Value *word = builder.CreateLoad(builder.getInt32Ty(), address);
       all = builder.CreateInsertValue(all, fromWord(builder, word, several->getElementType(i)), i);
     }
-    replaced->removeFnAttr(Attribute::Memory); // it writes its results
+    replaced->removeFnAttr(Attribute::Memory); // the call now writes its results through memory
     call.replaceAllUsesWith(all);
   } else if (!result->isVoidTy()) {
     call.replaceAllUsesWith(fromWord(builder, replaced, result));
@@ -158,7 +160,7 @@ Error DeviceCalls::replaceAssembly(CallBase &call) {
   Expected<InlinePtx> instruction = readInlinePtx(call);
   if (!instruction)
     return instruction.takeError();
-  if (instruction->opcode.empty()) { // holds the compiler back, and does nothing
+  if (instruction->opcode.empty()) { // an empty asm only stops compiler reordering
     call.eraseFromParent();
     return Error::success();
   }

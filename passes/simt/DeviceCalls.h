@@ -1,4 +1,4 @@
-// Calls of the emulator: intrinsics, inline PTX, and what retargeting adds.
+// Calls of the emulator that replace intrinsics and inline PTX, and those that retargeting adds.
 #pragma once
 
 #include "passes/simt/Sites.h"
@@ -9,21 +9,24 @@
 
 namespace dtc {
 
+// Inserts calls of the emulator into one module and collects the imported functions.
 class DeviceCalls {
 public:
   DeviceCalls(llvm::Module &module, Sites &sites) : module(module), sites(sites) {}
 
-  // Replaces a call of an intrinsic, of inline PTX or of a function without a body; leaves what LLVM lowers for any
-  // processor. Errors: what the emulator does not have.
+  // Replaces a call of an intrinsic, of inline PTX or of a function without a body by a call of the
+  // emulator; leaves intrinsics that LLVM lowers for any processor. Errors: a function that the
+  // emulator does not have.
   llvm::Error replace(llvm::CallBase &call);
 
-  // Calls the emulator's function `name` (Intrinsics.def), which has no result, at the builder's place.
+  // Adds a call of the emulator's function `name` (Intrinsics.def) at the builder's insertion
+  // point. The function has no result.
   void add(llvm::IRBuilder<> &builder, llvm::StringRef name,
            llvm::ArrayRef<llvm::Value *> arguments);
-  // The same of a function that gives a pointer and depends on nothing.
+  // Adds a call of a function that returns a pointer and has no side effects.
   llvm::Value *addPointer(llvm::IRBuilder<> &builder, llvm::StringRef name);
 
-  // What the emulator fills in when it loads the code: a variable of each function that is called.
+  // The variables that the emulator fills in when it loads the code, one per imported function.
   const llvm::MapVector<llvm::StringRef, llvm::GlobalVariable *> &slots() const { return imports; }
 
 private:

@@ -11,11 +11,11 @@ using namespace dtc;
 
 namespace {
 
-// The values that $0, $1, ... stand for.
+// The values that the placeholders $0, $1, ... refer to.
 struct Bound {
   unsigned results = 0;
-  DenseMap<unsigned, Value *> inputs; // by number
-  DenseMap<unsigned, Value *> tied;   // by the number of the result
+  DenseMap<unsigned, Value *> inputs; // operand values by placeholder number
+  DenseMap<unsigned, Value *> tied;   // tied operand values by the number of their result
 };
 
 Bound bind(const CallBase &call, const InlineAsm &assembly) {

@@ -8,7 +8,8 @@ using namespace dtc;
 
 namespace {
 
-// The product of "128,1,1", or 0.
+// Returns the product of the numbers in a list such as "128,1,1", skipping malformed ones; 0 for an
+// empty list.
 uint32_t product(StringRef sizes) {
   SmallVector<StringRef> parts;
   sizes.split(parts, ',');
@@ -21,7 +22,7 @@ uint32_t product(StringRef sizes) {
   return all;
 }
 
-// Annotations of the old kind: !{ptr @kernel, !"reqntidx", i32 128, ...}.
+// Reads the older annotations: !{ptr @kernel, !"reqntidx", i32 128, ...}.
 void readAnnotations(Module &module, MapVector<Function *, KernelLimits> &kernels) {
   NamedMDNode *all = module.getNamedMetadata("nvvm.annotations");
   if (!all)
@@ -79,19 +80,19 @@ Function *addEntry(Module &module, Function &kernel) {
   builder.CreateCall(&kernel, values);
   builder.CreateRetVoid();
   for (Argument &argument : kernel.args())
-    if (argument.hasByValAttr()) // the emulator has made the copy
+    if (argument.hasByValAttr()) // the emulator has already copied the argument
       kernel.removeParamAttr(argument.getArgNo(), Attribute::ByVal);
   return entry;
 }
 
-// Constants of structures and arrays of them.
+// Builds constant structures and arrays of them.
 class Tables {
 public:
   explicit Tables(Module &module) : module(module), context(module.getContext()) {}
 
   Constant *word(uint64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
   Constant *record(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
-  // The address of an array, null for an empty one.
+  // Returns the address of a constant array; null for an empty one.
   Constant *array(ArrayRef<Constant *> elements) {
     if (elements.empty())
       return ConstantPointerNull::get(PointerType::get(context, 0));
@@ -129,7 +130,7 @@ void dtc::addKernelTable(Module &module, ArrayRef<std::pair<Function *, KernelLi
         variable.getName().starts_with("slot.") ||
         (variable.hasInternalLinkage() && variable.isConstant()))
       continue;
-    variable.setConstant(false); // the host may write it
+    variable.setConstant(false); // writable, because the host may copy into it
     globals.push_back(tables.record(
         {sites.text(variable.getName()), ConstantExpr::getAddrSpaceCast(&variable, pointer),
          ConstantInt::get(Type::getInt64Ty(context),

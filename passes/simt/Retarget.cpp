@@ -1,4 +1,4 @@
-// From device IR to a shared object for the emulator.
+// Compiles device IR to a shared object for the emulator.
 #include "passes/simt/Retarget.h"
 
 #include "passes/native/ObjectCode.h"
@@ -41,8 +41,8 @@ Expected<std::unique_ptr<TargetMachine>> createGpuMachine() {
       target->createTargetMachine(triple, "sm_80", "+ptx78", TargetOptions(), std::nullopt));
 }
 
-// What the back end for PTX also does to IR, and what tells in accesses: those under a mask become branches, neighbours
-// become one.
+// Runs passes of the PTX back end that change memory accesses: masked accesses become branches,
+// neighbouring accesses are vectorised.
 void joinAccesses(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -93,7 +93,7 @@ Error replaceCalls(Function &function, DeviceCalls &calls) {
   SmallVector<CallBase *> all;
   for (Instruction &instruction : instructions(function))
     if (auto *call = dyn_cast<CallBase>(&instruction);
-        call && !call->isIndirectCall()) // the emulator's are indirect
+        call && !call->isIndirectCall()) // indirect calls are those of the emulator
       all.push_back(call);
   for (CallBase *call : all)
     if (Error error = calls.replace(*call))
@@ -113,8 +113,8 @@ void replaceFences(Function &function, DeviceCalls &calls, Sites &sites) {
   }
 }
 
-// Takes off what was inferred of device code and no longer holds once its accesses and loops call the emulator: calls that
-// seemed to do nothing would be left out.
+// Removes attributes that were inferred from device code and no longer hold once its accesses and
+// loops call the emulator. LLVM would otherwise delete calls that seem to have no effect.
 void dropEffects(Function &function) {
   auto dropFrom = [](auto &code) {
     code.setMemoryEffects(MemoryEffects::unknown());
@@ -154,7 +154,7 @@ Error retarget(Module &module, const Kernels &kernels, const TargetMachine &mach
     replaceFences(*function, calls, sites);
     addLoopSteps(*function, calls, sites);
   }
-  // Behind the checks, which would take what it adds for accesses of the device code.
+  // Runs after the access checks, which would otherwise check the loads and stores that it adds.
   SharedLayout shared(module, entries, calls);
   addKernelTable(module, kernels, shared, calls, sites);
   for (Function *function : functions)
@@ -180,7 +180,8 @@ Expected<std::vector<char>> dtc::compileForSimt(std::unique_ptr<Module> device) 
       function.setLinkage(GlobalValue::InternalLinkage);
   if (Error error = optimizeForGpu(*device))
     return error;
-  // The code is optimised as a GPU's, and dear to compile for this processor, where few steps run it.
+  // Skips optimisation: the IR was already optimised for a GPU, and compiling it for this processor
+  // costs more time than the few emulated steps would save.
   auto machine = createTargetMachine({}, CodeGenOptLevel::None);
   if (!machine)
     return machine.takeError();

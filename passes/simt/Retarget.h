@@ -1,4 +1,4 @@
-// Device code for the emulated GPU (runtime/simt).
+// Compiles device code for the emulated GPU (runtime/simt).
 #pragma once
 
 #include "llvm/IR/Module.h"
@@ -8,15 +8,16 @@
 
 namespace dtc {
 
-// Rewrites device IR, the same that becomes PTX, to an x86-64 shared object for simt::Module::load. The IR is optimised
-// as for PTX first. Then every access to memory that is not local asks the emulator before it is made; intrinsics and
-// inline PTX become calls of the emulator; shared memory is the block's.
+// Rewrites device IR, the same that becomes PTX, to an x86-64 shared object for simt::Module::load.
+// The IR is optimised as for PTX first. Every access to memory that is not local is then checked by
+// the emulator before it is made, intrinsics and inline PTX become calls of the emulator, and
+// variables in shared memory move to the memory of the emulated block.
 //
-// Kernels are functions of calling convention ptx_kernel, or called "kernel" by nvvm.annotations; with nvvm.reqntid or
-// nvvm.maxntid the emulator holds launches to these.
+// Kernels are functions of calling convention ptx_kernel, or marked "kernel" in nvvm.annotations.
+// With nvvm.reqntid or nvvm.maxntid the emulator enforces these limits at launch.
 //
-// Errors: what the emulator does not have, by name, with the function that uses it (runtime/simt/Intrinsics.def has the
-// list); calls of functions that nothing defines.
+// Errors: intrinsics that the emulator does not have, by name, with the function that uses them
+// (runtime/simt/Intrinsics.def lists those it has); calls of undefined functions.
 llvm::Expected<std::vector<char>> compileForSimt(std::unique_ptr<llvm::Module> device);
 
 } // namespace dtc

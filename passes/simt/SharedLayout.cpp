@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned sharedSpace = 3;
 
-// The kernel and all functions that it calls.
+// Returns the kernel and all functions that it may call.
 SetVector<const Function *> reach(const Function *kernel) {
   SetVector<const Function *> found;
   found.insert(kernel);
@@ -35,7 +35,7 @@ bool isDynamic(const GlobalVariable &variable, const DataLayout &layout) {
   return variable.isDeclaration() || layout.getTypeAllocSize(variable.getValueType()) == 0;
 }
 
-// Makes all uses in a function the value that `make` puts at its start.
+// Replaces all uses in a function by the value that `make` emits at its start.
 void replaceUses(GlobalVariable &variable, function_ref<Value *(IRBuilder<> &)> make) {
   DenseMap<Function *, Value *> addresses;
   for (Use &use : make_early_inc_range(variable.uses())) {
@@ -94,7 +94,7 @@ SharedLayout::SharedLayout(Module &module, ArrayRef<Function *> kernels, DeviceC
     });
   }
   for (GlobalVariable *variable : variables) {
-    variable->replaceAllUsesWith(PoisonValue::get(variable->getType())); // lists of what is used
+    variable->replaceAllUsesWith(PoisonValue::get(variable->getType())); // lists such as llvm.used
     variable->eraseFromParent();
   }
 }

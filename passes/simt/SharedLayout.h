@@ -1,4 +1,4 @@
-// Where the variables in shared memory lie within a block's part of it.
+// The layout of the variables in a block's shared memory.
 #pragma once
 
 #include "passes/simt/DeviceCalls.h"
@@ -6,15 +6,17 @@
 
 namespace dtc {
 
+// Assigns each shared variable an offset within the shared memory of its block.
 class SharedLayout {
 public:
-  // Gives each variable of address space 3 a place that no variable of the same kernel has, and makes its uses
-  // addresses behind the emulator's pointer. Variables of an alignment below 16 lie at odd multiples of it: an access
-  // that relies on more is misaligned here as it may be on a GPU. Those without a size, of which a launch says the size,
-  // lie behind all others.
+  // Gives each variable of address space 3 an offset that is disjoint from all others of the same
+  // kernel, and replaces its uses by addresses relative to the emulator's pointer. Variables with
+  // an alignment below 16 are placed at odd multiples of it, so that an access that relies on more
+  // is misaligned here, as it may be on a GPU. Variables without a size, whose size comes with the
+  // launch, follow all others.
   SharedLayout(llvm::Module &module, llvm::ArrayRef<llvm::Function *> kernels, DeviceCalls &calls);
 
-  // Bytes of static shared memory.
+  // Bytes of static shared memory that the kernel uses.
   uint64_t bytes(const llvm::Function *kernel) const { return ends.lookup(kernel); }
 
 private:

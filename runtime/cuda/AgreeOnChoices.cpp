@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kWords = std::size(cu::BlasAlgo{}.data);
 
-// By product, which rank is to choose. The same on all ranks.
+// Determines for each matrix product the rank that chooses its algorithm. All ranks get the same
+// result.
 Status findChoosers(Control &control, const std::vector<uint64_t> &mine,
                     std::vector<std::vector<uint64_t>> &products) {
   auto ranks = static_cast<size_t>(control.size());

@@ -1,4 +1,5 @@
-// One choice of algorithm for each product, whichever ranks have it: replicas have to compute the same bits.
+// One choice of algorithm for each matrix product on all ranks that have it: replicas must compute
+// the same bits.
 #pragma once
 
 #include "runtime/comm/Control.h"
@@ -8,10 +9,13 @@
 
 namespace dtc::rt {
 
-// Collective. `mine` are the hashes of this rank's products, ascending. Of the ranks that have a product the lowest chooses:
-// `choose` gets those that are this rank's to choose and adds a choice for each. `all` becomes the choices of all ranks.
+// Chooses algorithms for some products of this rank and adds them to `choices`.
 using ChooseProducts =
     std::function<Status(const std::vector<uint64_t> &products, TuningChoices &choices)>;
+// Chooses one algorithm per product for all ranks. Collective. `mine` holds the hashes of this
+// rank's products, ascending. The lowest rank that has a product chooses: `choose` gets the
+// products that this rank must choose for and adds a choice for each. `all` gets the choices of all
+// ranks.
 Status agreeOnChoices(Control &control, const std::vector<uint64_t> &mine,
                       const ChooseProducts &choose, TuningChoices &all);
 

@@ -13,22 +13,23 @@ namespace {
 using cuda::AttentionParams;
 using cuda::HeadStrides;
 
-// A result of an attention: rows of 16-bit numbers by batch, token and head, or one f32 for each of lse's.
+// A result of an attention: rows of 16-bit numbers by batch, token and head, or one f32 per row for
+// lse.
 struct Result {
   const char *name = "";
   char *at = nullptr;
   int64_t tokens = 0, heads = 0;
   HeadStrides strides{};
-  int64_t elements = 0; // of a row
+  int64_t elements = 0; // per row
   uint64_t elementBytes = sizeof(uint16_t);
-  bool cancels = false; // whether rows are sums of numbers that cancel
+  bool cancels = false; // rows are sums of numbers that cancel
 
-  // Of one batch, from the first to behind the last.
+  // Returns the elements of one batch, from the first to the last one.
   int64_t batchElements() const {
     return (tokens - 1) * strides.token + (heads - 1) * strides.head + elements;
   }
   uint64_t batchBytes() const { return static_cast<uint64_t>(batchElements()) * elementBytes; }
-  // Of `batches`.
+  // Returns the bytes of `batches` batches.
   uint64_t bytes(int64_t batches) const {
     return static_cast<uint64_t>((batches - 1) * strides.batch) * elementBytes + batchBytes();
   }
@@ -36,8 +37,9 @@ struct Result {
 
 using Batches = std::vector<int64_t>;
 
-// What is copied and compared: the first batch, the one in the middle and the last, as all are the same work on other
-// addresses, and to copy all takes longer than to try all plans.
+// Returns the batches that are copied and compared: the first, the middle and the last one. All
+// batches do the same work at other addresses, and copying all would take longer than trying all
+// plans.
 Batches comparedBatches(const AttentionCase &attention) {
   int64_t batches = attention.params.batch;
   Batches compared = {0, batches / 2, batches - 1};
@@ -74,7 +76,7 @@ std::vector<Result> resultsOf(const AttentionCase &attention) {
   return {ofQueries("out", p.out, p.outStrides), lse};
 }
 
-// Calls `visit` with the first element of each row of what has been copied.
+// Calls `visit` with the first element of each copied row.
 template <typename Visit>
 void forEachRow(const Result &result, const Batches &batches, const Visit &visit) {
   int64_t first = 0;
@@ -87,7 +89,7 @@ void forEachRow(const Result &result, const Batches &batches, const Visit &visit
   }
 }
 
-// Numbers of a row: 16-bit ones of a type, or f32.
+// The numbers of a row: 16-bit ones of a type, or f32.
 enum class Kind { Bf16, F16, F32 };
 
 template <Kind kKind> float read(const char *from, int64_t element) {
@@ -101,7 +103,7 @@ template <Kind kKind> float read(const char *from, int64_t element) {
   return kKind == Kind::F16 ? fromF16(bits) : fromBf16(bits);
 }
 
-// The norm of x, or of x - y.
+// Returns the norm of x, or of x - y.
 template <Kind kKind> float norm(const char *x, const char *y, int64_t count) {
   float sum = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -111,7 +113,7 @@ template <Kind kKind> float norm(const char *x, const char *y, int64_t count) {
   return std::sqrt(sum);
 }
 
-// What a row may be away where numbers cancel.
+// Returns the distance that is allowed for a row whose numbers cancel.
 template <Kind kKind>
 double floorOf(const Result &result, const Batches &batches, const std::vector<char> &ours,
                double unit) {
@@ -141,7 +143,7 @@ std::string findDifference(const Result &result, const Batches &batches, double 
     double own =
         kKind == Kind::F32 ? 0 : static_cast<double>(norm<kKind>(x, nullptr, result.elements));
     auto away = static_cast<double>(norm<kKind>(x, y, result.elements));
-    if (!(away <= 4 * unit * own + floor)) // nor where either is no number
+    if (!(away <= 4 * unit * own + floor)) // also true if one of both is NaN
       found = format::text("row ", token, " of head ", head, " of batch ", batch, " of '",
                            result.name, "' is ", away, " away, at a norm of ", own);
   });

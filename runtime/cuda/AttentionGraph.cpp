@@ -10,11 +10,11 @@ namespace {
 using cuda::AttentionParams;
 using cuda::HeadStrides;
 
-constexpr int64_t kVectorElements = 8; // of 16 bits in 16 bytes
+constexpr int64_t kVectorElements = 8; // 16-bit elements in 16 bytes
 constexpr uintptr_t kVectorBytes = 16;
 constexpr int kMostHeadDim = 128;
 
-// Of tensors in memory.
+// Ids of tensors in memory.
 enum Id : int64_t { kQ = 1, kK, kV, kOut, kLse, kDout, kDq, kDk, kDv, kDelta };
 
 bool isWhole(const HeadStrides &strides) {
@@ -25,7 +25,7 @@ bool isAligned(const void *pointer) {
   return reinterpret_cast<uintptr_t>(pointer) % kVectorBytes == 0;
 }
 
-// Last two of four dimensions, changed with each other.
+// Swaps the last two of four dimensions.
 CudnnSizes swapped(const CudnnSizes &of) { return {of[0], of[1], of[3], of[2]}; }
 
 std::string wordsOf(const HeadStrides &strides) {
@@ -59,7 +59,7 @@ private:
     int64_t queries = p.queries;
     return g.memory(id, cu::cudnnF32, rowSizes(), {p.heads * queries, queries, 1, 1});
   }
-  // y = x op b, as large as `sizes`.
+  // Returns y = x op b with the sizes `sizes`.
   CudnnTensor with(cu::CudnnMode mode, const CudnnTensor &x, const CudnnTensor *b,
                    const CudnnSizes &sizes) {
     CudnnTensor y = g.between(cu::cudnnF32, sizes);
@@ -71,13 +71,13 @@ private:
     g.reduce(how, x, y);
     return y;
   }
-  // scale * q k^T.
+  // Returns scale * q k^T.
   CudnnTensor scores(const CudnnTensor &q, const CudnnTensor &keysTransposed);
-  // -inf where a query does not see a key.
+  // Sets elements to -inf if a query does not see the key.
   CudnnTensor masked(const CudnnTensor &x);
-  // As the 16-bit left side of a product, the last two dimensions changed with each other.
+  // Returns x as the 16-bit left operand of a matrix product, with the last two dimensions swapped.
   CudnnTensor turned(const CudnnTensor &x);
-  // Gradients of all query heads, added up over those of a kv head.
+  // Computes the gradients of all query heads, summed over those of a kv head.
   void keyGradient(const CudnnTensor &weights, const CudnnTensor &right, const CudnnTensor &result);
 
   const AttentionParams &p;
@@ -92,7 +92,7 @@ CudnnTensor Builder::scores(const CudnnTensor &q, const CudnnTensor &keysTranspo
   return with(cu::cudnnMul, product, &scale, scoreSizes());
 }
 
-// Query i sees key j where i + keys - queries >= j.
+// Masks the scores: query i sees key j if i + keys - queries >= j.
 CudnnTensor Builder::masked(const CudnnTensor &x) {
   if (!p.causal)
     return x;
@@ -117,7 +117,7 @@ CudnnTensor Builder::masked(const CudnnTensor &x) {
   return y;
 }
 
-// out = softmax(scores) v, lse = max + log sum exp(scores - max).
+// Builds out = softmax(scores) v, lse = max + log sum exp(scores - max).
 void Builder::forward() {
   CudnnTensor q = heads(kQ, querySizes(), p.qStrides);
   CudnnTensor keys = headsTransposed(kK, keySizes(), p.kStrides);
@@ -154,8 +154,9 @@ void Builder::keyGradient(const CudnnTensor &weights, const CudnnTensor &right,
   g.reduce(cu::cudnnReduceAdd, each, result);
 }
 
-// p = exp(scores - lse), dv = p^T dout, ds = scale * p * (dout v^T - rowsum(dout * out)), dk = ds^T q, dq = ds k. That dq is a
-// product's own result, not one that blocks add to, has cuDNN choose engines with the same bits each time.
+// Builds p = exp(scores - lse), dv = p^T dout, ds = scale * p * (dout v^T - rowsum(dout * out)), dk
+// = ds^T q, dq = ds k. dq is the result of one matrix product instead of one that blocks add to, so
+// that cuDNN chooses engines with the same bits in every run.
 void Builder::backward() {
   CudnnTensor q = heads(kQ, querySizes(), p.qStrides);
   CudnnTensor keys = headsTransposed(kK, keySizes(), p.kStrides);
@@ -193,7 +194,7 @@ bool isCudnnCase(const AttentionCase &attention) {
   const AttentionParams &p = attention.params;
   if (attention.type == cuda::ElementType::F32 || p.keptFrom > 0 || p.window > 0)
     return false;
-  // A gradient of one query and one key is not to be had.
+  // cuDNN has no engine for a gradient of one query and one key.
   bool isSized = p.batch > 0 && p.queries > 0 && p.keys > 1 && p.heads > 0 && p.kvHeads > 0 &&
                  p.heads % p.kvHeads == 0 && (!p.causal || p.queries <= p.keys);
   if (!isSized || p.headDim % kVectorElements != 0 || p.headDim > kMostHeadDim)

@@ -1,5 +1,5 @@
-// Attention and its gradient as graphs of cuDNN's operations: the patterns that its fused engines know, as NVIDIA's
-// cudnn-frontend 1.2x writes them (node/scaled_dot_product_flash_attention.h).
+// Attention and its gradient as graphs of cuDNN's operations: the patterns that its fused engines
+// support, as NVIDIA's cudnn-frontend 1.2x writes them (node/scaled_dot_product_flash_attention.h).
 #pragma once
 
 #include "kernels/cuda/AttentionParams.h"
@@ -10,28 +10,30 @@
 
 namespace dtc::rt {
 
-// One of a program's attentions, or gradients of one.
+// An attention of a program, or a gradient of one.
 struct AttentionCase {
   cuda::ElementType type = cuda::ElementType::F32;
   bool isGradient = false;
-  // What of it depends on where it runs are its pointers alone.
+  // only the pointers depend on the device
   cuda::AttentionParams params{};
 };
 
-// Whether the patterns are for it: 16-bit tensors that begin and go on at multiples of 16 bytes, head dims that are multiples of
-// 8 up to 128, each query with a key that it sees, no dropout, no window.
+// True if the patterns support the case: 16-bit tensors with starts and strides at multiples of 16
+// bytes, head dims that are multiples of 8 up to 128, each query sees a key, no dropout, no window.
 bool isCudnnCase(const AttentionCase &attention);
 
-// All that decides how it is done, in words: alike ones are alike in them.
+// Describes everything that decides how the attention is computed; equal cases have equal
+// descriptions.
 std::string describeAttention(const AttentionCase &attention);
 
-// Adds it to an empty graph, and finishes that. The error names what cuDNN refused.
+// Builds the case in an empty graph, and finishes the graph. The error names the call that cuDNN
+// refused.
 Status buildAttention(const AttentionCase &attention, CudnnGraph &graph);
 
-// Where its tensors are.
+// Returns the addresses of its tensors.
 CudnnPointers pointersOf(const AttentionCase &attention);
 
-// Multiplications and additions.
+// Returns the number of multiplications and additions.
 double flopsOf(const AttentionCase &attention);
 
 } // namespace dtc::rt

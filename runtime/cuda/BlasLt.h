@@ -1,4 +1,4 @@
-// cuBLASLt, matrix products of NVIDIA's, as a table of functions.
+// cuBLASLt, NVIDIA's library for matrix products, as a table of functions.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -12,6 +12,7 @@ using BlasDesc = void *;
 using BlasLayout = void *;
 using BlasPreference = void *;
 
+// cublasLtMatmulAlgo_t
 struct BlasAlgo {
   uint64_t data[8];
   bool operator==(const BlasAlgo &) const = default;
@@ -37,25 +38,27 @@ inline constexpr uint32_t blasEpilogueNone = 1, blasEpilogueBias = 4, blasEpilog
 inline constexpr int blasLayoutBatches = 5, blasLayoutBatchStride = 6;
 inline constexpr int blasPreferWorkspace = 1, blasPreferReduction = 3, blasPreferAlignA = 5,
                      blasPreferAlignB = 6, blasPreferAlignC = 7, blasPreferAlignD = 8;
-// How sums of parts of k are added up: in f32 and not in the type of the result.
+// Partial sums over k are added up in f32 instead of the type of the result.
 inline constexpr uint32_t blasReduceInCompute = 2;
 inline constexpr BlasStatus blasNotInitialized = 1, blasInvalidValue = 7, blasNotSupported = 15;
 
+// The functions of cuBLASLt, null until openBlasLt.
 struct BlasLt {
 #define DTC_BLASLT(name, result, parameters) result(*name) parameters = nullptr;
 #include "runtime/cuda/BlasLt.def"
 #undef DTC_BLASLT
 };
 
-// Fills the table from libcublasLt.so.13, which wants a driver of CUDA 13 (`driverVersion` 13000), or 12. Unavailable says what
-// is missing.
+// Fills the table from libcublasLt.so.13, which needs a driver of CUDA 13 (`driverVersion` 13000),
+// or .12. The error Unavailable names what is missing.
 Status openBlasLt(BlasLt &blas, int driverVersion);
 
-// Ok for success, else "cublasLtMatmul: an unsupported value or parameter was passed".
+// Returns success, or an error such as "cublasLtMatmul: an unsupported value or parameter was
+// passed".
 Status check(const BlasLt &blas, const char *call, BlasStatus status);
 
 } // namespace dtc::rt::cu
 
-// As DTC_CUDA.
+// Calls a function and returns its error; see DTC_CUDA.
 #define DTC_CUBLASLT(blas, function, ...)                                                          \
   DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((blas), #function, (blas).function(__VA_ARGS__)))

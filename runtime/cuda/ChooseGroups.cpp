@@ -16,11 +16,11 @@ using format::text;
 
 namespace {
 
-// What a rank tells all others.
+// The data that a rank sends to all others.
 struct RankGpu {
   std::array<char, 64> machine{};
   std::array<int, 3> gpu{};
-  char hasGpu = 0; // whether it could be asked
+  char hasGpu = 0; // the GPU's position could be read
   char hasNccl = 0;
 };
 
@@ -33,7 +33,7 @@ Status chooseGroups(Control &control, const GroupsRequest &request,
     return Status();
   };
   if (control.size() == 1)
-    return useNccl(); // of which groups of one rank need nothing
+    return useNccl(); // groups of one rank communicate nothing
   RankGpu mine;
   const cu::Nccl *nccl = nullptr;
   Status asked = request.gpu.place(mine.gpu), opened = request.libraries.nccl(nccl);

@@ -1,4 +1,5 @@
-// How the ranks of a job exchange data: by NCCL where each has a GPU of its own, else through their hosts.
+// The choice of how ranks communicate: by NCCL if each has a separate GPU, else through their
+// hosts.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -9,16 +10,17 @@
 
 namespace dtc::rt {
 
+// The arguments of chooseGroups.
 struct GroupsRequest {
   CudaLibraries &libraries;
   const cu::Driver &driver;
   const Gpu &gpu;
-  Comm *world = nullptr;  // as CudaOptions
-  NcclWatchOptions watch; // its `failed` is that of makeStagedGroups, too
+  Comm *world = nullptr;  // as in CudaOptions
+  NcclWatchOptions watch; // makeStagedGroups uses its `failed` too
 };
 
-// Collective over `control`. Where ranks share a GPU, `notice` becomes words for the user. Unavailable on all ranks where
-// one has no NCCL and needs it.
+// Chooses and creates the groups. Collective over `control`. If ranks share a GPU, `notice` gets a
+// message for the user. Fails with Unavailable on all ranks if one needs NCCL and has none.
 Status chooseGroups(Control &control, const GroupsRequest &request,
                     std::unique_ptr<CudaGroups> &groups, std::string &notice);
 

@@ -35,7 +35,7 @@ Status CudaArena::map(cu::Device device, uint64_t bytes) {
   DTC_CUDA(driver, cuMemCreate, &allocation, size, &properties, 0);
   Status mapped = cu::check(driver, "cuMemMap", driver.cuMemMap(reserved, size, 0, allocation, 0));
   isMapped = mapped.ok();
-  // It goes with the map.
+  // The mapping keeps the memory until it is removed.
   Status released = cu::check(driver, "cuMemRelease", driver.cuMemRelease(allocation));
   DTC_RETURN_IF_ERROR(mapped);
   DTC_RETURN_IF_ERROR(released);

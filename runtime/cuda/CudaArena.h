@@ -1,11 +1,12 @@
-// The memory of a GPU that a program has for all of its run: where the GPU can, of a kind that other GPUs can map, so that NCCL
-// needs no copy of what it registers.
+// The GPU memory that a program uses for its whole run. If the GPU supports it, other GPUs can map
+// the memory, so that NCCL needs no copy of registered buffers.
 #pragma once
 
 #include "runtime/cuda/Driver.h"
 
 namespace dtc::rt {
 
+// Owns one allocation of device memory.
 class CudaArena {
 public:
   explicit CudaArena(const cu::Driver &driver) : driver(driver) {}
@@ -13,9 +14,10 @@ public:
   CudaArena(const CudaArena &) = delete;
   CudaArena &operator=(const CudaArena &) = delete;
 
-  // Once. ResourceExhausted where the GPU has not that much left.
+  // Allocates the memory; may be called once. Fails with ResourceExhausted if the GPU has too
+  // little memory left.
   Status allocate(cu::Device device, uint64_t bytes);
-  // 0 before.
+  // Returns the address; 0 before allocate().
   cu::DevicePtr address() const { return memory; }
 
 private:

@@ -15,14 +15,14 @@ namespace {
 
 using format::text;
 
-// The last word of a choice, which tells it from algorithms of products: "dtcattn1".
+// Marks a choice as one for attention, in its last word: "dtcattn1".
 constexpr uint64_t kMark = 0x6474636174746e31;
 constexpr size_t kWords = std::size(cu::BlasAlgo{}.data);
-// Of the words between: two knobs each, their types + 1 above 24 bits of value.
+// The words between hold two knobs each: type + 1 above 24 bits of value.
 constexpr size_t kMostKnobs = 2 * (kWords - 2);
 constexpr int kValueBits = 24;
 constexpr int64_t kMostValue = (int64_t(1) << (kValueBits - 1)) - 1;
-// Engines of a kept choice are looked for among so many.
+// Number of offered engines among which a saved choice is searched.
 constexpr size_t kOfferedPlans = 32;
 
 uint64_t hashOf(const AttentionCase &attention) {
@@ -30,7 +30,7 @@ uint64_t hashOf(const AttentionCase &attention) {
   return format::hash128({reinterpret_cast<const uint8_t *>(words.data()), words.size()}).low;
 }
 
-// False for a command that is no attention, or one that cuDNN's patterns are not for.
+// Returns false for a command that is no attention, or one that cuDNN's patterns do not support.
 bool caseOf(const Command &command, AttentionCase &attention) {
   const auto *gradient = command.source->op_as_AttentionGrad();
   const format::Attention *op = gradient ? gradient->forward() : command.source->op_as_Attention();
@@ -49,7 +49,7 @@ bool caseOf(const Command &command, AttentionCase &attention) {
   return isCudnnCase(attention);
 }
 
-// Ours for want of time: the next start measures again.
+// Our kernels, because time ran out: the next start measures again.
 constexpr uint64_t kUnmeasured = ~uint64_t(0);
 cu::BlasAlgo unmeasuredChoice() {
   cu::BlasAlgo choice{};
@@ -107,7 +107,7 @@ bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn
 struct CudaAttention::Trial {
   CudnnEngine engine;
   std::unique_ptr<CudnnPlan> plan;
-  std::unique_ptr<CudnnObject> pack; // of the scratch memory that all trials share
+  std::unique_ptr<CudnnObject> pack; // binds the scratch memory that all trials share
 };
 
 struct CudaAttention::Scratch {
@@ -227,7 +227,7 @@ Status CudaAttention::packTrial(const Seen &seen, const Scratch &scratch, Trial 
                           *trial.pack);
 }
 
-// Where memory for the new one is not to be had after all, none is left for those before it.
+// Enlarges the scratch memory. If the allocation fails, the earlier trials lose theirs too.
 Status CudaAttention::grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials) {
   if (bytes <= scratch.bytes)
     return {};
@@ -269,7 +269,7 @@ Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
     Status ran = trial.plan->run(handle, *trial.pack, stream);
     DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, *results));
     if (!ran.ok())
-      return {}; // cuDNN says so itself
+      return {}; // cuDNN itself rejects the plan
   }
   std::string difference = findDifference(seen.attention, expected, first);
   if (difference.empty() && !areSame(seen.attention, first, second))
@@ -280,7 +280,8 @@ Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
   return {};
 }
 
-// 1. Ours, once. 2. Plans of cuDNN that do the same. 3. Of all these the fastest.
+// Measures one attention: runs our kernels once, collects plans of cuDNN that give the same result,
+// and chooses the fastest of all.
 Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
                               WorkTimer::Clock::time_point deadline, cu::BlasAlgo &choice) {
   std::vector<StreamWork> works, before;
@@ -323,7 +324,7 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
   size_t best = 0;
   if (!trials.empty())
     DTC_RETURN_IF_ERROR(WorkTimer(driver, pool, place.stream).choose(ways, deadline, best));
-  // Of a measurement that was cut short the first, ours, is taken.
+  // Chooses the first, our kernels, if the measurement was cut short.
   isCutShort = isCutShort || (!trials.empty() && WorkTimer::Clock::now() >= deadline);
   if (best > 0) {
     (void)packChoice(&trials[best - 1]->engine, choice);
@@ -347,7 +348,7 @@ bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
          seen.graph->plan(engine, seen.plan).ok();
 }
 
-// What a step spends most on comes first, as the time may not be enough for all.
+// Handles the most expensive attentions of a step first, as time may run out.
 Status CudaAttention::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
                              const TuningPlace &place, WorkTimer::Clock::time_point deadline,
                              TuningChoices &choices) {
@@ -381,7 +382,8 @@ void CudaAttention::drop() {
   workspace = 0;
 }
 
-// Each plan runs once, which loads its code: later that might make the driver wait for streams that wait for other ranks.
+// Runs each plan once, which loads its code: loading it later might make the driver wait for
+// streams that wait for other ranks.
 Status CudaAttention::takeHere(const TuningPlace &place, const TuningChoices &all) {
   uint64_t bytes = 0;
   for (auto &[hash, each] : attentions) {

@@ -1,4 +1,5 @@
-// Attention by cuDNN where it was measured to be faster, and found to be right; else by our own kernels.
+// Attention by cuDNN if it was measured to be faster, and its results were checked; else by our own
+// kernels.
 #pragma once
 
 #include "runtime/cuda/AttentionCheck.h"
@@ -11,27 +12,31 @@
 
 namespace dtc::rt {
 
-// What plans of cuDNN may have for a scratch memory, one for all of them: a quarter of what is left when the arena has been made, and
-// 1 GiB in any case; and what has to be left beside it for what other libraries allocate later.
+// Limits of the scratch memory that all plans of cuDNN share: a quarter of the memory left after
+// the arena is allocated, and at least 1 GiB; and the bytes that must remain for later allocations
+// of other libraries.
 inline constexpr uint64_t cudnnWorkspaceShare = 4;
 inline constexpr uint64_t leastCudnnWorkspaceBytes = uint64_t(1) << 30;
 inline constexpr uint64_t bytesLeftBesideCudnn = uint64_t(512) << 20;
-// Plans of cuDNN that are tried of each attention.
+// Most plans of cuDNN that are tried for each attention.
 inline constexpr size_t maxCudnnPlans = 5;
 
-// A choice as TuningChoices have it: our kernels, or an engine of cuDNN's. False for an engine that has no place there.
+// Encodes a choice in the format of TuningChoices: our kernels, or an engine of cuDNN. Returns
+// false for an engine that does not fit.
 bool packChoice(const CudnnEngine *engine, cu::BlasAlgo &choice);
-// The way back. False where `choice` is none for an attention; `isCudnn` becomes whether it is an engine.
+// Decodes a choice. Returns false if `choice` is none for an attention; `isCudnn` tells if it is an
+// engine.
 bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn);
 
+// Chooses an implementation for each attention of a program.
 class CudaAttention : public Tunable {
 public:
   CudaAttention(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool, CudaCode &code)
       : libraries(libraries), driver(driver), pool(pool), code(code) {}
   ~CudaAttention() override;
 
-  // What `command`, an Attention or AttentionGrad, is on stream number `stream`: of all but number 0 our kernels, as the
-  // workspace is one.
+  // Prepares `command`, an Attention or AttentionGrad, for stream number `stream`. Streams other
+  // than 0 use our kernels, because there is one workspace.
   Status prepare(const Command &command, int stream, std::vector<StreamWork> &works);
 
   Status see(const Command &command) override;
@@ -44,33 +49,33 @@ public:
               std::string &notice) override;
 
 private:
-  // An attention of the program that cuDNN may do, at one of the places where it runs.
+  // An attention of the program that cuDNN supports, at one of the places where it runs.
   struct Seen {
     AttentionCase attention;
-    double flops = 0; // of a step
+    double flops = 0; // flops per step
     std::unique_ptr<CudnnGraph> graph;
     std::unique_ptr<CudnnPlan> plan; // null: our kernels
   };
-  // A plan that is tried, and the memory in which all of them work, as large as the largest needs.
+  // A plan under test, and the memory that all plans share, as large as the largest needs.
   struct Trial;
   struct Scratch;
   using Trials = std::vector<std::unique_ptr<Trial>>;
 
-  // Opens cuDNN; false where there is none that would do.
+  // Opens cuDNN; returns false if none is suitable.
   bool open();
   Status makeGraph(Seen &seen);
-  // Of our kernels. Unavailable where the program lacks one.
+  // Prepares our kernels. Fails with Unavailable if the program lacks one.
   Status ourWorks(const AttentionCase &attention, std::vector<StreamWork> &works);
-  // Whether a choice of before still holds; the plan is made where it is one of cuDNN's.
+  // Checks that a saved choice still holds; makes the plan if it is one of cuDNN.
   bool keep(Seen &seen, const cu::BlasAlgo &kept);
   Status measure(Seen &seen, const TuningPlace &place, WorkTimer::Clock::time_point deadline,
                  cu::BlasAlgo &choice);
-  // Unavailable where cuDNN, or the memory that is left, does not do.
+  // Fails with Unavailable if cuDNN does not support the engine, or memory is insufficient.
   Status tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch, Trials &trials,
                    std::unique_ptr<Trial> &trial);
   Status grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials);
   static Status packTrial(const Seen &seen, const Scratch &scratch, Trial &trial);
-  // Whether it does what our kernels do, and the same bits twice.
+  // Checks that a trial gives the results of our kernels, and the same bits twice.
   Status checkTrial(const Seen &seen, const Trial &trial, const AttentionResults &expected,
                     cu::Stream stream, bool &isRight);
   Status takeHere(const TuningPlace &place, const TuningChoices &all);
@@ -84,9 +89,9 @@ private:
   const cu::Cudnn *cudnn = nullptr;
   cu::CudnnHandle handle = nullptr;
   bool isOpened = false;
-  std::map<uint64_t, Seen> attentions; // by hash of their descriptions
+  std::map<uint64_t, Seen> attentions; // keyed by hash of their descriptions
   cu::DevicePtr workspace = 0;
-  std::string disagreement; // the first, for the notice
+  std::string disagreement; // the first one, for the notice
 };
 
 } // namespace dtc::rt

@@ -14,7 +14,7 @@ namespace dtc::rt {
 
 using format::text;
 
-// Dynamic shared memory that a kernel has without being asked for.
+// Dynamic shared memory in bytes that a kernel may use without a request.
 static constexpr uint32_t kSharedForAll = 48 * 1024;
 
 CudaCode::~CudaCode() {
@@ -22,7 +22,8 @@ CudaCode::~CudaCode() {
     (void)driver.cuModuleUnload(module);
 }
 
-// PTX ends with a zero, which segments do not have. What the driver's compiler says is a part of the error.
+// Loads PTX, which must end with a zero byte that segments do not have. The log of the driver's
+// compiler is part of the error.
 Status CudaCode::loadPtx(const CodeObject &object, cu::Module &module) const {
   std::string ptx(object.bytes.begin(), object.bytes.end());
   std::array<char, 4096> log{};
@@ -40,7 +41,7 @@ Status CudaCode::loadPtx(const CodeObject &object, cu::Module &module) const {
                said.empty() ? "" : ": ", said, "; update the driver or recompile with dtc")};
 }
 
-// A cubin is for GPUs of one generation, PTX for all later ones.
+// Loads a code object: a cubin is for GPUs of one generation, PTX for all later ones.
 Status CudaCode::load(const CodeObject &object) {
   cu::Module module = nullptr;
   if (object.kind == format::SegmentKind::simt) {
@@ -89,7 +90,7 @@ Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
   return {};
 }
 
-// Parameters of the kernel: each buffer, each scalar, the range.
+// Builds the parameters of the kernel: each buffer, each scalar, the range.
 Status CudaCode::prepare(const Command &command, StreamWork &work) const {
   const Symbol &symbol = symbols[static_cast<size_t>(command.symbol)];
   uint64_t range = command.source->op_as_Launch()->range();
@@ -156,7 +157,7 @@ Status CudaCode::findLibraryKernel(const std::string &name, uint32_t sharedBytes
   if (sharedBytes > std::max(kernel.sharedBytes, kSharedForAll)) {
     cu::Result result = driver.cuFuncSetAttribute(kernel.function, cu::functionMaxDynamicShared,
                                                   static_cast<int>(sharedBytes));
-    if (result == cu::errorInvalidValue) // CUDA C++ Programming Guide 20.1, table of features
+    if (result == cu::errorInvalidValue) // see CUDA C++ Programming Guide 20.1, table of features
       return Status::unavailable(
           text("kernel '", name, "' needs ", (sharedBytes + 1023) / 1024,
                " KiB of shared memory for a block, more than this GPU has (99 on sm_86, sm_89 and "
@@ -172,7 +173,7 @@ Status CudaCode::prepare(const std::string &kernel, const LaunchShape &shape, co
                          size_t bytes, StreamWork &work) {
   cu::Function function = nullptr;
   DTC_RETURN_IF_ERROR(findLibraryKernel(kernel, shape.sharedBytes, function));
-  // Aligned for any member of the struct.
+  // uint64_t is aligned for any member of the struct.
   auto copy = std::make_shared<std::vector<uint64_t>>((bytes + 7) / 8);
   std::memcpy(copy->data(), parameter, bytes);
   work = [this, function, shape, copy](cu::Stream stream) -> Status {

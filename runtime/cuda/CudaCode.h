@@ -1,4 +1,4 @@
-// Code of a program on a GPU: its modules, and launches of generated and hand-written kernels.
+// The code of a program on a GPU: its modules, and launches of generated and hand-written kernels.
 #pragma once
 
 #include "runtime/cuda/MergeLaunches.h"
@@ -9,39 +9,42 @@
 
 namespace dtc::rt {
 
-// Something to be said to a stream, with all that it needs.
+// Work that is enqueued on a stream; holds all its operands.
 using StreamWork = std::function<Status(cu::Stream)>;
 
-// Blocks of threads, as cuLaunchKernel takes them.
+// The blocks of threads of a launch, as cuLaunchKernel takes them.
 struct LaunchShape {
   uint32_t x = 1, y = 1, z = 1, threads = 1, sharedBytes = 0;
 };
 
+// Loads the modules of a program and prepares launches of their kernels.
 class CudaCode {
 public:
   explicit CudaCode(const cu::Driver &driver) : driver(driver) {}
   ~CudaCode();
 
-  // As the functions of Device with these names.
+  // Implements Device::load.
   Status load(const CodeObject &object);
+  // Implements Device::findSymbol.
   Status findSymbol(int object, const KernelSpec &kernel, int &symbol);
 
-  // The launch of `command`, a Launch.
+  // Prepares the launch of `command`, a Launch.
   Status prepare(const Command &command, StreamWork &work) const;
-  // What it reads and writes.
+  // Returns the bytes that a launch reads and writes.
   std::shared_ptr<const LaunchPiece> describe(const Command &command) const;
-  // A launch of the kernel of that name, of any module, with one parameter.
+  // Prepares a launch of the kernel of that name, of any module, with one parameter.
   Status prepare(const std::string &kernel, const LaunchShape &shape, const void *parameter,
                  size_t bytes, StreamWork &work);
 
 private:
   struct Symbol {
     cu::Function function = nullptr;
-    cu::Function merged = nullptr; // that does several launches of it; null for none
+    cu::Function merged = nullptr; // the kernel that does several launches of it; null for none
     KernelSpec kernel;
   };
 
-  // Loads a function now, as the driver might else wait for all streams when it is launched first, and those for other ranks.
+  // Loads a function now. At its first launch the driver might otherwise wait for all streams, and
+  // these for other ranks.
   Status loadNow(cu::Function function) const;
   Status getFunction(int object, const std::string &name, cu::Function &function) const;
   Status loadPtx(const CodeObject &object, cu::Module &module) const;
@@ -50,9 +53,9 @@ private:
   const cu::Driver &driver;
   std::vector<cu::Module> modules;
   std::vector<Symbol> symbols;
-  // By object and name: one function for all kernels that name it.
+  // Merged kernels by object and name: one function for all kernels that refer to it.
   std::map<std::pair<int, std::string>, cu::Function> mergedKernels;
-  // Hand-written kernels that were asked for, and the most shared memory that each was.
+  // Hand-written kernels in use, and the most shared memory requested for each.
   struct LibraryKernel {
     cu::Function function = nullptr;
     uint32_t sharedBytes = 0;

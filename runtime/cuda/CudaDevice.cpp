@@ -29,7 +29,7 @@ using format::text;
 
 cu::DevicePtr addressOf(const char *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Of all that decides what a command does.
+// Hashes everything that decides what a command does.
 class Hash {
 public:
   Hash &add(uint64_t value) {
@@ -98,29 +98,30 @@ public:
   void abort() override { stop(Status::aborted("the device was stopped"), 0); }
 
 private:
-  // A step goes through these: copies of its inputs, what its order says, copies of its outputs.
+  // The phases of a step: copies of its inputs, its order, copies of its outputs.
   enum class Phase { Inputs, Body, Outputs };
 
   Status prepare(int stream, const Command &command, std::vector<OrderItem> &items);
   Status prepareOnDevice(const Command &command, int stream, std::vector<StreamWork> &works);
-  // Calls `part` of an enqueue.. unless the device has stopped, which an error of it does.
+  // Calls `part` of an enqueue function unless the device has stopped; an error of `part` stops it.
   template <typename Part> Status say(const Mark &mark, const Part &part);
-  // Makes the items of a command, where they are not recorded already, and adds them to the step.
+  // Makes the items of a command, unless they are recorded already, and adds them to the step.
   template <typename Make> Status add(uint64_t hash, const Mark &mark, const Make &make);
   Status enterBody(const Mark &mark);
   Status leaveBody(const Mark &mark);
   Status runNow(const std::vector<OrderItem> &items, const Mark &mark);
   cu::Stream streamOf(int stream) const { return streams[static_cast<size_t>(stream)]; }
 
-  // Bytes of a copy from which on it is worth to have pinned memory for it.
+  // Returns the least bytes of a copy for which pinned memory is worthwhile.
   uint64_t leastStaged() const { return std::max<uint64_t>(options.stageBytes / 64, 1); }
   Status makeGroups(Control &control);
   Status fillArena();
   Status clearArena();
-  // Keeps the first error, which is the cause of those that follow, and ends what waits for other ranks.
+  // Records the first error, which is the cause of the following ones, and ends operations that
+  // wait for other ranks.
   void stop(const Status &status, uint64_t tag);
   Status failureNow(uint64_t &tag);
-  // After a failure: nothing waits for other ranks any more.
+  // Called after a failure: nothing waits for other ranks any more.
   void endGroups();
 
   CudaLibraries &libraries;
@@ -128,7 +129,7 @@ private:
   CudaOptions options;
   Gpu gpu;
   CudaArena arenaMemory;
-  cu::DevicePtr memory = 0; // its
+  cu::DevicePtr memory = 0; // the address of arenaMemory
   uint64_t memoryBytes = 0;
   std::vector<void *> hostMemory;
   PinnedStage stage;
@@ -139,33 +140,33 @@ private:
   CudaSteps steps;
   HostArena hostArena;
   HostWork hostWork;
-  // By number of the device's: whether the host runs it, and its number there.
+  // By number of the device's object: true if the host runs it, and its number there.
   struct Placed {
     bool isHosts = false;
     int number = 0;
   };
   std::vector<Placed> objects;
-  std::unique_ptr<CudaGroups> groups; // null before the first is created
-  std::vector<cu::Stream> streams;    // null for one that nothing uses
+  std::unique_ptr<CudaGroups> groups; // null until the first one is created
+  std::vector<cu::Stream> streams;    // null for an unused stream
   std::vector<cu::Event> events;
-  bool records = true; // orders, as graphs where that may be
+  bool records = true; // records orders, as graphs if possible
   const Nvtx *nvtx = Nvtx::find();
 
   std::map<uint32_t, std::unique_ptr<CudaOrder>> orders;
-  std::vector<std::unique_ptr<LaunchTables>> launchTables; // of orders, which they outlive
+  std::vector<std::unique_ptr<LaunchTables>> launchTables; // tables of orders, which they outlive
   const char *orderName = "";
-  CudaOrder *order = nullptr; // of the step that is enqueued now
+  CudaOrder *order = nullptr; // the order of the step that is being enqueued
   Phase phase = Phase::Inputs;
   uint64_t begunSteps = 0;
   std::vector<uint64_t> recordedIn; // per event: the last step that recorded it, 0 for none
 
-  std::mutex mutex;                // of what follows
-  CudaGroups *stoppable = nullptr; // groups, once they are
+  std::mutex mutex;                // guards the following fields
+  CudaGroups *stoppable = nullptr; // groups, once they exist
   Status failure;
   uint64_t failedTag = 0;
 };
 
-// What the GPU still does uses what is freed here.
+// Waits for the GPU before it frees anything that the GPU still uses.
 CudaDevice::~CudaDevice() {
   gpu.enter();
   if (steps.numDone() < steps.numBegun())
@@ -204,7 +205,8 @@ Status CudaDevice::loadCode(const CodeObject &object) {
   return {};
 }
 
-// Symbols are numbered by who runs them: which that is, a command's buffers say.
+// Finds a symbol. The host and the GPU number their symbols separately; a command's buffers tell
+// which one runs it.
 Status CudaDevice::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
   const Placed &of = objects[static_cast<size_t>(object)];
   return of.isHosts ? hostWork.findSymbol(of.number, kernel, symbol)
@@ -233,14 +235,16 @@ Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
 
 Status CudaDevice::clearArena() {
   DTC_CUDA(driver, cuMemsetD8, memory, 0, memoryBytes);
-  DTC_CUDA(driver, cuCtxSynchronize); // the streams made later do not wait for the default one
+  // streams that are created later do not wait for the default stream
+  DTC_CUDA(driver, cuCtxSynchronize);
   return {};
 }
 
-// With numbers between -1 and 1 in bf16, which are numbers in f32 and f16, too: products of zeros take less power, and so run
-// at a higher clock than any that are worth measuring.
+// Fills the arena with numbers between -1 and 1 in bf16, which are numbers in f32 and f16 too.
+// Matrix products of zeros take less power, and so run at a higher clock than realistic ones.
 Status CudaDevice::fillArena() {
-  // 16 bytes, which copies like, times a prime number, so that no two rows of a tensor are alike.
+  // 16 bytes times a prime number: copies handle multiples of 16 bytes well, and no two rows of a
+  // tensor are equal.
   constexpr uint64_t mostNumbers = 8 * 65521;
   std::vector<uint16_t> numbers(std::min<uint64_t>(memoryBytes / 2, mostNumbers));
   uint32_t random = 1;
@@ -301,7 +305,7 @@ Status CudaDevice::createGroup(Control &control, const GroupSpec &spec, int &gro
   if (!groups)
     DTC_RETURN_IF_ERROR(makeGroups(control));
   Status status = groups->create(control, spec, group);
-  if (!status.ok()) // of which some may still wait for other ranks
+  if (!status.ok()) // others of the group may still wait for other ranks
     stop(status, ~uint64_t(0));
   return status;
 }
@@ -342,7 +346,7 @@ Status CudaDevice::copyOut(void *to, const char *from, uint64_t bytes) {
   return {};
 }
 
-// What communicates comes first where both could run.
+// Gives communication a higher priority than compute.
 Status CudaDevice::createStreams(const StreamSpec &spec) {
   records = options.graphs && !spec.times;
   for (size_t i = 0; i < spec.used.size(); ++i) {
@@ -394,7 +398,7 @@ Status CudaDevice::leaveBody(const Mark &mark) {
   return status;
 }
 
-// What a step has behind its order.
+// Runs the items of a step outside of its order.
 Status CudaDevice::runNow(const std::vector<OrderItem> &items, const Mark &mark) {
   for (const OrderItem &item : items) {
     if (item.announce)
@@ -404,7 +408,7 @@ Status CudaDevice::runNow(const std::vector<OrderItem> &items, const Mark &mark)
   return {};
 }
 
-// After an error the order is cut short, so that nothing may follow.
+// Stops the device after an error: the order is incomplete, so that nothing may follow.
 template <typename Part> Status CudaDevice::say(const Mark &mark, const Part &part) {
   uint64_t tag = 0;
   DTC_RETURN_IF_ERROR(failureNow(tag));
@@ -419,7 +423,8 @@ template <typename Make> Status CudaDevice::add(uint64_t hash, const Mark &mark,
   DTC_RETURN_IF_ERROR(enterBody(mark));
   if (mark.times && !isFirst)
     *mark.times = {};
-  Mark own = isFirst ? Mark{mark.tag, nullptr} : mark; // the step has the times of its first
+  // the step has the times of its first command
+  Mark own = isFirst ? Mark{mark.tag, nullptr} : mark;
   if (phase == Phase::Body && order->isKnown())
     return order->repeat(hash, own);
   std::vector<OrderItem> items;
@@ -443,7 +448,7 @@ Status CudaDevice::prepareOnDevice(const Command &command, int stream,
   }
   if (command.source->op_type() != format::Op::Zero)
     return prepareLibrary(command, code, works);
-  if (command.bytes > 0) // a graph has no node of nothing
+  if (command.bytes > 0) // a graph has no empty nodes
     works.push_back(
         [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
           DTC_CUDA(driver, cuMemsetD8Async, to, 0, bytes, on);
@@ -511,7 +516,7 @@ Status CudaDevice::enqueueRecord(int stream, int event, const Mark &mark) {
   return say(mark, [&] { return add(hash.value(), mark, make); });
 }
 
-// What a step before recorded is over when this one begins.
+// Skips the wait for an event of an earlier step: that step is complete when this one begins.
 Status CudaDevice::enqueueWait(int stream, int event, const Mark &mark) {
   Hash hash;
   hash.add(kWait).add(static_cast<uint64_t>(stream)).add(static_cast<uint64_t>(event));
@@ -528,7 +533,8 @@ Status CudaDevice::enqueueWait(int stream, int event, const Mark &mark) {
   return say(mark, [&] { return add(hash.value(), mark, make); });
 }
 
-// Inputs and outputs are apart from the order: which of them a step has depends on what the host has set.
+// Inputs and outputs are separate from the order: their number in a step depends on the host's
+// settings.
 Status CudaDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
                                  const Mark &mark) {
   auto work = [this, to = addressOf(to), from, bytes](cu::Stream on) -> Status {
@@ -609,11 +615,11 @@ bool CudaDevice::isDone(uint64_t step) {
   return steps.numDone() >= step || !failureNow(tag).ok();
 }
 
-// Looks again and again, as what stops the device may be on a thread that makes no calls of CUDA's.
+// Polls, because the device may be stopped by a thread that makes no CUDA calls.
 Status CudaDevice::synchronize(uint64_t step, uint64_t &tag) {
   int looks = 0;
   while (!isDone(step))
-    if (++looks > 1000) // some 100 us
+    if (++looks > 1000) // about 100 us
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   Status status = failureNow(tag);
   if (!status.ok()) {

@@ -1,8 +1,8 @@
-// A GPU of NVIDIA's as a device, or an emulated one: CUDA's driver, cuBLASLt, and collectives.
+// An NVIDIA GPU as a device, or an emulated one: CUDA's driver, cuBLASLt, and collectives.
 //
-// Orders are recorded once as CUDA graphs and replayed: the host says nothing of a step but its inputs, one graph and its
-// outputs. Where the executor wants times of instructions (StreamSpec::times), steps are enqueued one by one between
-// events instead.
+// Orders are recorded once as CUDA graphs and replayed: for each step the host enqueues only its
+// inputs, one graph and its outputs. If the executor asks for times of instructions
+// (StreamSpec::times), steps are enqueued one by one between events instead.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -16,21 +16,26 @@
 
 namespace dtc::rt {
 
+// The settings of a CUDA device.
 struct CudaOptions {
-  int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
+  int localRank = 0;     // number among the ranks of this machine, which take its GPUs in turn
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
-  int threads = 1;       // of the host, for what a program does there
-  bool graphs = true;    // whether orders are recorded
-  TuningOptions tuning = {};                // of products and attention
-  uint64_t stageBytes = uint64_t(64) << 20; // of either piece through which parameters are copied
-  double timeoutSeconds = 600;              // longest that a collective by NCCL may take
-  double abortSeconds = 10; // longest that the end of NCCL's communicators may take after an error
-  // What ranges of a profiler are called (Nvtx.h), with the operation of the model in it.
+  int threads = 1;       // host threads, for instructions that run there
+  bool graphs = true;    // records orders as graphs
+  TuningOptions tuning = {}; // tuning of matrix products and attention
+  // size of each of the two buffers through which parameters are copied
+  uint64_t stageBytes = uint64_t(64) << 20;
+  double timeoutSeconds = 600; // longest duration of a collective by NCCL
+  double abortSeconds = 10;    // longest time to end NCCL's communicators after an error
+  // Returns the name of an instruction's range for a profiler (Nvtx.h), which includes the
+  // operation of the model.
   std::function<std::string(const format::Instruction &)> nameOf = {};
-  std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
+  // receives messages for the user, on rank 0
+  std::function<void(const std::string &)> notice = {};
 };
 
-// Takes the GPU of this rank. `libraries` must outlive the device. Unavailable says what is missing: driver, GPU.
+// Opens the GPU of this rank. `libraries` must outlive the device. Fails with Unavailable, naming
+// what is missing: the driver or the GPU.
 Status makeCudaDevice(CudaLibraries &libraries, const CudaOptions &options,
                       std::unique_ptr<Device> &device);
 

@@ -7,7 +7,7 @@
 namespace dtc::rt {
 namespace {
 
-// The largest power of two up to 256 that divides the address; 0 where there is none.
+// Returns the largest power of two up to 256 that divides the address; 0 for null.
 uint32_t alignmentOf(const char *address) {
   auto value = reinterpret_cast<uintptr_t>(address);
   uint32_t alignment = address ? 256 : 0;
@@ -16,7 +16,7 @@ uint32_t alignmentOf(const char *address) {
   return alignment;
 }
 
-// As a Gemm describes them, in order.
+// Returns the operands in the order of a Gemm's buffers.
 GemmOperands operandsOf(const Command &command) {
   const std::vector<char *> &buffers = command.buffers;
   GemmOperands operands{.a = buffers[0], .b = buffers[1], .c = buffers[2]};
@@ -135,7 +135,7 @@ Status CudaGemm::fastest(WorkTimer &timer, const Seen &product,
   return {};
 }
 
-// What a step spends most on comes first, as the time may not be enough for all.
+// Handles the most expensive matrix products of a step first, as time may run out.
 Status CudaGemm::measure(std::vector<Seen> unknown, const TuningPlace &place,
                          WorkTimer::Clock::time_point deadline, void *workspace) {
   DTC_RETURN_IF_ERROR(place.fill());
@@ -148,7 +148,7 @@ Status CudaGemm::measure(std::vector<Seen> unknown, const TuningPlace &place,
   return {};
 }
 
-// A choice of before has to be one that cuBLASLt offers now, and to run.
+// Accepts a saved choice only if cuBLASLt offers it now and it runs.
 Status CudaGemm::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
                         const TuningPlace &place, WorkTimer::Clock::time_point deadline,
                         TuningChoices &choices) {
@@ -175,7 +175,8 @@ Status CudaGemm::choose(const std::vector<uint64_t> &ours, const TuningChoices &
   return place.clear();
 }
 
-// A GPU of another kind may not do it that way, and would not have the same bits either.
+// Takes only choices that this GPU supports: a GPU of another kind may not support the algorithm,
+// and would not give the same bits either.
 Status CudaGemm::take(Control & /*control*/, const TuningPlace & /*place*/, TuningChoices &all,
                       std::string & /*notice*/) {
   for (const auto &[product, each] : products)

@@ -12,12 +12,14 @@
 
 namespace dtc::rt {
 
+// Chooses an algorithm for each matrix product of a program.
 class CudaGemm : public Tunable {
 public:
   CudaGemm(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool);
   ~CudaGemm() override;
 
-  // The product `command`, a Gemm, on stream number `stream`. What it needs is made now.
+  // Prepares the matrix product of `command`, a Gemm, for stream number `stream`; creates
+  // everything that it needs.
   Status prepare(const Command &command, int stream, StreamWork &work);
 
   Status see(const Command &command) override;
@@ -30,28 +32,28 @@ public:
               std::string &notice) override;
 
 private:
-  // Of a command, all that its plan depends on.
+  // Everything that the plan of a command depends on.
   struct Key {
     const format::Instruction *source = nullptr;
     bool startsSum = false;
     decltype(GemmCase::alignments) alignments{};
     auto operator<=>(const Key &) const = default;
   };
-  // A product of the program.
+  // A matrix product of the program.
   struct Seen {
     uint64_t product = 0;
     GemmPlan *plan = nullptr;
     GemmOperands operands;
-    double flops = 0; // of a step
+    double flops = 0; // flops per step
   };
 
   Status open();
-  // The plan of `command`; its `product` is the hash of its description.
+  // Returns the plan of `command`; `product` gets the hash of its description.
   Status planOf(const Command &command, uint64_t &product, GemmPlan *&plan);
   Status workspaceOf(int stream, cu::DevicePtr &workspace);
   Status measure(std::vector<Seen> unknown, const TuningPlace &place,
                  WorkTimer::Clock::time_point deadline, void *workspace);
-  // The fastest algorithm of a product.
+  // Chooses the fastest algorithm of a matrix product.
   Status fastest(WorkTimer &timer, const Seen &product, WorkTimer::Clock::time_point deadline,
                  void *workspace, cu::Stream stream) const;
 
@@ -60,10 +62,11 @@ private:
   EventPool &pool;
   const cu::BlasLt *blas = nullptr;
   cu::BlasHandle handle = nullptr;
-  std::map<uint64_t, std::unique_ptr<GemmPlan>> plans; // by hash of their descriptions
+  std::map<uint64_t, std::unique_ptr<GemmPlan>> plans; // keyed by hash of their descriptions
   std::map<Key, std::pair<uint64_t, GemmPlan *>> known;
-  std::map<uint64_t, Seen> products;       // that tuning has seen, by hash
-  std::map<int, cu::DevicePtr> workspaces; // by stream, as products of two may run at once
+  std::map<uint64_t, Seen> products; // products that tuning has seen, keyed by hash
+  // keyed by stream, as two streams may run products at once
+  std::map<int, cu::DevicePtr> workspaces;
 };
 
 } // namespace dtc::rt

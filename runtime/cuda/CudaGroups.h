@@ -1,4 +1,4 @@
-// What a CUDA device needs of whatever moves data between ranks.
+// The interface between a CUDA device and the code that communicates between ranks.
 #pragma once
 
 #include "runtime/cuda/CudaCode.h"
@@ -7,32 +7,35 @@
 
 namespace dtc::rt {
 
-// A collective or transfer made ready for a stream.
+// A collective or transfer that is prepared for a stream.
 struct PreparedMeeting {
   StreamWork work;
-  // Called each time before `work` runs, with the tag of that time; null where nothing has to be.
+  // Called before each run of `work`, with the tag of that run; null if not needed.
   std::function<void(uint64_t tag)> announce;
-  // Whether meetings of several streams have to be enqueued as streams: branches of a graph need not go on beside each other.
+  // true if operations of several streams must be enqueued on separate streams: branches of a graph
+  // need not run concurrently
   bool needsStreams = false;
 };
 
-// One thread, the host's, makes all calls but stop().
+// The groups of ranks. The host's thread makes all calls except stop().
 class CudaGroups {
 public:
   virtual ~CudaGroups() = default;
-  // As Device::createGroup.
+  // Implements Device::createGroup.
   virtual Status create(Control &control, const GroupSpec &spec, int &group) = 0;
-  // Tells where the arena is, once, so that what moves data may prepare for it.
+  // Sets the address of the arena, once, so that communication may prepare for it.
   virtual Status setArena(cu::DevicePtr, uint64_t) { return {}; }
+  // Prepares a collective or transfer.
   virtual Status prepare(const Command &command, int stream, PreparedMeeting &meeting) = 0;
-  // Tells how many steps are over.
+  // Reports the number of completed steps.
   virtual void noteSteps(uint64_t) {}
-  // Begins to end what waits for other ranks. Any thread may call it.
+  // Starts to end operations that wait for other ranks. Any thread may call it.
   virtual void stop() = 0;
-  // Waits, for a while at most, until that is over. No graph may have prepared work any more. Whether it is; where not, some of
-  // it runs for ever, and nothing that it might use may be freed.
+  // Waits for a limited time until these operations have ended. No graph may have prepared work any
+  // more. Returns false if some did not end; nothing that they might use may be freed then.
   virtual bool awaitStop() { return true; }
-  // Ends its threads, which may still call stop(). Afterwards nothing is prepared and nothing prepared runs.
+  // Ends the threads, which may still call stop(). Afterwards nothing may be prepared, and no
+  // prepared work may run.
   virtual void close() = 0;
 };
 

@@ -21,7 +21,7 @@ public:
   }
   Status driver(const cu::Driver *&table) override {
     if (!hasDriver) {
-      // Read by cuInit: streams that wait for other ranks must not stand before those that these wait for.
+      // Read by cuInit: streams that wait for other ranks must not block those that these wait for.
       setDefault("CUDA_DEVICE_MAX_CONNECTIONS", "32");
       DTC_RETURN_IF_ERROR(cu::openDriver(driverTable));
     }
@@ -51,9 +51,11 @@ public:
 
   Status nccl(const cu::Nccl *&table) override {
     if (!hasNccl) {
-      // Communicators that are used side by side keep the order of the program; else they may wait for each other for ever.
+      // Makes communicators that are used concurrently keep the order of the program; they may
+      // deadlock otherwise.
       setDefault("NCCL_LAUNCH_ORDER_IMPLICIT", "1");
-      // Hosts meet to connect. They do so when communicators are made, in one order, not when steps are recorded.
+      // Connects hosts when communicators are created, in one order, instead of when steps are
+      // recorded.
       setDefault("NCCL_RUNTIME_CONNECT", "0");
       DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
     }
@@ -63,7 +65,7 @@ public:
   }
 
 private:
-  // What the user has set stays.
+  // Sets a variable unless the user has set it.
   static void setDefault(const char *name, const char *value) {
     ::setenv(name, value, /*overwrite=*/0);
   }

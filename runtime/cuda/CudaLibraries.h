@@ -11,20 +11,25 @@
 
 namespace dtc::rt {
 
-// Each is opened when it is asked for first; it stays as long as this object does.
+// Opens each library at its first use and keeps it open for the lifetime of this object.
 class CudaLibraries {
 public:
   virtual ~CudaLibraries() = default;
-  // What files have to be for: "cuda", or "simt" where the GPU is emulated.
+  // Returns the device that files must be compiled for: "cuda", or "simt" if the GPU is emulated.
   virtual const char *device() const = 0;
-  // What tells this machine from others: nothing of it that a container could have to itself.
+  // Returns an identity of this machine that its containers share.
   virtual std::string machine() const = 0;
+  // Opens CUDA's driver. Fails with Unavailable if it is missing.
   virtual Status driver(const cu::Driver *&driver) = 0;
+  // Opens cuBLASLt. Fails with Unavailable if it is missing.
   virtual Status blasLt(const cu::BlasLt *&blas) = 0;
+  // Opens cuDNN. Fails with Unavailable if it is missing or too old.
   virtual Status cudnn(const cu::Cudnn *&cudnn) = 0;
+  // Opens NCCL. Fails with Unavailable if it is missing or too old.
   virtual Status nccl(const cu::Nccl *&nccl) = 0;
 };
 
+// Returns the libraries of this machine.
 std::unique_ptr<CudaLibraries> systemCudaLibraries();
 
 } // namespace dtc::rt

@@ -9,7 +9,7 @@ namespace dtc::rt {
 
 using format::text;
 
-// Launches that are looked at together: each is compared with all before it.
+// Launches that are merged together at most: each is compared with all before it.
 static constexpr size_t maxMergedRow = 1024;
 
 CudaOrder::~CudaOrder() {
@@ -57,8 +57,8 @@ Status CudaOrder::say(const Recorded &command, const std::vector<cu::Stream> &st
                     sayItems);
 }
 
-// Streams that work here begin behind an event of stream 0 and end before another; between that they have what order the
-// program says.
+// Enqueues all commands. Other streams start after an event of stream 0 and end before another; in
+// between, the program orders them.
 Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams, bool areTimed, uint64_t &tag) {
   cu::Event event = nullptr;
   DTC_CUDA(driver, cuEventCreate, &event, cu::eventDisableTiming);
@@ -108,7 +108,7 @@ OrderItem CudaOrder::merge(const std::vector<const OrderItem *> &items,
   return merged;
 }
 
-// Groups take the first places of the row.
+// Puts the merged groups into the first positions of the row.
 void CudaOrder::mergeRow(const std::vector<size_t> &row, LaunchTables &tables) {
   std::vector<const LaunchPiece *> launches;
   for (size_t command : row)
@@ -127,10 +127,11 @@ void CudaOrder::mergeRow(const std::vector<size_t> &row, LaunchTables &tables) {
   }
 }
 
-// Launches in a row on a stream: nothing of another stream is ordered by anything between them.
+// Merges launches in a row on a stream: nothing of another stream is ordered by anything between
+// them.
 Status CudaOrder::mergeLaunches(cu::Stream stream) {
   LaunchTables &tables = *allTables.emplace_back(std::make_unique<LaunchTables>(driver));
-  std::map<int, std::vector<size_t>> rows; // by stream, still open
+  std::map<int, std::vector<size_t>> rows; // keyed by stream; rows that are still open
   for (size_t i = 0; i < commands.size(); ++i) {
     if (commands[i].items.empty())
       continue;
@@ -150,7 +151,8 @@ Status CudaOrder::mergeLaunches(cu::Stream stream) {
 
 Status CudaOrder::capture(const std::vector<cu::Stream> &streams, uint64_t &tag) {
   cu::Graph graph = nullptr;
-  // No other thread captures. Libraries may load code and allocate at their first calls, which the stricter modes refuse.
+  // No other thread captures. Libraries may load code and allocate at their first calls, which the
+  // stricter modes refuse.
   DTC_CUDA(driver, cuStreamBeginCapture, streams[0], cu::captureRelaxed);
   Status said = sayAll(streams, /*areTimed=*/false, tag);
   Status ended =

@@ -1,4 +1,4 @@
-// An order of a program: prepared the first time that it runs, and run again and again, as a CUDA graph where that may be.
+// An order of a program: prepared at its first run, and repeated as a CUDA graph if possible.
 #pragma once
 
 #include "runtime/cuda/CudaGroups.h"
@@ -10,21 +10,23 @@
 
 namespace dtc::rt {
 
-// Something that a command says to a stream.
+// A piece of work that a command enqueues on a stream.
 struct OrderItem {
   int stream = 0;
   const char *what = ""; // "gemm", for messages
   StreamWork work = nullptr;
-  std::function<void(uint64_t tag)> announce = nullptr; // as PreparedMeeting
-  bool needsStreams = false;                            // as PreparedMeeting
-  // Of launches of generated kernels, and of copies.
+  std::function<void(uint64_t tag)> announce = nullptr; // as in PreparedMeeting
+  bool needsStreams = false;                            // as in PreparedMeeting
+  // Set for launches of generated kernels, and for copies.
   std::shared_ptr<const LaunchPiece> piece = nullptr;
-  std::string name = {}; // for profilers; empty where there is none
+  std::string name = {}; // for profilers; may be empty
 };
 
+// Records the commands of an order and replays them.
 class CudaOrder {
 public:
-  // `tables` get those of launches that are one, which must stay until nothing of the order runs: to free them waits for that.
+  // `tables` gets the tables of merged launches, which must exist until nothing of the order runs:
+  // freeing them waits for that.
   CudaOrder(const cu::Driver &driver, CudaSteps &steps,
             std::vector<std::unique_ptr<LaunchTables>> &tables, const Nvtx *nvtx)
       : driver(driver), steps(steps), allTables(tables), nvtx(nvtx) {}
@@ -32,27 +34,30 @@ public:
   CudaOrder(const CudaOrder &) = delete;
   CudaOrder &operator=(const CudaOrder &) = delete;
 
-  // Whether it ran before, so that its commands are known.
+  // True if the order ran before, so that its commands are known.
   bool isKnown() const { return known; }
 
-  // The order begins anew.
+  // Begins a run of the order.
   void begin() { position = 0; }
-  // The next command of an order that is not known; `hash` is of all that decides what it does.
+  // Adds the next command of an order that is not known yet; `hash` covers everything that decides
+  // what it does.
   void record(std::vector<OrderItem> items, uint64_t hash, const Mark &mark);
-  // The next command of one that is. Internal where it is another than the one that was recorded there.
+  // Repeats the next command of a known order. Fails with Internal if it differs from the recorded
+  // one.
   Status repeat(uint64_t hash, const Mark &mark);
-  // The order ends: `streams[0]` is to run all of it behind what it has, and before what it gets. As a graph, if that is
-  // wanted, or else stream by stream, with the times of commands. `tag` becomes that of a command that fails.
+  // Ends the order and runs it: after the earlier work of `streams[0]`, and before its later work.
+  // It runs as a graph if `asGraph` is set, or else stream by stream, with the times of commands.
+  // `tag` gets that of a command that fails.
   Status launch(const std::vector<cu::Stream> &streams, bool asGraph, uint64_t &tag);
 
 private:
   struct Recorded {
     uint64_t hash = 0;
-    Mark mark; // of the last time
+    Mark mark; // that of the last run
     std::vector<OrderItem> items;
   };
 
-  // Replaces launches that can be one by it.
+  // Replaces launches that can be merged.
   Status mergeLaunches(cu::Stream stream);
   void mergeRow(const std::vector<size_t> &row, LaunchTables &tables);
   OrderItem merge(const std::vector<const OrderItem *> &items, LaunchTables &tables) const;
@@ -63,9 +68,9 @@ private:
   const cu::Driver &driver;
   CudaSteps &steps;
   std::vector<std::unique_ptr<LaunchTables>> &allTables;
-  const Nvtx *nvtx; // null for none
+  const Nvtx *nvtx; // null if no profiler is attached
   std::vector<Recorded> commands;
-  std::set<int> used, apart; // streams, and those of them with items that need streams
+  std::set<int> used, apart; // streams in use, and those of them with items that need streams
   size_t position = 0;
   bool known = false;
   cu::GraphExec exec = nullptr;

@@ -7,8 +7,9 @@
 
 namespace dtc::rt::cu {
 
-// 9.10.2: the versions before have faults in the gradient that NVIDIA's own frontend goes round (9.10.0, 9.10.1), or want keys
-// padded to 128, or the lowest number in place of -inf (before 9.10).
+// 9.10.2: earlier versions have faults in the gradient that NVIDIA's own frontend works around
+// (9.10.0, 9.10.1), or require keys padded to 128, or the lowest number instead of -inf (before
+// 9.10).
 static constexpr size_t kLeastCudnn = 91002;
 
 Status openCudnn(Cudnn &cudnn) {

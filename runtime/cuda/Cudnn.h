@@ -1,4 +1,5 @@
-// cuDNN, fused attention of NVIDIA's, as a table of functions; of its graphs, what attention is made of.
+// cuDNN, NVIDIA's library of fused attention, as a table of functions; declares the parts of its
+// graphs that attention needs.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -133,20 +134,23 @@ inline constexpr CudnnStatus cudnnSuccess = 0, cudnnBadParam = 2000,
                              cudnnNotSupportedPattern = 3001, cudnnInternalError = 4000,
                              cudnnExecutionFailed = 5000;
 
+// The functions of cuDNN, null until openCudnn.
 struct Cudnn {
 #define DTC_CUDNN(name, result, parameters) result(*name) parameters = nullptr;
 #include "runtime/cuda/Cudnn.def"
 #undef DTC_CUDNN
 };
 
-// Fills the table from libcudnn.so.9. Unavailable says what is missing, or that it is too old.
+// Fills the table from libcudnn.so.9. The error Unavailable names what is missing, or says that it
+// is too old.
 Status openCudnn(Cudnn &cudnn);
 
-// Ok for success, else "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED: " and its own reason.
+// Returns success, or an error such as "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED: "
+// followed by cuDNN's reason.
 Status checkCudnn(const Cudnn &cudnn, const char *call, CudnnStatus status);
 
 } // namespace dtc::rt::cu
 
-// As DTC_CUDA.
+// Calls a function and returns its error; see DTC_CUDA.
 #define DTC_CUDNN_CALL(cudnn, function, ...)                                                       \
   DTC_RETURN_IF_ERROR(::dtc::rt::cu::checkCudnn((cudnn), #function, (cudnn).function(__VA_ARGS__)))

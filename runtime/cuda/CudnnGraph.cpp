@@ -12,7 +12,7 @@ CudnnSizes denseStrides(const CudnnSizes &sizes) {
   return {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1};
 }
 
-// Reads all elements of a list of numbers, `most` at most.
+// Reads all elements of a list of numbers, at most `most`.
 template <typename T>
 Status getList(const cu::Cudnn &cudnn, cu::CudnnDescriptor of, cu::CudnnAttribute name,
                cu::CudnnType type, size_t most, std::vector<T> &values) {
@@ -32,7 +32,7 @@ Status getOne(const cu::Cudnn &cudnn, cu::CudnnDescriptor of, cu::CudnnAttribute
   return count == 1 ? Status() : Status::internal("cudnnBackendGetAttribute gave nothing");
 }
 
-// Descriptors that cuDNN fills: `count` new ones.
+// Creates `count` descriptors for cuDNN to fill.
 Status makeList(const cu::Cudnn &cudnn, cu::CudnnKind kind, size_t count,
                 std::deque<CudnnObject> &objects, std::vector<cu::CudnnDescriptor> &descriptors) {
   for (size_t i = 0; i < count; ++i) {
@@ -292,7 +292,7 @@ Status CudnnGraph::enginesOf(int mode, size_t most, std::vector<CudnnEngine> &fo
   if (place.properties)
     DTC_RETURN_IF_ERROR(heuristics.setObject(cu::cudnnHeuristicsDevice, place.properties));
   if (!heuristics.finalize().ok())
-    return {}; // it knows no engine for the graph
+    return {}; // cuDNN has no engine for the graph
   int64_t count = 0;
   DTC_CUDNN_CALL(cudnn, cudnnBackendGetAttribute, heuristics.get(), cu::cudnnHeuristicsResults,
                  cu::cudnnTypeDescriptor, 0, &count, nullptr);

@@ -1,4 +1,5 @@
-// A graph of cuDNN's operations, and plans that run it: descriptors of its backend API, which live as long as the graph.
+// A graph of cuDNN's operations, and plans that run it: descriptors of its backend API, which live
+// as long as the graph.
 #pragma once
 
 #include "runtime/cuda/Cudnn.h"
@@ -12,14 +13,14 @@
 
 namespace dtc::rt {
 
-// For which device cuDNN is to plan: that of a handle, or, to see what it would do elsewhere, one that is described by a
+// The device that cuDNN plans for: that of a handle, or, for inspection, one described by a
 // descriptor of device properties.
 struct CudnnPlace {
   cu::CudnnHandle handle = nullptr;
   cu::CudnnDescriptor properties = nullptr;
 };
 
-// Owns one descriptor.
+// Owns one descriptor. The setters fail with cuDNN's error.
 class CudnnObject {
 public:
   CudnnObject() = default;
@@ -27,14 +28,21 @@ public:
   CudnnObject(const CudnnObject &) = delete;
   CudnnObject &operator=(const CudnnObject &) = delete;
 
+  // Creates a descriptor of a kind.
   Status create(const cu::Cudnn &cudnn, cu::CudnnKind kind);
+  // Finalizes the descriptor; its attributes must be set.
   Status finalize() const;
   cu::CudnnDescriptor get() const { return descriptor; }
 
+  // Sets an attribute to `count` values.
   Status set(cu::CudnnAttribute name, cu::CudnnType type, size_t count, const void *values) const;
+  // Sets an attribute to an integer.
   Status setInt(cu::CudnnAttribute name, int64_t value) const;
+  // Sets an attribute to a list of integers.
   Status setInts(cu::CudnnAttribute name, std::span<const int64_t> values) const;
+  // Sets an attribute to an enumerator of `type`.
   Status setEnum(cu::CudnnAttribute name, cu::CudnnType type, int value) const;
+  // Sets an attribute to a descriptor.
   Status setObject(cu::CudnnAttribute name, cu::CudnnDescriptor value) const;
 
 private:
@@ -44,21 +52,21 @@ private:
 
 using CudnnSizes = std::array<int64_t, 4>;
 
-// One of the tensors of a graph. Elements from one to the next of each dimension; a tensor of one element has all 1.
+// A tensor of a graph; strides are in elements. A tensor of one element has sizes and strides of 1.
 struct CudnnTensor {
   int64_t id = 0;
   cu::CudnnData type = cu::cudnnF32;
   CudnnSizes sizes{}, strides{};
 };
 
-// Which engine of a graph, and how it is set.
+// An engine of a graph, and its settings.
 struct CudnnEngine {
   int64_t index = 0;
-  std::map<int, int64_t> knobs; // by type
+  std::map<int, int64_t> knobs; // keyed by type
   bool operator==(const CudnnEngine &) const = default;
 };
 
-// What a plan is run with, by id of tensor.
+// The addresses of tensors by their ids.
 using CudnnPointers = std::map<int64_t, void *>;
 
 class CudnnGraph;
@@ -67,8 +75,9 @@ class CudnnGraph;
 class CudnnPlan {
 public:
   uint64_t workspaceBytes() const { return workspace; }
-  // What to run it with: `pointers` has all tensors of the graph that are in memory.
+  // Binds the addresses of all tensors of the graph in memory, and the workspace, in `pack`.
   Status pack(const CudnnPointers &pointers, void *workspaceAt, CudnnObject &pack) const;
+  // Runs the plan on `stream`.
   Status run(cu::CudnnHandle handle, const CudnnObject &pack, cu::Stream stream) const;
 
 private:
@@ -79,67 +88,73 @@ private:
   uint64_t workspace = 0;
 };
 
+// Builds a graph and its plans. The functions that add to the graph do nothing after an error,
+// which finish() returns.
 class CudnnGraph {
 public:
   CudnnGraph(const cu::Cudnn &cudnn, const CudnnPlace &place) : cudnn(cudnn), place(place) {}
   CudnnGraph(const CudnnGraph &) = delete;
   CudnnGraph &operator=(const CudnnGraph &) = delete;
 
-  // Each adds to the graph; after an error, which finish() returns, they do nothing.
+  // Functions that add to the graph follow.
 
-  // A tensor in memory, aligned to 16 bytes; ids are the caller's, below 1000.
+  // Adds a tensor in memory, aligned to 16 bytes; the caller chooses ids below 1000.
   CudnnTensor memory(int64_t id, cu::CudnnData type, const CudnnSizes &sizes,
                      const CudnnSizes &strides);
-  // One that only the graph knows, without gaps unless `strides` are given.
+  // Adds a tensor within the graph, contiguous unless `strides` are given.
   CudnnTensor between(cu::CudnnData type, const CudnnSizes &sizes);
+  // Adds a tensor within the graph with these strides.
   CudnnTensor between(cu::CudnnData type, const CudnnSizes &sizes, const CudnnSizes &strides);
+  // Adds a constant.
   CudnnTensor value(float number);
+  // Adds a constant.
   CudnnTensor value(int32_t number);
 
-  // c = a b, over the last two dimensions.
+  // Adds c = a b, over the last two dimensions.
   void matmul(const CudnnTensor &a, const CudnnTensor &b, const CudnnTensor &c);
-  // y = x op b, where b may be one element, or one a row.
+  // Adds y = x op b, where b may have one element, or one per row.
   void pointwise(cu::CudnnMode mode, const CudnnTensor &x, const CudnnTensor *b,
                  const CudnnTensor &y, cu::CudnnData precision = cu::cudnnF32);
+  // Adds y = the index of each element of x along `axis`.
   void genIndex(const CudnnTensor &x, int64_t axis, const CudnnTensor &y);
-  // y = t ? x : b
+  // Adds y = t ? x : b.
   void select(const CudnnTensor &x, const CudnnTensor &b, const CudnnTensor &t,
               const CudnnTensor &y);
-  // Over the dimensions of which y has one.
+  // Adds a reduction over the dimensions in which y has size 1.
   void reduce(int how, const CudnnTensor &x, const CudnnTensor &y);
-  // The same elements in the same memory, read as y says.
+  // Adds a reinterpretation of the elements of x with the sizes and strides of y.
   void reshape(const CudnnTensor &x, const CudnnTensor &y);
 
-  // All has been added. The error names what cuDNN refused.
+  // Finishes the graph. The error names the call that cuDNN refused.
   Status finish();
 
-  // Engines that do the graph with the same bits each time, what cuDNN deems best first, at most `most`. None where it offers
-  // none.
+  // Finds at most `most` engines that run the graph with the same bits in every run, those that
+  // cuDNN rates best first. `found` is empty if there is none.
   Status engines(size_t most, std::vector<CudnnEngine> &found) const;
-  // Unavailable where the engine does not do it on this device.
+  // Creates a plan. Fails with Unavailable if the engine does not support the graph on this device.
   Status plan(const CudnnEngine &engine, std::unique_ptr<CudnnPlan> &plan) const;
 
 private:
   friend class CudnnPlan;
-  // A new descriptor; the last one where there was an error before.
+  // Adds a descriptor; returns the last one if there was an error before.
   CudnnObject &object(cu::CudnnKind kind);
   void note(const Status &each);
   CudnnTensor tensor(const CudnnTensor &of, bool isVirtual, bool isByValue);
   cu::CudnnDescriptor descriptorOf(const CudnnTensor &of) const;
   void finalizeOp(const CudnnObject &op);
   Status enginesOf(int mode, size_t most, std::vector<CudnnEngine> &found) const;
-  // Reads a configuration of heuristics; `isFit` becomes whether it has the same bits each time.
+  // Reads a configuration of the heuristics; `isFit` tells if it gives the same bits in every run.
   Status readConfig(cu::CudnnDescriptor config, CudnnEngine &engine, bool &isFit) const;
 
   const cu::Cudnn &cudnn;
   CudnnPlace place;
   Status status;
   std::deque<CudnnObject> objects;
-  std::map<int64_t, cu::CudnnDescriptor> tensors; // by id
+  std::map<int64_t, cu::CudnnDescriptor> tensors; // keyed by id
   std::vector<cu::CudnnDescriptor> ops;
   std::deque<float> floats;
   std::deque<int32_t> ints;
-  CudnnPointers values; // of tensors that are values
+  CudnnPointers values; // addresses of tensors that are constants
   CudnnObject *graph = nullptr;
   int64_t nextId = 1000;
 };

@@ -36,7 +36,7 @@ void leaveAll(Driver &driver) {
   driver.cuDevicePrimaryCtxRelease = [](Device) { return success; };
 }
 
-// Of CUDA's codes: what no later call on the context recovers from.
+// True for errors after which no call on the context succeeds.
 static bool isSticky(Result result) {
   constexpr Result eccUncorrectable = 214, nvlinkUncorrectable = 220, launchTimeout = 702,
                    contextIsDestroyed = 709, assertion = 710, hardwareStackError = 714;

@@ -1,5 +1,5 @@
-// CUDA's driver as a table of functions, so that one binary runs on machines with and without it, and a fake can take its
-// place.
+// CUDA's driver as a table of functions, so that one binary runs on machines with and without it,
+// and a fake can replace it.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -10,8 +10,10 @@
 
 namespace dtc::rt::cu {
 
+// The functions of CUDA's driver, null until openDriver.
 struct Driver {
-  // Whether a call, of any copy of this table, has ended in an error that its context does not survive.
+  // Set when a call through any copy of this table returns an error that its context does not
+  // survive.
   std::shared_ptr<std::atomic<bool>> isLost = std::make_shared<std::atomic<bool>>(false);
 
 #define DTC_CU(name, symbol, parameters) Result(*name) parameters = nullptr;
@@ -19,17 +21,19 @@ struct Driver {
 #undef DTC_CU
 };
 
-// Fills the table from libcuda.so.1. Unavailable says what is missing.
+// Fills the table from libcuda.so.1. The error Unavailable names what is missing.
 Status openDriver(Driver &driver);
 
-// Makes the calls that free something or wait for the GPU do nothing: it will never be idle again, and the process ends soon.
+// Makes the calls that free something or wait for the GPU do nothing: it will never be idle again,
+// and the process ends soon.
 void leaveAll(Driver &driver);
 
-// Ok for success, else "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+// Returns success, or an error such as "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory".
 Status check(const Driver &driver, const char *call, Result result);
 
 } // namespace dtc::rt::cu
 
-// DTC_CUDA(driver, cuMemFree, address) calls driver.cuMemFree(address) and returns what went wrong.
+// DTC_CUDA(driver, cuMemFree, address) calls driver.cuMemFree(address) and returns its error, if
+// any.
 #define DTC_CUDA(driver, function, ...)                                                            \
   DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((driver), #function, (driver).function(__VA_ARGS__)))

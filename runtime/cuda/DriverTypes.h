@@ -1,5 +1,5 @@
-// Types and constants of CUDA's driver, declared here so that nothing needs its headers. test/unit/fakecuda compares them with
-// cuda.h where a toolkit is.
+// Types and constants of CUDA's driver, declared here so that its headers are not needed.
+// test/unit/fakecuda compares them with cuda.h if a toolkit is installed.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +28,14 @@ using GraphExec = CUgraphExec_st *;
 
 using Allocation = unsigned long long;
 
+// CUmemLocation
 struct MemoryLocation {
-  int type = 1; // a GPU's
+  int type = 1; // device memory
   int id = 0;
 };
+// CUmemAllocationProp
 struct AllocationProperties {
-  int type = 1;    // pinned, as all of a GPU's is
+  int type = 1;    // pinned, as all device memory is
   int handles = 1; // a file descriptor that other processes may map
   MemoryLocation location;
   void *windows = nullptr;
@@ -41,6 +43,7 @@ struct AllocationProperties {
   unsigned short usage = 0;
   unsigned char reserved[4] = {};
 };
+// CUmemAccessDesc
 struct AccessDescription {
   MemoryLocation location;
   int flags = 3; // reads and writes

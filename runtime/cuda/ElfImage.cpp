@@ -6,12 +6,13 @@
 namespace dtc::rt {
 namespace {
 
-// Whether `count` things of `each` bytes from `offset` on are within `size` bytes.
+// True if `count` items of `each` bytes from `offset` on are within `size` bytes.
 bool fits(uint64_t offset, uint64_t count, uint64_t each, uint64_t size) {
   return offset <= size && (each == 0 || count <= (size - offset) / each);
 }
 
-// Of a table of headers that `bytes` have. `ranges` tells whether what a header names is there.
+// Checks all headers of a table in `bytes`; `ranges` returns true if the file has everything that a
+// header refers to.
 template <typename Header, typename Ranges>
 bool allFit(std::span<const uint8_t> bytes, uint64_t offset, uint64_t count, const Ranges &ranges) {
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Object files of device code, before a driver gets them.
+// Checks object files of device code before a driver gets them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 
 namespace dtc::rt {
 
-// Whether `bytes` are an ELF file of 64 bits with all that its headers name. Drivers are told where it begins, not where it ends.
+// True if `bytes` are a 64-bit ELF file with everything that its headers refer to. Drivers get its
+// address, not its size.
 bool isWholeElf(std::span<const uint8_t> bytes);
 
 } // namespace dtc::rt

@@ -11,7 +11,7 @@ namespace {
 
 using format::text;
 
-// As many as are worth measuring; some may turn out not to do.
+// Algorithms worth measuring; some may turn out not to be usable.
 constexpr int kChoices = 8;
 
 int blasType(format::DType type) {
@@ -57,7 +57,8 @@ uint32_t epilogueOf(format::Epilogue epilogue) {
   return cu::blasEpilogueNone;
 }
 
-// Some address with this alignment, from which cuBLASLt concludes what it may ask for and which it does not read.
+// Returns an address with this alignment, from which cuBLASLt derives its requirements without
+// reading it.
 const void *addressAt(uint32_t alignment) {
   return reinterpret_cast<const void *>(static_cast<uintptr_t>(alignment));
 }
@@ -88,7 +89,7 @@ std::string describeProduct(const format::Gemm &op, const GemmCase &which) {
     return text(" ", name, " ", EnumNameDType(type), " pitch ", pitch, " stride ", stride,
                 " alignment ", alignment);
   };
-  // Products without an epilogue are called what they always were.
+  // Keeps the description of products without an epilogue unchanged, for existing tuning files.
   std::string epilogue;
   if (hasEpilogue(op))
     epilogue = text(" epilogue ", EnumNameEpilogue(op.epilogue()), " alignments ",
@@ -125,8 +126,8 @@ GemmPlan::~GemmPlan() {
     (void)blas.cublasLtMatmulDescDestroy(desc);
 }
 
-// cuBLASLt's matrices are column-major, in which ours are their own transposes: C^T = op(B)^T op(A)^T, so that b is its
-// first matrix and n its number of rows.
+// Describes the product for cuBLASLt, whose matrices are column-major, so that ours are transposed:
+// C^T = op(B)^T op(A)^T. b is its first matrix and n its number of rows.
 Status GemmPlan::describe(const format::Gemm &op) {
   DTC_CUBLASLT(blas, cublasLtMatmulDescCreate, &desc, cu::blasComputeF32, cu::blasF32);
   int32_t first = op.trans_b() ? cu::blasTransposed : cu::blasPlain;
@@ -150,7 +151,7 @@ Status GemmPlan::describe(const format::Gemm &op) {
                     op.batch(), c);
 }
 
-// A row of ours is a column of cuBLASLt's, along which it repeats the bias.
+// Describes the epilogue. A row of ours is a column of cuBLASLt's, along which it repeats the bias.
 Status GemmPlan::describeEpilogue(const format::Gemm &op) {
   hasBias = op.bias() != format::noBuffer;
   hasAux = op.aux() != format::noBuffer;

@@ -1,4 +1,4 @@
-// A matrix product as cuBLASLt knows it: descriptors of its matrices, and the algorithms that do it.
+// A matrix product in cuBLASLt: descriptors of its matrices, and its algorithms.
 #pragma once
 
 #include "runtime/cuda/BlasLt.h"
@@ -11,10 +11,10 @@
 
 namespace dtc::rt {
 
-// Of every stream. NVIDIA's own libraries take 32 MiB on Hopper.
+// Workspace of each stream. NVIDIA's own libraries use 32 MiB on Hopper.
 inline constexpr uint64_t gemmWorkspaceBytes = uint64_t(32) << 20;
 
-// What a product is run with. Only an epilogue has what stands behind c, each null where it is absent.
+// The operands of a matrix product. Those after c belong to an epilogue; each is null if absent.
 struct GemmOperands {
   const char *a = nullptr, *b = nullptr;
   char *c = nullptr;
@@ -23,44 +23,51 @@ struct GemmOperands {
 };
 inline constexpr size_t maxGemmOperands = 6;
 
-// What depends on where and when a product runs.
+// The properties of a matrix product that depend on when and where it runs.
 struct GemmCase {
   float beta = 0;
-  // In bytes, in the order of GemmOperands; 0 of what is absent.
+  // In bytes, in the order of GemmOperands; 0 for absent operands.
   std::array<uint32_t, maxGemmOperands> alignments{};
 };
 
-// All that decides which algorithms do a product, in words: alike products are alike in them.
+// Describes everything that decides which algorithms support a product; equal products have equal
+// descriptions.
 std::string describeProduct(const format::Gemm &op, const GemmCase &which);
 
+// The algorithms of one matrix product.
 class GemmPlan {
 public:
-  // `blas` and `handle` must outlive the plan. Unavailable where nothing does the product.
+  // Creates the plan. `blas` and `handle` must outlive it. Fails with Unavailable if no algorithm
+  // supports the product.
   static Status make(const cu::BlasLt &blas, cu::BlasHandle handle, const format::Gemm &op,
                      const GemmCase &which, std::unique_ptr<GemmPlan> &plan);
   ~GemmPlan();
   GemmPlan(const GemmPlan &) = delete;
   GemmPlan &operator=(const GemmPlan &) = delete;
 
-  // What cuBLASLt offers, the best that it knows first. They give the same bits each time, and add up in f32.
+  // Returns the algorithms that cuBLASLt offers, best first. They give the same bits in every run,
+  // and add up in f32.
   const std::vector<cu::BlasAlgo> &algorithms() const { return offered; }
+  // True if the algorithm is among algorithms().
   bool offers(const cu::BlasAlgo &algorithm) const;
-  // Whether cuBLASLt says that this GPU can do the product by `algorithm`, in a stream's workspace.
+  // True if cuBLASLt reports that this GPU supports the product by `algorithm`, in a stream's
+  // workspace.
   bool allows(const cu::BlasAlgo &algorithm) const;
 
-  // That by which run() does it, the first one until then.
+  // Sets the algorithm of run(); the default is the first one.
   void choose(const cu::BlasAlgo &algorithm) { chosen = algorithm; }
   const cu::BlasAlgo &choice() const { return chosen; }
 
+  // Runs the product on `stream`.
   Status run(const GemmOperands &operands, void *workspace, cu::Stream stream) const;
-  // Multiplications and additions.
+  // Returns the number of multiplications and additions.
   double flops() const { return work; }
 
 private:
   GemmPlan(const cu::BlasLt &blas, cu::BlasHandle handle) : blas(blas), handle(handle) {}
   Status describe(const format::Gemm &op);
   Status describeEpilogue(const format::Gemm &op);
-  // Where the epilogue's operands are, as part of the description of the product.
+  // Sets the addresses of the epilogue's operands, which are part of the product's description.
   Status setPointers(const void *bias, const void *aux) const;
   Status findAlgorithms(const format::Gemm &op, const GemmCase &which);
 

@@ -1,4 +1,4 @@
-// The GPU that a rank has: which one it is, what it can run, and its context.
+// The GPU of a rank: its identity, its capabilities, and its context.
 #pragma once
 
 #include "runtime/cuda/Driver.h"
@@ -8,6 +8,7 @@
 
 namespace dtc::rt {
 
+// Owns the primary context of one GPU.
 class Gpu {
 public:
   explicit Gpu(const cu::Driver &driver) : driver(driver) {}
@@ -15,19 +16,20 @@ public:
   Gpu(const Gpu &) = delete;
   Gpu &operator=(const Gpu &) = delete;
 
-  // Takes number `localRank` of the machine's GPUs, counted around where there are fewer, and makes its context the
-  // thread's. Unavailable where there is none.
+  // Opens GPU number `localRank` of the machine, modulo their number, and makes its context
+  // current. Fails with Unavailable if there is none.
   Status open(int localRank);
-  // Whether code for `arch`, as "sm_90", runs here.
+  // Checks that code for `arch`, such as "sm_90", runs here.
   Status checkArch(const std::string &arch) const;
-  // Makes the context that of the calling thread.
+  // Makes the context current for the calling thread.
   void enter() const { (void)driver.cuCtxSetCurrent(context); }
-  // Where it is in its machine: domain, bus, device. Parts of one GPU (MIG), which NCCL takes for one, are in the same place.
+  // Returns the position in the machine: domain, bus, device. Parts of one GPU (MIG), which NCCL
+  // treats as one, have the same position.
   Status place(std::array<int, 3> &place) const;
 
-  // "GPU 0 'NVIDIA H200'"
+  // Returns a text such as "GPU 0 'NVIDIA H200'".
   const std::string &name() const { return description; }
-  // "NVIDIA H200"
+  // Returns a text such as "NVIDIA H200".
   const std::string &model() const { return modelName; }
   cu::Device id() const { return device; }
   int computeCapability() const { return capability; }

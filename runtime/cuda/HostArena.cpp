@@ -11,7 +11,7 @@ namespace {
 
 using format::text;
 
-// Of elements that lie side by side on both sides; 0 for others.
+// Returns the bytes of a copy whose elements are contiguous on both sides; 0 for others.
 uint64_t denseBytes(const format::StridedCopy &copy) {
   uint64_t elements = 1;
   for (uint32_t i = format::sizeOf(copy.sizes()); i-- > 0;) {

@@ -1,10 +1,11 @@
-// The arena of a program in the memory of a GPU's host, and copies between it and the GPU.
+// The arena of a program in host memory, and copies between it and the GPU.
 #pragma once
 
 #include "runtime/cuda/CudaCode.h"
 
 namespace dtc::rt {
 
+// Owns one pinned allocation of host memory.
 class HostArena {
 public:
   explicit HostArena(const cu::Driver &driver) : driver(driver) {}
@@ -12,17 +13,19 @@ public:
   HostArena(const HostArena &) = delete;
   HostArena &operator=(const HostArena &) = delete;
 
-  // `bytes` zero bytes, pinned. Once.
+  // Allocates `bytes` zero bytes, pinned; may be called once.
   Status allocate(uint64_t bytes);
-  char *begin() const { return memory; } // null before
+  char *begin() const { return memory; } // null before allocate()
 
+  // True if the address is in the arena.
   bool has(const char *address) const {
     return memory && address >= memory && address < memory + size;
   }
-  // Whether a command works there and nowhere else: instructions but copies are in one memory.
+  // True if a command only works on this memory: all instructions except copies use one memory.
   bool hasAll(const Command &command) const;
-  // Whether it is a copy to the GPU or from there of elements that lie side by side on either.
+  // True for a copy to or from the GPU of elements that are contiguous on both sides.
   bool isMove(const Command &command) const;
+  // Prepares such a copy.
   void prepareMove(const Command &move, StreamWork &work) const;
 
 private:

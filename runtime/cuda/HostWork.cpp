@@ -26,7 +26,7 @@ void HostWork::prepare(const Command &command, StreamWork &work,
   };
 }
 
-// Called where nothing of CUDA's may be.
+// Called on a thread of the driver, where no CUDA call is allowed.
 void HostWork::call(void *job) {
   const Job &called = *static_cast<const Job *>(job);
   called.owner->run(called);

@@ -1,5 +1,5 @@
-// What a program does on the host of its GPU: kernels and instructions of the library that work in the host's memory, each of
-// which is a function that a stream calls.
+// Work of a program on the host of its GPU: kernels and library instructions in host memory, each a
+// function that a stream calls.
 #pragma once
 
 #include "runtime/cuda/CudaCode.h"
@@ -12,24 +12,27 @@
 
 namespace dtc::rt {
 
+// Runs host commands from streams.
 class HostWork {
 public:
-  // `threads` run each of them. `failed` hears, on a thread of the driver's, of one that could not run, with its tag.
+  // `threads` host threads run each command. `failed` receives the error of a command, with its
+  // tag, on a thread of the driver.
   HostWork(const cu::Driver &driver, int threads,
            std::function<void(const Status &, uint64_t tag)> failed);
   ~HostWork();
 
-  // As the functions of Device with these names.
+  // Implements Device::load.
   Status load(const CodeObject &object) { return code.load(object); }
+  // Implements Device::findSymbol.
   Status findSymbol(int object, const KernelSpec &kernel, int &symbol) {
     return code.findSymbol(object, kernel, symbol);
   }
 
-  // `command`, all of whose buffers are in the host's memory. `work` may be said again and again, to be called by graphs too,
-  // for as long as this lives; `announce` gives it its tag.
+  // Prepares `command`, all of whose buffers are in host memory. `work` may be enqueued repeatedly,
+  // also by graphs, during the lifetime of this object; `announce` sets its tag.
   void prepare(const Command &command, StreamWork &work,
                std::function<void(uint64_t tag)> &announce);
-  // From now on what is called does nothing.
+  // Makes later calls do nothing.
   void stop() { stopped = true; }
 
 private:
@@ -46,7 +49,7 @@ private:
   int threads;
   std::function<void(const Status &, uint64_t tag)> failed;
   CpuCode code;
-  std::deque<Job> jobs; // which graphs point to
+  std::deque<Job> jobs; // graphs hold pointers to them
   std::atomic<bool> stopped = false;
   std::mutex mutex; // branches of a graph may call at the same time
   std::unique_ptr<cpu::ThreadPool> pool;

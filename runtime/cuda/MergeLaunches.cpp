@@ -14,7 +14,7 @@ using format::text;
 
 namespace {
 
-// Launches in the order in which they may run.
+// Orders launches by their dependences and merges them into groups.
 class Grouping {
 public:
   explicit Grouping(const std::vector<const LaunchPiece *> &launches)
@@ -32,7 +32,7 @@ public:
         kinds[launches[i]->merged].ready.insert(i);
   }
 
-  // Those that stay alone first: others wait for company.
+  // Runs launches that stay alone first; others wait for companions.
   std::vector<LaunchGroup> run() {
     while (true) {
       Kind &alone = kinds[nullptr];
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  // Launches that one kernel does.
+  // The launches that one merged kernel can do.
   struct Kind {
     std::set<size_t> ready;
     size_t left = 0; // ready or not
@@ -60,7 +60,7 @@ private:
     return false;
   }
 
-  // Of which the fewest have yet to come; of these the one whose first launch is the first.
+  // Returns the kind with the fewest launches still to become ready, the earliest one among equals.
   Kind *choose() {
     Kind *best = nullptr;
     auto key = [](const Kind &kind) {
@@ -86,8 +86,8 @@ private:
   }
 
   const std::vector<const LaunchPiece *> &launches;
-  std::vector<std::vector<size_t>> later; // that wait for each
-  std::vector<size_t> numBefore;          // for how many each waits
+  std::vector<std::vector<size_t>> later; // launches that wait for each launch
+  std::vector<size_t> numBefore;          // number of launches that each one waits for
   std::map<cu::Function, Kind> kinds;
   std::vector<LaunchGroup> groups;
 };

@@ -1,5 +1,5 @@
-// Which launches of an order become one: those of kernels that a merged kernel does (Kernel.merged), where nothing between them
-// depends on them.
+// Merges launches of an order: those of kernels that one merged kernel can do (Kernel.merged), if
+// nothing between them depends on them.
 #pragma once
 
 #include "runtime/cuda/Driver.h"
@@ -12,34 +12,38 @@
 
 namespace dtc::rt {
 
-// What a launch reads and writes, and how it is one with others.
+// The memory accesses of a launch, and the data for merging it.
 struct LaunchPiece {
+  // A range of device memory.
   struct Range {
     uint64_t begin = 0, end = 0;
     bool isWritten = false;
+    // True if the ranges overlap and one of them is written.
     bool meets(const Range &other) const {
       return (isWritten || other.isWritten) && begin < other.end && other.begin < end;
     }
   };
   std::vector<Range> ranges;
   cu::Function merged = nullptr; // null for a launch that stays alone
-  uint64_t blocks = 0;           // of the merged kernel
-  std::vector<uint64_t> record;  // as Kernel.merged says
+  uint64_t blocks = 0;           // blocks of the merged kernel
+  std::vector<uint64_t> record;  // the record described at Kernel.merged
 };
 
-// A strided copy, which stays alone: all from the first to the last element of each side.
+// Describes a strided copy, which stays alone: its ranges go from the first to the last element of
+// each side.
 LaunchPiece describe(const format::StridedCopy &copy, const std::vector<char *> &buffers);
 
-// Launches that run one after another, as one where there are several.
+// Launches that run one after another, merged if there are several.
 struct LaunchGroup {
   std::vector<size_t> members; // numbers of launches
 };
 
-// Launches that stand in a row on one stream as groups, to be run in this order: no launch comes before one that it depends on, nor
-// is one with it. What one kernel does waits, where it can, for all of it to be ready.
+// Divides launches in a row on one stream into groups, to be run in this order: no launch comes
+// before one that it depends on, nor is merged with it. Launches of one merged kernel wait, if
+// possible, until all of them are ready.
 std::vector<LaunchGroup> groupLaunches(const std::vector<const LaunchPiece *> &launches);
 
-// What merged launches of an order read: firsts and records of each, in the memory of the device.
+// The tables that merged launches of an order read from device memory: firsts and records of each.
 class LaunchTables {
 public:
   explicit LaunchTables(const cu::Driver &driver) : driver(driver) {}
@@ -47,18 +51,20 @@ public:
   LaunchTables(const LaunchTables &) = delete;
   LaunchTables &operator=(const LaunchTables &) = delete;
 
-  // Adds the table of a launch of `pieces`, and says at which of its words the firsts and the records begin.
+  // Adds the table of a launch of `pieces`; `firsts` and `records` get their first words.
   void add(const std::vector<const LaunchPiece *> &pieces, size_t &firsts, size_t &records);
+  // True if no table was added.
   bool empty() const { return words.empty(); }
-  // Has the device have them once what `stream` has been told so far is done. All have been added.
+  // Copies the tables to the device after the earlier work of `stream`. No table may be added
+  // afterwards.
   Status copy(cu::Stream stream);
-  // Where a word is, after copy.
+  // Returns the device address of a word, after copy.
   cu::DevicePtr address(size_t word) const { return memory + word * sizeof(uint64_t); }
 
 private:
   const cu::Driver &driver;
   std::vector<uint64_t> words;
-  void *host = nullptr; // where they are copied from
+  void *host = nullptr; // source of the copy
   cu::DevicePtr memory = 0;
 };
 

@@ -5,7 +5,7 @@
 
 namespace dtc::rt::cu {
 
-// 2.26: communicators that are used side by side keep the order in which they are used.
+// 2.26: communicators that are used concurrently keep their order of use.
 static constexpr int kLeastNccl = 22600;
 
 Status openNccl(Nccl &nccl) {

@@ -15,13 +15,14 @@ using NcclComm = ncclComm *;
 using NcclType = int;
 using NcclReduction = int;
 
+// ncclUniqueId
 struct NcclId {
   char bytes[128];
 };
 
 inline constexpr int ncclUnsetInt = INT_MIN;
 
-// ncclConfig_t as it was in NCCL 2.18: `bytes` tells later ones which it is, and they set the rest.
+// ncclConfig_t of NCCL 2.18: later versions recognise it by `bytes` and use defaults for the rest.
 struct NcclConfig {
   size_t bytes = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;
@@ -39,20 +40,23 @@ inline constexpr NcclType ncclUint8 = 1, ncclInt32 = 2, ncclInt64 = 4, ncclFloat
                           ncclFloat32 = 7, ncclBfloat16 = 9;
 inline constexpr NcclReduction ncclSum = 0, ncclMax = 2;
 
+// The functions of NCCL, null until openNccl.
 struct Nccl {
 #define DTC_NCCL(name, result, parameters) result(*name) parameters = nullptr;
 #include "runtime/cuda/Nccl.def"
 #undef DTC_NCCL
 };
 
-// Fills the table from libnccl.so.2. Unavailable says what is missing.
+// Fills the table from libnccl.so.2. The error Unavailable names what is missing.
 Status openNccl(Nccl &nccl);
 
-// Ok for success and for what is in progress, else "ncclAllReduce: invalid usage".
+// Returns success, also for operations in progress, or an error such as "ncclAllReduce: invalid
+// usage".
 Status check(const Nccl &nccl, const char *call, NcclResult result);
 
 } // namespace dtc::rt::cu
 
-// As DTC_CUDA. What is in progress is to be waited for.
+// Calls a function and returns its error; see DTC_CUDA. The caller must wait for operations in
+// progress.
 #define DTC_NCCL_CALL(nccl, function, ...)                                                         \
   DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((nccl), #function, (nccl).function(__VA_ARGS__)))

@@ -37,18 +37,19 @@ cu::NcclType typeOf(format::DType type) {
   return cu::ncclUint8;
 }
 
-// Collectives have one line. Transfers have one for what this rank sends and one for what it receives, of two ranks each:
-// NCCL runs what goes over a communicator one after another, and a rank that waited to send would not receive.
+// The communicators of a group. Collectives have one. Transfers have one for sends and one for
+// receives of this rank, of two ranks each: NCCL runs the operations of a communicator one after
+// another, and a rank that waits to send would not receive.
 struct Group {
   int ranks = 1;
   Line *line = nullptr, *receives = nullptr;
 };
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Of CUDA. With older drivers NCCL keeps the order of communicators in a graph by running one after another, whose ranks
-// could wait in a circle.
+// CUDA versions. With older drivers NCCL keeps the order of communicators in a graph by running
+// them one after another, so that ranks could deadlock.
 constexpr int kLeastForGraphs = 12090;
-// With those before this one, in streams too.
+// The same holds in streams with drivers before this one.
 constexpr int kLeastForStreams = 12030;
 
 class NcclGroups : public CudaGroups {
@@ -73,20 +74,21 @@ public:
 
 private:
   Status open(size_t ranks);
-  // Begins to connect; settle() ends it. Each line has an identity, made by the one of its ranks at place 0.
+  // Starts to connect; settle() ends it. The rank at place 0 of each line creates its identity.
   Status connect(const cu::NcclId &id, const Line &like, Line *&made);
   Status finish(Line &line);
   Status registerArena(Line &line);
   Status makeNotes(Line &line);
-  // Lets a byte go wherever lines of a group will ever send, as hosts meet at the first of each, which a step has no
-  // order for. All lines at once: the ranks of a ring would wait in a circle.
+  // Sends a byte over every connection that the lines of a group will use, because hosts connect at
+  // the first send, for which a step has no order. Greets on all lines at once: the ranks of a ring
+  // would deadlock otherwise.
   Status greet(const Group &group, bool exchanges);
   Status awaitGreeting(const Line &line);
-  // Waits for what was said to the communicator to be taken; `what` for messages.
+  // Waits until the communicator has accepted a call; `what` names it in messages.
   Status settle(Line &line, const char *what);
   Status call(const Line &line, const Command &command, cu::Stream stream);
   Status exchangeAll(const Line &line, const Command &command, cu::Stream stream);
-  // Of an operation of one rank.
+  // Copies the data of an operation of one rank.
   Status copyHere(const Command &command, cu::Stream stream) const;
   Status close(Line &line);
 
@@ -99,16 +101,17 @@ private:
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
   uint64_t arenaBytes = 0;
-  // Of greetings: what this rank sends goes on a stream of its own, and there are two bytes for each rank of the job.
+  // Resources of greetings: sends use a separate stream, and there are two bytes for each rank of
+  // the job.
   std::array<cu::Stream, 2> streams{};
   std::array<cu::Event, 2> events{};
   cu::DevicePtr greetings = 0;
-  std::mutex mutex; // of what follows
+  std::mutex mutex; // guards the following fields
   bool stopped = false;
-  std::unique_ptr<NcclWatch> watch; // of all lines
+  std::unique_ptr<NcclWatch> watch; // watches all lines
 };
 
-// After an error communicators are gone, or cannot be ended in good order.
+// After an error communicators are gone, or cannot be destroyed in order.
 NcclGroups::~NcclGroups() {
   close();
   for (auto &line : lines)
@@ -190,15 +193,15 @@ Status NcclGroups::settle(Line &line, const char *what) {
   }
 }
 
-// Whoever is first in a line makes its identity, and tells it all others. All lines of a rank are begun before it waits for
-// one: the ranks of a ring would wait in a circle.
+// Creates a group. The first rank of a line creates its identity and sends it to all others. A rank
+// starts all its lines before it waits for one: the ranks of a ring would deadlock otherwise.
 Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) {
   number = static_cast<int>(groups.size());
   groups.push_back({});
   if (spec.size == 1)
     return {};
   DTC_RETURN_IF_ERROR(open(static_cast<size_t>(control.size())));
-  std::span<const uint32_t> list; // that has this rank
+  std::span<const uint32_t> list; // the list with this rank
   size_t place = 0;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
     if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
@@ -352,7 +355,7 @@ Status NcclGroups::copyHere(const Command &command, cu::Stream stream) const {
   return {};
 }
 
-// Parts to and from all ranks at once: one after another they would wait in a circle.
+// Exchanges parts with all ranks at once: one after another, they would deadlock.
 Status NcclGroups::exchangeAll(const Line &line, const Command &command, cu::Stream stream) {
   const format::Collective &op = *command.source->op_as_Collective();
   uint64_t bytes = op.count() * format::bytesOf(op.dtype());

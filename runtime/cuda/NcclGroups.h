@@ -1,8 +1,8 @@
 // Collectives and transfers of GPUs by NCCL.
 //
-// Each group is a communicator of its own, made without blocking, so that a rank that never comes is an error here and no
-// hang. Around each operation the stream notes which one it is in pinned memory: what does not end in time is named
-// (NcclWatch).
+// Each group has its own communicator, created without blocking, so that a rank that never arrives
+// causes an error and not a hang. Around each operation the stream records its number in pinned
+// memory, so that an operation that does not end in time can be named (NcclWatch).
 #pragma once
 
 #include "runtime/cuda/CudaGroups.h"
@@ -13,7 +13,8 @@
 
 namespace dtc::rt {
 
-// NCCL is opened for the first group of several ranks. `libraries` must outlive the groups.
+// Creates the groups; NCCL is opened for the first group of several ranks. `libraries` must outlive
+// the groups.
 std::unique_ptr<CudaGroups> makeNcclGroups(CudaLibraries &libraries, const cu::Driver &driver,
                                            const NcclWatchOptions &options);
 

@@ -27,11 +27,13 @@ void NcclWatch::stop() {
   abortAll();
 }
 
-// All at once, as what one frees may wait for what runs of another. NCCL aborts no communicator of which a graph has
-// operations, so that it takes a thread while the host clears its graphs; the thread is left alone if it never comes back.
-// Those go first that run nothing: an operation that is given up lets what stands behind it begin, which must find its own
-// communicator aborted, or ranks that wait for it take what this rank has not finished. After an error that a context does
-// not survive nothing runs any more, and NCCL would only stumble.
+// Aborts all communicators at once, because freeing one may wait for operations of another. NCCL
+// does not abort a communicator while a graph has operations of it, so this takes a thread while
+// the host clears its graphs; a thread that never returns is abandoned. Communicators without a
+// running operation go first: ending an operation lets the ones behind it start, which must find
+// their own communicator aborted, or waiting ranks would receive data that this rank has not
+// finished. After an error that a context does not survive nothing runs any more, and NCCL calls
+// would only fail.
 void NcclWatch::abortAll() {
   const auto runsNothing = [](const NcclLine *line) {
     return !line->running || line->running->load(std::memory_order_acquire) == 0;
@@ -91,7 +93,8 @@ void NcclWatch::watch() {
   }
 }
 
-// An error of CUDA's comes to the host as well, which knows its cause; the host has until the next look to say so.
+// The host sees CUDA errors as well, and knows their cause; it has until the next check to report
+// them.
 Status NcclWatch::look(uint64_t &tag) {
   uint64_t done = steps;
   bool isNewStep = std::exchange(stepsSeen, done) != done;

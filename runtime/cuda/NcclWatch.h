@@ -1,5 +1,5 @@
-// Looks after the communicators of a rank while its host is busy or blocked: finds their errors and what does not end in time,
-// and ends them all when the device stops.
+// Watches the communicators of a rank while its host is busy or blocked: finds their errors and
+// operations that do not end in time, and aborts all of them when the device stops.
 #pragma once
 
 #include "runtime/cuda/Driver.h"
@@ -17,34 +17,37 @@
 
 namespace dtc::rt {
 
-// A communicator of several ranks. NcclWatch::mutex is of its handle and of its operations.
+// A communicator of several ranks. NcclWatch::mutex guards its handle and its operations.
 struct NcclLine {
+  // An operation that streams run over the communicator.
   struct Operation {
     std::string what; // "all_reduce over group 'dp'"
-    uint64_t tag = 0; // of the last time
+    uint64_t tag = 0; // that of the last run
   };
 
   std::string name;
-  int ranks = 1, place = 0; // of this rank
+  int ranks = 1, place = 0; // `place` is that of this rank
   cu::NcclComm comm = nullptr;
   void *registration = nullptr;
   std::vector<Operation> operations;
-  // Pinned: which operation the GPU is in, from 1; 0 for none.
+  // Pinned: the number of the operation that the GPU runs, from 1; 0 for none.
   std::atomic<uint32_t> *running = nullptr;
   cu::DevicePtr runningOnDevice = 0;
-  // What was seen last, and since when.
+  // The last value seen, and the time since when it is unchanged.
   uint32_t seen = 0;
   std::chrono::steady_clock::time_point since = {};
   bool isDoubtful = false;
 };
 
+// The settings of the watch.
 struct NcclWatchOptions {
   double timeoutSeconds = 600; // longest that an operation may take
   double abortSeconds = 10;    // longest that the end of all communicators may take
-  // Hears of what fails, on a thread of the watch; `tag` is that of the operation, ~0 where it is not known.
+  // Receives errors, on a thread of the watch; `tag` is that of the operation, ~0 if unknown.
   std::function<void(const Status &status, uint64_t tag)> failed;
 };
 
+// Watches communicators on a separate thread.
 class NcclWatch {
 public:
   NcclWatch(const cu::Nccl &nccl, const cu::Driver &driver, NcclWatchOptions options);
@@ -52,17 +55,17 @@ public:
   NcclWatch(const NcclWatch &) = delete;
   NcclWatch &operator=(const NcclWatch &) = delete;
 
-  // Looks after `line`, too, from now on until close().
+  // Watches `line` too, from now on until close().
   void add(NcclLine &line);
-  // A step that ends shows that what is running was begun after it.
+  // Reports completed steps: a running operation started after the last of them.
   void noteSteps(uint64_t done) { steps = done; }
-  // Begins to abort all communicators, after which lines have none. Any thread may call it.
+  // Starts to abort all communicators, after which lines have none. Any thread may call it.
   void stop();
   bool isStopped() const { return stopped; }
-  // Waits until communicators have ended, of which no graph may have operations any more. Whether they have; what they run
-  // goes on for ever where not.
+  // Waits until the communicators have been aborted; no graph may have operations of them any more.
+  // Returns false if some did not end: their operations go on for ever.
   bool awaitStop();
-  // Ends the thread, which may still have called `failed`.
+  // Ends the thread, which may still call `failed` meanwhile.
   void close();
 
   std::mutex mutex;

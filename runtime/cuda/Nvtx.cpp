@@ -8,17 +8,18 @@
 namespace dtc::rt {
 namespace {
 
-// The interface between NVTX 3 and a tool: tables of functions by module, which the tool fills by number, from 1 on.
+// The interface between NVTX 3 and a tool: tables of functions by module, which the tool fills by
+// number, from 1 on.
 using Function = void (*)();
-constexpr size_t core = 1, numModules = 7;     // with number 0, which is none
-constexpr size_t rangePush = 9, rangePop = 11; // of `core`
+constexpr size_t core = 1, numModules = 7;     // number 0 is unused
+constexpr size_t rangePush = 9, rangePop = 11; // numbers in `core`
 constexpr uint32_t callbacksTable = 1, versionTable = 3, nvtxVersion = 3;
 
 struct Functions {
-  static constexpr size_t most = 16; // with number 0, which is none
+  static constexpr size_t most = 16; // number 0 is unused
   unsigned size = 0;
   std::array<Function, most> functions = {};
-  std::array<Function *, most + 1> places = {}; // null past the last
+  std::array<Function *, most + 1> places = {}; // null after the last
 };
 
 std::array<Functions, numModules> modules;
@@ -79,7 +80,7 @@ const Nvtx *Nvtx::find() {
   if (!library)
     return nullptr;
   static Nvtx tool;
-  static const bool isAttached = tool.attach(library); // once a process, as tools expect
+  static const bool isAttached = tool.attach(library); // once per process, as tools expect
   return isAttached ? &tool : nullptr;
 }
 

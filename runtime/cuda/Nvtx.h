@@ -1,17 +1,19 @@
-// Ranges for profilers such as Nsight Systems: what the host says to the GPU has the name of what it is of.
+// Ranges for profilers such as Nsight Systems: work that the host enqueues carries the name of its
+// operation.
 //
-// A profiler puts the file of a library of its own into NVTX_INJECTION64_PATH. As NVIDIA's NVTX 3 would, this opens it and has it fill
-// tables of functions, of which two are called here.
+// A profiler puts the path of its library into NVTX_INJECTION64_PATH. As NVIDIA's NVTX 3 would,
+// this opens it and has it fill tables of functions, two of which are called here.
 #pragma once
 
 namespace dtc::rt {
 
+// The connection to an attached profiler.
 class Nvtx {
 public:
-  // Null where no tool is attached: then ranges cost nothing.
+  // Returns null if no tool is attached: ranges then cost nothing.
   static const Nvtx *find();
 
-  // From here to its end, on this thread.
+  // A range of a profiler, on this thread, for the lifetime of the object.
   class Range {
   public:
     Range(const Nvtx *tool, const char *name) : tool(tool) {

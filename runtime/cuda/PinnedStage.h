@@ -1,5 +1,6 @@
-// Blocking copies of memory that is not pinned, by way of two pieces that are: one is copied by the host while the other one
-// is by the GPU. The driver's own copies of such memory reach a fraction of that.
+// Blocking copies of memory that is not pinned, through two pinned buffers: the host copies one
+// while the GPU copies the other. The driver's own copies of such memory reach a fraction of this
+// speed.
 #pragma once
 
 #include "runtime/cuda/Driver.h"
@@ -10,6 +11,7 @@
 
 namespace dtc::rt {
 
+// Owns the two buffers and a stream.
 class PinnedStage {
 public:
   PinnedStage(const cu::Driver &driver, uint64_t pieceBytes)
@@ -18,14 +20,16 @@ public:
   PinnedStage(const PinnedStage &) = delete;
   PinnedStage &operator=(const PinnedStage &) = delete;
 
-  // Example: of 5 bytes and pieces of 2 the third has one byte, and the first piece's memory.
+  // Copies from host memory. Example: 5 bytes in pieces of 2 have three pieces; the third has one
+  // byte, and uses the first buffer.
   Status copyIn(cu::DevicePtr to, const char *from, uint64_t bytes);
+  // Copies to host memory.
   Status copyOut(char *to, cu::DevicePtr from, uint64_t bytes);
 
 private:
   struct Piece {
     void *memory = nullptr;
-    cu::Event event = nullptr; // of its last copy
+    cu::Event event = nullptr; // recorded after its last copy
   };
 
   Status open();

@@ -1,4 +1,5 @@
-// Libraries that are opened when they are first needed, so that a machine without them runs all else.
+// Libraries that are opened when they are first needed, so that machines without them run
+// everything else.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,20 +10,22 @@
 
 namespace dtc::rt {
 
+// A function of a library.
 struct LibrarySymbol {
   const char *name;
-  void **slot;          // of the function's address
-  bool isNeeded = true; // else null where the library is older
+  void **slot;          // receives the function's address
+  bool isNeeded = true; // otherwise null if the library is older
 };
 
+// A library and its candidate files.
 struct LibraryName {
   std::string what;               // "the driver of NVIDIA's GPUs"
   std::vector<std::string> files; // tried in this order: "libcuda.so.1"
-  std::string mend;               // what to do where it is missing
+  std::string mend;               // hint for a missing library
 };
 
-// Opens the first of the files that can be and fills all slots. It stays open. Unavailable names what is missing: file
-// or function.
+// Opens the first file that can be opened and fills all slots. The library stays open. The error
+// Unavailable names the missing file or function.
 Status openLibrary(const LibraryName &name, std::span<const LibrarySymbol> symbols);
 
 } // namespace dtc::rt

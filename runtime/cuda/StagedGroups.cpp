@@ -19,7 +19,7 @@ namespace {
 
 using Failed = std::function<void(const Status &status, uint64_t tag)>;
 
-// Bytes that a rank brings to a collective or transfer and gets from it.
+// The bytes that a rank contributes to a collective or transfer and receives from it.
 struct Sides {
   uint64_t in = 0, out = 0;
 };
@@ -44,7 +44,8 @@ Sides sidesOf(const Command &command, uint64_t ranks) {
   return {};
 }
 
-// What stream and thread of one group tell each other, in pinned memory: each raises the other's flag and lowers its own.
+// The flags between stream and thread of one group, in pinned memory: each raises the other's flag
+// and clears its own.
 struct Flags {
   alignas(64) std::atomic<uint32_t> ready{0};
   alignas(64) std::atomic<uint32_t> done{0};
@@ -52,11 +53,11 @@ struct Flags {
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 struct Job {
-  Command command; // with buffers of the host
+  Command command; // its buffers are in host memory
   uint64_t tag = 0;
 };
 
-// The meetings over one group that one stream has, in its order.
+// The operations of one stream over one group, in order.
 class Channel {
 public:
   Channel(Comm &comm, Failed failed) : comm(comm), failed(std::move(failed)) {}
@@ -81,7 +82,7 @@ public:
     }
     changed.notify_one();
   }
-  // What the stream waits for from now on counts as done.
+  // Marks everything that the stream waits for from now on as done.
   void stop() {
     {
       std::lock_guard lock(mutex);
@@ -91,7 +92,7 @@ public:
   }
 
   cu::DevicePtr flagsOnDevice = 0;
-  char *memory = nullptr; // pinned, for the largest meeting so far
+  char *memory = nullptr; // pinned, for the largest operation so far
   uint64_t bytes = 0;
 
 private:
@@ -122,7 +123,8 @@ private:
         failed(status, job.tag);
       flags->done.store(1, std::memory_order_release);
     }
-    // The stream lowers the flag after each wait, and no wait may last for ever.
+    // Sets the flag repeatedly: the stream clears it after each wait, and no wait may last for
+    // ever.
     while (!is(closing)) {
       flags->done.store(1, std::memory_order_release);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -157,9 +159,9 @@ private:
   const cu::Driver &driver;
   Comm *world;
   Failed failed;
-  std::vector<std::unique_ptr<Comm>> comms; // by group
+  std::vector<std::unique_ptr<Comm>> comms; // keyed by group
   std::vector<void *> pinned;
-  std::mutex mutex; // of what follows: stop() is of any thread
+  std::mutex mutex; // guards the following fields, since any thread may call stop()
   bool stopped = false;
   std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels;
 };
@@ -224,7 +226,8 @@ Status StagedGroups::prepare(const Command &command, int stream, PreparedMeeting
   Command onHost = command;
   onHost.buffers.front() = in;
   onHost.buffers.back() = out;
-  if (command.source->op_type() == format::Op::Transfer) // has one buffer, which it reads or writes
+  // a transfer has one buffer, which it reads or writes
+  if (command.source->op_type() == format::Op::Transfer)
     onHost.buffers[0] = sides.in > 0 ? in : out;
   meeting.needsStreams = true;
   meeting.announce = [channel, onHost](uint64_t tag) { channel->put({onHost, tag}); };
@@ -243,7 +246,7 @@ Status StagedGroups::prepare(const Command &command, int stream, PreparedMeeting
   return {};
 }
 
-// Threads end outside of the lock, as one that has an error takes it.
+// Ends the threads outside of the lock, as a thread with an error takes it.
 void StagedGroups::close() {
   std::map<std::pair<int, int>, std::unique_ptr<Channel>> ended;
   std::lock_guard lock(mutex);

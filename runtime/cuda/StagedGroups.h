@@ -1,8 +1,9 @@
-// Collectives of GPUs through the memory of their hosts: for ranks that share one GPU, which NCCL does not serve, and for
-// emulated ones.
+// Collectives of GPUs through host memory: for ranks that share one GPU, which NCCL does not
+// support, and for emulated GPUs.
 //
-// A stream copies what it brings to the host, raises a flag there, waits for another, and copies in what it gets. Between
-// the flags a thread of the host runs the collective over a Comm. All that the stream does may be captured.
+// A stream copies its contribution to the host, raises a flag, waits for another flag, and copies
+// the result in. Between the flags a host thread runs the collective over a Comm. All work of the
+// stream can be captured.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -12,7 +13,8 @@
 
 namespace dtc::rt {
 
-// `failed` hears of errors of the host's threads, with the tag of what failed. `world` as in makeCudaDevice.
+// Creates the groups. `failed` receives errors of the host threads, with the tag of the failed
+// operation. `world` is as in makeCudaDevice.
 std::unique_ptr<CudaGroups>
 makeStagedGroups(const cu::Driver &driver, Comm *world,
                  std::function<void(const Status &status, uint64_t tag)> failed);

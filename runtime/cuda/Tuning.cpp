@@ -34,7 +34,7 @@ Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::
   Status looked = options.seconds > 0 ? seeAll(kinds, driver, commands, key) : Status();
   DTC_RETURN_IF_ERROR(agree(control, looked, options.seconds <= 0, lowest));
   if (lowest >= 0)
-    return {}; // a rank is told to take the first
+    return {}; // without time to measure, the first choice is used
   std::vector<std::string> files;
   for (const std::string &path : options.files)
     files.push_back(tuningFile(path, place.device));

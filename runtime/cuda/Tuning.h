@@ -1,5 +1,5 @@
-// Finds out, at a first start, how best to do what a program has several ways for: for all ranks alike, and kept for the next
-// start.
+// Finds, at the first start, the best implementation of operations that have several: the same on
+// all ranks, and saved for the next start.
 #pragma once
 
 #include "runtime/cuda/AgreeOnChoices.h"
@@ -9,46 +9,49 @@
 
 namespace dtc::rt {
 
-// How it is chosen.
+// The settings of tuning.
 struct TuningOptions {
-  double seconds = 0;       // longest that a rank measures; 0: the first way of each is taken
-  std::string program = {}; // hash of the executable
-  std::vector<std::string> files = {}; // where choices are kept, less the device's name
+  // longest time that a rank measures; 0: the first implementation of each is used
+  double seconds = 0;
+  std::string program = {};            // hash of the executable
+  std::vector<std::string> files = {}; // files for the choices, without the device's name
 };
 
-// Where it is measured.
+// The device on which tuning measures.
 struct TuningPlace {
   cu::Stream stream = nullptr; // number 0
   std::string device = {};     // "NVIDIA H200"
   int capability = 0;
-  bool saves = false; // whether this rank keeps the choices
-  // Makes what commands read something like numbers, and zeros again.
+  bool saves = false; // this rank saves the choices
+  // Fill the memory that commands read with number-like data, and clear it again.
   std::function<Status()> fill = {}, clear = {};
 };
 
-// One kind of what has several ways: products, attention.
+// A kind of operation with several implementations: matrix products, attention.
 class Tunable {
 public:
   virtual ~Tunable() = default;
 
-  // Sees a command of the program, of whatever kind.
+  // Looks at a command of the program, of any kind.
   virtual Status see(const Command &command) = 0;
-  // Hashes of what it has seen, ascending.
+  // Returns the hashes of the operations that it has seen, ascending.
   virtual std::vector<uint64_t> seen() const = 0;
-  // The version of its library.
+  // Adds the version of its library to the key.
   virtual void addTo(TuningKey &key) = 0;
-  // Chooses for `ours`, some of what it has seen: as in `kept`, else by measuring until `deadline`.
+  // Chooses for `ours`, some of the operations seen: as in `kept`, else by measuring until
+  // `deadline`.
   virtual Status choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
                         const TuningPlace &place, WorkTimer::Clock::time_point deadline,
                         TuningChoices &choices) = 0;
-  // Does it as `all` says, which has the choices of all ranks, or changes it where that cannot be. Collective. `notice` gets
-  // what a user should know.
+  // Uses the choices in `all`, which has those of all ranks, or changes them if they are
+  // impossible. Collective. `notice` gets messages for the user.
   virtual Status take(Control &control, const TuningPlace &place, TuningChoices &all,
                       std::string &notice) = 0;
 };
 
-// 1. See which commands there are. 2. The lowest rank that has one chooses for all that have it. 3. All take those choices, and
-// a rank of each machine keeps them. Collective; the kinds that come first have half of the time that is left, each.
+// Tunes all kinds of operations: looks at the commands, lets the lowest rank that has an operation
+// choose for all that have it, applies the choices on all ranks, and saves them on one rank of each
+// machine. Collective. Each kind has half of the remaining time, in order.
 Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::Driver &driver,
                const CommandSource &commands, const TuningOptions &options,
                const TuningPlace &place, std::string &notice);

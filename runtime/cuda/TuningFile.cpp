@@ -13,8 +13,8 @@ namespace {
 
 using format::text;
 
-constexpr size_t kMostBytes = size_t(4) << 20; // some 20000 products
-constexpr size_t kHexDigits = 16;              // of 64 bits
+constexpr size_t kMostBytes = size_t(4) << 20; // some 20000 matrix products
+constexpr size_t kHexDigits = 16;              // digits of 64 bits
 
 std::string hexOf(uint64_t bits) {
   std::string digits(kHexDigits, '0');
@@ -23,7 +23,7 @@ std::string hexOf(uint64_t bits) {
   return digits;
 }
 
-// Takes 16 digits off the front of `from`.
+// Reads 16 digits from the front of `from` and removes them.
 bool takeHex(std::string_view &from, uint64_t &bits) {
   if (from.size() < kHexDigits)
     return false;

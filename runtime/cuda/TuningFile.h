@@ -1,4 +1,5 @@
-// The file that keeps which algorithms were found fastest, from one run of a program to the next on GPUs of one kind.
+// The file that keeps the fastest algorithms from one run of a program to the next on GPUs of one
+// kind.
 #pragma once
 
 #include "runtime/cuda/BlasLt.h"
@@ -10,31 +11,35 @@
 
 namespace dtc::rt {
 
-// What has to be the same for the choices of another run to hold.
+// The properties that must be equal for the choices of another run to apply.
 struct TuningKey {
   std::string program; // hash of the executable
   std::string device;  // "NVIDIA H200"
   int capability = 0;  // 90 for sm_90
   int driver = 0;      // versions
   uint64_t blasLt = 0;
-  uint64_t cudnn = 0; // 0: there is none, or nothing that it could do
+  uint64_t cudnn = 0; // 0: it is missing, or not used
 };
 
-// By hash of what a product or an attention is. Of an attention it is no algorithm of cuBLASLt's but what CudaAttention says.
+// The choices by hash of a product or an attention. For attention the value is no algorithm of
+// cuBLASLt but an encoding of CudaAttention.
 using TuningChoices = std::map<uint64_t, cu::BlasAlgo>;
 
-// All of a file: the key, a line for each choice, and a hash of what is before it.
+// Returns the contents of a file: the key, a line for each choice, and a hash of everything before
+// it.
 std::string writeChoices(const TuningKey &key, const TuningChoices &choices);
-// The way back. False, and no choices, where `text` is damaged or for another key: whoever asks measures anew.
+// Parses a file. Returns false, without choices, if `text` is damaged or for another key: the
+// caller then measures again.
 bool readChoices(std::string_view text, const TuningKey &key, TuningChoices &choices);
 
-// "gpt2.dte.tuning" and device "NVIDIA H200" make "gpt2.dte.tuning.NVIDIA-H200".
+// Returns the path for a device: "gpt2.dte.tuning" and "NVIDIA H200" give
+// "gpt2.dte.tuning.NVIDIA-H200".
 std::string tuningFile(const std::string &path, const std::string &device);
 
-// The choices for `key` of the first of `files` that has any; false where none has.
+// Loads the choices for `key` of the first of `files` that has any; false if none has.
 bool loadChoices(const std::vector<std::string> &files, const TuningKey &key,
                  TuningChoices &choices);
-// Writes the first of `files` that can be written. The error is that of the last one.
+// Writes the first of `files` that can be written. Returns the error of the last one.
 Status saveChoices(const std::vector<std::string> &files, const TuningKey &key,
                    const TuningChoices &choices);
 

@@ -6,15 +6,17 @@
 namespace dtc::rt {
 namespace {
 
-// Every way has a turn in each round, so that a GPU whose clock rises or falls treats all alike.
+// Number of rounds. Every candidate runs in each round, so that a changing GPU clock affects all
+// equally.
 constexpr int kRounds = 3;
-// What is between two events: long against what an event costs, short against the deadline.
+// Time between two events: long compared with the cost of an event, short compared with the
+// deadline.
 constexpr double kTurnSeconds = 200e-6;
 constexpr int kMostRuns = 16;
 
 struct Candidate {
   size_t way = 0;
-  int runs = 1; // of a turn
+  int runs = 1; // runs per turn
   double seconds = INFINITY;
 };
 
@@ -42,7 +44,8 @@ Status WorkTimer::time(const Way &way, int runs, double &seconds) {
 }
 
 Status WorkTimer::choose(const std::vector<Way> &ways, Clock::time_point deadline, size_t &best) {
-  // 1. Run each once, which loads its code, and once more to see how long it takes. Some are found not to do.
+  // 1. Run each once, which loads its code, and once more to measure it. Some turn out not to be
+  // usable.
   std::vector<Candidate> candidates;
   Status refused;
   for (size_t i = 0; i < ways.size(); ++i) {
@@ -61,7 +64,7 @@ Status WorkTimer::choose(const std::vector<Way> &ways, Clock::time_point deadlin
   }
   if (candidates.empty())
     return refused;
-  // 2. Measure all of them in turns. Of a round that is cut short nothing is taken.
+  // 2. Measure all of them in turns. Ignore a round that is cut short.
   for (int round = 0; round < kRounds; ++round) {
     std::vector<double> times;
     for (const Candidate &each : candidates) {
@@ -72,7 +75,7 @@ Status WorkTimer::choose(const std::vector<Way> &ways, Clock::time_point deadlin
     for (size_t i = 0; times.size() == candidates.size() && i < times.size(); ++i)
       candidates[i].seconds = std::min(candidates[i].seconds, times[i]);
   }
-  // 3. Take the best.
+  // 3. Choose the best.
   best =
       std::min_element(candidates.begin(), candidates.end(),
                        [](const Candidate &x, const Candidate &y) { return x.seconds < y.seconds; })

@@ -1,4 +1,4 @@
-// Measures which of several ways to do something is fastest here.
+// Measures which of several implementations is fastest on this device.
 #pragma once
 
 #include "runtime/cuda/CudaSteps.h"
@@ -9,22 +9,24 @@
 
 namespace dtc::rt {
 
+// Times work on one stream.
 class WorkTimer {
 public:
   using Clock = std::chrono::steady_clock;
-  // Says it to the stream.
+  // Enqueues the work.
   using Way = std::function<Status()>;
 
   WorkTimer(const cu::Driver &driver, EventPool &pool, cu::Stream stream)
       : driver(driver), pool(pool), stream(stream) {}
   ~WorkTimer();
 
-  // `best` becomes the number of the fastest of `ways`, of those that do; of alike ones the first. The first that does where
-  // `deadline` passes before each was run; what lies where they write is lost. Unavailable where none does.
+  // Sets `best` to the number of the fastest of the usable `ways`, the first of equal ones. If
+  // `deadline` passes before each has run, it is the first usable one. The contents of their
+  // outputs are lost. Fails with Unavailable if none is usable.
   Status choose(const std::vector<Way> &ways, Clock::time_point deadline, size_t &best);
 
 private:
-  // Seconds of each of `runs`.
+  // Measures the seconds of each of `runs`.
   Status time(const Way &way, int runs, double &seconds);
 
   const cu::Driver &driver;

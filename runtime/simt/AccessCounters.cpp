@@ -62,8 +62,9 @@ void AccessCounters::countGlobal(const Touch *begin, const Touch *end, AccessCou
   count.globalSectorsNeeded += (used + sectorBytes - 1) / sectorBytes;
 }
 
-// Lanes are served in groups that together ask for at most 128 bytes; within a group, once for each different word of
-// the bank that has most of them.
+// Counts how often shared memory serves one request. Lanes are served in groups that together ask
+// for at most 128 bytes. A group is served once for each different word of the bank that has most
+// of them.
 void AccessCounters::countShared(const Touch *begin, const Touch *end, AccessCount &count) {
   uint64_t wide = std::max<uint64_t>(begin->bytes, bankBytes),
            lanesAtOnce = banks * bankBytes / wide;

@@ -1,5 +1,5 @@
-// Counts sectors and bank conflicts: what the lanes of a warp access by one instruction, for the same time each, is a
-// request.
+// Counts memory sectors and bank conflicts. One request is what the lanes of a warp access by one
+// instruction, each lane for the same time.
 #pragma once
 
 #include "runtime/simt/Abi.h"
@@ -11,16 +11,19 @@
 
 namespace dtc::simt {
 
+// Collects the accesses of one block and sums them up by site when the block ends.
 class AccessCounters {
 public:
   explicit AccessCounters(uint32_t numThreads) : turns(numThreads) {}
 
-  // An access of `bytes` bytes; one that is larger than its alignment or than 16 bytes is several, as in PTX. `address`
-  // is an offset for shared memory.
+  // Records an access of `bytes` bytes by thread `thread` of the block. An access that is larger
+  // than its alignment or than 16 bytes counts as several, as in PTX. For shared memory `address`
+  // is an offset in bytes.
   void note(uint32_t thread, const abi::Site &site, uint64_t address, uint64_t bytes,
             uint32_t align, bool shared);
-  // All accesses of a block are there.
+  // Counts the requests of the block that has run, and forgets its accesses.
   void finishBlock();
+  // Adds all counts to `counters`, by place, and sorts its sites by place.
   void addTo(Counters &counters) const;
 
 private:
@@ -35,7 +38,7 @@ private:
   static void countShared(const Touch *begin, const Touch *end, AccessCount &count);
 
   std::vector<std::unordered_map<const abi::Site *, uint32_t>>
-      turns; // by thread: how often it was at a site
+      turns; // for each thread: how often it reached a site
   std::vector<Touch> touches;
   std::map<const abi::Site *, AccessCount> counts;
 };

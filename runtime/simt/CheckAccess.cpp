@@ -1,4 +1,4 @@
-// What is checked of every access of device code to memory.
+// Checks each memory access of device code.
 #include "runtime/simt/Engine.h"
 
 #include <cstring>
@@ -22,7 +22,8 @@ static std::string describe(const Engine::Touch &touch) {
   return text(verb, touch.bytes, touch.bytes == 1 ? " byte" : " bytes", " at ", hex(touch.address));
 }
 
-// Another block or thread may come first, and what was written before a fence is published to those that come later.
+// Handles an atomic access: with a seed, another block or thread may run first. If the thread has
+// passed a fence, its earlier writes are published to threads that access `address` later.
 void Engine::noteAtomic(const void *address) {
   if (options.seed && random() % 2) {
     setReady(*active);

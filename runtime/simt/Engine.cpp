@@ -1,4 +1,5 @@
-// Threads of a block as fibers: who runs next, barriers, operations of a warp.
+// Runs the threads of a block as fibers: chooses which one runs next, and does barriers and
+// operations of a warp.
 #include "runtime/simt/Engine.h"
 
 #include <bit>
@@ -37,7 +38,8 @@ uint64_t Engine::random() {
   return randomState * 0x2545f4914f6cdd1d >> 16;
 }
 
-// From the thread behind the active one on, or with a seed from any.
+// Returns the next thread that is ready, starting behind the active one, or with a seed from a
+// random one. Returns null if none is ready.
 Thread *Engine::nextReady() {
   uint32_t start = options.seed ? static_cast<uint32_t>(random() % numThreads)
                    : active     ? (active->number + 1) % numThreads
@@ -98,7 +100,8 @@ void Engine::fiberMain() {
     Thread &done = *engine.active;
     Thread *next = engine.nextReady();
     if (next && next->state ==
-                    Thread::State::Fresh) { // goes on, on the stack that this one no longer needs
+                    // it starts on the stack that the done thread no longer needs
+                    Thread::State::Fresh) {
       next->fiber = std::exchange(done.fiber, {});
       engine.activate(*next);
       continue;
@@ -174,7 +177,7 @@ bool Engine::completeIfThere(uint32_t warp, size_t index) {
   return true;
 }
 
-// A lane has ended: the others do not wait for it.
+// A lane has ended: the others must not wait for it.
 void Engine::completeMeetings(uint32_t warp) {
   for (size_t i = 0; i < meetings[warp].size();)
     i += completeIfThere(warp, i) ? 0 : 1;

@@ -1,4 +1,5 @@
-// One launch: its blocks one after another, the threads of a block as fibers that run by turns.
+// Runs one launch: its blocks one after another, and the threads of a block as fibers that take
+// turns.
 #pragma once
 
 #include "runtime/base/Text.h"
@@ -13,19 +14,21 @@
 
 namespace dtc::simt {
 
-// Shared memory of a block: the most that hardware gives (227 KiB on sm_90), and room for what it places apart here.
+// Most shared memory of a block: what hardware gives (227 KiB on sm_90), and room for what hardware
+// places elsewhere.
 inline constexpr uint32_t maxSharedBytes = 228 * 1024;
 inline constexpr uint32_t sharedArenaBytes =
-    256 * 1024; // behind a block's part all is out of bounds
+    256 * 1024; // everything behind the block's part is out of bounds
 
-// What a thread of the host keeps from launch to launch.
+// The state that a thread of the host keeps from one launch to the next.
 struct HostThread {
   HostThread() = default;
   ~HostThread();
   HostThread(const HostThread &) = delete;
   HostThread &operator=(const HostThread &) = delete;
 
-  // Shared memory lies below 4 GiB, since device code may hold its addresses in 32 bits. False when there is none.
+  // Reserves shared memory below 4 GiB, because device code may hold its addresses in 32 bits.
+  // Returns false if there is none.
   bool prepareShared();
 
   StackPool stacks;
@@ -37,18 +40,19 @@ struct HostThread {
 
 // A thread of the running block.
 struct Thread {
+  // A thread has not started, is ready to run, waits for its block or its warp, or has ended.
   enum class State : uint8_t { Fresh, Ready, AtBarrier, InWarp, Done };
 
   Fiber fiber;
   Dim3 index;
-  uint32_t number = 0; // of the block
+  uint32_t number = 0; // number in its block
   State state = State::Fresh;
   const abi::Site *site = nullptr; // where it waits
-  // Of an operation of its warp that it waits in.
+  // The operation of its warp for which it waits.
   const uint32_t *given = nullptr;
   uint32_t *result = nullptr;
   uint32_t mask = 0;
-  // Copies that were started and not waited for.
+  // A copy that was started and that the thread has not waited for yet.
   struct Copy {
     uint8_t *target;
     const uint8_t *source; // null: zeros
@@ -57,18 +61,21 @@ struct Thread {
   };
   std::vector<Copy> copies;
   uint32_t copyGroup = 0;
-  bool hasFenced = false; // since its last write
+  bool hasFenced = false; // true if it passed a fence since its last write
 
+  // Returns the thread's lane in its warp, 0 to 31.
   uint32_t lane() const { return number % warpThreads; }
+  // Returns the number of the thread's warp in its block.
   uint32_t warp() const { return number / warpThreads; }
 };
 
-// The lanes of a warp that take part in an operation, once all of them are there.
+// The lanes of a warp that take part in an operation, when all of them have arrived.
 struct Lanes {
-  std::array<Thread *, warpThreads> at{}; // null: takes no part
+  std::array<Thread *, warpThreads> at{}; // null for a lane that takes no part
   uint32_t mask = 0;
 };
 
+// Emulates one launch of a kernel and checks it.
 class Engine {
 public:
   Engine(const Kernel &kernel, Dim3 grid, Dim3 block, uint32_t dynamicShared, void **parameters,
@@ -77,55 +84,69 @@ public:
   Engine(const Engine &) = delete;
   Engine &operator=(const Engine &) = delete;
 
+  // Runs all blocks. Errors: InvalidArgument for a launch that hardware would refuse,
+  // ResourceExhausted without memory below 4 GiB, Internal for a fault of the kernel.
   rt::Status run();
 
-  // What follows is for the functions that device code calls, on its fibers.
+  // The functions below are for the functions that device code calls. They run on its fibers.
 
-  // The launch that this thread of the host runs.
+  // Returns the launch that this thread of the host runs.
   static Engine &current() { return *running; }
 
   Thread &thread() { return *active; }
   Dim3 gridSize() const { return grid; }
   Dim3 blockSize() const { return block; }
   Dim3 blockIndex() const { return blockAt; }
+  // Returns a mask of the lanes of the warp that have not ended.
   uint32_t liveLanes(uint32_t warp) const { return live[warp]; }
   uint8_t *sharedBase() const { return shared; }
+  // Returns the start of the block's dynamic shared memory, behind the static one.
   uint8_t *dynamicSharedBase() const { return shared + dynamicOffset; }
+  // Returns true if the address is in the area reserved for shared memory, within the block's part
+  // or not.
   bool isShared(const void *address) const {
     auto *at = static_cast<const uint8_t *>(address);
     return at >= shared && at < shared + sharedArenaBytes;
   }
 
-  // The running thread accesses memory by the instruction at `site`.
+  // An access of the running thread to memory.
   struct Touch {
     const void *address;
     uint64_t bytes;
-    uint32_t align; // that the instruction needs
+    uint32_t align; // alignment that the instruction needs
     abi::Access access;
-    abi::Space space; // that the instruction is for
+    abi::Space space; // the space that the instruction is for
   };
+  // Counts and checks an access by the instruction at `site`. A fault ends the launch.
   void access(const Touch &touch, const abi::Site &site);
-  // Counts a step; the kernel ends with a fault when there were too many.
+  // Counts a step. The launch ends with a fault if it makes too many.
   void step(const abi::Site *site);
-  // Atomic accesses that follow publish what was written before.
+  // Atomic accesses that follow publish the writes of the thread so far.
   void fence() { active->hasFenced = true; }
 
-  // Waits for all threads of the block. Returns how many of them gave a predicate that holds.
+  // Waits for all threads of the block. Returns the number of threads whose predicate is true.
   uint32_t barrier(const abi::Site *site, bool predicate = false);
-  // Gives `words` words to an operation of the warp among the lanes in `mask`; the last lane runs `combine` on all of
-  // them, which writes each lane's result. `whole`: all 32 lanes have to take part.
+  // The work of an operation of a warp. It runs once, when all lanes have arrived, and writes the
+  // result of each lane.
   using Combine = void (*)(Engine &, const Lanes &);
+  // Takes part in an operation of the warp, with the lanes in `mask`. Gives it the words at
+  // `given`, and waits until `combine` has written `result`; the lane that arrives last runs it.
+  // `whole` means that all 32 lanes must take part. It is a fault if lanes meet at different
+  // operations.
   void meet(uint32_t mask, const uint32_t *given, uint32_t *result, Combine combine,
             const abi::Site *site, bool whole = false);
+  // Waits for the lanes of the warp in `mask`.
   void syncWarp(uint32_t mask, const abi::Site *site);
 
-  // Ends the launch with a fault of the running thread. Nothing on the fiber is destroyed, so that a caller may own
-  // nothing: first `report`, then, with the words gone, `abandon`.
+  // Sets the fault of the launch, found by the running thread; call abandon next. abandon does not
+  // destroy the objects on the fiber, so the caller must own no memory when it calls it.
   void report(const abi::Site *site, const std::string &what) { reportFor(*active, site, what); }
+  // Same as report, for another thread.
   void reportFor(const Thread &thread, const abi::Site *site, const std::string &what);
+  // Ends the launch after report. Does not return.
   [[noreturn]] void abandon();
 
-  // Where a site is, as "Norm.cu:12" or its function.
+  // Returns the place of a site, such as "Norm.cu:12", or the name of its function.
   static std::string place(const abi::Site &site);
 
 private:
@@ -145,7 +166,7 @@ private:
   void finishThread();
   void completeMeetings(uint32_t warp);
   bool completeIfThere(uint32_t warp, size_t meeting);
-  // Leaves the running fiber for the next thread that is ready, or for the host.
+  // Leaves the running fiber for the next thread that is ready, or for the host if there is none.
   void goOn(bool ends = false);
   void switchTo(Thread *next, bool ends);
   void activate(Thread &next);

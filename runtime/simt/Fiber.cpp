@@ -15,7 +15,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// Pushes what a called function has to keep, changes stacks, and pops the same of the other one.
+// Pushes the registers that a called function must keep, changes stacks, and pops those of the
+// other stack.
 extern "C" void dtcSimtSwitch(void **save, void *load);
 asm(R"(
 .text
@@ -66,7 +67,7 @@ char *StackPool::take() {
   if (mapping == MAP_FAILED)
     return nullptr;
   ::mprotect(mapping, guardBytes, PROT_NONE);
-  // Stacks that all end at the same place of a page would share a few sets of the cache.
+  // If all stacks ended at the same place of a page, they would share a few sets of the cache.
   size_t stagger = mappings.size() * 320 % guardBytes;
   mappings.push_back(mapping);
   return static_cast<char *>(mapping) + guardBytes + stagger;
@@ -82,7 +83,7 @@ void Fiber::prepare(char *newStack, void (*function)()) {
 #endif
   auto top = (reinterpret_cast<uintptr_t>(newStack) + bytes) & ~uintptr_t{63};
   auto *words = reinterpret_cast<uint64_t *>(top);
-  *--words = 0; // where a caller would be, so that the stack is aligned as behind a call
+  *--words = 0; // in place of a return address, so that the stack is aligned as after a call
   *--words = reinterpret_cast<uint64_t>(function);
   for (int i = 0; i < 6; ++i)
     *--words = 0;

@@ -1,5 +1,5 @@
-// Stacks that run by turns in one thread of the host. Switching saves the registers that a called function keeps, and
-// nothing else; x86-64 System V only.
+// Stacks that take turns in one thread of the host. A switch saves only the registers that a called
+// function must keep. Supports the calling convention of x86-64 System V only.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace dtc::simt {
 
-// Memory for one stack, with a page below that faults. Kept and used again.
+// Memory for stacks, each with a page below it that faults. Stacks that are given back are used
+// again.
 class StackPool {
 public:
   StackPool() = default;
@@ -18,8 +19,9 @@ public:
 
   static constexpr size_t stackBytes = 128 * 1024;
 
-  // The lowest usable address; null when there is no memory.
+  // Returns the lowest usable address of a stack, or null if there is no memory.
   char *take();
+  // Takes a stack back for later calls of take.
   void giveBack(char *stack) { unused.push_back(stack); }
 
 private:
@@ -27,27 +29,29 @@ private:
   std::vector<void *> mappings;
 };
 
-// Where a stack that does not run now goes on.
+// The state of a stack that does not run now.
 struct Fiber {
   void *stackPointer = nullptr;
   char *stack = nullptr;        // null for the stack of the host's thread
   void *fakeStack = nullptr;    // AddressSanitizer's
-  const void *bottom = nullptr; // of the host's stack, as AddressSanitizer says
+  const void *bottom = nullptr; // end of the host's stack, as AddressSanitizer reports it
   size_t bytes = 0;
 
+  // Returns true if the address is on the fiber's own stack. Always false for the host's stack.
   bool holds(const void *address) const {
     auto *at = static_cast<const char *>(address);
     return stack && at >= stack && at < stack + StackPool::stackBytes;
   }
 
-  // Makes the fiber start with `function`, which never returns, when it is switched to.
+  // Sets the fiber up: the first switch to it calls `function`, which must never return.
   void prepare(char *newStack, void (*function)());
 };
 
-// Leaves `from`, which runs now, and goes on with `to`. `ends`: nothing will go on with `from`.
+// Leaves `from`, which runs now, and continues `to`. `ends` means that nothing will continue
+// `from`.
 void switchFiber(Fiber &from, Fiber &to, bool ends = false);
 
-// Has to be called first thing on a new fiber, with the fiber that was left.
+// Completes a switch. Must be the first call on a new fiber, with the fiber that was left.
 void arriveOnFiber(Fiber *from);
 
 } // namespace dtc::simt

@@ -1,4 +1,4 @@
-// Limits, parameters and blocks of a launch.
+// Checks a launch, copies its parameters and runs its blocks.
 #include "runtime/simt/Engine.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Products of small matrices by a warp, each lane with a fragment of each, as the PTX ISA lays them out: with
-// g = lane / 4 and t = lane % 4, lane has rows g and g + 8 of A, C and D, column g of B, and of the other dim what
-// begins at 2 t (16 bits) or t (32 bits). Sums are f32 in the order of k; what hardware rounds in between is not known.
+// Products of small matrices by a warp. Each lane holds a fragment of each matrix, as the PTX ISA
+// lays them out. With g = lane / 4 and t = lane % 4, a lane has rows g and g + 8 of A, C and D and
+// column g of B. In the other dimension its elements begin at 2 t (16 bits) or t (32 bits). Sums
+// are f32 in the order of k; how hardware rounds in between is not documented.
 #include "runtime/simt/DeviceFunctions.h"
 #include "runtime/simt/Engine.h"
 #include "runtime/simt/MathFunctions.h"
@@ -39,7 +40,7 @@ struct Matrices {
     for (uint32_t i = 0; i < 4; ++i)
       words[i] = math::word(sums[g + 8 * (i / 2)][2 * t + i % 2]);
   }
-  // Fragments of 16-bit elements, `depth` of them along k.
+  // Reads this lane's fragments of A and B, of 16-bit elements, with `depth` elements along k.
   template <Element element>
   void readFactors(uint32_t lane, const uint32_t *words, uint32_t depth) {
     uint32_t g = lane / 4, t = lane % 4, numA = depth / 4;
@@ -102,7 +103,7 @@ static void combineTf32(Engine &, const Lanes &lanes) {
   Matrices all;
   auto tf32 = [](uint32_t word) {
     return math::real(word & ~0x1fffu);
-  }; // hardware does not read the bits below
+  }; // hardware does not read the lower bits
   for (uint32_t lane = 0; lane < warpThreads; ++lane) {
     const uint32_t *words = lanes.at[lane]->given;
     uint32_t g = lane / 4, t = lane % 4;

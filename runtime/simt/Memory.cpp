@@ -14,7 +14,7 @@ using format::text;
 using rt::Status;
 
 static constexpr uint64_t guardBytes = 4096;
-static constexpr size_t mostFreed = 256; // a process may have some 65,000 mappings
+static constexpr size_t mostFreed = 256; // ranges; a process may have about 65,000 mappings
 
 Range::~Range() {
   if (mapping)
@@ -77,7 +77,7 @@ Status Memory::allocate(uint64_t bytes, void *&address) {
   if (::mprotect(start, room, PROT_READ | PROT_WRITE) != 0)
     return Status::resourceExhausted(
         text("memory of kernels: mprotect of ", bytes, " bytes: ", std::strerror(errno)));
-  range->base = start + (room - bytes) / 256 * 256; // the end close to the page that faults
+  range->base = start + (room - bytes) / 256 * 256; // the end is close to the page that faults
   range->bytes = bytes;
   std::memset(range->base, 0xff, bytes);
   address = range->base;
@@ -90,7 +90,8 @@ Status Memory::free(void *address) {
   if (found == ranges.end() || !found->second->mapping)
     return Status::invalidArgument(text("memory of kernels: ", hex(address),
                                         ", which is to be freed, is not what an allocation gave"));
-  // Its addresses stay taken, without memory: what came there next, a fiber's stack maybe, would hide late accesses.
+  // The addresses stay reserved, without memory. Other memory at these addresses, such as a fiber's
+  // stack, would hide late accesses.
   Range &range = *found->second;
   if (::mmap(range.mapping, range.mappedBytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED) {

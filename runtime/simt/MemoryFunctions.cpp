@@ -1,4 +1,5 @@
-// Accesses to memory: loads and stores, matrices from shared memory, copies that run on the side.
+// Memory accesses of device code: loads and stores, matrices from shared memory, asynchronous
+// copies.
 #include "runtime/simt/DeviceFunctions.h"
 #include "runtime/simt/Engine.h"
 
@@ -46,8 +47,9 @@ static const void *atShared(uint32_t address) {
   return reinterpret_cast<const void *>(static_cast<uintptr_t>(address));
 }
 
-// Lane 8 m + r gives the address of row r of matrix m; lane l gets elements 2 (l % 4) and the next one of row l / 4 of
-// each, or of its column when transposed.
+// Distributes the elements of the matrices. Lane 8 m + r gives the address of row r of matrix m.
+// Lane l gets elements 2 (l % 4) and the next one of row l / 4 of each matrix, or of that column if
+// transposed.
 template <int matrices, bool transposed> static void combineMatrices(Engine &, const Lanes &lanes) {
   for (uint32_t lane = 0; lane < warpThreads; ++lane)
     for (uint32_t m = 0; m < matrices; ++m) {

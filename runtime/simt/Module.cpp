@@ -1,4 +1,4 @@
-// Loads retargeted code and gives it the emulator's functions.
+// Loads retargeted code and connects its imports to the emulator's functions.
 #include "runtime/base/Text.h"
 #include "runtime/simt/DeviceFunctions.h"
 #include "runtime/simt/MathFunctions.h"

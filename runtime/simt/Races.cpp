@@ -43,12 +43,11 @@ bool Races::noteCell(Cell &cell, Access access, const Clocks &clocks, Stamp &oth
   if (!abi::writes(access)) {
     Stamp now = clocks.now(/*write=*/false, atomic);
     for (Stamp &read : cell.reads)
-      if (clocks.isOrdered(
-              read)) { // all that this read is ordered before, that one is ordered before, too
+      if (clocks.isOrdered(read)) { // whatever this read is ordered before, the new one is, too
         read = now;
         return true;
       }
-    cell.reads[1] = now; // two readers that nothing orders are enough to find a later write
+    cell.reads[1] = now; // two unordered readers are enough to find a later write
     return true;
   }
   for (const Stamp &read : cell.reads)

@@ -1,9 +1,10 @@
-// Finds accesses to the same bytes that nothing orders: for every 4 bytes (fewer where kernels use fewer) the last
-// write and up to two reads since, each with the thread and the time of its warp.
-//
-// Time is per warp and moves on at barriers, of the block and of the warp. An access is ordered before another one when
-// it was made by the same thread, by the same warp at an earlier time, or by a warp of the block at a time that lies
-// before the last barrier of the block; between blocks, when one has released what the other has acquired (Clocks.h).
+// Finds accesses to the same bytes that are not ordered. For every 4 bytes (fewer if kernels use
+// fewer) it keeps the last write and up to two reads since, each with its thread and the time of
+// its warp.
+// Each warp has its own time, which moves on at barriers of the block and of the warp. An access is
+// ordered before another one if it was made by the same thread, by the same warp at an earlier
+// time, or by a warp of the block at a time before the last barrier of the block. Between blocks it
+// is ordered if one block has released what the other has acquired (Clocks.h).
 #pragma once
 
 #include "runtime/simt/Abi.h"
@@ -15,13 +16,15 @@
 
 namespace dtc::simt {
 
+// The accesses to one range of memory, page by page.
 class Races {
 public:
-  // Notes an access of the thread that `clocks` is at, to `bytes` bytes at `offset` of the range. `epoch` is the launch,
-  // or for shared memory the block: what was noted in another epoch is forgotten. Returns false when an unordered
-  // access is there already, which `other` then is; nothing is noted from there on.
-  //
-  // Example: after note(0, 4, Write) by thread 0, note(2, 2, Read) by thread 1 is false, `other` the write by 0.
+  // Records an access of the current thread of `clocks` to `bytes` bytes at `offset` of the range.
+  // `epoch` is the number of the launch, or for shared memory of the block: accesses of another
+  // epoch are forgotten. Returns false if there is already an unordered access. `other` is then
+  // that access, and the remaining bytes are not recorded.
+  // Example: after note(0, 4, Write) by thread 0, note(2, 2, Read) by thread 1 returns false, with
+  // `other` the write by 0.
   bool note(uint64_t offset, uint64_t bytes, abi::Access access, uint64_t epoch,
             const Clocks &clocks, Stamp &other);
 
@@ -32,7 +35,7 @@ private:
   };
   struct Page {
     uint64_t epoch = 0;
-    unsigned shift = 0; // a cell is of 1 << shift bytes
+    unsigned shift = 0; // a cell covers 1 << shift bytes
     std::vector<Cell> cells;
   };
   static constexpr uint64_t pageBytes = 4096;

@@ -1,4 +1,4 @@
-// Indices, barriers, and operations of a warp.
+// Indices, barriers and operations of a warp.
 #include "runtime/simt/DeviceFunctions.h"
 #include "runtime/simt/Engine.h"
 
@@ -37,7 +37,8 @@ template <Order order> uint32_t readLaneMask() {
   return 0;
 }
 
-// Lanes run by turns, so which of them are together is for the emulator to say: all that have not ended.
+// Lanes run one after another, so the emulator chooses which of them count as active: all that have
+// not ended.
 uint32_t readActiveMask(const Site *site) {
   Engine &engine = Engine::current();
   engine.step(site);
@@ -72,8 +73,8 @@ uint32_t syncBlockCount(uint32_t, uint32_t predicate, const Site *site) {
 }
 void syncWarp(uint32_t mask, const Site *site) { Engine::current().syncWarp(mask, site); }
 
-// Where lane `lane` reads, as the PTX ISA's table of shfl.sync says; `control` has the mask of segments in bits 8 to 12
-// and the last lane of a segment in bits 0 to 4.
+// Returns the lane that lane `lane` reads, as in the PTX ISA's table of shfl.sync. `control` has
+// the mask of segments in bits 8 to 12 and the last lane of a segment in bits 0 to 4.
 template <Shuffle kind>
 static uint32_t sourceLane(uint32_t lane, uint32_t by, uint32_t control, bool &inRange) {
   uint32_t segment = control >> 8 & 31, clamp = control & 31;

@@ -1,4 +1,4 @@
-// Every CUDA call is checked; the first that fails ends the program with its place and name.
+// Checks every CUDA call. The first one that fails ends the program and prints its place and name.
 #pragma once
 
 #include <cublasLt.h>
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+// Prints that `what` failed because of `why`, and ends the program with exit code 1.
 [[noreturn]] inline void die(const char *what, const char *why, const char *file, int line) {
   std::fprintf(stderr, "calibrate-gpu: %s: %s (%s:%d)\n", what, why, file, line);
   std::exit(1);
@@ -26,5 +27,6 @@
       die(#call, cublasLtGetStatusString(checkedStatus), __FILE__, __LINE__);                      \
   } while (false)
 
-// After a kernel launch: its configuration, and errors of earlier asynchronous work.
+// Use after a kernel launch: checks its configuration, and reports errors of earlier asynchronous
+// work.
 #define CHECK_LAUNCH() CHECK_CUDA(cudaGetLastError())

@@ -1,4 +1,4 @@
-// NCCL between the devices of this machine, all driven by this process.
+// Measures NCCL between the devices of this machine. This one process drives them all.
 #include "Runs.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ public:
   Group(const Group &) = delete;
   Group &operator=(const Group &) = delete;
 
-  // Seconds of one of `batch` collectives, of the slowest device.
+  // Returns the seconds of one collective out of `batch`, on the slowest device.
   double sample(int kind, int64_t bytes, int batch);
   void synchronize();
 
@@ -97,7 +97,7 @@ void Group::synchronize() {
   }
 }
 
-// `count` bf16 elements of the whole tensor.
+// Enqueues one collective. `count` is the number of bf16 elements of the whole tensor.
 void Group::call(int kind, size_t index, size_t count) {
   Rank &rank = ranks[index];
   size_t size = ranks.size(), part = count / size;
@@ -123,7 +123,7 @@ void Group::call(int kind, size_t index, size_t count) {
   case 4:
     CHECK_NCCL(ncclBroadcast(rank.in, rank.out, count, type, 0, rank.comm, rank.stream));
     break;
-  default: // to the next rank, as between the stages of a pipeline
+  default: // sends to the next rank, as between the stages of a pipeline
     CHECK_NCCL(ncclSend(rank.in, count, type, int((index + 1) % size), rank.comm, rank.stream));
     CHECK_NCCL(
         ncclRecv(rank.out, count, type, int((index + size - 1) % size), rank.comm, rank.stream));

@@ -1,4 +1,4 @@
-// Points to TOML.
+// Writes points as TOML.
 #include "CurvesFile.h"
 
 #include <cstdarg>
@@ -9,7 +9,7 @@ namespace {
 
 class Writer {
 public:
-  // As printf.
+  // Appends formatted text, as printf does.
   [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -19,8 +19,8 @@ public:
     text += line;
   }
 
-  // "name = [", a line for each point, "]"; nothing for no points. `print` writes the keys of a
-  // point, and `remark` what stands behind it for people.
+  // Writes "name = [", a line for each point, and "]", or nothing without points. `print` writes
+  // the keys of a point, and `remark` a comment behind it for people.
   template <typename Points, typename Print, typename Remark>
   void list(const char *name, const Points &points, Print printPoint, Remark remark) {
     if (points.empty())
@@ -42,7 +42,7 @@ public:
   std::string text;
 };
 
-// A basic string of TOML.
+// Returns a basic string of TOML.
 std::string quoted(const std::string &text) {
   std::string result = "\"";
   for (char c : text) {
@@ -62,7 +62,7 @@ std::string quoted(const std::string &text) {
 
 long long wide(int64_t value) { return value; }
 
-// Example: "CUDA 13.0, cuBLASLt 13.0.2, driver 580.95.05".
+// Returns text such as "CUDA 13.0, cuBLASLt 13.0.2, driver 580.95.05".
 std::string softwareOf(const CurvesHead &head) {
   const DeviceFacts &facts = head.facts;
   char text[192];

@@ -1,4 +1,5 @@
-// The device's properties, and NVML opened at run time: its header is in no toolkit package.
+// Reads the device's properties. NVML is opened at run time, because no toolkit package has its
+// header.
 #include "Device.h"
 
 #include "Check.h"
@@ -25,7 +26,7 @@ DeviceFacts factsOf(int device) {
 
 namespace {
 
-// The part of NVML that is used; nvml.h, whose values are fixed.
+// The part of NVML that is used, with the fixed values of nvml.h.
 using Handle = void *;
 constexpr unsigned smClock = 1, memoryClock = 2, gpuTemperature = 0;
 
@@ -48,7 +49,7 @@ public:
   Nvml(const Nvml &) = delete;
   Nvml &operator=(const Nvml &) = delete;
 
-  // Null where the library or the function is not there.
+  // Returns null if the library or the function does not exist.
   template <typename Function> Function *find(const char *name) const {
     return library ? reinterpret_cast<Function *>(dlsym(library, name)) : nullptr;
   }
@@ -76,7 +77,7 @@ double valueOf(const Nvml &nvml, const char *name, Handle handle, unsigned which
 Moment momentOf(int device) {
   Moment moment;
   Nvml nvml;
-  // By bus number: CUDA_VISIBLE_DEVICES numbers the devices anew.
+  // Uses the bus number, because CUDA_VISIBLE_DEVICES changes the numbers of devices.
   char bus[32] = {};
   if (!nvml.isReady() || cudaDeviceGetPCIBusId(bus, sizeof(bus), device) != cudaSuccess)
     return moment;

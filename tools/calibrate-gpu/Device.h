@@ -3,5 +3,7 @@
 
 #include "Points.h"
 
+// Returns the properties of a device.
 DeviceFacts factsOf(int device);
+// Returns what NVML reports of a device now.
 Moment momentOf(int device);

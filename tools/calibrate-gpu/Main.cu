@@ -1,8 +1,6 @@
-// Measures a GPU and writes the curves; tools/calibrate-gpu/calibrate-gpu builds and runs this.
-//
 // Cold: operands rotate through at least four times the second-level cache. Warm: each run is
-// repeated before it is timed, clocks and power are left as they are. All measurements of a kind
-// take turns in several rounds; the median over all rounds is what counts.
+// repeated before it is timed. Clocks and power are not changed. All measurements of one kind take
+// turns in several rounds. The result is the median over all rounds.
 #include "CurvesFile.h"
 #include "Device.h"
 #include "Runs.h"
@@ -149,10 +147,11 @@ int measure(const Options &options) {
   settings.quick = options.quick;
   settings.rounds = options.rounds ? options.rounds : options.quick ? 3 : 5;
   settings.coldBytes = std::max<int64_t>(4 * head.facts.cacheBytes, int64_t(64) << 20);
-  settings.mostBytes = head.facts.freeBytes / 8; // pools of five types, and one of results
+  // five types of operands and one of results each have a pool
+  settings.mostBytes = head.facts.freeBytes / 8;
   std::fprintf(stderr, "measuring %s, %d rounds\n", head.facts.name.c_str(), settings.rounds);
 
-  // A device that is still idle runs the launches first.
+  // The launches run first, while the device is still idle.
   MeasuredPoints points;
   if (wants(options, "launch"))
     points.launches = measureLaunch(settings);

@@ -1,4 +1,4 @@
-// Memory traffic, and what it costs to start a kernel.
+// Measures memory traffic and the cost of starting a kernel.
 #include "Pool.h"
 #include "Runs.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int threads = 256;
 
-// `count` of 16-byte words, four in flight a thread.
+// Copies `count` words of 16 bytes, with four in flight per thread.
 __global__ void copyKernel(uint4 *__restrict__ out, const uint4 *__restrict__ in, int64_t count) {
   int64_t stride = int64_t(gridDim.x) * blockDim.x;
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -26,7 +26,7 @@ __global__ void copyKernel(uint4 *__restrict__ out, const uint4 *__restrict__ in
     out[i] = in[i];
 }
 
-// out = a + s b.
+// Computes out = a + s b.
 __global__ void triadKernel(float4 *__restrict__ out, const float4 *__restrict__ a,
                             const float4 *__restrict__ b, float s, int64_t count) {
   int64_t stride = int64_t(gridDim.x) * blockDim.x;
@@ -47,7 +47,7 @@ __device__ float gelu(float x) {
   return 0.5F * x * (1 + tanhf(0.7978845608F * (x + 0.044715F * x * x * x)));
 }
 
-// out = gelu(in + bias) in bf16, eight elements a word; the bias has `width` words.
+// Computes out = gelu(in + bias) in bf16, with eight elements per word. The bias has `width` words.
 __global__ void pointwiseKernel(uint4 *__restrict__ out, const uint4 *__restrict__ in,
                                 const uint4 *__restrict__ bias, int width, int64_t count) {
   int64_t stride = int64_t(gridDim.x) * blockDim.x;
@@ -67,7 +67,7 @@ __global__ void emptyKernel() {}
 
 struct Entry {
   std::string pattern;
-  int64_t words; // of 16 bytes in one tensor
+  int64_t words; // number of words of 16 bytes in one tensor
   int64_t bytes; // read and written
   int batch = 1;
   std::vector<double> samples;
@@ -149,8 +149,8 @@ double now() {
 
 constexpr int launches = 1000;
 
-// Host and device keep pace where kernels are empty: the time of many launches, to the end of the
-// last, is what each costs.
+// With empty kernels, host and device run at the same speed. The cost of a launch is the time of
+// many launches, until the last one ends, over their number.
 double streamLaunch(cudaStream_t stream) {
   CHECK_CUDA(cudaStreamSynchronize(stream));
   double start = now();

@@ -1,4 +1,4 @@
-// Device memory with random values.
+// Allocates and fills device memory with random values.
 #include "Pool.h"
 
 #include <cuda_bf16.h>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// A value in [-1, 1) of a counter; the finalizer of MurmurHash3.
+// Returns a value in [-1, 1) for a counter, by the finalizer of MurmurHash3.
 __device__ float valueOf(uint64_t index) {
   index ^= index >> 33;
   index *= 0xff51afd7ed558ccdULL;

@@ -5,11 +5,12 @@
 
 #include <cstdint>
 
+// The type of the random values in a pool.
 enum class Fill { F32, BF16, F16, FP8, Nothing };
 
-// `bytes` of device memory with random values in [-1, 1): products of zeros run faster than those
-// of data. A run takes the next part; the memory comes round again after all of it was used, so a
-// pool of several times the cache gives cold operands.
+// Device memory with random values in [-1, 1), because products of zeros run faster than those of
+// data. Each run takes the next part. When all of the memory was used, it starts again at the
+// beginning, so a pool of several times the cache gives cold operands.
 class Pool {
 public:
   Pool(int64_t bytes, Fill fill, cudaStream_t stream);
@@ -17,7 +18,7 @@ public:
   Pool(const Pool &) = delete;
   Pool &operator=(const Pool &) = delete;
 
-  // Aligned to 256 bytes; `bytes` at most size().
+  // Returns the next `bytes` bytes, aligned to 256 bytes. `bytes` is at most size().
   void *take(int64_t bytes);
   int64_t size() const { return total; }
 

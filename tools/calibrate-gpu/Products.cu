@@ -1,4 +1,5 @@
-// Matrix products by cuBLASLt, each with the first algorithm of its heuristic, as frameworks do.
+// Measures matrix products of cuBLASLt. Each uses the first algorithm of the heuristic, as
+// frameworks do.
 #include "Pool.h"
 #include "Runs.h"
 
@@ -39,8 +40,8 @@ Fill fillOf(Type type) {
 
 int64_t resultBytes(Type type) { return type == Type::FP8 ? 2 : bytesOf(type); }
 
-// A product as cuBLASLt wants it: D [n, m] = op(first) [n, k] op(second) [k, m], column-major,
-// where `first` is our right operand and `second` our left one.
+// A product in the form of cuBLASLt: D [n, m] = op(first) [n, k] op(second) [k, m], column-major.
+// `first` is our right operand and `second` our left one.
 class LtProduct {
 public:
   LtProduct(cublasLtHandle_t handle, const Product &product, float *one, size_t workspaceBytes);
@@ -76,7 +77,7 @@ LtProduct::LtProduct(cublasLtHandle_t handle, const Product &product, float *one
   if (isFp8) {
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, one);
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, one);
-    // Sums of fp8 products in the tensor cores' own precision, as in the forward pass of training.
+    // Sums fp8 products in the tensor cores' own precision, as the forward pass of training does.
     int8_t fast = 1;
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast);
   }
@@ -100,7 +101,7 @@ LtProduct::LtProduct(cublasLtHandle_t handle, const Product &product, float *one
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, operation, first, second, result,
                                                          result, preference, 1, &found, &count);
   CHECK_LT(cublasLtMatmulPreferenceDestroy(preference));
-  // Shapes that it cannot do are refused here.
+  // The heuristic refuses shapes that the library does not support.
   if (status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED)
     CHECK_LT(status);
   supported = status == CUBLAS_STATUS_SUCCESS && count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
@@ -147,7 +148,7 @@ private:
   const DeviceFacts &facts;
   cudaStream_t stream = nullptr;
   cublasLtHandle_t handle = nullptr;
-  float *one = nullptr; // the scale of fp8 operands, on the device
+  float *one = nullptr; // scale of fp8 operands, on the device
   void *workspace = nullptr;
   size_t workspaceBytes = 0;
   std::vector<Entry> entries;
@@ -161,7 +162,7 @@ ProductRuns::ProductRuns(const Settings &settings, const DeviceFacts &facts)
   CHECK_CUDA(cudaMalloc(reinterpret_cast<void **>(&one), sizeof(float)));
   float value = 1;
   CHECK_CUDA(cudaMemcpy(one, &value, sizeof(value), cudaMemcpyHostToDevice));
-  // What PyTorch gives cuBLASLt: 32 MiB from Hopper on, else 8 MiB and more.
+  // The same workspace as PyTorch gives cuBLASLt: 32 MiB from Hopper on, else 8 MiB and more.
   workspaceBytes = size_t(facts.major >= 9 ? 32 : 8) << 20;
   CHECK_CUDA(cudaMalloc(&workspace, workspaceBytes));
 }
@@ -175,8 +176,8 @@ ProductRuns::~ProductRuns() {
   (void)cudaStreamDestroy(stream);
 }
 
-// Whether tensor cores compute in it (f32: the others do). The library emulates some types on older
-// devices, which no topology file lists among the device's.
+// Returns true if tensor cores compute in the type (for f32, other units). On older devices the
+// library emulates some types, which no topology file lists for those devices.
 bool hasUnitsFor(Type type, const DeviceFacts &facts) {
   int capability = 10 * facts.major + facts.minor;
   switch (type) {
@@ -193,7 +194,7 @@ bool hasUnitsFor(Type type, const DeviceFacts &facts) {
   return false;
 }
 
-// Keeps the products that the device and its library can do, and that fit.
+// Keeps the products that the device and its library support, and that fit in memory.
 void ProductRuns::choose() {
   int refused[numTypes] = {}, large = 0;
   for (const Product &product : trainingProducts(settings.quick)) {

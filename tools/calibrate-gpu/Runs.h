@@ -4,16 +4,18 @@
 #include "Points.h"
 #include "Timer.h"
 
+// How many measurements are made, and with how much memory.
 struct Settings {
   bool quick = false;
   int rounds = 5;        // over all measurements
-  int samples = 3;       // of each in a round
-  int64_t coldBytes = 0; // that a pool has at least: four times the second-level cache
-  int64_t mostBytes = 0; // of device memory that one measurement may use
+  int samples = 3;       // samples of each measurement in a round
+  int64_t coldBytes = 0; // least size of a pool: four times the second-level cache
+  int64_t mostBytes = 0; // most device memory that one measurement may use
 };
 
-// Fills the `samples` of all entries: each finds the `batch` of runs that makes a sample, then all
-// take turns in every round. run(entry) only enqueues on the stream.
+// Fills the `samples` of all entries. First it finds for each entry the number of runs that makes a
+// sample, `batch`. Then all entries take turns in every round. run(entry) only enqueues on the
+// stream.
 template <typename Entry, typename Run>
 void takeSamples(std::vector<Entry> &entries, const Settings &settings, cudaStream_t stream,
                  const Run &run) {
@@ -26,10 +28,13 @@ void takeSamples(std::vector<Entry> &entries, const Settings &settings, cudaStre
         entry.samples.push_back(timer.sample([&] { run(entry); }, entry.batch));
 }
 
-// All print what they leave out, and why, on stderr.
-// Of the types that the device has units for.
+// Measures the matrix products of the types that the device has units for. Prints on stderr what is
+// left out and why; so do all functions below.
 std::vector<MeasuredProduct> measureProducts(const Settings &settings, const DeviceFacts &facts);
+// Measures the patterns of memory traffic.
 std::vector<MeasuredMemory> measureMemory(const Settings &settings);
+// Measures kernel launches on a stream and in a graph.
 std::vector<MeasuredLaunch> measureLaunch(const Settings &settings);
-// Of 2, 4, .. and all devices of this machine; empty where there is one, or without NCCL.
+// Measures collectives of 2, 4, .. and all devices of this machine. Returns nothing on a machine
+// with one device, or without NCCL.
 std::vector<MeasuredCollective> measureCollectives(const Settings &settings);

@@ -1,4 +1,4 @@
-// The lists of shapes.
+// Lists the shapes that are measured.
 #include "Shapes.h"
 
 #include <set>
@@ -8,10 +8,11 @@ namespace {
 
 struct Model {
   const char *name;
-  int64_t width, keys, inner; // of the residual stream, of keys and values each, of the MLP
-  bool gated;                 // the MLP has two inputs
+  // widths of the residual stream, of keys and values each, and of the MLP
+  int64_t width, keys, inner;
+  bool gated; // the MLP has two inputs
   int64_t vocabulary;
-  int64_t cut; // greatest tensor parallelism
+  int64_t cut; // largest tensor parallelism
 };
 
 const Model models[] = {
@@ -24,8 +25,8 @@ const Model models[] = {
     {"llama-70b", 8192, 1024, 28672, true, 128256, 8},
 };
 
-// The most that one product of a type may compute, so that none takes much over 50 ms on a slow
-// card.
+// Returns the most operations that a product of the type may have, so that none takes much longer
+// than 50 ms on a slow card.
 double mostFlops(Type type) {
   switch (type) {
   case Type::F32:
@@ -44,12 +45,12 @@ class List {
 public:
   explicit List(bool quick) : quick(quick) {}
 
-  // The layer in -> out on some tokens, in all forms.
+  // Adds the layer in -> out on some tokens, in all forms.
   void addLayer(const std::string &layer, int64_t tokens, int64_t in, int64_t out) {
     for (Type type : {Type::BF16, Type::FP8, Type::TF32, Type::F16, Type::F32}) {
       add({type, Form::Forward, tokens, out, in, layer});
       if (type == Type::F16 || type == Type::FP8)
-        continue; // f16 runs as bf16 does: its forward products show that
+        continue; // f16 runs as fast as bf16, which its forward products show
       add({type, Form::InputGrad, tokens, in, out, layer});
       add({type, Form::WeightGrad, out, in, tokens, layer});
     }
@@ -125,7 +126,7 @@ std::vector<Product> trainingProducts(bool quick) {
         continue;
       for (int64_t cut = 1; cut <= model.cut; cut *= quick ? 8 : 2)
         addModel(list, model, count, cut);
-      // A chunk of the head is enough: it is wider than any wave.
+      // A part of the head is enough, because it is wider than any wave.
       if (!quick && count <= 4096)
         list.addLayer(std::string(model.name) + " head", count, model.width, model.vocabulary);
     }

@@ -1,4 +1,4 @@
-// Times of repeated device work.
+// Measures the time of repeated device work.
 #include "Timer.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Timer::Timer(cudaStream_t stream, double sampleSeconds, int mostRuns)
 }
 
 Timer::~Timer() {
-  // Destruction may follow an error that was reported already.
+  // An error may have been reported before, so errors here are ignored.
   (void)cudaEventDestroy(begin);
   (void)cudaEventDestroy(end);
 }

@@ -1,8 +1,9 @@
-// Times of repeated device work, by events on a stream.
+// Measures the time of repeated device work, by events on a stream.
 //
-// Samples of one measurement are taken in several rounds over all measurements, so that a drift of
-// the card's clocks meets all of them alike. A sample is a batch of runs between two events, long
-// enough that the events' resolution (about 0.5 us) and the start of the first run do not count.
+// The samples of one measurement are taken in several rounds over all measurements, so that a drift
+// of the card's clocks affects all of them in the same way. A sample is a batch of runs between two
+// events. It is long enough that the resolution of the events (about 0.5 us) and the start of the
+// first run do not matter.
 #pragma once
 
 #include "Check.h"
@@ -11,19 +12,21 @@
 #include <functional>
 #include <vector>
 
+// Returns the median and the spread of samples, in seconds.
 Summary summarize(std::vector<double> samples);
 
+// Times batches of runs on one stream.
 class Timer {
 public:
-  // A sample lasts `sampleSeconds` at least, and holds at most `mostRuns` runs.
+  // A sample lasts at least `sampleSeconds`, and holds at most `mostRuns` runs.
   explicit Timer(cudaStream_t stream, double sampleSeconds = 1e-3, int mostRuns = 1000);
   ~Timer();
   Timer(const Timer &) = delete;
   Timer &operator=(const Timer &) = delete;
 
-  // Runs to warm up, and how many runs make a sample. `run` only enqueues on the stream.
+  // Warms up, and returns the number of runs that make a sample. `run` only enqueues on the stream.
   int calibrateBatch(const std::function<void()> &run);
-  // Seconds of one run, of a batch.
+  // Runs a batch and returns the seconds of one run.
   double sample(const std::function<void()> &run, int batch);
 
 private:

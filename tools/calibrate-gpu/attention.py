@@ -11,9 +11,9 @@ import sys
 import time
 
 WARM_UPS = 3
-SAMPLES = 3  # of each measurement in a round
+SAMPLES = 3  # per measurement and round
 SAMPLE_SECONDS = 2e-3
-MOST_RUNS = 200  # of one sample
+MOST_RUNS = 200  # per sample
 
 
 def numbers(text):
@@ -45,7 +45,7 @@ def parse_flags():
 
 
 def shapes(flags):
-    """(batch x heads, sequence, head dim, causal): `tokens` at least one sequence."""
+    """Yields (batch x heads, sequence, head dim, causal), with `tokens` tokens or at least one sequence."""
     for sequence in flags.sequences:
         batch = max(1, flags.tokens // sequence)
         for head_dim in flags.head_dims:
@@ -54,7 +54,7 @@ def shapes(flags):
 
 
 def summarize(samples):
-    """Median, and the distance of the quartiles over it."""
+    """Returns the median, and the distance of the quartiles over it."""
     middle = statistics.median(samples)
     if len(samples) < 2:
         return middle, 0.0
@@ -63,7 +63,7 @@ def summarize(samples):
 
 
 class Stopwatch:
-    """Seconds of a run on a device: by events on CUDA, by the clock elsewhere."""
+    """Measures the seconds of a run on a device, by events on CUDA and by the clock elsewhere."""
 
     def __init__(self, torch, device):
         self.torch = torch
@@ -92,7 +92,7 @@ class Stopwatch:
 
 
 def make_runs(torch, device, shape, heads):
-    """The forward and the backward run of one shape."""
+    """Returns the forward and the backward run of one shape."""
     batch, sequence, head_dim, causal = shape
     size = (batch, heads, sequence, head_dim)
     attention = torch.nn.functional.scaled_dot_product_attention

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the program that measures a GPU, with the CUDA toolkit alone; NCCL where its header is.
+# Builds the program that measures a GPU. Needs only the CUDA toolkit; NCCL is used if its header
+# exists.
 # usage: build.sh FILE   (writes FILE; NVCC=..., ARCH=sm_90 choose compiler and device)
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: $0 FILE" >&2; exit 2; }

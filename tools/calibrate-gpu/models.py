@@ -1,4 +1,4 @@
-"""GPT-2 and Llama 3 in plain PyTorch, of the shapes that train_speed.py measures."""
+"""GPT-2 and Llama 3 in plain PyTorch, with the shapes that train_speed.py measures."""
 import torch
 from torch import nn
 from torch.nn import functional
@@ -21,7 +21,7 @@ class Norm(nn.Module):
 
 
 def rotate(x, cos, sin):
-    """Rotary embedding of [batch, heads, sequence, dim]: halves, as Llama's checkpoints have it."""
+    """Returns the rotary embedding of [batch, heads, sequence, dim], by halves as in Llama's checkpoints."""
     low, high = x.chunk(2, dim=-1)
     return torch.cat((low * cos - high * sin, high * cos + low * sin), dim=-1)
 
@@ -75,7 +75,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Tokens and targets to the mean cross entropy; the head is the table of tokens."""
+    """Computes the mean cross entropy of tokens and targets. The head is the table of tokens."""
 
     def __init__(self, shape):
         super().__init__()

@@ -42,7 +42,7 @@ def release(torch):
 
 
 def train(torch, models, shape, batch, device, flags):
-    """Median seconds of a step, peak bytes, parameters and the last loss."""
+    """Returns the median seconds of a step, peak bytes, parameters and the last loss."""
     torch.manual_seed(1)
     model = models.Model(shape).to(device)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -83,13 +83,13 @@ def train(torch, models, shape, batch, device, flags):
 
 
 def largest(torch, models, shape, device, flags):
-    """The batch and what `train` gives of the largest that fits; None if none does."""
+    """Returns the largest batch that fits and the result of `train` for it, or None if none fits."""
     for batch in [flags.batch] if flags.batch else BATCHES:
         try:
             return batch, train(torch, models, shape, batch, device, flags)
         except torch.OutOfMemoryError:
             pass
-        release(torch)  # not in the handler, whose exception holds on to the tensors
+        release(torch)  # outside of the handler, whose exception keeps the tensors alive
     return None
 
 

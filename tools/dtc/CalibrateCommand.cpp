@@ -1,4 +1,4 @@
-// dtc calibrate: measures this CPU machine, or takes over what was measured on another.
+// dtc calibrate: measures this CPU machine, or adopts the measurements of another machine.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/calibrate/Calibrate.h"
@@ -12,7 +12,7 @@ struct CalibrateFlags {
   CalibrateOptions options;
   RankJob job;
   std::string output;
-  double seconds = 0; // 0: the usual
+  double seconds = 0; // 0 for the default
 };
 
 int run(CalibrateFlags &flags) {
@@ -48,7 +48,7 @@ void addCalibrate(CLI::App &app, int &exitCode) {
       command->add_option("--seconds", flags->seconds, "spend about this many seconds")
           ->check(numberBetween(1, 86400));
   curves->needs(topology)->excludes(quick)->excludes(seconds);
-  // Of the processes that this command starts.
+  // Flags for the processes that this command starts.
   command->add_option("--rank-results", flags->job.resultsFile)->group("");
   command->add_option("--rank-units", flags->job.units)->group("")->check(wholeNumber(1, 1 << 20));
   command->callback([flags, &exitCode] { exitCode = run(*flags); });

@@ -1,4 +1,4 @@
-// dtc checkpoint: looks at what dtrun saves.
+// dtc checkpoint: shows and checks what dtrun saves.
 #include "tools/dtc/Commands.h"
 
 #include "runtime/checkpoint/Folder.h"
@@ -27,7 +27,7 @@ void describe(const rt::CheckpointManifest &manifest) {
                << " bytes\n";
 }
 
-// Whether the checkpoint is good.
+// Returns true if the checkpoint is good, and prints what is wrong otherwise.
 bool verifyOne(const std::string &folder) {
   rt::CheckpointReader reader;
   std::vector<std::string> problems;

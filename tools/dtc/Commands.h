@@ -1,4 +1,5 @@
-// The commands of dtc; each adds itself to the command line and runs when it was given.
+// The commands of dtc. Each function adds its command to the command line. The command runs when it
+// was given, and sets `exitCode`.
 #pragma once
 
 #include "tools/cli/CommandLine.h"
@@ -7,14 +8,14 @@
 
 namespace dtc {
 
-// Exit code where dtc itself is wrong.
+// Exit code of an error in dtc itself.
 inline constexpr int kInternalError = 70;
 
-// Flags that more than one command takes.
+// Flags of all commands that make a plan.
 struct PlanningFlags {
   std::string model, topology = "cpu", optimizer = "adamw", gradDtype = "f32", maxMemory,
                      memoryMargin;
-  std::string precision; // empty: Topology::usualPrecision
+  std::string precision; // empty for Topology::usualPrecision
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
@@ -23,29 +24,45 @@ struct PlanningFlags {
 
   CLI::App *command = nullptr;
 
-  // `planGiven`: the flags may be left out because a plan file may stand for them.
+  // Adds the flags to a command. `planGiven` means that a plan file may replace them, so that none
+  // is required.
   void add(CLI::App &command, bool planGiven);
-  // Returns whether the user wrote `flag`, which has a default otherwise.
+  // Returns true if the user wrote `flag`, even with its default value.
   bool given(const char *flag) const { return command->count(flag) > 0; }
 };
 
-// The exit code of the command that ran.
+// Adds `dtc import`: makes graph IR from a Hugging Face config.json.
 void addImport(CLI::App &app, int &exitCode);
+// Adds `dtc fmt`: prints graph IR in its usual style.
 void addFmt(CLI::App &app, int &exitCode);
+// Adds `dtc plan`: chooses how to spread a model over a cluster.
 void addPlan(CLI::App &app, int &exitCode);
+// Adds `dtc compile`: writes the executable that dtrun runs.
 void addCompile(CLI::App &app, int &exitCode);
+// Adds `dtc inspect`: shows the content of an executable or a plan.
 void addInspect(CLI::App &app, int &exitCode);
+// Adds `dtc topology`: shows the hardware that plans are made for.
 void addTopology(CLI::App &app, int &exitCode);
+// Adds `dtc stack`: shows the software that plans are made for.
 void addStack(CLI::App &app, int &exitCode);
+// Adds `dtc validate`: runs a small model under a plan and compares it with one process.
 void addValidate(CLI::App &app, int &exitCode);
+// Adds `dtc verify`: proves that an executable computes what it should.
 void addVerify(CLI::App &app, int &exitCode);
+// Adds `dtc simulate`: runs a step event by event.
 void addSimulate(CLI::App &app, int &exitCode);
+// Adds `dtc explain`: shows what a stage, an op or a tensor of a plan does and costs.
 void addExplain(CLI::App &app, int &exitCode);
+// Adds `dtc diff`: compares two plans.
 void addDiff(CLI::App &app, int &exitCode);
+// Adds `dtc export`: writes a plan as the flags or the configuration of other software.
 void addExport(CLI::App &app, int &exitCode);
+// Adds `dtc checkpoint`: shows, checks and converts what dtrun saves.
 void addCheckpoint(CLI::App &app, int &exitCode);
-void addCheckpointExport(CLI::App &group, int &exitCode); // into `dtc checkpoint`
+void addCheckpointExport(CLI::App &group, int &exitCode); // part of `dtc checkpoint`
+// Adds `dtc checkpoint import`: makes a checkpoint from a folder of Hugging Face's.
 void addCheckpointImport(CLI::App &group, int &exitCode);
+// Adds `dtc calibrate`: measures this machine for a topology file.
 void addCalibrate(CLI::App &app, int &exitCode);
 
 } // namespace dtc

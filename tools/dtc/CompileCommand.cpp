@@ -37,7 +37,7 @@ UserError contradiction(const CompileFlags &flags, const std::string &flag,
                    "leave out " + flag + ", or plan again with 'dtc plan'");
 }
 
-// A plan has decided all that these flags ask for: what was given beside it has to say the same.
+// Checks that flags do not contradict the plan, which has decided everything that they ask for.
 Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   for (const char *flag : {"--fix", "--max-memory", "--stack", "--grad-dtype", "--executable"})
     if (flags.given(flag))
@@ -63,7 +63,7 @@ Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   return {};
 }
 
-// Flop/s of a device at the products of a plan.
+// Returns the flop/s of a device for the matrix products of a plan.
 double peakOf(const Topology &topology, llvm::StringRef precision) {
   return topology.meanPeak(computeTypeFrom(precision).value_or(ComputeType::F32));
 }
@@ -96,7 +96,8 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     return read.error();
   if (Outcome agreed = checkFlagsFit(flags, plan); !agreed)
     return agreed.error();
-  // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
+  // Only MFU needs the topology, for the peak of the device. A plan from another machine may name a
+  // topology that does not exist here.
   bool isNamed = flags.given("--topology");
   Result<Topology> topology = isNamed ? loadTopology(flags.topology, flags.nodes, plan.devices)
                                       : loadTopologyOf(plan, flags.nodes);
@@ -111,7 +112,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   return plan;
 }
 
-// The plan was made for this model, sequence length included.
+// Checks that the plan was made for this model, sequence length included.
 Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Plan &plan) {
   ModelFacts facts = readModelFacts(module);
   auto differs = [&](const char *what, int64_t plans, int64_t models) {
@@ -124,7 +125,7 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
     return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
   if (plan.parameters != facts.parameters)
     return differs("a number of parameters of", plan.parameters, facts.parameters);
-  // Models of other shapes may have as many parameters, but hardly as many operations, too.
+  // Models of other shapes may have as many parameters, but rarely also as many operations.
   double flops = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
   if (std::abs(flops - plan.flopsPerStep) > 1e-9 * flops)
     return UserError("plan '" + flags.planFile + "' was made for a model of " +
@@ -132,7 +133,8 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
                          " operations a step, model '" + flags.model + "' has " +
                          llvm::formatv("{0:e6}", flops).str(),
                      "plan this model again with 'dtc plan'");
-  // Of as many operations, too, but split otherwise: into other heads, for example.
+  // The model may have as many operations but a different structure, such as another number of
+  // heads.
   if (!plan.modelShape.empty() && plan.modelShape != facts.shape)
     return UserError("plan '" + flags.planFile + "' was made for a model of other ops or shapes (" +
                          plan.modelShape + ") than model '" + flags.model + "' (" + facts.shape +
@@ -141,7 +143,7 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
   return {};
 }
 
-// What is written has been proved; where it cannot be, dtc is wrong and not its user.
+// Proves what is going to be written. A failure is an error in dtc, not of its user.
 int prove(const std::vector<uint8_t> &bytes, const std::string &output) {
   Result<VerifyReport> report = verifyFile(bytes, output);
   if (report && !report->fault)
@@ -154,7 +156,7 @@ int prove(const std::vector<uint8_t> &bytes, const std::string &output) {
   return kInternalError;
 }
 
-// "model.dte: 1.2 MiB, target cpu:x86-64-v3, 8 ranks with 345.6 MiB of memory each".
+// Returns "model.dte: 1.2 MiB, target cpu:x86-64-v3, 8 ranks with 345.6 MiB of memory each".
 std::string describeWritten(const CompileFlags &flags, const std::vector<uint8_t> &bytes) {
   format::Header header;
   rt::Status status = format::readHeader(bytes, flags.output, header);
@@ -187,7 +189,7 @@ int runCompile(CompileFlags &flags) {
   };
   phases.enter("reading the model");
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  std::string said; // errors, or notes
+  std::string said; // errors or notes
   llvm::raw_string_ostream errors(said);
   mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags, errors);
   if (!said.empty()) {
@@ -217,7 +219,7 @@ int runCompile(CompileFlags &flags) {
   llvm::StringRef contents(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   if (Outcome wrote = writeFileAtomically(flags.output, contents); !wrote)
     return fail(wrote.error());
-  // A device or a pipe, such as /dev/stdout, may be what the file's bytes went to.
+  // The file may be a device or a pipe, such as /dev/stdout. Then its bytes may have gone there.
   if (llvm::sys::fs::is_regular_file(flags.output) &&
       !llvm::StringRef(flags.output).starts_with("/dev/") &&
       !llvm::StringRef(flags.output).starts_with("/proc/"))

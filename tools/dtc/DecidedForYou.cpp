@@ -8,11 +8,11 @@
 namespace dtc {
 namespace {
 
-// Parameter, gradient and the optimizer's state in f32: of AdamW 16 bytes a parameter (Rajbhandari
-// et al. 2020, arXiv:1910.02054, section 3.1).
+// Bytes per parameter for parameter, gradient and optimizer state in f32: AdamW needs 16
+// (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1).
 constexpr double kStateBytes = 16;
 
-// Of a model that one device could hold, so that nothing but the batch is there to be shared.
+// Returns a hint if one device could hold the model, so that only the batch can be shared.
 std::string batchHint(const PlanRequest &request, const Plan &plan) {
   double state = kStateBytes * static_cast<double>(plan.parameters);
   if (plan.globalBatch >= plan.devices ||
@@ -79,7 +79,7 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   auto addNumber = [&](llvm::StringRef flag, int64_t value) {
     add(flag, value > 0 ? std::to_string(value) : "");
   };
-  // Graph IR has its own length, and takes the flag where it says the same.
+  // Graph IR has its own length, and accepts the flag if it gives the same one.
   addNumber("--seq-len", plan.sequenceLength);
   add("--topology", flags.topology);
   addNumber("--nodes", flags.nodes);
@@ -88,7 +88,7 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   add("--precision", plan.precision);
   add("--optimizer", flags.optimizer);
   add("--grad-dtype", flags.gradDtype);
-  // Named, it is planned for all that it may do, not for what 'dtc compile' lowers.
+  // A stack that is given is planned with all that it can do, not only what 'dtc compile' lowers.
   if (flags.given("--stack"))
     add("--stack", flags.stack);
   add("--max-memory", flags.maxMemory);

@@ -1,4 +1,4 @@
-// dtc explain: what a stage, an op or a tensor of a plan does and costs.
+// dtc explain: shows what a stage, an op or a tensor of a plan does and costs.
 #include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 
@@ -16,7 +16,8 @@ struct ExplainFlags {
   int64_t stage = -1;
 };
 
-// The flags that load what the plan was made for; --model and --topology go before what it says.
+// Returns the flags that load what the plan was made for. --model and --topology take precedence
+// over the plan.
 Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
   PlanningFlags origin;
   origin.model = flags.model.empty() ? fileNamedBy(flags.file, plan.origin.model) : flags.model;
@@ -29,7 +30,7 @@ Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
     return UserError("explaining '" + flags.file + "': there is no '" + origin.model +
                          "', the model it was made of, here or beside the plan",
                      "give --model config.json or model.mlir");
-  // A .mlir file has its sequence length.
+  // A .mlir file contains its sequence length.
   if (!llvm::StringRef(origin.model).ends_with(".mlir"))
     origin.sequence = plan.sequenceLength;
   origin.topology =

@@ -1,4 +1,4 @@
-// dtc export: a plan as the flags or the configuration of other software.
+// dtc export: writes a plan as the flags or the configuration of other software.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/export/Export.h"

@@ -1,4 +1,4 @@
-// dtc fmt: graph IR in its usual style.
+// dtc fmt: prints graph IR in its usual style.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/support/File.h"

@@ -1,4 +1,4 @@
-// dtc import: a Hugging Face config.json becomes graph IR.
+// dtc import: makes graph IR from a Hugging Face config.json.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/frontend/Frontend.h"

@@ -1,4 +1,4 @@
-// dtc inspect: shows what is in an executable or a plan.
+// dtc inspect: shows the content of an executable or a plan.
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
@@ -35,7 +35,8 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
 }
 
 int runInspect(const InspectFlags &flags) {
-  // An executable wants an address that 16 divides, as that of a string on the heap.
+  // An executable must be at an address that is a multiple of 16, such as that of a string on the
+  // heap.
   Result<std::string> contents = readFile(flags.file);
   if (!contents)
     return contents.error().report(llvm::errs());

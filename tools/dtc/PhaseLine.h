@@ -5,8 +5,8 @@
 
 namespace dtc {
 
-// One line of stderr that is drawn anew for each phase, and erased at the end. Prints nothing where
-// stderr is no terminal.
+// One line of stderr that is drawn again for each phase, and erased at the end. Prints nothing if
+// stderr is not a terminal.
 class PhaseLine {
 public:
   PhaseLine();
@@ -18,7 +18,7 @@ public:
   void enter(llvm::StringRef phase);
   // Erases the line, so that other text may be printed.
   void clear();
-  // Shows nothing from now on: other text goes to stderr meanwhile.
+  // Shows nothing from now on, because other text goes to stderr.
   void disable();
 
 private:

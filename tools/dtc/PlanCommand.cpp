@@ -37,8 +37,8 @@ Outcome checkSpareNodes(int64_t spare, const Topology &topology) {
                    "equal nodes are wanted, of which one at least is left");
 }
 
-// Fills the cache with the plans for what is left when 1, 2, ... nodes are lost; says on `out` what
-// each comes to.
+// Fills the cache with the plans for the nodes that are left when 1, 2, ... are lost, and prints
+// the result of each on `out`.
 Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const PlanCache &cache,
                       llvm::raw_ostream &out) {
   for (int64_t lost = 1; lost <= flags.spareNodes; ++lost) {
@@ -66,7 +66,8 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
   return {};
 }
 
-// With --devices more of them, else more nodes.
+// Returns a function that makes larger systems: with more devices if --devices is given, else with
+// more nodes.
 Enlarge largerSystems(const PlanFlags &flags, const PlanRequest &request) {
   int64_t nodes = request.topology.nodes;
   return [&flags, nodes](int64_t factor) -> std::optional<LargerSystem> {

@@ -1,4 +1,4 @@
-// Plans from files, for the commands that explain them.
+// Reads plans from files, for the commands that explain them.
 #include "tools/dtc/PlanFiles.h"
 
 #include "compiler/support/File.h"
@@ -14,8 +14,9 @@ namespace dtc {
 
 namespace {
 
-// The text of the plan that an executable was compiled from, after all of dtrun's checks. The
-// format wants `contents` at an address that 16 divides, as that of a string on the heap.
+// Returns the text of the plan from which an executable was compiled, after all checks that dtrun
+// makes. `contents` must be at an address that is a multiple of 16, such as that of a string on the
+// heap.
 Result<std::string> planOfExecutable(const std::string &file, const std::string &contents,
                                      const std::string &doing) {
   std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(contents.data()),

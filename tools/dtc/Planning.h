@@ -8,15 +8,16 @@
 
 namespace dtc {
 
-// Loads the model; null after a message on `errors`.
+// Loads the model. Returns null after a message on `errors`.
 mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
                                               const PlanningFlags &flags,
                                               llvm::raw_ostream &errors = llvm::errs());
 
-// What the flags ask of the planner.
+// Returns the request that the flags make of the planner. Errors: a flag with a value that is not
+// valid.
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);
 
-// What a plan keeps of the flags and the request that it was made for.
+// Returns what a plan records of its flags and its request.
 PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request, const Plan &plan);
 
 } // namespace dtc

@@ -118,7 +118,7 @@ static Outcome readFixed(const std::string &text, std::map<std::string, std::str
   return {};
 }
 
-// "0.1" is a share; anything else bytes.
+// Reads a margin: "0.1" is a share, anything else is a number of bytes.
 static Outcome readMargin(const std::string &text, PlanRequest &request) {
   double share = 0;
   if (text.empty())

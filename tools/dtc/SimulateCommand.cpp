@@ -1,4 +1,5 @@
-// dtc simulate: runs a step event by event, a plan's or, instruction by instruction, an executable's.
+// dtc simulate: runs a step of a plan event by event, or of an executable instruction by
+// instruction.
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
@@ -52,7 +53,7 @@ int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
   return 0;
 }
 
-// `contents` are at an address that 16 divides, as that of a string on the heap.
+// `contents` must be at an address that is a multiple of 16, such as that of a string on the heap.
 int simulateExecutable(const SimulateFlags &flags, const std::string &contents, const Plan &plan) {
   Result<Topology> topology = loadTopology(
       flags.topology.empty() ? topologyOf(plan) : flags.topology, plan.nodes, plan.devices);

@@ -1,4 +1,4 @@
-// dtc stack: the software that plans are made for.
+// dtc stack: shows the software that plans are made for.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/stack/Commands.h"

@@ -1,4 +1,4 @@
-// dtc topology: the hardware that plans are made for.
+// dtc topology: shows the hardware that plans are made for.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/topology/Commands.h"

@@ -1,4 +1,5 @@
-// dtc validate: runs a small model under a plan like the user's and compares with one process.
+// dtc validate: runs a small model under a plan like the user's, and compares the result with one
+// process.
 #include "tools/dtc/Planning.h"
 
 #include "compiler/driver/Compile.h"
@@ -22,8 +23,9 @@
 namespace dtc {
 namespace {
 
-// Adam's update is lr g / (|g| + epsilon): where a gradient is zero but for rounding, two plans
-// differ by rounding / epsilon of what the tensor moves, with the usual 1e-8 by anything.
+// Epsilon of the optimizer. Adam's update is lr g / (|g| + epsilon). If a gradient is zero except
+// for rounding, two plans differ by rounding / epsilon of the tensor's update; with the usual 1e-8
+// the difference could be arbitrarily large.
 constexpr double kEpsilon = 1e-3;
 constexpr int64_t kSteps = 3;
 constexpr unsigned kSecondsOfARun = 600;
@@ -33,7 +35,7 @@ struct ValidateFlags : PlanningFlags {
   std::string format = "text";
 };
 
-// A folder that is gone with all that is in it when the command ends.
+// A temporary folder, which is removed with all its content when the command ends.
 class TemporaryFolder {
 public:
   TemporaryFolder() { llvm::sys::fs::createUniqueDirectory("dtc-validate", path); }
@@ -49,7 +51,7 @@ private:
   llvm::SmallString<128> path;
 };
 
-// dtrun lies beside dtc.
+// Returns the path of dtrun, which is in the same folder as dtc.
 std::string dtrunBesideMe() {
   static int anchor;
   std::filesystem::path mine = llvm::sys::fs::getMainExecutable("dtc", &anchor);
@@ -88,7 +90,7 @@ public:
   }
 
 private:
-  // Plans the user's model, and makes model and plan small.
+  // Plans the user's model, and makes a small model and plan.
   Outcome makeSmall(mlir::ModuleOp module) {
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
@@ -105,7 +107,7 @@ private:
     if (!opened)
       return opened.error();
     if (!llvm::StringRef(opened->text).ltrim().starts_with("{")) {
-      modelFile = opened->path; // a .mlir file is as large as it is written
+      modelFile = opened->path; // a .mlir file cannot be made smaller
       sequence = 0;
       return {};
     }
@@ -179,7 +181,7 @@ private:
     for (llvm::StringRef line : llvm::split(lines ? llvm::StringRef(*lines) : "", '\n'))
       if (llvm::Expected<llvm::json::Value> step = llvm::json::parse(line)) {
         const llvm::json::Object *fields = step->getAsObject();
-        if (fields && fields->get("step")) // others tell of the data
+        if (fields && fields->get("step")) // other lines describe the data
           run.losses.push_back(fields->getNumber("loss").value_or(NAN));
       } else {
         llvm::consumeError(step.takeError());
@@ -208,7 +210,7 @@ private:
         << llvm::formatv("run as       {0} on {1} processes, {2} steps of {3} samples, beside one "
                          "process\n\n",
                          pinsAsText(), small.decisions.devices(), kSteps, small.globalBatch);
-    // Largest difference over the root mean square.
+    // For each tensor the largest difference, relative to the root mean square.
     std::map<std::string, std::pair<double, double>> rows;
     for (const Deviation &each : found.gradients)
       rows[each.name].first = each.largest;

@@ -1,4 +1,4 @@
-// dtc verify: proves over all ranks' programs that an executable does what it should.
+// dtc verify: proves from all ranks' programs that an executable computes what it should.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/support/File.h"
@@ -14,7 +14,8 @@ struct VerifyFlags {
 };
 
 int runVerify(const VerifyFlags &flags) {
-  // An executable wants an address that 16 divides, as that of a string on the heap.
+  // An executable must be at an address that is a multiple of 16, such as that of a string on the
+  // heap.
   Result<std::string> contents = readFile(flags.file);
   if (!contents)
     return contents.error().report(llvm::errs());

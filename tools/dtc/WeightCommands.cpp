@@ -1,4 +1,4 @@
-// dtc checkpoint export and import: between checkpoints and folders of Hugging Face's.
+// dtc checkpoint export and import: converts between checkpoints and folders of Hugging Face's.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/frontend/Frontend.h"
@@ -26,7 +26,7 @@ int report(const rt::Status &status, const std::string &mend = "") {
   return UserError(status.message(), mend).report(llvm::errs());
 }
 
-// The parameters of a model, each with its shape in the graph and in files.
+// Returns the parameters of a model, each with its shape in the graph and in files.
 std::vector<rt::TensorSpec> parametersOf(mlir::ModuleOp module) {
   std::vector<rt::TensorSpec> parameters;
   for (auto op : module.getOps<graph::ParameterOp>()) {
@@ -43,13 +43,13 @@ std::vector<rt::TensorSpec> parametersOf(mlir::ModuleOp module) {
   return parameters;
 }
 
-// The parameters of the model that a config.json describes, and its text in one line.
+// The parameters of the model that a config.json describes, and its text as one line.
 struct ConfiguredModel {
   std::string name, config;
   std::vector<rt::TensorSpec> parameters;
 };
 
-// Reads the config of `path`, a file or the folder that holds it, which has to be a JSON object.
+// Reads the config of `path`, a file or the folder that contains it. It must be a JSON object.
 Result<NamedText> readConfigText(const std::string &path) {
   Result<NamedText> config = openModel(path);
   if (!config)
@@ -63,8 +63,8 @@ Result<NamedText> readConfigText(const std::string &path) {
   return config;
 }
 
-// Builds the model of `path`, a config.json, or a model in graph IR if `mayBeWritten`. False, with
-// the reason in `problem`, if dtc cannot.
+// Builds the model of `path`: a config.json, or a model in graph IR if `mayBeWritten`. Returns
+// false, with the reason in `problem`, if dtc cannot build it.
 bool buildModel(const std::string &path, bool mayBeWritten, ConfiguredModel &model,
                 std::string &problem) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -84,7 +84,8 @@ bool buildModel(const std::string &path, bool mayBeWritten, ConfiguredModel &mod
   return true;
 }
 
-// The last good checkpoint of a folder, or the one that was named. What is wrong of others is said.
+// Opens the last good checkpoint of a folder, or the one that was named. Prints what is wrong with
+// others.
 bool openLast(const std::string &path, rt::CheckpointReader &reader) {
   std::vector<uint64_t> steps;
   if (rt::Status status = rt::CheckpointFolder::steps(path, steps); !status.ok())
@@ -107,7 +108,8 @@ bool openLast(const std::string &path, rt::CheckpointReader &reader) {
   return false;
 }
 
-// That the checkpoint is of the model of a config: each parameter is there, in its shape.
+// Checks that the checkpoint is of the model of a config: each parameter must be there, with its
+// shape.
 bool isOf(const ConfiguredModel &model, const std::string &path,
           const rt::CheckpointReader &reader) {
   const rt::CheckpointManifest &manifest = reader.manifest();
@@ -137,15 +139,15 @@ struct ExportFlags {
   uint64_t mostBytes = 5'000'000'000;
 };
 
-// Reads --config, with the folder that it lies in. A config that dtc cannot build a model from is
-// copied as it is; then the names of the checkpoint have to be those of the folder's weights, if it
-// has any. False after a message.
+// Reads --config, and the folder that contains it. A config from which dtc cannot build a model is
+// copied without changes; the names in the checkpoint must then be those of the folder's weights,
+// if there are any. Returns false after a message.
 bool readModelFiles(const std::string &path, const rt::CheckpointReader &reader,
                     rt::ModelFiles &files) {
   Result<NamedText> config = readConfigText(path);
   if (!config)
     return config.error().report(llvm::errs()), false;
-  if (llvm::sys::fs::exists(config->path)) { // not of the catalogue
+  if (llvm::sys::fs::exists(config->path)) { // not in the catalogue
     llvm::StringRef parent = llvm::sys::path::parent_path(config->path);
     files.folder = parent.empty() ? "." : parent.str();
   }

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kUserError = 1, kBadUsage = 2;
 
-// An assertion or crash of ours is an internal error, told apart from the user's errors by its exit
-// code.
+// An assertion or crash in dtc is an internal error. Its exit code differs from that of a user's
+// error.
 void onCrash(void *) {
   llvm::errs()
       << "internal error: this is a bug of dtc; please report the command and the stack above\n";
@@ -27,8 +27,8 @@ void onCrash(void *) {
 
 using Words = std::vector<std::string>;
 
-// The words after the program's name. "dtc help plan" stands for "dtc plan --help", "dtc help" for
-// "dtc --help" and "dtc version" for "dtc --version".
+// Returns the words after the program's name. "dtc help plan" is replaced by "dtc plan --help",
+// "dtc help" by "dtc --help" and "dtc version" by "dtc --version".
 Words wordsOf(const CLI::App &app, int argc, char **argv) {
   Words words(argv + 1, argv + argc);
   if (words == Words{"version"})
@@ -41,7 +41,7 @@ Words wordsOf(const CLI::App &app, int argc, char **argv) {
     auto named =
         command->get_subcommands([&](const CLI::App *each) { return each->get_name() == word; });
     if (named.empty())
-      return words; // no such command, which is the mistake to report
+      return words; // no such command; CLI11 reports the mistake
     command = named.front();
   }
   words.push_back("--help");
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
   dtc::addCalibrate(app, exitCode);
   try {
     Words words = wordsOf(app, argc, argv);
-    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    std::reverse(words.begin(), words.end()); // CLI11 takes them in reverse order
     app.parse(std::move(words));
   } catch (const CLI::ParseError &error) {
     return dtc::finishOutput(app.exit(error) == 0 ? 0 : kBadUsage);

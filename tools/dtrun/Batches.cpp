@@ -46,7 +46,7 @@ std::string Batches::describeInputs() const {
 }
 
 Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
-  // All read the same tokens: what one can't take, no other can.
+  // All inputs read the same tokens, so an error in one applies to all of them.
   uint64_t length = inputs[0].shape.empty() ? 0 : inputs[0].shape[0], vocabulary = 0;
   for (const SampleType &type : inputs) {
     if (!isTokens(type) || type.shape[0] != length)
@@ -179,7 +179,7 @@ Status Batches::check(uint64_t steps) const {
   if (random)
     return {};
   for (const Column &column : columns) {
-    // Past one epoch every sample is read, in the order of the file.
+    // Beyond one epoch every sample is read, so all are checked, in the order of the file.
     uint64_t end = samplesOf(steps);
     bool all = end == sampler.samples();
     std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
@@ -193,11 +193,11 @@ Status Batches::describeSamples(const Column &column, uint64_t steps, std::strin
   const std::string &path = column.source->name();
   words = text("'", path.substr(path.find_last_of('/') + 1), "' with ", column.source->samples(),
                " samples");
-  if (random) // its seed says all
+  if (random) // its seed determines everything
     return {};
   constexpr uint64_t mostBytes = uint64_t(16) << 20;
   std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
-  // Global samples of the run at even distances; their order is that of a shuffled file.
+  // Takes global samples of the run at even distances. Their order is the order of a shuffled file.
   uint64_t end = samplesOf(steps);
   uint64_t most = std::max<uint64_t>(mostBytes / std::max<size_t>(sample.size(), 1), 2);
   uint64_t stride = std::max<uint64_t>((end + most - 1) / most, 1);

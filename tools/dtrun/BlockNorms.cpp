@@ -16,7 +16,7 @@ bool isNumber(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Word by word; numbers count, so that "h.10" comes after "h.9".
+// Orders names word by word. Numbers are compared as numbers, so "h.10" comes after "h.9".
 bool comesBefore(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     std::string_view x = a.substr(0, a.find('.')), y = b.substr(0, b.find('.'));
@@ -28,7 +28,7 @@ bool comesBefore(std::string_view a, std::string_view b) {
   return a.size() < b.size();
 }
 
-// In four sums, which a processor adds beside each other.
+// Uses four sums, which a processor adds in parallel.
 double squaresOf(std::span<const float> values) {
   double sums[4] = {};
   size_t i = 0;
@@ -81,7 +81,7 @@ bool BlockNorms::isDue(uint64_t step) const {
   return every ? *every > 0 && step % *every == 0 : step >= next;
 }
 
-// A piece is a box of the local part, in which its runs ascend, as do the parts that are read.
+// A piece is a box of the local part. Its runs ascend, and so do the parts that are read.
 Status BlockNorms::addSquares(std::vector<double> &squares) const {
   std::vector<std::byte> bytes;
   std::vector<float> values;
@@ -93,8 +93,8 @@ Status BlockNorms::addSquares(std::vector<double> &squares) const {
     double &sum = squares[blockOfTensor[piece.source]];
     constexpr uint64_t kMost = 1 << 18; // elements at a time
     Status status;
-    // A narrow box of a wide tensor has many short runs: what lies between them is read, too.
-    uint64_t begin = 0, end = 0; // of what is in `values`
+    // A narrow box of a wide tensor has many short runs, so the bytes between them are read, too.
+    uint64_t begin = 0, end = 0; // range of what is in `values`
     uint64_t all = elementCount(shape);
     auto read = [&](uint64_t from) {
       begin = from;

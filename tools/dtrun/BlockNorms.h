@@ -1,4 +1,4 @@
-// Norms of a model's parameters, one for each of its blocks.
+// Computes the norms of a model's parameters, one for each of its blocks.
 #pragma once
 
 #include "runtime/comm/Control.h"
@@ -11,25 +11,31 @@
 
 namespace dtc::rt {
 
+// The norm of the parameters of one block.
 struct BlockNorm {
   std::string block;
   double norm = 0; // root of the sum of squares
 };
 
-// The part of a model that a parameter is of: up to its first number, or else all but the last word.
-// Example: "transformer.h.3.attn.c_attn.weight" is of "transformer.h.3", "lm_head.weight" of
-// "lm_head", "w1" of "w1".
+// Returns the part of a model to which a parameter belongs: the name up to its first number, or
+// without a number all but the last word.
+// Example: "transformer.h.3.attn.c_attn.weight" gives "transformer.h.3", "lm_head.weight" gives
+// "lm_head", "w1" gives "w1".
 std::string blockOf(std::string_view parameter);
 
-// Each rank reads what it alone counts, between steps. Calls are collective.
+// Measures the norms between steps. Each rank reads the pieces that it alone counts. Calls are
+// collective.
 class BlockNorms {
 public:
-  // `every`: how many steps from one to the next; 0: never. Without it, as often as takes a
-  // four-hundredth of the time. Arguments must outlive this.
+  // Prepares the measuring. `every` is the number of steps from one measuring to the next, 0 for
+  // never. Without it, norms are measured as often as costs a four-hundredth of the time. Arguments
+  // must outlive this.
   Status open(const Executable &executable, Control &world, const Executor &executor,
               Device &device, std::optional<uint64_t> every);
+  // Returns true if the norms are to be measured after `step`.
   bool isDue(uint64_t step) const;
-  // Where they are due after `step`, which took `stepSeconds`; in order of names, numbers counted up.
+  // Measures the norms if they are due after `step`, which took `stepSeconds`. `norms` is ordered
+  // by name, with numbers counted up.
   Status measure(uint64_t step, double stepSeconds, std::vector<BlockNorm> &norms);
 
 private:
@@ -39,11 +45,11 @@ private:
   const Executor *executor = nullptr;
   Device *device = nullptr;
   std::optional<uint64_t> every = 0;
-  uint64_t next = 1; // where `every` is not given
+  uint64_t next = 1; // used if `every` is not given
   JobTensors tensors;
   std::vector<std::string> blocks;
   std::vector<size_t> blockOfTensor;
-  std::vector<OwnedPiece> pieces; // of this rank
+  std::vector<OwnedPiece> pieces; // pieces of this rank
 };
 
 } // namespace dtc::rt

@@ -36,8 +36,8 @@ private:
 
 } // namespace
 
-// Parameters and state of all programs: what has one name is one tensor, of which the loader knows
-// that all programs say the same.
+// Lists parameters and state of all programs. Tensors of one name are one tensor: the loader has
+// checked that all programs describe it alike.
 Status Checkpoints::readSources() {
   const format::Manifest &manifest = executable->manifest();
   const auto &rankProgram = *manifest.rank_program();
@@ -80,7 +80,7 @@ Status Checkpoints::readSources() {
   return {};
 }
 
-// A run that starts anew among the checkpoints of another would be taken for it later.
+// If a new run wrote among the checkpoints of another one, they would later be taken for its own.
 Status Checkpoints::refuseOldOnes() const {
   std::vector<uint64_t> steps;
   DTC_RETURN_IF_ERROR(CheckpointFolder::steps(options->checkpointDir, steps));
@@ -109,7 +109,7 @@ Status Checkpoints::open(const Options &given, const Executable &of, Control &co
   rate = baseRate;
   if (!isOn())
     return {};
-  // A rank that reads no input knows of one sample.
+  // A rank that reads no input has a sample count of one.
   auto most = static_cast<int64_t>(std::min<uint64_t>(numSamples, INT64_MAX));
   DTC_RETURN_IF_ERROR(world->largest({&most, 1}));
   samples = static_cast<uint64_t>(most);
@@ -117,7 +117,7 @@ Status Checkpoints::open(const Options &given, const Executable &of, Control &co
   DTC_RETURN_IF_ERROR(agree(*world, envSeconds(EnvVar::CheckpointTimeout, mostWait)));
   DTC_RETURN_IF_ERROR(agree(*world, openFolder()));
   DTC_RETURN_IF_ERROR(agree(*world, readSources()));
-  // Taken before the first step, that no step waits for memory, or finds none.
+  // Allocates before the first step, so that later no step waits for memory or finds none.
   std::span<std::byte> staged;
   DTC_RETURN_IF_ERROR(agree(*world, mine ? writer.stage(mine->bytes, staged) : Status()));
   takeStopSignals();
@@ -131,7 +131,7 @@ bool Checkpoints::isDue(uint64_t step) const {
 
 double Checkpoints::takeStall() { return std::exchange(stall, 0); }
 
-// Whether a signal came to any rank, and whether all have written what they write.
+// Tells all ranks whether any of them got a signal, and whether all have finished writing.
 Status Checkpoints::exchange(bool &stops, bool &allDone) {
   int64_t raised[2] = {stopIsWanted(), !isDone()};
   DTC_RETURN_IF_ERROR(world->largest(raised));
@@ -140,12 +140,12 @@ Status Checkpoints::exchange(bool &stops, bool &allDone) {
   return {};
 }
 
-// Until nothing is under way.
+// Waits until no checkpoint is being written.
 Status Checkpoints::waitForWriters(bool forEver) {
   auto begin = std::chrono::steady_clock::now();
   bool stops = false, allDone = false, told = false;
   while (underWay) {
-    // Ranks meet often, so that none takes a slow disk for a dead rank.
+    // Ranks meet often, so that a slow disk is not taken for a dead rank.
     (void)writer.waitFor(0.5);
     (void)committer.waitFor(0.5);
     DTC_RETURN_IF_ERROR(exchange(stops, allDone));
@@ -154,7 +154,7 @@ Status Checkpoints::waitForWriters(bool forEver) {
       continue;
     }
     double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    int64_t patience = waited < mostWait; // rank 0's clock counts
+    int64_t patience = waited < mostWait; // the clock of rank 0 decides
     DTC_RETURN_IF_ERROR(world->broadcast(&patience, 1, DataType::I64, 0));
     if (!forEver && !patience)
       return {};
@@ -172,7 +172,7 @@ Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
   bool allDone = true;
   DTC_RETURN_IF_ERROR(exchange(stops, allDone));
   if (progress.step == options->steps)
-    stops = false; // it ends by itself
+    stops = false; // the run ends anyway
   bool isLast = stops || progress.step == options->steps;
   bool isWanted = isLast || isDue(progress.step);
   if (!isWanted && !(underWay && allDone))
@@ -212,10 +212,10 @@ void Checkpoints::explainFailure(const Status &status) {
                endsRun ? "" : "; training goes on, and the next one is tried");
 }
 
-// Copies are all that training waits for; the rest is the writer's.
+// Training waits only for the copies. The writer does the rest.
 Status Checkpoints::save(const Progress &progress) {
   underWay = progress;
-  // Rank 0, which writes them down, need not be told of skipped steps by its program.
+  // Rank 0 writes the skipped steps, but its own program may not report them.
   int64_t skips[2] = {static_cast<int64_t>(progress.skippedSteps),
                       static_cast<int64_t>(progress.skippedRow)};
   DTC_RETURN_IF_ERROR(world->largest(skips));
@@ -265,7 +265,8 @@ Status Checkpoints::copyPiece(const OwnedPiece &piece, std::span<std::byte> file
   return {};
 }
 
-// What all ranks did is done: shards are followed by the manifest, that by the end.
+// Takes the next step after all ranks have finished one: the manifest follows the shards, and the
+// end follows the manifest.
 Status Checkpoints::advance() {
   std::vector<std::string> own;
   Status mineDone = isCommitting ? committer.finish() : mine ? writer.finish(own) : Status();
@@ -361,7 +362,7 @@ Status Checkpoints::commit() {
                " wrote; --checkpoint-dir wants a folder that all hosts share"));
   }
   DTC_RETURN_IF_ERROR(folder.commit(underWay->step, manifestOf()));
-  // It is there, also where an older one cannot go.
+  // The checkpoint is complete, even if an older one cannot be removed.
   if (Status pruned = folder.prune(underWay->step, options->keep, options->keepEvery); !pruned.ok())
     std::fprintf(stderr, "dtrun: %s\n", pruned.message().c_str());
   return {};

@@ -1,4 +1,4 @@
-// The checkpoints of a run: taken beside the steps, and gone on from.
+// The checkpoints of a run: writes them while steps run, and resumes from them.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -19,47 +19,50 @@
 
 namespace dtc::rt {
 
-// All calls are collective, but for takeStall().
+// Takes and reads the checkpoints of a run. All calls except takeStall() are collective.
 class Checkpoints {
 public:
-  // What is of this run and not of the program.
+  // State of the run that is not in the program's tensors.
   struct Progress {
     uint64_t step = 0; // the last one that ran
     uint64_t skippedSteps = 0, skippedRow = 0;
     double lossScale = 0;
     uint64_t skippedBatches = 0;
-    LossMean meanLoss;       // of rank 0
-    SpentSeconds spent = {}; // of the job, by rank 0
+    LossMean meanLoss;       // rank 0's
+    SpentSeconds spent = {}; // time of the whole job, counted by rank 0
   };
 
-  // Takes the folder of --checkpoint-dir, and SIGTERM and SIGUSR2, after which afterStep() ends the
-  // run. Nothing without --checkpoint-dir. `samples` are those of the data, `rate` is the base of
-  // the learning rate. Arguments must outlive this.
+  // Takes over the folder of --checkpoint-dir, and the signals SIGTERM and SIGUSR2, after which
+  // afterStep() ends the run. Does nothing without --checkpoint-dir. `samples` is the number of
+  // samples of the data, `rate` the base of the learning rate. Arguments must outlive this.
   Status open(const Options &options, const Executable &executable, Control &world,
               Executor &executor, Device &device, uint64_t samples, float rate);
 
-  // With --resume: fills parameters and state from the last good checkpoint, of whatever plan, and
-  // says where the run stood; `progress` stays empty where there is none to go on from.
+  // With --resume: fills parameters and state from the last good checkpoint, whatever plan wrote
+  // it, and sets `progress` to the state of that run. `progress` stays empty if there is no
+  // checkpoint.
   Status resume(std::optional<Progress> &progress);
 
-  // Waits for what is being written, goes back to the last good checkpoint, and removes those of
-  // later steps, which nothing leads to any more; `progress` stays empty where there is none.
-  // `isChanged` becomes true where parameters and state may no longer be what they were.
+  // Waits for the checkpoint that is being written, goes back to the last good one, and removes
+  // those of later steps, which are no longer part of the run. `progress` stays empty if there is
+  // no good checkpoint. `isChanged` becomes true if parameters and state may have changed
+  // nevertheless.
   Status rollBack(std::optional<Progress> &progress, bool &isChanged);
 
-  // After each step, while none is under way: takes a checkpoint where one is due. `stops`: a signal
-  // asked for the end, which comes after a checkpoint. A checkpoint that cannot be taken is no error:
-  // a line on rank 0's stderr says why.
+  // Call after each step: takes a checkpoint if one is due and none is being written. `stops`
+  // becomes true if a signal asked for the end; a checkpoint is then taken first. A checkpoint that
+  // cannot be taken is no error: a line on rank 0's stderr tells why.
   Status afterStep(const Progress &progress, bool &stops);
 
-  // Waits for the last checkpoint. An error where that one could not be taken.
+  // Waits for the last checkpoint. Returns an error if it could not be taken.
   Status finish();
 
-  // The folder of the last checkpoint that this run has saved; empty before there is one.
+  // Returns the folder of the last checkpoint that this run has saved, or an empty string.
   const std::string &lastSaved() const { return saved; }
 
-  // Seconds that training waited for checkpoints since this was called last.
+  // Returns the seconds that training has waited for checkpoints since the last call.
   double takeStall();
+  // Returns true if the run has a folder for checkpoints.
   bool isOn() const { return !options->checkpointDir.empty(); }
 
 private:
@@ -100,22 +103,23 @@ private:
   uint64_t samples = 0;
   float rate = 0;
   CheckpointFolder folder;
-  std::vector<CheckpointSource> sources;    // of all ranks
-  std::vector<const format::Tensor *> held; // of `sources`, as this rank's program has it, or null
+  std::vector<CheckpointSource> sources; // tensors of all ranks
+  // for each of `sources` the tensor in this rank's program, or null
+  std::vector<const format::Tensor *> held;
   CheckpointLayout layout;
   const CheckpointLayout::Shard *mine =
-      nullptr; // what this rank writes; null where it owns nothing
+      nullptr; // the shard that this rank writes; null if it owns nothing
   size_t shardNumber = 0;
   std::string program; // hash
   ShardFileWriter writer;
   std::optional<Progress> underWay;             // the checkpoint that is being written
-  bool isCommitting = false;                    // all shards of it are there
-  bool endsRun = false;                         // no step comes after it
-  std::vector<std::vector<std::string>> hashes; // of its shards, on rank 0
-  Status last;                                  // of the checkpoint that was tried last
-  std::string saved;                            // of lastSaved()
+  bool isCommitting = false;                    // all shards are complete
+  bool endsRun = false;                         // no step follows the checkpoint
+  std::vector<std::vector<std::string>> hashes; // hashes of the shards, on rank 0
+  Status last;                                  // result of the checkpoint that was tried last
+  std::string saved;                            // folder of the last checkpoint
   double stall = 0, mostWait = 0;               // seconds
-  Background committer;                         // of rank 0; the last member, as it uses others
+  Background committer; // used by rank 0; the last member, because it uses others
 };
 
 } // namespace dtc::rt

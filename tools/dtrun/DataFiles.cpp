@@ -12,7 +12,7 @@ using format::text;
 
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Length of the name at the front of `rest`, 0 unless '=' follows it.
+// Returns the length of the name at the front of `rest`, or 0 unless '=' follows it.
 size_t nameLength(std::string_view rest) {
   if (rest.empty() || !isLetter(rest.front()))
     return 0;
@@ -24,7 +24,8 @@ size_t nameLength(std::string_view rest) {
   return length < rest.size() && rest[length] == '=' ? length : 0;
 }
 
-// Where the path at the front of `rest` ends: at a comma before another name, or with the text.
+// Returns the end of the path at the front of `rest`: a comma before another name, or the end of
+// the text.
 size_t pathLength(std::string_view rest) {
   size_t comma = rest.find(',');
   while (comma != std::string_view::npos && nameLength(rest.substr(comma + 1)) == 0)

@@ -1,4 +1,4 @@
-// What --data and --eval-data name: one source of tokens, or a file for each input.
+// The argument of --data and --eval-data: one source of tokens, or a file for each input.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -8,16 +8,18 @@
 
 namespace dtc::rt {
 
+// One file or source of the argument.
 struct DataFile {
-  std::string input; // empty: a source of tokens, which fills 'tokens' and 'targets'
+  std::string input; // empty for a source of tokens, which fills 'tokens' and 'targets'
   std::string path;
 };
 
-// Reads PATH or name=PATH[,name=PATH...]. A name is a letter or '_' and then letters, digits, '_',
-// '.' or '-', so that a path with '=' is written ./a=b, and a comma begins another file only where
-// a name and '=' follow.
+// Reads PATH or name=PATH[,name=PATH...]. A name is a letter or '_', and then letters, digits, '_',
+// '.' or '-'. A path with '=' must therefore be written ./a=b, and a comma begins another file only
+// if a name and '=' follow it.
 // Example: "images=x.npy,labels=y.npy" gives {{"images", "x.npy"}, {"labels", "y.npy"}}.
-// InvalidArgument for a name that is there twice or has no path; `flag` is whose argument it is.
+// Errors: InvalidArgument for a name that occurs twice or has no path. `flag` is the option to name
+// in errors.
 Status parseDataFiles(const std::string &flag, const std::string &argument,
                       std::vector<DataFile> &files);
 

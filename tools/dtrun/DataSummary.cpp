@@ -18,7 +18,7 @@ std::string shortNumber(double value, const char *form) {
   return digits;
 }
 
-// Returns a string of JSON without bytes that are not UTF-8.
+// Returns a JSON string without bytes that are not UTF-8.
 std::string jsonText(const std::string &value) {
   return format::jsonString(format::printable(value));
 }
@@ -34,7 +34,7 @@ std::string jsonNumber(const std::optional<uint64_t> &value) {
   return value ? text(*value) : "null";
 }
 
-// "'a.npy' and 'b.npy'"; many are counted.
+// Returns names as in "'a.npy' and 'b.npy'". If there are many, returns their number.
 std::string namesOf(const std::vector<std::string> &files) {
   constexpr size_t most = 2;
   std::string names;

@@ -8,25 +8,27 @@
 
 namespace dtc::rt {
 
+// Describes the data of a run or of its evaluation.
 struct DataSummary {
-  std::vector<std::string> files;   // that are read; none of random tokens
-  std::vector<std::string> leftOut; // of a folder
+  std::vector<std::string> files;   // files that are read; none for random tokens
+  std::vector<std::string> leftOut; // files of a folder that are not read
   std::string format;               // "llm.c, 2-byte ids"
-  std::optional<uint64_t> tokens;   // nullopt: a model without sequences, or random tokens
-  std::optional<uint64_t> samples;  // nullopt: random tokens, which have no end
+  std::optional<uint64_t> tokens;   // nullopt for a model without sequences, and for random tokens
+  std::optional<uint64_t> samples;  // nullopt for random tokens, which have no end
   uint64_t sequenceLength = 0;      // tokens of a sample; 0 for a model without sequences
-  // Of training data: the steps of the run and the samples of each. 0 for evaluation data, which
-  // every evaluation reads as a whole.
+  // Steps of the run, and samples per step, for training data. 0 for evaluation data, which every
+  // evaluation reads completely.
   uint64_t steps = 0, globalBatch = 0;
 };
 
-// "data: 'train.bin' (llm.c, 2-byte ids): 10846 tokens, 84 samples of 128 tokens; 60 steps of 8 read
-// 5.71 epochs"; "evaluation data: ..." where there are no steps.
+// Returns the line for people: "data: 'train.bin' (llm.c, 2-byte ids): 10846 tokens, 84 samples of
+// 128 tokens; 60 steps of 8 read 5.71 epochs". It begins with "evaluation data: " and has no steps
+// for evaluation data.
 std::string dataAsText(const DataSummary &data, bool isEvaluation);
 
-// {"data":{"files":["train.bin"],"left_out":[],"format":"llm.c, 2-byte ids","tokens":10846,
-// "samples":84,"epochs":5.71428571}}; "eval_data" and no epochs for evaluation data. Numbers that
-// are not known are null.
+// Returns the line as JSON: {"data":{"files":["train.bin"],"left_out":[],"format":"llm.c, 2-byte
+// ids","tokens":10846, "samples":84,"epochs":5.71428571}}. For evaluation data the key is
+// "eval_data" and there are no epochs. Unknown numbers are null.
 std::string dataAsJson(const DataSummary &data, bool isEvaluation);
 
 } // namespace dtc::rt

@@ -21,7 +21,8 @@ namespace {
 
 using format::text;
 
-// Only where it is asked for: nobody is to wait for an emulated GPU who thinks that he has one.
+// Emulates a GPU only if the user asks for it: nobody who expects a real GPU must wait for an
+// emulated one.
 Status emulatedLibraries(const Executable &executable, std::unique_ptr<CudaLibraries> &libraries) {
   uint64_t wanted = 0, seed = 0, report = 0, cudnn = 0, shared = 0;
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::EmulatedGpu, wanted));
@@ -43,7 +44,8 @@ Status emulatedLibraries(const Executable &executable, std::unique_ptr<CudaLibra
   return {};
 }
 
-// The user's folder for what can be made again, made where it is not there; empty where there is none.
+// Returns the user's folder for files that can be made again, and creates it if needed. Returns an
+// empty string if there is none.
 std::string cacheFolder() {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   std::filesystem::path folder = cache && *cache ? cache
@@ -57,8 +59,8 @@ std::string cacheFolder() {
   return error ? "" : folder.string();
 }
 
-// Choices are kept beside the program, or in the user's cache where that folder may not be written.
-// Other ranks wait for the one that measures, for `timeoutSeconds` at most.
+// Choices are kept beside the program, or in the user's cache folder if that place is read-only.
+// Other ranks wait at most `timeoutSeconds` for the one that measures.
 Status tuningOptions(const Executable &executable, double timeoutSeconds, TuningOptions &tuning) {
   uint64_t millis = format::deviceOf(executable.manifest()) == format::simtDevice ? 0 : 5000;
   if (!envText(EnvVar::TuningMillis).empty())

@@ -1,4 +1,4 @@
-// The device that a program was compiled for, on this machine.
+// Makes the device that a program was compiled for, on this machine.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -10,13 +10,15 @@
 
 namespace dtc::rt {
 
+// The device of a rank, and the libraries that it uses.
 struct RankDevice {
-  std::unique_ptr<CudaLibraries> libraries; // of a GPU
+  std::unique_ptr<CudaLibraries> libraries; // for a GPU only
   std::unique_ptr<Device> device;
 };
 
-// Makes the device of this rank, on which no collective takes longer than `timeoutSeconds` (0: DTC_TIMEOUT). Unavailable or InvalidArgument says what this machine lacks. Rank 0 prints where
-// collectives go where that is slow, once they are made.
+// Makes the device of this rank. No collective on it takes longer than `timeoutSeconds` (0:
+// DTC_TIMEOUT). Errors: Unavailable or InvalidArgument that tells what this machine lacks. If
+// collectives take a slow way, rank 0 prints which one when they are set up.
 Status makeDevice(const Executable &executable, Comm &world, int threads, double timeoutSeconds,
                   RankDevice &made);
 

@@ -28,7 +28,7 @@ Status Evaluation::openData(const Options &options, const Executable &executable
              " can only train: it has no entry 'evaluate'; compile it anew, or leave out "
              "--eval-data"));
   DTC_RETURN_IF_ERROR(batches.open(options.evalData, seed, executable, executor));
-  // Of a rank that reads nothing: as many as others have, which open() finds out.
+  // A rank that reads nothing takes the sample count that other ranks found; open() exchanges it.
   if (executor.program().inputs()->size() > 0)
     samples = batches.isRandom() ? kRandomEvaluationBatches * globalBatch : batches.samples();
   DTC_RETURN_IF_ERROR(batches.check(numBatches()));
@@ -82,7 +82,7 @@ Status Evaluation::runBatch(uint64_t batch, Executor &executor, Control &world, 
     isOwn = true;
     return status;
   }
-  // A batch in which nothing counts has loss 0, but for what stands beside it.
+  // The loss of a batch in which nothing counts is 0, except for the terms beside it.
   sum.batches = 1;
   sum.beside = static_cast<double>(result.lossBeside);
   sum.weight = isWeighted ? static_cast<double>(result.lossWeight) : 1;

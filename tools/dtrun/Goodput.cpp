@@ -44,8 +44,8 @@ void Goodput::addEarlier(const SpentSeconds &earlier) {
     spent[i] += earlier[i];
 }
 
-// A checkpoint may have steps that the job's last word does not: what followed that was taken for
-// lost.
+// A checkpoint may hold steps that the job's last note does not. The time after that note was
+// counted as lost.
 void Goodput::startAgain(const SpentSeconds &job, double kept, double ago, double now) {
   adopt(job, Spent::Restarting, now);
   spent[static_cast<size_t>(Spent::Restarting)] += std::max(ago, 0.0);
@@ -96,7 +96,7 @@ std::optional<JobSpent> jobSpentOf(std::string_view words) {
   for (const char *at = words.data(), *end = at + words.size(); at < end;) {
     double value = 0;
     auto [rest, error] = std::from_chars(at, end, value);
-    constexpr double kMost = 1e12; // whatever follows from it can be told again
+    constexpr double kMost = 1e12; // the following text can still be parsed
     if (error != std::errc() || !(value >= 0 && value <= kMost) || (rest < end && *rest != ' '))
       return std::nullopt;
     numbers.push_back(value);
@@ -122,8 +122,8 @@ JobSpent afterFailure(const JobSpent &before, std::string_view note, double fail
 
 double clockSeconds() { return launchClock(); }
 
-// Field 22 of proc(5)'s stat, in ticks since the machine began. The second field, a name, may have
-// spaces and parentheses.
+// Reads field 22 of the stat file of proc(5), in ticks since the machine started. The second field,
+// a name, may contain spaces and parentheses.
 double processBegan() {
   double now = clockSeconds();
   char line[1024];

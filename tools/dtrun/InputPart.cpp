@@ -18,7 +18,7 @@ SampleType sampleTypeOf(const format::Input &input) {
   return type;
 }
 
-// A sample is a tensor, of which the rank has a shard.
+// Describes a sample as a tensor of which the rank has a shard.
 static TensorSpec sampleSpec(const format::Input &input) {
   TensorSpec sample;
   sample.name = input.name()->str();
@@ -36,7 +36,7 @@ Status findPart(const format::Input &input, const format::Manifest &manifest,
   spec.globalBatch = manifest.global_batch();
   spec.microBatch = manifest.micro_batch();
   spec.numMicroBatches = manifest.num_micro_batches();
-  // Axes that split the samples together stand outermost first.
+  // Axes that split the samples together are listed outermost first.
   for (uint32_t i = 0; i < format::sizeOf(input.shards()); ++i)
     if (const format::ShardedDim &shard = *input.shards()->Get(i); shard.dim() == 1) {
       uint64_t ranks = mesh[shard.axis()];

@@ -1,4 +1,4 @@
-// The parameters and optimizer state of all ranks, and what this one has of them.
+// The parameters and optimizer state of all ranks, and the parts that this rank has.
 #pragma once
 
 #include "runtime/checkpoint/Layout.h"
@@ -9,18 +9,21 @@
 
 namespace dtc::rt {
 
-// What has one name is one tensor, of which the loader knows that all programs say the same.
+// The tensors of a job. Tensors of one name are one tensor: the loader has checked that all
+// programs describe it alike.
 struct JobTensors {
-  std::vector<CheckpointSource> all;       // alike on all ranks
-  std::vector<const format::Tensor *> own; // of `all`, as this rank's program has it, or null
+  std::vector<CheckpointSource> all; // the same on all ranks
+  // for each of `all` the tensor in this rank's program, or null
+  std::vector<const format::Tensor *> own;
 };
 
-// `mine` is one of the manifest's programs.
+// Lists the parameters, and with `withState` the optimizer state, of all programs. `mine` is one of
+// the manifest's programs.
 JobTensors tensorsOfJob(const format::Manifest &manifest, const format::Program &mine,
                         bool withState);
 
-// Gives `take` this rank's part of a tensor, padding included, in pieces of up to a megabyte: `at` is
-// the offset in bytes. Between steps only.
+// Reads this rank's part of a tensor, padding included, and passes it to `take` in pieces of up to
+// a megabyte. `at` is the offset in bytes. Call it between steps only.
 Status readLocal(const format::Tensor &tensor, uint64_t bytes, const Executor &executor,
                  Device &device,
                  const std::function<void(uint64_t at, std::span<const std::byte>)> &take);

@@ -117,7 +117,7 @@ Status MetricsPage::open(const Options &options, const std::string &model, int r
           false,
           {{{}, static_cast<double>(options.steps)}}},
          {"dtc_run_ranks", "Ranks of the job.", false, {{{}, static_cast<double>(ranks)}}}};
-  // Before the address is known, so that no scrape finds an empty page.
+  // Publishes before the address is known, so that no scrape finds an empty page.
   publish();
   bool isSix = options.metricsHost.find(':') != std::string::npos;
   std::fprintf(stderr, "dtrun: metrics are at http://%s%s%s:%d/metrics\n", isSix ? "[" : "",

@@ -1,4 +1,4 @@
-// What rank 0 serves to Prometheus of the whole job.
+// The metrics of the whole job, which rank 0 serves to Prometheus.
 #pragma once
 
 #include "runtime/metrics/MetricsServer.h"
@@ -9,12 +9,14 @@
 
 namespace dtc::rt {
 
+// Holds the last metrics of the run, of a step and of an evaluation.
 class MetricsPage {
 public:
-  // Serves from now on, and says on stderr where. `model` is a label of nothing but dtc_run_info.
+  // Starts to serve, and prints the address on stderr. Only dtc_run_info gets `model` as a label.
   Status open(const Options &options, const std::string &model, int ranks);
-  // Nothing where open() was not called.
+  // Publishes the metrics of a step. Does nothing before open().
   void write(const StepReport &report);
+  // Publishes the metrics of an evaluation. Does nothing before open().
   void write(const EvaluationReport &report);
 
 private:
@@ -22,10 +24,10 @@ private:
 
   std::unique_ptr<MetricsServer> server;
   std::vector<Metric> run, step, evaluation;
-  std::vector<BlockNorm> norms; // as last measured
+  std::vector<BlockNorm> norms; // as measured last
 };
 
-// Of a step; what is not known is left out.
+// Returns the metrics of a step. Unknown ones are left out.
 std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockNorm> &norms);
 
 } // namespace dtc::rt

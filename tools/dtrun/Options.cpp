@@ -29,7 +29,7 @@ std::string footer() {
          describeEnv();
 }
 
-// CLI11 would read -3 and 2^64 into an unsigned number without complaint.
+// Checks for a whole number, because CLI11 would accept -3 and 2^64 for an unsigned one.
 std::string notWhole(std::string &value) {
   bool digits = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
   errno = 0;
@@ -192,7 +192,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.set_version_flag("--version", kVersion);
 }
 
-// What CLI11 cannot say of a value; null when all is well.
+// Checks what CLI11 cannot check. Returns the mistake, or null.
 const char *findMistake(const Options &options) {
   if (!options.dumpGrads.empty() && options.steps == 0)
     return "--dump-grads wants at least 1 of --steps";

@@ -3,7 +3,7 @@
 namespace dtc::rt {
 namespace {
 
-// `value` of rank `from` on rank 0.
+// Sends `value` of rank `from` to rank 0.
 template <typename T> Status bring(Control &world, int from, T &value) {
   if (world.rank() == from)
     return world.send(&value, sizeof(value), DataType::U8, 0);

@@ -1,4 +1,4 @@
-// What the ranks that compute a loss and other outputs report to all others.
+// Passes a loss and other outputs from the ranks that compute them to the others.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,18 +9,18 @@
 
 namespace dtc::rt {
 
-// The first rank whose program has the output; -1 where none has.
-// Example: of a pipeline, a rank of its last stage for the loss.
+// Returns the first rank whose program has the output, or -1.
+// Example: for the loss of a pipeline, a rank of its last stage.
 int rankWith(const format::Manifest &manifest, format::OutputRole role);
 
-// Gives rank 0, which prints them, the outputs that only programs of other ranks have. Collective,
-// between steps: a few bytes, and none where rank 0 has all.
+// Sends rank 0, which prints them, the outputs that only programs of other ranks have. Collective,
+// between steps. Sends a few bytes, and none if rank 0 has all outputs.
 Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult &result);
 
-// The same for a number that all ranks with a loss know.
+// Sends rank 0 a number that all ranks with a loss know. Collective.
 Status bringFromLoss(const format::Manifest &manifest, Control &world, double &value);
 
-// The same for text of rank `from`, which all ranks know.
+// Sends rank 0 a text of rank `from`, a number that all ranks know. Collective.
 Status bringText(Control &world, int from, std::string &value);
 
 } // namespace dtc::rt

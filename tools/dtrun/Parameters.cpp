@@ -26,9 +26,9 @@ const format::Tensor *findTensor(const Tensors *tensors, std::string_view name) 
   return nullptr;
 }
 
-// The tensors of one program. A parameter that is trained although the loss does not depend on it has
-// no gradient in the program; its gradient is zero, and as long as the parameter. A frozen parameter
-// has none.
+// Returns the tensors of one program. If the loss does not depend on a trained parameter, the
+// program has no gradient for it. That gradient is then zero, with the shape of the parameter. A
+// frozen parameter has no gradient.
 std::vector<TensorSpec> specsOf(const format::Program &program, DumpedTensors which) {
   std::vector<TensorSpec> specs;
   const Tensors *tensors = tensorsOf(program, which);
@@ -43,9 +43,9 @@ std::vector<TensorSpec> specsOf(const format::Program &program, DumpedTensors wh
   return specs;
 }
 
-// Lists the parameters, or gradients, of all programs: what has one name is one tensor, of which the
-// loader knows that all programs say the same, but for the type of a gradient: that is the first
-// program's. Each knows which ranks have it, unless all have.
+// Lists the parameters, or gradients, of all programs. Tensors of one name are one tensor: the
+// loader has checked that all programs describe it alike, except for the type of a gradient, which
+// is taken from the first program. Each tensor lists its ranks, unless all ranks have it.
 Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
                   std::vector<TensorSpec> &specs) {
   const auto &rankProgram = *manifest.rank_program();
@@ -76,7 +76,7 @@ Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
   return {};
 }
 
-// One that this rank has; null for a gradient that is zero.
+// Finds a tensor of this rank. Returns null for a gradient that is zero.
 const format::Tensor *tensorOf(const Executor &executor, DumpedTensors which,
                                const std::string &name) {
   return findTensor(tensorsOf(executor.program(), which), name);
@@ -90,7 +90,7 @@ Status fill(const format::Tensor &tensor, std::span<const float> local, Executor
   return device.copyIn(executor.address(tensor.buffer()), bytes.data(), bytes.size());
 }
 
-// Whether both have the same numbers, but for their types.
+// Returns true if both describe the same numbers, whatever their types.
 bool areAlike(const TensorSpec &a, const TensorSpec &b) {
   auto sameShard = [](const ShardedDim &x, const ShardedDim &y) {
     return x.dim == y.dim && x.axis == y.axis && x.zigzag == y.zigzag;
@@ -100,8 +100,9 @@ bool areAlike(const TensorSpec &a, const TensorSpec &b) {
          std::equal(a.shards.begin(), a.shards.end(), b.shards.begin(), b.shards.end(), sameShard);
 }
 
-// What begins as zeros is not touched, as the arena does, too. A parameter and what is trained of it, where that has another
-// type, are drawn once where a rank has the same part of both: drawing takes longer than all else of a start.
+// Skips tensors that begin as zeros, because the arena is zero. If a rank has the same part of a
+// parameter and of its trained copy in another type, both are drawn once: drawing takes longer than
+// the rest of a start.
 Status initialise(const format::Program &program, bool isDrawn, const std::vector<uint32_t> &mesh,
                   Executor &executor, Device &device, uint64_t seed, int threads) {
   std::map<std::string, const format::Tensor *> parameters;
@@ -120,7 +121,7 @@ Status initialise(const format::Program &program, bool isDrawn, const std::vecto
   for (uint32_t i = 0; i < format::sizeOf(program.optimizer_state()); ++i) {
     const format::Tensor &state = *program.optimizer_state()->Get(i);
     if (!isDrawn && state.copy_of())
-      continue; // it comes from where the parameters come from
+      continue; // it comes from the same place as the parameters
     auto original = state.copy_of() ? parameters.find(state.copy_of()->str()) : parameters.end();
     bool isBoth =
         original != parameters.end() && areAlike(tensorSpec(state), tensorSpec(*original->second));
@@ -146,7 +147,8 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(specsOfJob(executable.manifest(), DumpedTensors::Parameters, specs));
   size_t numParameters = specs.size();
-  // What is trained of a parameter that is kept narrow gets what the file has, before rounding.
+  // The trained copy of a parameter of a narrow type gets the values of the file before they are
+  // rounded.
   std::vector<const format::Tensor *> copies;
   for (uint32_t i = 0; i < format::sizeOf(program.optimizer_state()); ++i)
     if (const format::Tensor *state = program.optimizer_state()->Get(i); state->copy_of()) {

@@ -18,7 +18,7 @@ namespace {
 
 using format::text;
 
-// The ranks that hold each part of a tensor, by the coordinates that choose the part.
+// Returns the ranks that hold each part of a tensor, by the coordinates that select the part.
 std::map<std::vector<uint32_t>, std::vector<int>> holdersOf(const TensorSpec &spec,
                                                             const format::RankMesh &mesh) {
   std::map<std::vector<uint32_t>, std::vector<int>> holders;
@@ -33,7 +33,7 @@ std::map<std::vector<uint32_t>, std::vector<int>> holdersOf(const TensorSpec &sp
   return holders;
 }
 
-// Those that do not have what most have, where there is such a thing.
+// Returns the ranks whose value differs from the value of most ranks, if there is one.
 std::vector<int> oddOf(const std::vector<int> &ranks, const std::vector<uint64_t> &values) {
   std::vector<int> odd;
   for (uint64_t value : values) {

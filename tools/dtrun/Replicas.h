@@ -1,4 +1,4 @@
-// Whether ranks that hold the same part of a tensor hold the same bits.
+// Checks that ranks that hold the same part of a tensor hold the same bits.
 #pragma once
 
 #include "runtime/comm/Control.h"
@@ -13,32 +13,36 @@ namespace dtc::rt {
 
 // Replicas that differ.
 struct OddReplicas {
-  size_t tensor = 0;     // the first of these, by its index
-  size_t numTensors = 0; // that differ on any ranks
-  std::vector<int> odd;  // ranks whose part is not what most have; all holders where none is
+  size_t tensor = 0;     // index of the first tensor that differs
+  size_t numTensors = 0; // number of tensors that differ on any ranks
+  // ranks whose part differs from that of most; all holders if there is no majority
+  std::vector<int> odd;
   std::vector<int> rest; // the other holders of that part
 };
 
-// `hashes` are of each rank's parts, those of rank 0 first; of what a rank does not hold they do not
-// count. Ranks hold the same part of a tensor that are alike along all axes that split it.
+// Finds replicas that differ. `hashes` holds the hashes of each rank's parts, beginning with rank
+// 0; the values of tensors that a rank does not hold are ignored. Ranks hold the same part if they
+// have the same coordinates along all axes that split the tensor.
 // Example: three ranks hold w, with hashes 7, 7 and 8: rank 2 is odd.
 std::optional<OddReplicas> findOdd(const std::vector<TensorSpec> &tensors,
                                    const format::RankMesh &mesh,
                                    const std::vector<uint64_t> &hashes);
 
-// Parameters and optimizer state of all ranks, compared between steps.
+// Compares parameters and optimizer state of all ranks between steps.
 class Replicas {
 public:
-  // `every`: after how many steps; 0: never. Arguments must outlive this.
+  // Prepares the checks, every `every` steps, 0 for never. Arguments must outlive this.
   void open(const Executable &executable, Control &control, const Executor &runs, Device &on,
             uint64_t every);
+  // Returns true if replicas are to be compared after `step`.
   bool areDue(uint64_t step) const { return every > 0 && step % every == 0; }
-  // Collective. DataLoss, on all ranks, names tensor and ranks that differ, with their hosts.
+  // Compares them. Collective. Errors: DataLoss, on all ranks, which names the tensor, the ranks
+  // that differ and their hosts.
   Status check(uint64_t step) const;
 
 private:
   Status hashOwn(std::vector<uint64_t> &hashes) const;
-  // ranks "0 and 2 (on 'a')", for messages. Collective.
+  // Describes ranks for messages, as in ranks "0 and 2 (on 'a')". Collective.
   Status describe(const std::vector<int> &ranks, std::string &words) const;
 
   uint64_t every = 0;
@@ -47,7 +51,7 @@ private:
   const Executor *executor = nullptr;
   Device *device = nullptr;
   JobTensors tensors;
-  std::vector<TensorSpec> specs; // of `tensors`
+  std::vector<TensorSpec> specs; // for each of `tensors`
 };
 
 } // namespace dtc::rt

@@ -20,7 +20,7 @@ namespace {
 
 using format::text;
 
-// %.9g gives back the same float and %.17g the same double; JSON has no NaN.
+// %.9g gives back the same float, and %.17g the same double. JSON has no NaN, so it becomes null.
 std::string number(double value, bool known = true, const char *form = "%.9g") {
   if (!known || !std::isfinite(value))
     return "null";
@@ -55,7 +55,7 @@ std::string humanSeconds(double seconds) {
 
 std::string lossText(double loss) {
   if (std::isnan(loss))
-    return "nan"; // printf would give it a sign
+    return "nan"; // printf would add a sign
   char digits[340];
   std::snprintf(digits, sizeof(digits), "%.5f", loss);
   return digits;
@@ -98,7 +98,7 @@ std::string normsField(const StepReport &report) {
   return norms.empty() ? norms : norms + "}";
 }
 
-// The keys shared by the step line and the log, without braces.
+// Returns the keys that the step line and the log share, without braces.
 std::string fields(const StepReport &report) {
   const StepResult &result = report.result;
   return text("\"step\":", report.step, ",\"loss\":", number(result.loss, result.hasLoss),
@@ -216,7 +216,7 @@ RankLog::~RankLog() {
   if (madeFile && !hasLines)
     ::unlink(path.c_str());
   if (madeFolder && !hasLines)
-    ::rmdir(folder.c_str()); // stays where another rank has its log in it
+    ::rmdir(folder.c_str()); // keeps the folder if another rank has its log in it
 }
 
 Status RankLog::open(const std::string &wanted, int rank) {
@@ -227,13 +227,14 @@ Status RankLog::open(const std::string &wanted, int rank) {
         text("making the log folder '", folder, "': ", std::strerror(errno)));
   path = text(folder, "/rank-", rank, ".jsonl");
   madeFile = ::access(path.c_str(), F_OK) != 0;
-  // O_NONBLOCK: a pipe that nobody reads would wait for ever.
+  // O_NONBLOCK, because opening a pipe without a reader would wait forever.
   descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (descriptor < 0) {
     madeFile = false;
     return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
   }
-  // Two jobs would write over each other's lines. Where a file system has no locks they still do.
+  // Locks the file, because two jobs would overwrite each other's lines. Some file systems have no
+  // locks.
   struct stat info;
   bool isFile = ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
   if (isFile && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -244,7 +245,7 @@ Status RankLog::open(const std::string &wanted, int rank) {
   return {};
 }
 
-// The last line of a step that is not after `step`, and with it what ends there, is what stays.
+// Keeps everything up to the last line of a step that is not after `step`.
 void RankLog::goOnAfter(uint64_t step) {
   struct stat info;
   wholeBytes = 0;
@@ -253,7 +254,7 @@ void RankLog::goOnAfter(uint64_t step) {
     return;
   std::ifstream lines(path);
   size_t at = 0;
-  for (std::string line; std::getline(lines, line) && !lines.eof();) { // half a line is none
+  for (std::string line; std::getline(lines, line) && !lines.eof();) { // half a line is not kept
     at += line.size() + 1;
     constexpr std::string_view kBegin = "{\"step\":";
     if (line.compare(0, kBegin.size(), kBegin) != 0)
@@ -279,7 +280,7 @@ Status RankLog::write(const EvaluationReport &report) {
 }
 
 Status RankLog::append(const std::string &line) {
-  // Only a regular file can be cut; a device has nothing that could stay.
+  // Only a regular file can be cut. A device has no old lines.
   auto end = static_cast<off_t>(wholeBytes);
   if (!isCut && ((::ftruncate(descriptor, end) != 0 && errno != EINVAL) ||
                  (::lseek(descriptor, end, SEEK_SET) != end && errno != ESPIPE)))
@@ -296,7 +297,7 @@ Status RankLog::append(const std::string &line) {
   return {};
 }
 
-// Half a line is taken back, so that lines that find space later are lines of their own.
+// Removes half a line, so that later lines that fit begin on a line of their own.
 Status RankLog::failure() const {
   Status status = Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
   auto end = static_cast<off_t>(wholeBytes);

@@ -48,7 +48,7 @@ void say(const std::string &line) {
   std::fprintf(stderr, "dtrun: %s\n", format::printable(line).c_str());
 }
 
-// A folder that cannot be read has none that anybody knows of.
+// A folder that cannot be read counts as one without checkpoints.
 uint64_t newestCheckpoint(const Options &options) {
   std::vector<uint64_t> steps;
   Status status = CheckpointFolder::steps(options.checkpointDir, steps);
@@ -72,7 +72,7 @@ std::string stepText(uint64_t step) {
   return step ? text("after step ", step) : std::string("from the first step");
 }
 
-// The job goes on with what it began with.
+// A restart must run the same program as the first start.
 bool isSameProgram(const Options &options, uint64_t wanted) {
   uint64_t found = 0;
   Status status = hashProgram(options, found);

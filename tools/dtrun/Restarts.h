@@ -1,4 +1,4 @@
-// When a job that failed is started again (--restarts).
+// Decides when a job that failed is started again (--restarts).
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -12,32 +12,36 @@ namespace dtc::rt {
 
 struct LaunchResult;
 
-// How many failures a job may have until it has a new checkpoint: each one fills the budget again.
-// Example: RestartBudget budget(2, 0); fails at step 7 without a checkpoint: take(0) is true; fails
-// again: true; fails with a checkpoint of step 40: take(40) is true, and so is the next one; with
-// nothing new after that, take(40) is false.
+// Counts the failures of a job since its last new checkpoint. Each new checkpoint fills the budget
+// again.
+// Example: RestartBudget budget(2, 0). The job fails at step 7 without a checkpoint: take(0) is
+// true. It fails again: true. It fails with a checkpoint of step 40: take(40) is true, and so is
+// the next one. It fails without a newer one: take(40) is false.
 class RestartBudget {
 public:
-  // `newest` is the step of the newest checkpoint before the first start; 0: none.
+  // `most` is the number of restarts without a new checkpoint. `newest` is the step of the newest
+  // checkpoint before the first start, or 0.
   RestartBudget(uint64_t most, uint64_t newest) : most(most), best(newest) {}
 
-  // After a failure: whether to start again.
+  // Call after a failure. Returns true if the job may start again.
   bool take(uint64_t newest);
-  // Starts since the last new checkpoint.
+  // Returns the number of starts since the last new checkpoint.
   uint64_t used() const { return count; }
-  // Before the start: none at first, then 1, 2, 4 ... 30 s, in which a full disk or a host may recover.
+  // Returns the seconds to wait before the start: 0 at first, then 1, 2, 4 ... 30, in which a full
+  // disk or a host may recover.
   double waitSeconds() const;
 
 private:
   uint64_t most, best, count = 0;
 };
 
-// Whether a new start may mend what ended the job: a rank died or hung, or had an internal error. Wrong
-// input, a loss that is not finite and a request from outside stay what they are.
+// Returns true if a new start may succeed after what ended the job: a rank died or hung, or had an
+// internal error. It would not help against wrong input, a loss that is not finite, or a request
+// from outside.
 bool mayMend(const LaunchResult &result);
 
-// Runs the ranks with these arguments (program first): once, or with --restarts until they are done or
-// the budget is used up. All starts but the first go on from the last good checkpoint.
+// Runs the ranks with these arguments (the program first): once, or with --restarts until they
+// succeed or the budget is used up. All starts but the first resume from the last good checkpoint.
 Status runWithRestarts(const Options &options, std::vector<std::string> arguments,
                        LaunchResult &result);
 

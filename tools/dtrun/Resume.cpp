@@ -1,4 +1,4 @@
-// Goes on from a checkpoint, of whatever plan it is.
+// Resumes from a checkpoint, whatever plan wrote it.
 #include "runtime/base/Fill.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
@@ -22,7 +22,7 @@ static std::string shapeText(const std::vector<uint64_t> &shape) {
   return text("[", out, "]");
 }
 
-// Those that rank 0 sees.
+// Lists the steps of the checkpoints that rank 0 sees.
 Status Checkpoints::listSteps(std::vector<uint64_t> &steps) {
   Status listed;
   if (world->rank() == 0)
@@ -43,9 +43,10 @@ Status Checkpoints::checkIsSame(const CheckpointReader &reader) {
                                                    "' is another checkpoint than rank 0 sees")));
 }
 
-// What a tensor is filled from: that of its name, or where the plan keeps a copy in f32 of a
-// parameter in f32 and the checkpoint's did not, as one that offloads does, that parameter. A start has
-// no state: copies are made of its parameters, in whatever dtype, and there is nothing for the rest.
+// Returns the tensor of the checkpoint from which `wanted` is filled. That is the one of its name.
+// If the plan keeps a copy in f32 of a parameter in f32 and the checkpoint has no such copy, as
+// after offloading, it is that parameter. A start has no optimizer state: copies are made from its
+// parameters, whatever their dtype, and other state gets null.
 const CheckpointTensor *Checkpoints::sourceOf(const CheckpointManifest &from,
                                               const CheckpointSource &wanted) const {
   const CheckpointTensor *found = from.find(wanted.spec.name);
@@ -55,7 +56,7 @@ const CheckpointTensor *Checkpoints::sourceOf(const CheckpointManifest &from,
   return found && (from.isStart() || found->dtype == wanted.spec.dtype) ? found : nullptr;
 }
 
-// A checkpoint that is whole and of something else: trying an older one would hide that.
+// Refuses a complete checkpoint of something else. Trying an older one would hide the mistake.
 Status Checkpoints::checkFits(const CheckpointReader &reader) const {
   const CheckpointManifest &from = reader.manifest();
   const CheckpointRun &run = from.run;
@@ -92,7 +93,7 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
                          "; is it of another model, optimizer or precision?"));
   }
   for (const CheckpointTensor &tensor : from.tensors) {
-    // A copy of a parameter in f32 is that parameter.
+    // A copy of a parameter in f32 is the same as the parameter.
     const CheckpointTensor *original = tensor.copyOf.empty() ? nullptr : from.find(tensor.copyOf);
     if (!used.count(tensor.name) && !(original && original->dtype == tensor.dtype))
       return refuse(text("has tensor '", tensor.name, "', which ", executable->name(),
@@ -101,7 +102,7 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
   return {};
 }
 
-// What a run may change, and no longer is what it was.
+// Prints which options of the run have changed, for those that may.
 void Checkpoints::noteDifferences(const CheckpointRun &run) const {
   auto note = [](const std::string &line) { std::fprintf(stderr, "dtrun: %s\n", line.c_str()); };
   if (run.seed != options->seed)
@@ -117,7 +118,7 @@ void Checkpoints::noteDifferences(const CheckpointRun &run) const {
               ": which are read is another order from here on"));
 }
 
-// What a start has nothing for begins as in a run from its first step.
+// Initialises a tensor that a start does not have, as in a run from its first step.
 Status Checkpoints::initialise(size_t source) {
   const TensorSpec &spec = sources[source].spec;
   const format::RankMesh mesh(executable->manifest());
@@ -147,7 +148,8 @@ Status Checkpoints::loadTensor(CheckpointReader &reader, size_t source) {
 }
 
 Status Checkpoints::load(CheckpointReader &reader) {
-  // In the order in which they lie in shards, so that a block with several of them is read once.
+  // Loads in the order in which tensors lie in shards, so that a block with several of them is read
+  // once.
   std::vector<std::pair<uint64_t, size_t>> order;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!held[i])
@@ -164,7 +166,7 @@ Status Checkpoints::load(CheckpointReader &reader) {
   return {};
 }
 
-// A cause that this dtrun does not know is none of its own.
+// Counts causes that this dtrun does not know as Other.
 static SpentSeconds spentOf(const CheckpointRun &run) {
   SpentSeconds spent = {};
   for (const auto &[cause, seconds] : run.spent) {
@@ -176,7 +178,7 @@ static SpentSeconds spentOf(const CheckpointRun &run) {
   return spent;
 }
 
-// From the first of `steps` that is good; a line says why those before it are not.
+// Resumes from the first of `steps` that is good. A line tells what is wrong with those before it.
 Status Checkpoints::goOn(const std::vector<uint64_t> &steps, std::optional<Progress> &progress,
                          bool &isChanged) {
   auto say = [&](const std::string &line) {
@@ -226,7 +228,7 @@ Status Checkpoints::resume(std::optional<Progress> &progress) {
     return {};
   std::vector<uint64_t> steps;
   DTC_RETURN_IF_ERROR(listSteps(steps));
-  bool isChanged = false; // which nothing is left of where none is good: the run ends
+  bool isChanged = false; // not needed here: without a good checkpoint the run ends
   DTC_RETURN_IF_ERROR(goOn(steps, progress, isChanged));
   if (progress)
     return {};

@@ -15,7 +15,7 @@ namespace dtc::rt {
 
 using format::text;
 
-// "trace.json" is rank 0's; rank 2 writes "trace.rank2.json".
+// Returns the file of a rank: rank 0 writes "trace.json", rank 2 writes "trace.rank2.json".
 static std::string traceFile(const std::string &path, int rank) {
   if (path.empty() || rank == 0)
     return path;
@@ -25,7 +25,7 @@ static std::string traceFile(const std::string &path, int rank) {
   return text(path.substr(0, dot), ".rank", rank, path.substr(dot));
 }
 
-// `path` without symbolic links; empty where there is no such file.
+// Returns `path` without symbolic links, or an empty string if there is no such file.
 static std::string realPath(const std::string &path) {
   char *found = ::realpath(path.c_str(), nullptr);
   std::string result = found ? found : "";

@@ -12,15 +12,16 @@
 
 namespace dtc::rt {
 
+// The open files of a run. Those that are not wanted are empty.
 struct RunFiles {
-  AtomicFile profile; // of this rank
+  AtomicFile profile; // this rank's
   std::unique_ptr<Dump> parameters, gradients;
 
-  // Opens those that are wanted, before the first step: nothing that a run makes is lost for want
-  // of a place to put it. InvalidArgument where one would replace another, or what the run reads.
-  // Collective.
+  // Opens the files before the first step, so that a run does not lose its results because they
+  // cannot be written. Errors: InvalidArgument if a file would replace another one, or one that the
+  // run reads. Collective.
   Status open(const Options &options, const Executable &executable, Control &world);
-  // Anew, after they were written.
+  // Opens the dump of gradients again, after it was written.
   Status openGradients(const Options &options, const Executable &executable, Control &world);
 
 private:

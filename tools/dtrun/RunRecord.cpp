@@ -31,7 +31,7 @@ Status RunRecord::open() {
                       world.size());
 }
 
-// "gpt2: 4 ranks (dp 2 x tp 2)"
+// Returns a line such as "gpt2: 4 ranks (dp 2 x tp 2)".
 std::string RunRecord::describeJob() const {
   const format::Manifest &manifest = executable.manifest();
   std::string mesh;

@@ -1,4 +1,4 @@
-// All that tells people and programs how a run fares: stdout or a view of it, logs, TensorBoard's
+// Writes how a run progresses, for people and programs: stdout or a view of it, logs, TensorBoard's
 // events, Prometheus.
 #pragma once
 
@@ -16,36 +16,39 @@
 
 namespace dtc::rt {
 
-// Each rank has a log; the rest is rank 0's.
+// The record of a run. Each rank has a log. Rank 0 writes the rest.
 class RunRecord {
 public:
   RunRecord(const Options &options, const Executable &executable, const Control &world)
       : options(options), executable(executable), world(world) {}
 
-  // Opens the files and the port: nothing that a run makes is lost for want of a place to put it.
+  // Opens the files and the port before the first step, so that a run does not lose its results
+  // because they cannot be written.
   Status open();
-  // The line of what is about to run, and the view where there is one; `lastStep` ran before.
+  // Prints the line about what is going to run, and opens the view if there is one. `lastStep` ran
+  // before.
   Status announce(int threads, uint64_t lastStep);
-  // Prints on rank 0 the line of what the run reads.
+  // Prints the line about the data of the run, on rank 0.
   Status announceData(const std::string &line);
-  // Prints on rank 0 that nothing was trained and what was found good; `lastStep` is that of the
-  // checkpoint that would be gone on from, 0 for none.
+  // Prints on rank 0 that nothing was trained, and what was checked. `lastStep` is the step of the
+  // checkpoint from which the run would resume, or 0.
   Status announceDryRun(const std::vector<std::string> &checked, uint64_t lastStep);
-  // Logs go on behind the lines of `step`.
+  // Keeps the log lines up to `step` and continues behind them.
   void goOnAfter(uint64_t step) { log.goOnAfter(step); }
 
-  // What stdout does not take is an error, what logs and events do not take is told once: hours of
-  // training are worth more than their log.
+  // Writes a step everywhere. A failure of stdout is an error. A failure of logs or events is only
+  // printed, once, so that training does not end because of its log.
   Status write(const StepReport &report);
+  // Writes an evaluation everywhere, as above.
   Status write(const EvaluationReport &report);
-  // The view is over; the last step stays to be seen.
+  // Closes the view. The last step stays visible.
   Status close();
-  // Prints the summary of a run on rank 0, after close(); nothing with --format json.
+  // Prints the summary of a run on rank 0, after close(). Prints nothing with --format json.
   Status conclude(const RunSummary &summary);
 
 private:
   std::string describeJob() const;
-  // On stdout, or above the view.
+  // Writes a line on stdout, or above the view.
   Status say(const std::string &line);
   Status show(const StepReport &report);
   void checkLog(const Status &status, uint64_t step);
@@ -57,7 +60,7 @@ private:
   StepEvents events;
   MetricsPage metrics;
   TerminalView view;
-  std::string lastLine; // of the step that the view shows
+  std::string lastLine; // line of the step that the view shows
   bool hasToldOfLog = false;
 };
 

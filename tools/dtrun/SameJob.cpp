@@ -26,8 +26,8 @@ std::string hexOf(XXH64_hash_t hash) {
   return digits;
 }
 
-// Of up to 16 MiB of a file, in pieces at even distances: two files that differ are hardly ever
-// alike in all of them, and a file of any size takes no longer.
+// Hashes up to 16 MiB of a file, in pieces at even distances. Two different files rarely agree in
+// all pieces, and a large file takes no longer.
 Status hashFile(const std::string &path, std::string &hash) {
   constexpr uint64_t pieceBytes = 64 << 10, mostPieces = 256;
   InputFile file;
@@ -36,7 +36,7 @@ Status hashFile(const std::string &path, std::string &hash) {
   std::vector<uint8_t> piece(std::min(file.size(), pieceBytes));
   XXH64_hash_t sum = file.size();
   for (uint64_t i = 0; i < pieces; ++i) {
-    // The first piece begins the file and the last one ends it.
+    // The first piece is at the start of the file, and the last piece at its end.
     uint64_t room = file.size() - piece.size();
     DTC_RETURN_IF_ERROR(file.read(pieces < 2 ? 0 : room / (pieces - 1) * i, piece));
     sum = XXH3_64bits_withSeed(piece.data(), piece.size(), sum);
@@ -51,7 +51,8 @@ std::string exactly(float value) {
   return digits;
 }
 
-// The file of a library that this process has loaded, whose name begins so; empty where it has none.
+// Returns the file of a library that this process has loaded and whose name begins with `begin`, or
+// an empty string.
 std::string loadedFile(const std::string &begin) {
   struct Search {
     const std::string &begin;
@@ -71,8 +72,8 @@ std::string loadedFile(const std::string &begin) {
   return search.found;
 }
 
-// What multiplies matrices: its version, and what it was told to take the processor for. Ranks that differ in either train
-// replicas that differ in their last bits.
+// Adds the libraries that multiply matrices: their version and the processor type that they were
+// told to use. If ranks differ in either, replicas differ in their last bits.
 Status addLibraries(std::vector<Trait> &traits) {
   for (const char *library : {"libopenblas", "libdnnl"}) {
     std::string path = loadedFile(library), hash;
@@ -97,7 +98,7 @@ Status checkSameDtrun(Control &world) {
   return agreeOnTraits(world, {&dtrun, 1});
 }
 
-// Of a file, or of the weights in a folder.
+// Hashes a file, or the weights in a folder.
 static Status hashInit(const std::string &path, std::string &hash) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))

@@ -1,4 +1,4 @@
-// What makes ranks ranks of one job: the same program, options and data.
+// Checks that all ranks run the same job: the same program, options and data.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -8,12 +8,13 @@
 
 namespace dtc::rt {
 
-// Collective: an error on all ranks, which names one that differs, its host and what differs,
-// unless all run the same dtrun. Before anything else: the exchanges that follow are this dtrun's.
+// Checks that all ranks run the same dtrun. Errors, on all ranks: one that names a rank that
+// differs, its host and the difference. Collective. Call it before anything else, because later
+// exchanges need the same dtrun.
 Status checkSameDtrun(Control &world);
 
-// The same for the bytes of the program that was loaded, for the options that change what is trained, and for the libraries that
-// multiply matrices.
+// Checks the bytes of the loaded program, the options that change the training, and the libraries
+// that multiply matrices. Errors as above. Collective.
 Status checkSameJob(Control &world, const Options &options, const Executable &executable);
 
 } // namespace dtc::rt

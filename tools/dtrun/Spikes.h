@@ -1,28 +1,31 @@
-// Losses that leave all that came before behind.
+// Finds losses that are far above all earlier ones.
 #pragma once
 
 #include <cstdint>
 
 namespace dtc::rt {
 
-// The running mean of the losses of steps, of which a later one weighs more: the first kSteady alike,
-// then each new one with 1 / kSteady.
+// The running mean of the losses, in which later steps weigh more: the first kSteady count alike,
+// then each new one counts 1 / kSteady.
 struct LossMean {
   double value = 0;
   uint64_t steps = 0;
 
   static constexpr uint64_t kSteady = 20;
+  // Adds the loss of a step.
   void add(double loss);
 };
 
-// Whether a loss is more than `factor` times the mean, or no number at all. A mean that is not above 0
-// says nothing of what is large. Until there are kFewestBeforeSpike steps nothing is known of what is usual, and only what is no finite number is a spike.
-// Example: isSpike({2.0, 10}, 7.0, 3) is true.
+// Steps with a finite loss that are needed before a finite loss can be a spike.
 inline constexpr uint64_t kFewestBeforeSpike = 5;
+// Returns true if a loss is not finite, or is more than `factor` times the mean. With fewer than
+// kFewestBeforeSpike steps, or with a mean that is not above 0, only a loss that is not finite is a
+// spike.
+// Example: isSpike({2.0, 10}, 7.0, 3) is true.
 bool isSpike(const LossMean &mean, double loss, double factor);
 
-// Roll-backs to one checkpoint that a run may make one after another: where each window of data ends in
-// a spike, the data are not what is wrong.
+// Most roll-backs to one checkpoint in a row. If each window of data ends in a spike, the data are
+// not the cause.
 inline constexpr uint64_t kMostRollBacks = 3;
 
 } // namespace dtc::rt

@@ -40,7 +40,7 @@ std::vector<Scalar> scalarsOf(const StepReport &report) {
   add(split.has_value(), "split/other_s", known.other);
   add(true, "memory/peak_bytes", static_cast<double>(report.peakMemoryBytes));
   add(report.residentBytes > 0, "memory/resident_bytes", static_cast<double>(report.residentBytes));
-  // More curves than that nobody tells apart; the log has all.
+  // Nobody can tell more curves apart. The log has all values.
   constexpr size_t kMostRanks = 64;
   for (size_t rank = 0; rank < std::min(report.loads.work.size(), kMostRanks); ++rank)
     add(true, text("ranks/work_s/", rank), report.loads.work[rank]);

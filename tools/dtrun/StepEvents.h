@@ -1,4 +1,4 @@
-// What rank 0 tells TensorBoard of each step and evaluation.
+// Writes the events of steps and evaluations for TensorBoard, on rank 0.
 #pragma once
 
 #include "runtime/metrics/EventFile.h"
@@ -6,12 +6,14 @@
 
 namespace dtc::rt {
 
-// Training goes on without events where they can't be written: stderr says so, once.
+// Writes events to a file. If that fails, training continues without them and stderr tells so once.
 class StepEvents {
 public:
-  // Into `folder`, which is there.
+  // Opens a file in `folder`, which must exist.
   void open(const std::string &folder);
+  // Writes the scalars of a step.
   void write(const StepReport &report);
+  // Writes the loss of an evaluation.
   void write(const EvaluationReport &report);
 
 private:
@@ -21,7 +23,8 @@ private:
   bool isOver = false;
 };
 
-// What is shown of a step, by the names that TensorBoard sorts by; what is not known or not finite is left out.
+// Returns the scalars of a step, under names that TensorBoard sorts. Values that are unknown or not
+// finite are left out.
 std::vector<Scalar> scalarsOf(const StepReport &report);
 
 } // namespace dtc::rt

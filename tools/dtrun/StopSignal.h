@@ -3,11 +3,11 @@
 
 namespace dtc::rt {
 
-// From now on the first SIGTERM or SIGUSR2 only sets a flag; the second ends the process. SIGUSR2 is
-// for launchers that end a job soon after SIGTERM, as mpirun does.
+// Installs handlers: the first SIGTERM or SIGUSR2 only sets a flag, and the second one ends the
+// process. SIGUSR2 is for launchers that end a job soon after SIGTERM, as mpirun does.
 void takeStopSignals();
 
-// Whether one of them came.
+// Returns true if one of the signals has arrived.
 bool stopIsWanted();
 
 } // namespace dtc::rt

@@ -97,8 +97,8 @@ std::string rareLine(const ViewOfRun &run) {
   return line;
 }
 
-// Names come from files: whatever would steer a terminal, or takes other than one column, is shown
-// as '?'.
+// Names come from files. Characters that could control a terminal, or that do not take exactly one
+// column, are shown as '?'.
 std::string cut(std::string line, size_t width) {
   if (line.size() > width)
     line.resize(width);
@@ -144,7 +144,8 @@ std::string TerminalView::terminalOf(const Options &options) {
   return ::ttyname_r(STDOUT_FILENO, name, sizeof(name)) == 0 ? name : "";
 }
 
-// A launcher may give its ranks a terminal of their own (Open MPI does), whose bytes go who knows where.
+// A launcher may give its ranks a terminal of their own, as Open MPI does. Nobody may ever see its
+// output.
 bool TerminalView::isWanted(const Options &options, bool isAlone) {
   if (options.progress != ProgressView::Auto)
     return options.progress == ProgressView::On;
@@ -169,7 +170,7 @@ size_t TerminalView::columns() const {
   struct winsize size = {};
   constexpr size_t kUsual = 80, kLeast = 20;
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return std::max<size_t>(size.ws_col, kLeast) - 1; // some wrap a line that is full
+    return std::max<size_t>(size.ws_col, kLeast) - 1; // some terminals wrap a line that is full
   return kUsual - 1;
 }
 
@@ -186,7 +187,7 @@ void TerminalView::show(const StepReport &report) {
   draw();
 }
 
-// In one write, and each line over what it replaces: nothing flickers.
+// Draws in one write, with each line over the one that it replaces, so that nothing flickers.
 void TerminalView::draw() {
   std::string frame = "\r\x1b[K";
   std::vector<std::string> lines = viewLines(run, columns());
@@ -214,7 +215,7 @@ void TerminalView::close() {
   descriptor = -1;
 }
 
-// A terminal that takes no more is nothing to end a run for.
+// A terminal that takes no more output is no reason to end a run.
 void TerminalView::write(const std::string &bytes) const {
   for (size_t done = 0; done < bytes.size();) {
     ssize_t count = ::write(descriptor, bytes.data() + done, bytes.size() - done);

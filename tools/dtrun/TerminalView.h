@@ -1,4 +1,4 @@
-// How a run fares, on a terminal: some lines that are drawn over each other.
+// Shows the progress of a run on a terminal, in some lines that are drawn over each other.
 #pragma once
 
 #include "tools/dtrun/Options.h"
@@ -10,23 +10,25 @@
 
 namespace dtc::rt {
 
+// The values that the view shows.
 struct ViewOfRun {
   std::string job;        // "gpt2, 4 ranks"
-  uint64_t firstStep = 0; // that ran before this process
-  uint64_t steps = 0;     // of the run
+  uint64_t firstStep = 0; // the step before this process's first
+  uint64_t steps = 0;     // of the whole run
   StepReport report;      // of the last step
   double sinceStart = 0;  // seconds since the first step began
   std::optional<EvaluationReport> evaluation;
 };
 
-// What is shown, in lines of at most `width` columns of printable ASCII.
+// Returns the lines of the view, of at most `width` columns of printable ASCII.
 std::vector<std::string> viewLines(const ViewOfRun &run, size_t width);
 
-// "1:02:03", "12:34", "0:07"; days come first: "2 d 1:02:03".
+// Returns "1:02:03", "12:34" or "0:07". Days come first: "2 d 1:02:03".
 std::string humanTime(double seconds);
 
-// The cursor rests at the beginning of an empty line above the view, so that what others write stays
-// above it, too. Nothing of the terminal's state is changed that a signal could leave changed.
+// The view on a terminal. The cursor rests at the beginning of an empty line above the view, so
+// that output of others stays above it, too. It changes nothing in the terminal's state that would
+// remain after a signal.
 class TerminalView {
 public:
   TerminalView() = default;
@@ -34,20 +36,25 @@ public:
   TerminalView(const TerminalView &) = delete;
   TerminalView &operator=(const TerminalView &) = delete;
 
-  // Whether rank 0 of a job shows a view, by --progress and by what stdout is. `isAlone`: the job has
-  // one rank, and so nobody between this process and its terminal.
+  // Returns true if rank 0 of a job shows a view, as --progress and the kind of stdout decide.
+  // `isAlone` means that the job has one rank, and so nothing between this process and its
+  // terminal.
   static bool isWanted(const Options &options, bool isAlone);
-  // Where stdout is a terminal that a view may be shown on, its name for DTRUN_TERMINAL; else empty.
+  // Returns the name of the terminal of stdout for DTRUN_TERMINAL, if a view may be shown on it, or
+  // an empty string.
   static std::string terminalOf(const Options &options);
 
+  // Begins the view of a run from `firstStep` to `steps`.
   void open(std::string job, uint64_t firstStep, uint64_t steps);
+  // Returns true between open and close.
   bool isOpen() const { return descriptor >= 0; }
-  // A few times a second, and after the last step.
+  // Shows a step: a few times per second, and after the last step.
   void show(const StepReport &report);
+  // Keeps an evaluation, which the next step shows.
   void show(const EvaluationReport &report) { run.evaluation = report; }
-  // Above the view.
+  // Prints a line above the view.
   void print(const std::string &line);
-  // Leaves nothing of it.
+  // Removes the view.
   void close();
 
 private:
@@ -57,7 +64,7 @@ private:
 
   ViewOfRun run;
   int descriptor = -1;
-  bool isOwn = false; // descriptor
+  bool isOwn = false; // the descriptor was opened here
   double firstStepBegan = 0, lastDrawn = 0;
 };
 

@@ -50,20 +50,20 @@ private:
   Status enqueue(uint64_t step);
   Status dumpGradients(uint64_t step);
   Status loadAndWait(uint64_t step);
-  // Reads the next batch while the step runs that was begun then.
+  // Reads the next batch while the step runs that was started at `begun`.
   Status readNext(uint64_t step, std::chrono::steady_clock::time_point begun);
   Status collect(uint64_t step, StepReport &report);
-  // Fills in what is known of the job, and what is measured between steps.
+  // Fills in what is known about the job, and what is measured between steps.
   Status completeReport(StepReport &report);
-  // Seconds since this was called last.
+  // Returns the seconds since the last call.
   double lap();
-  // Does what is no part of a step, and may take its time.
+  // Does work that is not part of a step and may take long.
   template <typename Work> Status doBetweenSteps(Spent cause, Work work);
   void tellWork(const StepReport &report);
   Status evaluate(uint64_t step, TrainEnd &end);
   Status rollBack(uint64_t &step, const StepReport &report, Spike &spike, TrainEnd &end);
   void goOnFrom(const Checkpoints::Progress &progress);
-  // The batch of the data that a step reads.
+  // Returns the batch of the data that a step reads.
   uint64_t batchOf(uint64_t step) const { return step + skippedBatches; }
   Status checkReplicas(uint64_t step);
   Status saveAfter(uint64_t step, const StepResult &result, TrainEnd &end);
@@ -76,7 +76,7 @@ private:
   StartUp &startUp;
   Progress *progress; // null in a job of one rank
   RankDevice rankDevice;
-  Device *device = nullptr; // of rankDevice
+  Device *device = nullptr; // points into rankDevice
   std::unique_ptr<Executor> executor;
   Batches batches;
   Evaluation evaluation;
@@ -87,15 +87,15 @@ private:
   Divergence divergence;
   RunFiles files;
   float baseLearningRate = 0;
-  uint64_t lastStep = 0; // that ran before this process
+  uint64_t lastStep = 0; // the last step before this process
   uint64_t skippedBatches = 0;
-  std::chrono::steady_clock::time_point firstBegan; // the first step
+  std::chrono::steady_clock::time_point firstBegan; // begin of the first step
   RunSummary summary;
 };
 
 Status Trainer::openData(std::vector<Trait> &traits) {
   DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
-  // A run that leaves out data reads on behind it.
+  // A run that leaves out data reads further samples in their place.
   uint64_t reach =
       options.spikeFactor > 0 && options.steps < UINT64_MAX / 2 ? 2 * options.steps : options.steps;
   DTC_RETURN_IF_ERROR(batches.check(reach));
@@ -129,7 +129,7 @@ Status Trainer::prepare() {
   return evaluation.hasData() ? announceData(evaluation.summarise(), true) : Status();
 }
 
-// Rank 0 prints, which may read nothing itself.
+// Rank 0 prints, but it may not read any data itself.
 Status Trainer::announceData(const DataSummary &data, bool isEvaluation) {
   std::string line = options.json ? dataAsJson(data, isEvaluation) : dataAsText(data, isEvaluation);
   DTC_RETURN_IF_ERROR(bringText(world, Batches::firstReader(executable), line));
@@ -158,7 +158,7 @@ Status Trainer::reportDryRun() {
   return agree(world, record.announceDryRun(checked, lastStep));
 }
 
-// From the last checkpoint, or from the seed or --init.
+// Starts from the last checkpoint, or from the seed or --init.
 Status Trainer::startState() {
   startUp.enter(Phase::ReadingCheckpoint);
   DTC_RETURN_IF_ERROR(checkpoints.open(options, executable, world, *executor, *device,
@@ -211,8 +211,8 @@ Status Trainer::enqueue(uint64_t step) {
   return executor->enqueue(format::EntryKind::train);
 }
 
-// The update takes the memory of gradients, so that they are written before the step that follows
-// them, whose inputs stay where they are. Collective.
+// The update reuses the memory of gradients. They are therefore written before the step that
+// follows them, whose inputs stay in place. Collective.
 Status Trainer::dumpGradients(uint64_t step) {
   Spent before = watch.enter(Spent::Other);
   DTC_RETURN_IF_ERROR(setScalars(step));
@@ -221,7 +221,7 @@ Status Trainer::dumpGradients(uint64_t step) {
   enter(Activity::Working);
   Status status = writeDump(*files.gradients, *executor, *device, result.gradientScale);
   enter(Activity::Stepping);
-  (void)lap(); // no part of the step
+  (void)lap(); // not part of the step
   watch.enter(before);
   return status;
 }
@@ -259,7 +259,7 @@ Status Trainer::collect(uint64_t step, StepReport &report) {
   return {};
 }
 
-// What this rank spent in a step on what meets no other.
+// Reports this rank's work in a step: the time in which it did not wait for other ranks.
 void Trainer::tellWork(const StepReport &report) {
   double work = 0;
   for (size_t i = 0; i < numTimeClasses; ++i)
@@ -272,11 +272,11 @@ void Trainer::tellWork(const StepReport &report) {
         report.seconds);
 }
 
-// Back to the last good checkpoint, and on behind the batch of `step`, which becomes that of the
-// checkpoint. Where there is none, what is finite is no reason to end.
+// Goes back to the last good checkpoint and continues with the data behind the batch of `step`.
+// Without a checkpoint, a finite loss does not end training.
 Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike, TrainEnd &end) {
   std::optional<Checkpoints::Progress> progress;
-  bool isChanged = false; // what is trained, by checkpoints that turned out not to be good
+  bool isChanged = false; // parameters changed while loading checkpoints that were not good
   enter(Activity::Working);
   Spent before = watch.enter(Spent::Checkpoint);
   DTC_RETURN_IF_ERROR(checkpoints.rollBack(progress, isChanged));
@@ -296,7 +296,7 @@ Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike,
   skippedBatches += batches;
   step = progress->step;
   goOnFrom(*progress);
-  if (files.gradients && report.step == options.steps) // of the batch that is left out
+  if (files.gradients && report.step == options.steps) // they belong to the batch that is left out
     DTC_RETURN_IF_ERROR(files.openGradients(options, executable, world));
   DTC_RETURN_IF_ERROR(agree(world, this->batches.load(batchOf(step + 1), *executor)));
   enter(Activity::Stepping);
@@ -304,7 +304,7 @@ Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike,
   return {};
 }
 
-// Nothing runs meanwhile.
+// Loads a batch while nothing else runs.
 Status Trainer::loadAndWait(uint64_t step) {
   auto begun = std::chrono::steady_clock::now();
   Status status = batches.load(batchOf(step), *executor);
@@ -313,8 +313,8 @@ Status Trainer::loadAndWait(uint64_t step) {
   return status;
 }
 
-// Between two steps: the next batch is read anew, as evaluation fills the same inputs. Its loss need
-// not be finite for the training to go on.
+// Evaluates between two steps. The next batch is then read again, because evaluation fills the same
+// inputs. Training continues even if the loss is not finite.
 Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   EvaluationReport report;
   Spent before = watch.enter(Spent::Evaluation);
@@ -325,7 +325,7 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
     return status;
   }
   Status mine = record.write(report);
-  (void)lap(); // evaluation is no part of a step
+  (void)lap(); // evaluation is not part of a step
   watch.enter(before);
   if (mine.ok() && step < options.steps) {
     enter(Activity::Working);
@@ -335,10 +335,10 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   return agree(world, mine);
 }
 
-// A step that fails on one rank ends it there, and with it the job: the others are in the middle of
-// theirs. All that may fail between two steps is agreed on after each, with whether the loss is
-// finite, so that no rank goes on alone. The next batch is read while a step runs; that it could not
-// be is told after the step.
+// If a step fails on one rank, it ends that rank at once, and with it the job, because the others
+// are in the middle of their step. Everything that may fail between two steps is agreed on after
+// each step, together with whether the loss is finite, so that no rank continues alone. The next
+// batch is read while a step runs, and an error of that is reported after the step.
 Status Trainer::runSteps(TrainEnd &end) {
   if (lastStep == options.steps) {
     startUp.done();
@@ -383,7 +383,7 @@ Status Trainer::runSteps(TrainEnd &end) {
     summary.lastStep = step;
     summary.last = report.result;
     bool ends = divergence.ends(report);
-    // What going back may mend ends nothing.
+    // A loss for which the run may go back does not end it.
     bool mayGoBack = ends && options.spikeFactor > 0 && !report.isSkipped;
     Spike spike = mayGoBack ? Spike::NotFinite : Spike::None;
     ends &= !mayGoBack;
@@ -417,14 +417,14 @@ Status Trainer::runSteps(TrainEnd &end) {
   return {};
 }
 
-// Of replicas that differ at least one trains something else: no checkpoint of it is taken.
+// If replicas differ, at least one is wrong: no checkpoint of it is taken.
 Status Trainer::checkReplicas(uint64_t step) {
   if (!watch.comparesReplicas(step))
     return {};
   return doBetweenSteps(Spent::Other, [&] { return watch.checkReplicas(step); });
 }
 
-// What the step waits for is reported with the next one.
+// The time that the step waits here is reported with the next step.
 Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end) {
   Checkpoints::Progress now;
   now.step = step;
@@ -446,9 +446,8 @@ Status Trainer::conclude(const TrainEnd &end) {
   return record.conclude(summary);
 }
 
-// What can be written is written, also where something else cannot. A run that ends before its last
-// step has nothing to write but a checkpoint that is under way: that of a run that was asked to end
-// has to be there.
+// Writes what can be written, even if something else cannot. A run that ends before its last step
+// only waits for its checkpoint: if the run was asked to end, the checkpoint must be there.
 Status Trainer::finish(const TrainEnd &end) {
   enter(Activity::Working);
   Status shown = record.close();

@@ -31,7 +31,7 @@ Status Watch::open(const Options &options, const Executable &executable, Control
   world = &control;
   progress = told;
   hasLauncher = options.restarts > 0 && isLaunchedRank() && control.rank() == 0;
-  // Each rank has options of its own of where to; those of rank 0 count.
+  // Each rank has its own options for outputs. Those of rank 0 decide.
   int64_t hasReader = options.json || options.hasMetricsPort || !options.logDir.empty();
   DTC_RETURN_IF_ERROR(control.broadcast(&hasReader, 1, DataType::I64, 0));
   std::optional<uint64_t> every;
@@ -62,7 +62,7 @@ Status Watch::goOn(const SpentSeconds &kept, Control &control) {
   return {};
 }
 
-// What has ended is told: an evaluation may take longer than many steps.
+// Tells the launcher when an activity ends, because an evaluation may take longer than many steps.
 Spent Watch::enter(Spent what) {
   Spent before = goodput.enter(what, clockSeconds());
   tellLauncher();
@@ -74,8 +74,8 @@ void Watch::beginSteps() {
   enter(Spent::Training);
 }
 
-// What is told is what the next start knows of this one. Steps that are not told of count as lost to
-// the failure, which those since the last checkpoint are.
+// Tells the launcher the time so far, for the next start. Steps after the last note count as lost
+// to the failure, as those since the last checkpoint do.
 void Watch::tellLauncher() {
   constexpr double kBetween = 0.1; // seconds
   double now = clockSeconds();
@@ -89,7 +89,7 @@ void Watch::afterStep(StepReport &report) {
   double beyond = std::max(std::exchange(readSeconds, 0) - report.result.seconds, 0.0);
   report.inputWait = std::min(std::exchange(inputWait, 0) + beyond, report.seconds);
   report.residentBytes = residentBytes();
-  goodput.enter(Spent::Training, clockSeconds()); // which it is: so far counts
+  goodput.enter(Spent::Training, clockSeconds()); // counted as training so far
   goodput.move(report.inputWait, Spent::Training, Spent::InputWait);
   if (report.isSkipped)
     goodput.move(report.seconds - report.inputWait, Spent::Training, Spent::Lost);

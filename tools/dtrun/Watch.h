@@ -1,4 +1,4 @@
-// What a run measures of itself beside its steps, so that people see how it fares.
+// Measures how a run progresses, beside its steps.
 #pragma once
 
 #include "runtime/comm/Control.h"
@@ -11,40 +11,44 @@
 
 namespace dtc::rt {
 
+// The measurements of a run: time by cause, norms of parameters, replicas.
 class Watch {
 public:
-  // Collective. Arguments must outlive this; `progress` is null in a job of one rank. What costs time is measured where rank 0 has somebody to
-  // tell.
+  // Prepares the measurements. Those that cost time are made only if rank 0 has an output for them.
+  // Arguments must outlive this; `progress` is null in a job of one rank. Collective.
   Status open(const Options &options, const Executable &executable, Control &world,
               const Executor &executor, Device &device, const Progress *progress);
 
-  // The time of the job before this process: what the checkpoint that it goes on from has of it, and
-  // what the launcher knows where it started a job again that failed. All ranks count what rank 0
-  // counts from here on. Collective, before the first step.
+  // Adds the time of the job before this process: what the checkpoint holds, and what the launcher
+  // knows if it started a failed job again. From here on all ranks use rank 0's counts. Collective,
+  // before the first step.
   Status goOn(const SpentSeconds &kept, Control &world);
   // The first step begins.
   void beginSteps();
-  // Of the job so far.
+  // Returns the time of the job so far, by cause.
   SpentSeconds spent() const { return goodput.seconds(clockSeconds()); }
 
-  // What the run does from now on.
+  // Counts the time from now on as `what`. Returns the cause before.
   Spent enter(Spent what);
-  // Of the step that is under way: data was waited for.
+  // Adds time in which the current step waited for data.
   void waitedForInput(double seconds) { inputWait += seconds; }
-  // The host began to enqueue a step `hostSeconds` ago, and has read the next batch since: what that
-  // took longer than the step itself, nothing else ran.
+  // The host started to enqueue a step `hostSeconds` ago and has read the next batch since. If that
+  // is longer than the step itself, the rest was spent waiting for data.
   void readInput(double hostSeconds) { readSeconds = hostSeconds; }
 
-  // The run stands again where a checkpoint has `kept` of the job: the training since then is lost.
+  // The run went back to a checkpoint, at which the job had spent `kept`. Training since then is
+  // lost.
   void tookBack(const SpentSeconds &kept) { goodput.takeBack(kept, clockSeconds()); }
 
-  // Adds what it has measured to the report of a step.
+  // Adds the measurements to the report of a step.
   void afterStep(StepReport &report);
-  // Where they are due, norms of parameters, which are no part of a step. Collective.
+  // Returns true if norms of parameters are due after `step`.
   bool measuresNorms(uint64_t step) const { return norms.isDue(step); }
+  // Measures the norms of parameters, between steps, and adds them to the report. Collective.
   Status measureNorms(StepReport &report);
-  // Where it is due, that replicas are alike. Collective.
+  // Returns true if replicas are to be compared after `step`.
   bool comparesReplicas(uint64_t step) const { return replicas.areDue(step); }
+  // Compares replicas. Collective. Errors: DataLoss if they differ.
   Status checkReplicas(uint64_t step) const;
 
 private:
@@ -56,12 +60,12 @@ private:
   BlockNorms norms;
   Replicas replicas;
   double inputWait = 0, readSeconds = 0;
-  bool hasLauncher = false; // that may start the job again
+  bool hasLauncher = false; // a launcher that may start the job again
   bool isStepping = false;  // the first step has begun
-  double lastTold = 0;      // to it
+  double lastTold = 0;      // time of the last note to it
 };
 
-// Bytes of this process that are in memory; 0 where the system does not say.
+// Returns the bytes of this process that are in memory, or 0 if the system does not tell.
 uint64_t residentBytes();
 
 } // namespace dtc::rt

@@ -1,5 +1,5 @@
-// dtrun: trains a model that dtc has compiled, as one rank of a job or as the one that starts the
-// ranks.
+// dtrun trains a model that dtc has compiled. It runs as one rank of a job, or as the process that
+// starts the ranks.
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
@@ -49,7 +49,7 @@ int exitCodeOf(const Status &status) {
 }
 
 int report(const Status &status) {
-  if (!status.ok() && !status.message().empty()) // else rank 0 says it
+  if (!status.ok() && !status.message().empty()) // otherwise rank 0 prints it
     std::fprintf(stderr, "dtrun: %s\n", dtc::format::printable(status.message()).c_str());
   return exitCodeOf(status);
 }
@@ -64,7 +64,7 @@ Status checkRanks(const Executable &executable, const Options &options, int rank
                                       "', or recompile for ", ranks, " devices"));
 }
 
-// The path of this program, so that ranks run the same one wherever it was found.
+// Returns the path of this program, so that ranks run the same one wherever it was found.
 std::string ownPath(const char *fallback) {
   char path[PATH_MAX];
   ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path));
@@ -80,7 +80,7 @@ int startRanks(int argc, char **argv, const Options &options) {
   if (!status.ok())
     return report(status);
   executable.reset();
-  // Rank 0 draws on the terminal itself: what it prints passes through mpirun, which keeps lines back.
+  // Rank 0 draws on the terminal itself, because mpirun buffers what it prints.
   if (std::string terminal = TerminalView::terminalOf(options); !terminal.empty())
     (void)::setenv(envInfo(EnvVar::Terminal).name, terminal.c_str(), 1);
   else
@@ -91,13 +91,13 @@ int startRanks(int argc, char **argv, const Options &options) {
   status = runWithRestarts(options, arguments, result);
   if (!status.ok())
     return report(status);
-  // Who reads no further has seen enough: as one rank would end that writes into such a pipe.
+  // The reader of stdout has closed the pipe. Ends like a single rank that writes to such a pipe.
   if (result.outputError == EPIPE) {
     (void)std::signal(SIGPIPE, SIG_DFL);
     (void)std::raise(SIGPIPE);
   }
-  // A rank that ends by itself with one of these has said why; it is not the one to blame where
-  // others kept it waiting.
+  // A rank that ends by itself with one of these codes has printed the reason. It is not at fault
+  // if others kept it waiting.
   bool told =
       result.exitCode == kExitDiverged || result.exitCode == kExitInternal ||
       (result.byRank && (result.exitCode == kExitUserError || result.exitCode == kExitRankLost ||
@@ -120,7 +120,7 @@ Status runInWorld(const Options &options, Comm &world, StartUp &startUp, Progres
     loaded = checkRanks(*executable, options, world.size());
   DTC_RETURN_IF_ERROR(agree(world, loaded));
   DTC_RETURN_IF_ERROR(checkSameJob(world, options, *executable));
-  // All ranks ask, as one of them may have been told by --threads.
+  // All ranks call this, even if one has --threads.
   int threads = 1;
   DTC_RETURN_IF_ERROR(agree(world, threadsPerRank(world, threads)));
   return train(options, *executable, world, options.threads ? options.threads : threads, startUp,
@@ -129,7 +129,7 @@ Status runInWorld(const Options &options, Comm &world, StartUp &startUp, Progres
 
 struct Timeouts {
   Patience patience;       // longestSeconds is --timeout
-  double startSeconds = 0; // of a phase of the start
+  double startSeconds = 0; // for a phase of the start
   double silenceSeconds = 0;
 };
 
@@ -144,7 +144,7 @@ Status readTimeouts(const Options &options, Timeouts &timeouts) {
   timeouts.startSeconds = std::min(timeouts.startSeconds, seconds);
   timeouts.patience.startSeconds = timeouts.startSeconds;
   timeouts.patience.hangSeconds = std::min(timeouts.patience.hangSeconds, seconds);
-  // Where nothing tells a rank that reads from one that hangs.
+  // Without this count, a rank that reads cannot be told from one that hangs.
   if (bytesMovedBy(::getpid()) == 0)
     timeouts.patience.startSeconds = seconds;
   return {};
@@ -159,10 +159,11 @@ StartUpOptions startOptions(double seconds, double workSeconds, Progress *progre
   return options;
 }
 
-// This process as one rank of the job. `progress` is null in a job of one; `isKept`: it has a keeper.
+// Runs this process as one rank of the job. `progress` is null in a job of one rank. `isKept` means
+// that it has a keeper.
 int runRank(const Options &options, const LaunchEnvironment &launch, const Timeouts &timeouts,
             Progress *progress, bool isKept) {
-  // A collective ends by itself only where no keeper has ended the job before.
+  // A collective ends by itself only if no keeper has ended the job before.
   double seconds = timeouts.patience.longestSeconds + (isKept ? 10 : 0);
   StartUp startUp(launch, startOptions(timeouts.startSeconds, seconds, progress, isKept));
   std::unique_ptr<Comm> world;
@@ -178,8 +179,8 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
   TrainEnd end;
   status = runInWorld(options, *world, startUp, progress, end);
   startUp.done();
-  // An error that all ranks agree on is told once; one of a rank that lost its peers is that rank's
-  // own, and its keeper's to tell, who may know of one that came before.
+  // An error that all ranks agree on is printed once. If a rank lost its peers, the error is its
+  // own, and its keeper reports it, because the keeper may know of an earlier error.
   bool isLost = status.statusCode() == StatusCode::Aborted;
   if (isLost && isKept)
     progress->say(status.message());
@@ -207,7 +208,8 @@ int startRank(const Options &options, LaunchEnvironment launch) {
     status = envUnsigned(EnvVar::Keeper, wantsKeeper);
   if (!status.ok())
     return report(status);
-  // A job of one rank is what debuggers and profilers are for, unless nobody is to look after it.
+  // A job of one rank runs under debuggers and profilers, so it has no keeper unless restarts need
+  // one.
   if (launch.size == 1 && options.restarts == 0)
     return runRank(options, launch, timeouts, nullptr, false);
   if (wantsKeeper)
@@ -226,7 +228,7 @@ int main(int argc, char **argv) {
                          "use fewer --threads, compile for more devices, or raise the limits of "
                          "memory and processes (ulimit -v, ulimit -u)",
                          kExitUserError, kExitInternal});
-  std::signal(SIGXFSZ, SIG_IGN); // a file that may grow no more is an error of write()
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow further is an error of write()
   Options options;
   int exitCode = kExitDone;
   if (!parseOptions(argc, argv, options, exitCode))

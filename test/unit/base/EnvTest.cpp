@@ -1,4 +1,4 @@
-// The environment table.
+// Tests the table of environment variables.
 #include "runtime/base/Env.h"
 
 #include <gtest/gtest.h>

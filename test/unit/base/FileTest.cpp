@@ -1,4 +1,4 @@
-// Input files and atomic files.
+// Tests input files and atomic files.
 #include "runtime/base/File.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(FileTest, SaysThatAFileWasWrittenToWhileItWasInUse) {
   ASSERT_TRUE(file.open(at).ok());
   std::vector<uint8_t> bytes(3);
   ASSERT_TRUE(file.read(3, bytes).ok());
-  // By a time that differs, however coarse the clock of the file system is.
+  // The time differs, whatever the resolution of the file system's clock.
   std::filesystem::last_write_time(at, std::filesystem::last_write_time(at) +
                                            std::chrono::nanoseconds(1));
   Status status = file.read(3, bytes);
@@ -107,7 +107,8 @@ TEST_F(FileTest, NamesWhatCannotBeRead) {
             "opening '" + path("pipe") + "': it is no file; wanted a regular file");
 }
 
-// A file without a name, and one with a temporary name, as file systems make that have no others.
+// Runs each case with an unnamed file, and with a temporary name for file systems without unnamed
+// files.
 class AtomicFileTest : public FileTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Named, AtomicFileTest, testing::Bool());
 
@@ -179,7 +180,7 @@ TEST_P(AtomicFileTest, RefusesToReplaceADevice) {
   EXPECT_EQ(file.open(path("no/such/folder"), GetParam()).statusCode(), StatusCode::NotFound);
 }
 
-// Names that others took, and links that they put there, are left alone.
+// Names that others have taken, and links that they have placed there, are not touched.
 TEST_P(AtomicFileTest, DoesNotFollowALinkInPlaceOfItsTemporaryFile) {
   std::ofstream(path("victim")) << "old";
   std::string temporary = path("x.tmp-") + std::to_string(::getpid()) + "-0";
@@ -219,7 +220,7 @@ TEST_P(AtomicFileTest, KnowsWhatItWillReplace) {
 }
 
 TEST_P(AtomicFileTest, TellsThatThereIsNoRoom) {
-  // A limit on the size of files stands for a full disk.
+  // A limit on file sizes simulates a full disk.
   struct rlimit before, small;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   small = before;

@@ -1,4 +1,4 @@
-// Initial values: known ones, and the same from any shard.
+// Tests initial values: known ones, and equality over all shardings.
 #include "runtime/base/Fill.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ TEST(InitialiseTensor, DrawsKnownNormals) {
 }
 
 TEST(InitialiseTensor, UsesAllBitsOfSeedKeyAndIndex) {
-  // The last element, number 2^33 + 5, of a tensor of which this rank holds no other. Coordinates
-  // have 32 bits, so two dimensions are sharded.
+  // The last element, number 2^33 + 5, of a tensor of which this rank holds no other element.
+  // Coordinates have 32 bits, so two dimensions are sharded.
   uint64_t half = (uint64_t(1) << 32) + 3;
   TensorSpec spec = normal({half, 2}, (uint64_t(1) << 32) + 9, 0, 1);
   spec.localShape = {4, 1};
@@ -60,7 +60,7 @@ TEST(InitialiseTensor, FillsConstantsAndPadding) {
   }
 }
 
-// Two dims over two axes each: rows of 5 over axes 0 and 2, columns of 7 zigzag over axis 1.
+// Shards two dims over two axes each: rows of 5 over axes 0 and 2, columns of 7 zigzag over axis 1.
 TEST(InitialiseTensor, FillsEveryPiece) {
   TensorSpec whole = normal({5, 7}, 11, 0, 0.02f);
   std::vector<float> all(35);
@@ -75,7 +75,7 @@ TEST(InitialiseTensor, FillsEveryPiece) {
     std::vector<float> local(8, -1);
     ASSERT_TRUE(initialiseTensor(spec, 99, mesh, at, local).ok());
     for (uint64_t i = 0; i < 8; ++i) {
-      // Columns 0 1 | 6 - of coordinate 0, 2 3 | 4 5 of coordinate 1.
+      // Coordinate 0 has columns 0 1 | 6 -, and coordinate 1 has 2 3 | 4 5.
       uint64_t first = i % 4 < 2 ? at[1] * 2 : (3 - at[1]) * 2;
       uint64_t row = (at[0] * 2 + at[2]) * 2 + i / 4, column = first + i % 2;
       float wanted = row < 5 && column < 7 ? all[row * 7 + column] : 0;
@@ -128,7 +128,7 @@ TEST(InitialiseTensor, HasTheMomentsOfANormal) {
     squares += double(value) * value;
   }
   double mean = sum / 1e6, deviation = std::sqrt(squares / 1e6 - mean * mean);
-  // Standard errors are 0.0005 and 0.00035.
+  // The standard errors are 0.0005 and 0.00035.
   EXPECT_NEAR(mean, 0.25, 0.0025);
   EXPECT_NEAR(deviation, 0.5, 0.0018);
 }
@@ -146,7 +146,7 @@ TEST(InitialiseTensor, ReportsItsSpeed) {
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   double rate = static_cast<double>(values.size()) / seconds.count() / 1e6;
   std::printf("%.0f million normals per second\n", rate);
-  // Catches a fall by an order of magnitude, not a busy machine.
+  // Finds a slowdown by an order of magnitude, but passes on a busy machine.
   EXPECT_GT(rate, 1);
 }
 } // namespace

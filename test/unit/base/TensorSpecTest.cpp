@@ -1,4 +1,4 @@
-// Shard geometry.
+// Tests the geometry of shards.
 #include "runtime/base/TensorSpec.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(ShardBoxes, LeavesPaddingToTheLastRank) {
 }
 
 TEST(ShardBoxes, CanBeNothingButPadding) {
-  // 5 over 4 ranks is 2 each: ranks 0 to 2 hold 2, 2 and 1, rank 3 nothing.
+  // 5 over 4 ranks is 2 each: ranks 0 to 2 hold 2, 2 and 1, and rank 3 nothing.
   TensorSpec spec = makeSpec({5}, {2}, {{0, 0}});
   ASSERT_TRUE(checkTensorSpec(spec, std::vector<uint32_t>{4}).ok());
   const uint64_t extents[] = {2, 2, 1, 0};
@@ -85,8 +85,8 @@ TEST(ForEachRun, FollowsTwoShardedDimensions) {
   EXPECT_EQ(runs[11], (Piece{47, 11, 1}));
 }
 
-// 10 rows over axes 1 (outer) and 0 (inner) of 2: 3 each, so the rank at 0 of axis 1 and 1 of axis
-// 0 has rows 3 to 5. All padding is at the end.
+// 10 rows over axes 1 (outer) and 0 (inner) of 2 are 3 each, so the rank at 0 of axis 1 and 1 of
+// axis 0 has rows 3 to 5. All padding is at the end.
 TEST(ForEachRun, FollowsTwoAxesOfOneDimension) {
   TensorSpec spec = makeSpec({10}, {3}, {{0, 1}, {0, 0}});
   ASSERT_TRUE(checkTensorSpec(spec, Mesh{2, 2}).ok());

@@ -1,4 +1,4 @@
-// secondsOf and collectiveSeconds where the topology carries measured curves.
+// Tests secondsOf and collectiveSeconds for a topology with measured curves.
 #include "compiler/cost/Cost.h"
 
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST(CalibratedProducts, FallBackToTheModelForAnotherType) {
   // f16 runs on the units of bf16.
   work = productWork(1024, 1024, 1024, 1, ComputeType::F16);
   EXPECT_NEAR(secondsOf(work, device), 1e-3, 1e-15);
-  // So does work whose shape is not known.
+  // The same applies to work of unknown shape.
   work.m = 0;
   EXPECT_EQ(secondsOf(work, device), secondsOf(work, gpu()));
 }
@@ -137,7 +137,7 @@ TEST(CalibratedMemory, IsInterpolatedInBytes) {
   EXPECT_EQ(secondsOf(memoryWork(0), device), 0);
 }
 
-// Of a GPU the triad is taken, of a CPU the fused chain.
+// The triad is used on a GPU, and the fused chain on a CPU.
 TEST(CalibratedMemory, IsOfThePatternThatProgramsAreNearestTo) {
   for (DeviceClass of : {DeviceClass::Gpu, DeviceClass::Cpu}) {
     DeviceKind device = calibrated([&](Calibration &calibration) {
@@ -153,8 +153,9 @@ TEST(CalibratedMemory, IsOfThePatternThatProgramsAreNearestTo) {
   }
 }
 
-// Single launches of 5 us. What takes 10 us or more hides the next launch; what takes 5 may be nothing but a launch,
-// of which a graph saves 4; between, straight; and nothing is shorter than a graph's launch.
+// Single launches take 5 us. Work of 10 us or more hides the next launch. Work of 5 us may be only
+// a launch, of which a graph saves 4. The time between is linear, and nothing is shorter than a
+// graph's launch.
 TEST(CalibratedMemory, IsShorterInReplayedGraphs) {
   auto replayed = [](double measured) {
     DeviceKind device = calibrated([&](Calibration &calibration) {
@@ -189,7 +190,7 @@ TEST(CalibratedAttention, HasACurveForEachPass) {
   });
   EXPECT_NEAR(secondsOf(attentionWork(512, false), device), 512e-6, 1e-14);
   EXPECT_NEAR(secondsOf(attentionWork(2048, true), device), 6144e-6, 1e-14);
-  // Full attention was not measured: the efficiency of causal attention of the same pass.
+  // Full attention was not measured, so it has the efficiency of causal attention in the same pass.
   OpWork full = attentionWork(512, true);
   full.causal = false;
   full.flops *= 2;
@@ -220,14 +221,14 @@ TEST(CalibratedCollectives, AreWhatWasMeasuredAtThePoints) {
   // Four ranks are half way between two and eight.
   double two = 20e-6 / model(1 << 16, {{2, 1}}), eight = 60e-6 / model(1 << 16, {{8, 1}});
   EXPECT_NEAR(seconds(1 << 16, {{4, 1}}), model(1 << 16, {{4, 1}}) * std::sqrt(two * eight), 1e-12);
-  // Other kinds, levels and groups over both levels: the model.
+  // Other kinds, levels, and groups over both levels use the model.
   EXPECT_EQ(seconds(1 << 20, {{2, 8}}), model(1 << 20, {{2, 8}}));
   EXPECT_EQ(seconds(1 << 20, {{16, 1}}), model(1 << 20, {{16, 1}}));
   EXPECT_EQ(collectiveSeconds(CollectiveKind::AllGather, 1e6, {{8, 1}}, topology),
             collectiveSeconds(CollectiveKind::AllGather, 1e6, {{8, 1}}, plain));
 }
 
-// The processes of a node share it: a file says what the whole node has.
+// A file has the figures of the whole node, which its processes share.
 TEST(CalibratedCpu, KeepsWhatEachNumberOfCoresReached) {
   const char *file = R"(
 name = "box"
@@ -268,7 +269,7 @@ collectives = [ { kind = "all-reduce", level = "memory", ranks = 4, bytes = 6553
   EXPECT_NEAR(secondsOf(memoryWork(1 << 20), four->device), 200e-6, 1e-12);
   EXPECT_EQ(four->device.launchLatency, 100e-9);
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 65536, {{4, 1}}, *four), 70e-6, 1e-12);
-  // bf16 is computed in f32 there.
+  // The CPU computes bf16 in f32.
   work.type = ComputeType::BF16;
   EXPECT_NEAR(secondsOf(work, four->device), 3e-3, 1e-12);
 }
@@ -280,7 +281,7 @@ TEST(CalibratedDevice, CopiesShareTheirCurves) {
   EXPECT_EQ(copy.calibration.get(), device.calibration.get());
   OpWork work = productWork(1024, 1024, 1024, 1, ComputeType::BF16);
   EXPECT_EQ(secondsOf(work, copy), secondsOf(work, device));
-  // Copied points have curves of their own.
+  // A copy of the points has its own curves.
   Calibration changed = *device.calibration;
   changed.products[0].time.seconds = 2e-3;
   copy.calibration = std::make_shared<const Calibration>(changed);

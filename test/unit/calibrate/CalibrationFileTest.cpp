@@ -1,4 +1,4 @@
-// [calibration] of topology files: read, printed, refused.
+// Tests which [calibration] tables are read and refused, and how they are printed.
 #include "compiler/topology/Calibration.h"
 #include "compiler/topology/Description.h"
 
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
             "collective 2 of [calibration] repeats"},
         Bad{"products = [", ""}));
 
-// Any prefix of a file is read or refused, and never more.
+// Every prefix of a file is read or refused, and nothing behind it is read.
 TEST(CalibrationFile, PrefixesAreReadOrRefused) {
   std::string text = std::string(base) + curves;
   int refused = 0;
@@ -241,7 +241,7 @@ TEST(CalibrationFile, PrefixesAreReadOrRefused) {
   EXPECT_GT(refused, 100);
 }
 
-// So is a file with any one character changed.
+// Every file with one changed character is read or refused.
 TEST(CalibrationFile, ChangedCharactersAreReadOrRefused) {
   std::string text = std::string(base) + curves;
   int refused = 0;

@@ -1,4 +1,4 @@
-// Interpolation: exact at points, between them, beyond them.
+// Tests interpolation at points, between them and beyond them.
 #include "compiler/cost/Curves.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(PointCloud, StaysBetweenLeastAndGreatest) {
   }
 }
 
-// 10 us and 100 GB/s.
+// The model has 10 us and 100 GB/s.
 static double model(double bytes) { return 10e-6 + bytes / 100e9; }
 
 TEST(ByteCurve, IsExactAtPointsAndRises) {
@@ -94,7 +94,7 @@ TEST(ByteCurve, GoesOnAsTheModel) {
 TEST(ByteCurve, TakesTheLessWhereMoreBytesWereFaster) {
   ByteCurve curve;
   curve.add(1e3, 10e-6);
-  curve.add(1e4, 500e-6); // somebody else had the machine
+  curve.add(1e4, 500e-6); // another program used the machine
   curve.add(1e5, 20e-6);
   EXPECT_NEAR(curve.at(1e4, model), 20e-6, 1e-12);
   EXPECT_NEAR(curve.at(1e3, model), 10e-6, 1e-12);

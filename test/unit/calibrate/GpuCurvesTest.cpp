@@ -1,4 +1,4 @@
-// What tools/calibrate-gpu writes is what the reader of topology files reads.
+// Checks that the reader of topology files accepts the output of tools/calibrate-gpu.
 #include "compiler/support/File.h"
 #include "compiler/topology/Calibration.h"
 #include "compiler/topology/Topology.h"
@@ -28,7 +28,7 @@ CurvesHead head() {
   return head;
 }
 
-// Of every kind; times are made up.
+// Returns points of every kind with invented times.
 MeasuredPoints points() {
   MeasuredPoints points;
   points.launches = {{false, {2.5e-6, 0.01, 15}}, {true, {1.25e-6, 0, 15}}};
@@ -55,7 +55,8 @@ protected:
     return path;
   }
 
-  // Of this process alone: other cases may run beside it, and other jobs of this machine.
+  // The path is unique to this process, because other cases and other jobs of this machine may run
+  // at the same time.
   const std::string path = testing::TempDir() + std::to_string(::getpid()) + "-gpu-curves.toml";
 };
 
@@ -106,7 +107,7 @@ TEST_F(GpuCurves, AreThoseOfTheStoredFile) {
   EXPECT_EQ(curvesText(made, points()), *stored);
 }
 
-// No two points of one place, which the reader refuses.
+// No two points are at the same place, because the reader would refuse them.
 TEST_F(GpuCurves, HaveDistinctShapes) {
   for (bool quick : {false, true}) {
     std::set<std::tuple<Type, int64_t, int64_t, int64_t>> seen;

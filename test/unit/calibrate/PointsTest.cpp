@@ -1,4 +1,4 @@
-// Points as ranks hand them over; the lists of shapes.
+// Tests the text of points that ranks pass on, and the lists of shapes.
 #include "compiler/calibrate/Points.h"
 #include "compiler/calibrate/Shapes.h"
 

@@ -1,4 +1,4 @@
-// Medians, and the budget of a measurement.
+// Tests medians and the budget of a measurement.
 #include "compiler/calibrate/Stopwatch.h"
 #include "runtime/comm/Loopback.h"
 

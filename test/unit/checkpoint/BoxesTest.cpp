@@ -46,7 +46,7 @@ TEST(Boxes, CoverAShapeOnceOrNot) {
   EXPECT_TRUE(covers({0, 3}, {}));
   EXPECT_TRUE(covers({4, 4}, {{{0, 2}, {4, 2}}, {{0, 0}, {2, 2}}, {{2, 0}, {2, 2}}}));
   EXPECT_FALSE(covers({4, 4}, {{{0, 2}, {4, 2}}, {{0, 0}, {2, 2}}}));
-  // As many elements as there are, but one twice and one not at all.
+  // The number of elements is right, but one occurs twice and one is missing.
   EXPECT_FALSE(covers({4}, {{{0}, {2}}, {{1}, {1}}, {{3}, {1}}}));
 }
 

@@ -14,8 +14,8 @@
 
 namespace dtc::rt {
 
-// A tensor in f32 that a mesh of one axis splits along `dim`, or that all ranks hold where that is -1.
-// `zigzag`: each rank has two pieces of it.
+// Returns a tensor in f32 that a mesh of one axis splits along `dim`, or that all ranks hold if
+// `dim` is -1. `zigzag` means that each rank has two pieces of it.
 inline CheckpointSource tensorOf(const std::string &name, std::vector<uint64_t> shape, int dim,
                                  uint32_t ranks, bool zigzag = false) {
   CheckpointSource source;
@@ -30,7 +30,7 @@ inline CheckpointSource tensorOf(const std::string &name, std::vector<uint64_t> 
   return source;
 }
 
-// What a rank holds of a tensor whose element i is i; padding is -1.
+// Returns the part of a rank of a tensor whose element i is i. Padding is -1.
 inline std::vector<float> localPart(const TensorSpec &spec, const format::RankMesh &mesh,
                                     uint32_t rank) {
   std::vector<float> local(elementCount(spec.localShape), -1);
@@ -43,7 +43,7 @@ inline std::vector<float> localPart(const TensorSpec &spec, const format::RankMe
   return local;
 }
 
-// Writes step `step` of `sources` to `path` as the ranks of `mesh` would.
+// Writes step `step` of `sources` to `path`, as the ranks of `mesh` would.
 inline void makeCheckpoint(const std::string &path, uint64_t step,
                            const std::vector<CheckpointSource> &sources,
                            const format::RankMesh &mesh) {

@@ -23,7 +23,7 @@ TEST(Elements, KeepsFloats) {
   EXPECT_EQ(encoded<float>(format::DType::f32, {1.5f, -inf}), (std::vector<float>{1.5f, -inf}));
 }
 
-// 1 + 2^-8 lies between two bfloats, of which 1 is even; 1 + 3 * 2^-8 goes up.
+// 1 + 2^-8 is between two bfloats, of which 1 is even; 1 + 3 * 2^-8 is rounded up.
 TEST(Elements, RoundsToBfloat) {
   EXPECT_EQ(
       encoded<uint16_t>(format::DType::bf16,

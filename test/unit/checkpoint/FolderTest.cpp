@@ -23,7 +23,7 @@ TEST_F(Folders, KeepsTheLast) {
   for (uint64_t step : {5, 10, 15, 20})
     makeCheckpoint(folder, step, {tensorOf("w", {3}, -1, 1)}, format::RankMesh({1}));
   EXPECT_EQ(stepsOf(folder), (std::vector<uint64_t>{20, 15, 10, 5}));
-  // Without a marker it is none that counts.
+  // A checkpoint without a marker does not count.
   std::filesystem::remove(CheckpointFolder::stepPath(folder, 10) + "/COMPLETE");
   CheckpointFolder writes;
   ASSERT_TRUE(writes.openForWriting(folder).ok());

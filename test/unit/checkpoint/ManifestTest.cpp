@@ -5,7 +5,8 @@
 namespace dtc::rt {
 namespace {
 
-// "w", 4 x 2 in f32, rows 0 to 2 at byte 64 of one shard and the others at byte 64 of the other.
+// "w" is 4 x 2 in f32, with rows 0 to 2 at byte 64 of one shard and the others at byte 64 of the
+// other.
 CheckpointManifest small() {
   CheckpointManifest manifest;
   manifest.producer = "dtrun";
@@ -63,7 +64,7 @@ TEST(CheckpointManifest, IsReadAsWritten) {
   EXPECT_EQ(entryName(*read.find("w"), read.find("w")->pieces[1]), "w[3:4, 0:2]");
 }
 
-// Those of dtrun before it added up the time of jobs.
+// Older checkpoints of dtrun have no times of jobs.
 TEST(CheckpointManifest, NeedsNoTimes) {
   CheckpointManifest manifest = small(), read;
   manifest.run.spent.clear();

@@ -1,4 +1,4 @@
-// Whole parameters from and to the shards of a mesh of loopback ranks.
+// Tests whole parameters from and to the shards of a mesh of loopback ranks.
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/base/Fill.h"
 #include "runtime/checkpoint/Safetensors.h"
@@ -29,7 +29,8 @@ TensorSpec tensor(const std::string &name, Shape global, Shape stored,
   return spec;
 }
 
-// A model with each kind of sharding and sizes that do not divide. Without a mesh: unsharded.
+// Returns a model with each kind of sharding and sizes that do not divide. It is unsharded without
+// a mesh.
 std::vector<TensorSpec> model(const Mesh &mesh) {
   auto over = [&](std::vector<ShardedDim> shards) {
     return mesh.empty() ? std::vector<ShardedDim>() : shards;
@@ -45,8 +46,8 @@ std::vector<TensorSpec> model(const Mesh &mesh) {
   };
 }
 
-// Of a mesh with a third axis, stages: every other tensor is in stage 0, the others in stage 1, but
-// the first, which both have.
+// The mesh has a third axis of stages: every other tensor is in stage 0, the rest in stage 1, and
+// the first one in both.
 std::vector<TensorSpec> modelInStages(const Mesh &mesh) {
   std::vector<TensorSpec> specs = model(mesh);
   for (size_t i = 1; i < specs.size(); ++i)
@@ -72,7 +73,7 @@ Status write(const std::string &path, const std::vector<TensorSpec> &specs, cons
 
 class ParametersTest : public TempFolder {
 protected:
-  // Dumps `model(mesh)`'s initial values from as many loopback ranks; the ranks' statuses.
+  // Dumps the initial values of `model(mesh)` from as many loopback ranks. Returns their statuses.
   std::vector<Status> dump(const Mesh &mesh, const std::string &name, int failingRank = -1) {
     int ranks = 1;
     for (uint32_t size : mesh)
@@ -139,7 +140,7 @@ TEST_F(ParametersTest, DumpsTheSameBytesFromEveryMesh) {
   }
 }
 
-// A file of the whole model: what other stages hold is known, and not read.
+// The file has the whole model. Tensors of other stages are known, but not read.
 TEST_F(ParametersTest, LoadsWhatAStageHolds) {
   for (const Status &status : dump({2, 2, 2}, "x"))
     ASSERT_TRUE(status.ok()) << status.message();
@@ -184,7 +185,7 @@ TEST_F(ParametersTest, LoadsEveryShardOfWhatWasDumped) {
   }
 }
 
-// Ranks at places other than those of their numbers write the same file, and find their shards in it.
+// Ranks at places that differ from their numbers write the same file, and find their shards in it.
 TEST_F(ParametersTest, FindsShardsByThePlacesOfRanks) {
   for (const Status &status : dump({2, 3}, "x"))
     ASSERT_TRUE(status.ok()) << status.message();
@@ -222,7 +223,7 @@ TEST_F(ParametersTest, FindsShardsByThePlacesOfRanks) {
 TEST_F(ParametersTest, IsAllOrNothingWhenARankFails) {
   writeFile("x", "old");
   std::vector<Status> statuses = dump({2, 2}, "x", /*failingRank=*/3);
-  // The same on all, so that the job ends with one exit code.
+  // The statuses agree, so that the job ends with one exit code.
   for (const Status &status : statuses) {
     EXPECT_EQ(status.statusCode(), StatusCode::Internal);
     EXPECT_EQ(status.message(), "rank 3: the device is gone");
@@ -298,7 +299,7 @@ TEST_F(ParametersTest, SkipsTheBuffersOfHuggingFaceFiles) {
                 {"lm_head.weight", {2, 2}}});
   TensorSpec embedding = tensor("transformer.wte.weight", {2, 2}, {2, 2}, {}, {});
   EXPECT_TRUE(load({embedding}).ok());
-  // A head of another shape, or other values, is not tied.
+  // A head with another shape or other values is not tied.
   writeTensors({{"wte.weight", {2, 2}}, {"lm_head.weight", {2, 3}}});
   std::string unequal =
       "loading '" + path("x") +
@@ -311,7 +312,7 @@ TEST_F(ParametersTest, SkipsTheBuffersOfHuggingFaceFiles) {
   EXPECT_EQ(load({embedding}).message(), unequal);
 }
 
-// A model that ties nothing may have its head under another name than the file.
+// A model without tied parameters may have its head under another name than the file.
 TEST_F(ParametersTest, NamesTheMissingParameterThatAHeadMayBe) {
   TensorSpec embedding = tensor("wte.weight", {4, 2}, {4, 2}, {}, {}),
              head = tensor("head.weight", {4, 2}, {4, 2}, {}, {});

@@ -16,7 +16,7 @@ namespace {
 
 class Reading : public TempFolder {};
 
-// Whether a rank of `mesh` gets from `path` what it holds of `spec`.
+// Checks that a rank of `mesh` reads its part of `spec` from `path`.
 void expectReads(CheckpointReader &reader, const TensorSpec &spec, const format::RankMesh &mesh,
                  uint32_t rank) {
   const CheckpointTensor *tensor = reader.manifest().find(spec.name);
@@ -66,7 +66,7 @@ TEST_F(Reading, ReadsTheBlocksThatItNeeds) {
   CheckpointReader reader;
   ASSERT_TRUE(reader.open(CheckpointFolder::stepPath(folder, 1)).ok());
   EXPECT_EQ(reader.bytesRead(), 0u);
-  // One row of eight is a block long, and lies in two.
+  // One row of eight has the length of a block, and is in two blocks.
   expectReads(reader, tensorOf("w", {rows, columns}, 0, 8).spec, format::RankMesh({8}), 1);
   EXPECT_LE(reader.bytesRead(), 2 * kCheckpointBlock);
 }
@@ -107,7 +107,7 @@ TEST_F(Reading, RefusesWhatIsDamagedAtAnyByte) {
   EXPECT_NE(reader.open(step).message().find("was not written to its end"), std::string::npos);
 }
 
-// What reads part of a shard finds damage in that part.
+// A reader of a part of a shard finds damage in that part.
 TEST_F(Reading, ChecksWhatItReads) {
   makeCheckpoint(folder, 1, {tensorOf("w", {3, 3}, -1, 1)}, format::RankMesh({1}));
   std::string step = "step-1/" + shardFile(0), bytes = readFile(step);

@@ -1,4 +1,4 @@
-// Safetensors files: the bytes of a good one, and everything that can be wrong with one.
+// Tests safetensors files: the bytes of a good one, and all mistakes that one can have.
 #include "runtime/checkpoint/Safetensors.h"
 #include "test/unit/data/TempFolder.h"
 
@@ -11,11 +11,11 @@ namespace dtc::rt {
 namespace {
 class SafetensorsTest : public TempFolder {
 protected:
-  // Header length, header, `data`.
+  // Returns header length, header and `data`.
   static std::string fileOf(const std::string &header, const std::string &data = "") {
     return bytesOfValues<uint64_t>({static_cast<int64_t>(header.size())}) + header + data;
   }
-  // The message of opening `bytes`, without the part that names the file.
+  // Returns the message of opening `bytes`, without the part that names the file.
   std::string message(const std::string &bytes) {
     writeFile("x", bytes);
     SafetensorsFile file;
@@ -176,7 +176,7 @@ TEST_F(SafetensorsTest, NamesWhatIsWrongWithATensor) {
   EXPECT_EQ(message(fileOf(R"({"__metadata__":[]})")), "its __metadata__ is no object");
 }
 
-// As the safetensors library does, which skips keys that it does not know.
+// The safetensors library also skips keys that it does not know.
 TEST_F(SafetensorsTest, SkipsFurtherKeysOfATensorAndNoMetadata) {
   writeFile(
       "x",
@@ -236,10 +236,10 @@ TEST_F(SafetensorsTest, SurvivesRandomDamage) {
         (void)file.readFloats(entry, 0, values);
     }
   }
-  EXPECT_GT(opened, 0); // damage of the data alone
+  EXPECT_GT(opened, 0); // only the data were damaged
 }
 
-// Before the work that makes the tensors.
+// The space is taken before the tensors are computed.
 TEST_F(SafetensorsTest, TakesTheSpaceOfAllTensorsWhenItIsOpened) {
   SafetensorsWriter writer;
   EXPECT_EQ(writer.open(path("x"), {{"a", {uint64_t(1) << 57}}}).statusCode(),
@@ -247,7 +247,8 @@ TEST_F(SafetensorsTest, TakesTheSpaceOfAllTensorsWhenItIsOpened) {
 }
 
 TEST_F(SafetensorsTest, WidensHalfPrecision) {
-  // One, the largest, the smallest normal and subnormal, minus zero, infinities, NaN.
+  // The values are one, the largest, the smallest normal and subnormal, minus zero, infinities,
+  // NaN.
   const std::vector<int64_t> halves = {0x3c00, 0x7bff, 0x0400, 0x0001, 0x8000,
                                        0xfc00, 0x7c00, 0x7e00, 0xc500, 0x03ff};
   const float wanted[] = {1,         65504,    0x1p-14f, 0x1p-24f, -0.0f,

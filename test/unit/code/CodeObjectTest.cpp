@@ -1,4 +1,4 @@
-// One field of a good object is made wrong at a time; the reader must say so.
+// Corrupts one field of a good object at a time. The reader must report it.
 #include "runtime/format/CodeObject.h"
 
 #include "test/unit/format/Sample.h"
@@ -29,7 +29,7 @@ template <typename T> T &at(Bytes &bytes, uint64_t offset) {
 }
 Elf64_Ehdr &header(Bytes &bytes) { return at<Elf64_Ehdr>(bytes, 0); }
 
-// The n-th program header of this kind.
+// Returns the n-th program header of this kind.
 Elf64_Phdr &part(Bytes &bytes, uint32_t type, int n = 0) {
   for (uint64_t i = 0;; ++i) {
     auto &found = at<Elf64_Phdr>(bytes, header(bytes).e_phoff + i * sizeof(Elf64_Phdr));
@@ -44,7 +44,7 @@ Elf64_Dyn &tag(Bytes &bytes, int64_t wanted) {
       return found;
   }
 }
-// Tables of the sample lie in its first region, whose addresses are offsets in the file.
+// The tables of the sample are in its first region, in which addresses are offsets in the file.
 uint64_t table(Bytes &bytes, int64_t wanted) { return tag(bytes, wanted).d_un.d_ptr; }
 Elf64_Sym &symbol(Bytes &bytes, uint64_t index) {
   return at<Elf64_Sym>(bytes, table(bytes, DT_SYMTAB) + index * sizeof(Elf64_Sym));
@@ -52,7 +52,7 @@ Elf64_Sym &symbol(Bytes &bytes, uint64_t index) {
 uint32_t &hash(Bytes &bytes, uint64_t word) {
   return at<uint32_t>(bytes, table(bytes, DT_GNU_HASH) + word * sizeof(uint32_t));
 }
-// The end of the dynamic section becomes this entry, with another end behind it.
+// Replaces the end of the dynamic section by this entry and another end behind it.
 void addTag(Bytes &bytes, int64_t added, uint64_t value) {
   Elf64_Dyn &end = tag(bytes, DT_NULL);
   (&end)[1] = end;
@@ -60,7 +60,7 @@ void addTag(Bytes &bytes, int64_t added, uint64_t value) {
   part(bytes, PT_DYNAMIC).p_filesz += sizeof(Elf64_Dyn);
   part(bytes, PT_LOAD, 2).p_filesz += sizeof(Elf64_Dyn);
 }
-// The dynamic section gets a table of one relocation, in the place of the first bytes of the frames.
+// Adds a table of one relocation to the dynamic section, in place of the first bytes of the frames.
 Elf64_Rela &addRelocation(Bytes &bytes, Elf64_Rela relocation) {
   uint64_t where = part(bytes, PT_GNU_EH_FRAME).p_offset;
   addTag(bytes, DT_RELA, where);
@@ -68,7 +68,7 @@ Elf64_Rela &addRelocation(Bytes &bytes, Elf64_Rela relocation) {
   addTag(bytes, DT_RELAENT, sizeof(Elf64_Rela));
   return at<Elf64_Rela>(bytes, where) = relocation;
 }
-// An address that may be written, behind the dynamic section.
+// Returns a writable address behind the dynamic section.
 uint64_t data(Bytes &bytes) {
   Elf64_Phdr &region = part(bytes, PT_LOAD, 2);
   return region.p_vaddr + region.p_memsz - 8;
@@ -77,7 +77,7 @@ uint64_t data(Bytes &bytes) {
 struct Corruption {
   const char *name;
   std::function<void(Bytes &)> apply;
-  const char *message; // part of what the reader says
+  const char *message; // part of the reader's message
 };
 
 // NOLINTNEXTLINE(readability-identifier-naming)
@@ -87,7 +87,7 @@ class CodeCorruption : public testing::TestWithParam<Corruption> {};
 
 TEST_P(CodeCorruption, IsNamed) {
   Bytes bytes = good();
-  bytes.resize(bytes.size() + 256); // room for what is added; code may be followed by anything
+  bytes.resize(bytes.size() + 256); // room for additions; code may be followed by any bytes
   GetParam().apply(bytes);
   EXPECT_NE(errorOf(bytes).find(GetParam().message), std::string::npos) << errorOf(bytes);
 }
@@ -253,7 +253,8 @@ TEST(CodeObject, NamesWhatItCallsAndOffers) {
   EXPECT_TRUE(facts.imports.empty());
   Bytes bytes = good();
   bytes.resize(bytes.size() + 256);
-  // A function of libm in place of its own: 'decay' becomes 'expf', and is not here.
+  // Imports a function of libm in place of the object's own: 'decay' becomes 'expf', which does not
+  // exist here.
   std::memcpy(bytes.data() + table(bytes, DT_STRTAB) + symbol(bytes, 2).st_name, "expf", 5);
   symbol(bytes, 2).st_shndx = SHN_UNDEF;
   ASSERT_EQ(errorOf(bytes), "");
@@ -268,7 +269,7 @@ TEST(CodeObject, KnowsWhatCodeMayCall) {
     EXPECT_FALSE(mayImport(name)) << name;
 }
 
-// Whatever a byte becomes, and wherever the file is cut, the reader stays within it.
+// For any changed byte, and for any length of the file, the reader stays within it.
 TEST(CodeObject, StaysWithinAnyBytes) {
   size_t refused = 0;
   for (size_t bytes = 0; bytes < good().size(); ++bytes)
@@ -284,7 +285,7 @@ TEST(CodeObject, StaysWithinAnyBytes) {
   EXPECT_GT(refused, 2500U);
 }
 
-// Of code whose length is that of whole pages, the data begin where it ends.
+// If the code is a whole number of pages long, the data begin where it ends.
 TEST(CodeObject, MayHaveDataWhereItsCodeEnds) {
   Bytes bytes = test::readBytes(DTC_ALIGNED_KERNELS);
   EXPECT_EQ(errorOf(bytes), "");

@@ -1,4 +1,4 @@
-// Code that is loaded, and code that is refused before any of it runs.
+// Loads code, and checks that bad code is refused before any of it runs.
 #include "runtime/code/CodeSegment.h"
 
 #include "test/unit/format/Sample.h"
@@ -27,7 +27,7 @@ TEST(CodeSegment, RunsWhatItLoads) {
   EXPECT_EQ(code.find("none"), nullptr);
 }
 
-// Otherwise another process of this user could change it between the check and the call.
+// Otherwise another process of this user could change the code between check and call.
 TEST(CodeSegment, CanBeChangedByNobody) {
   CodeSegment code;
   ASSERT_TRUE(code.load(test::readBytes(DTC_SAMPLE_KERNELS)).ok());

@@ -1,4 +1,4 @@
-// Code that is to be refused before any of it runs: what runs ends the test.
+// Code that must be refused before any of it runs: if it runs, it ends the test.
 #include <stdint.h>
 
 void work(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {

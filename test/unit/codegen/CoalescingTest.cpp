@@ -1,5 +1,5 @@
-// How warps of the main kernels read and write: 16 bytes a lane, neighbours side by side, so that a request of a warp takes the 16
-// sectors of 32 bytes that it uses and no more.
+// Checks how warps of the main kernels read and write: 16 bytes per lane, with neighbours side by
+// side, so that a request of a warp reads only the 16 sectors of 32 bytes that it uses.
 #include "KernelCases.h"
 
 #include "runtime/simt/Simt.h"
@@ -37,7 +37,8 @@ TEST(Coalescing, IsWholeForElements) {
     }
 }
 
-// Each thread reads and writes one vector of each tensor, and of each scalar all lanes read the same sector.
+// Each thread reads and writes one vector of each tensor, and all lanes read the same sector of
+// each scalar.
 TEST(Coalescing, IsWholeForOptimizers) {
   struct {
     const char *name;
@@ -57,7 +58,8 @@ TEST(Coalescing, IsWholeForOptimizers) {
   }
 }
 
-// Launches at once look up their piece, a sector a number, and then have four vectors a thread.
+// Merged launches look up their piece, one sector per number, and then have four vectors per
+// thread.
 TEST(Coalescing, IsWholeForOptimizersAtOnce) {
   for (const char *name : {"adamw", "lamb_direction", "sgd", "lars", "descend"}) {
     SCOPED_TRACE(name);
@@ -68,8 +70,10 @@ TEST(Coalescing, IsWholeForOptimizersAtOnce) {
   }
 }
 
-// Besides vectors, of 16 sectors a request, there are numbers per row, of one: in cross_entropy_grad a third of all requests of a warp
-// whose row is a block's, in cross_entropy, which reads a row once, an eighth, in layer_norm_param_grad half, as each thread reads mean and rstd of its row, not of a row of vectors.
+// In addition to vectors, with 16 sectors per request, there are numbers per row, with one sector.
+// They are a third of all requests in cross_entropy_grad, for a warp whose block has one row; an
+// eighth in cross_entropy, which reads a row once; and half in layer_norm_param_grad, in which each
+// thread reads mean and rstd of its row, and not a row of vectors.
 TEST(Coalescing, IsWholeForRows) {
   const std::pair<const char *, double> kernels[] = {
       {"layer_norm", 15},           {"rms_norm", 15},    {"layer_norm_grad", 15},
@@ -86,13 +90,14 @@ TEST(Coalescing, IsWholeForRows) {
           type, count.sectorsPerRequest(), count.sectorRatio(), count.bankConflicts());
       EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
       EXPECT_GE(count.sectorsPerRequest(), least);
-      // Eight sums a thread, of 16 bits each before, are two accesses that take every other 16 bytes.
+      // A thread writes eight sums, of 16 bits each before, in two accesses that take every other
+      // 16 bytes.
       EXPECT_LE(count.bankConflicts(), 2.0);
     }
 }
 
-// Of rows in 16 bits a thread has eight sums, which it writes as two vectors: that takes every other 16 bytes twice, of what is little
-// beside all rows.
+// A thread has eight sums of rows in 16 bits, which it writes as two vectors. That takes every
+// other 16 bytes twice, but the sums are small beside all rows.
 TEST(Coalescing, IsWholeForPartsOfRows) {
   const std::pair<const char *, double> kernels[] = {{"row_part_sums", 14},
                                                      {"layer_norm_param_grad_parts", 6},
@@ -101,7 +106,7 @@ TEST(Coalescing, IsWholeForPartsOfRows) {
                                                      {"sum_chunks", 14}};
   for (auto [name, least] : kernels)
     for (const char *type : {"f32", "bf16"}) {
-      bool isOfSums = name[0] == 's'; // in f32, whatever the rows were in
+      bool isOfSums = name[0] == 's'; // sums are f32, whatever the type of the rows was
       if (isOfSums && type[0] == 'b')
         continue;
       SCOPED_TRACE(std::string(name) + " " + type);

@@ -1,4 +1,4 @@
-// Forms kernels of text, and says what their buffers hold.
+// Forms kernels from text, and describes their buffers.
 #include "CompiledKernel.h"
 
 #include "dialects/graph/Graph.h"
@@ -70,7 +70,8 @@ void Buffer::set(int64_t i, double value) {
   } else if (type == Element::I32 || type == Element::I64) {
     int64_t whole = static_cast<int64_t>(value);
     memcpy(at, &whole, bytesOf(type));
-  } else if (type == Element::BF16 && static_cast<float>(value) == value) { // as below, and quick
+    // same as below, but quicker
+  } else if (type == Element::BF16 && static_cast<float>(value) == value) {
     uint32_t wide;
     float single = static_cast<float>(value);
     memcpy(&wide, &single, 4);

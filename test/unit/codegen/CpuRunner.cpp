@@ -9,8 +9,8 @@ namespace dtc::test {
 
 namespace {
 
-// The file stays open: dlopen takes a library of the same path for the one that it has loaded
-// already.
+// The file stays open, because dlopen takes a library of the same path for the one that it has
+// already loaded.
 void *load(const std::vector<char> &bytes, int &file) {
   file = memfd_create("kernels", 0);
   EXPECT_EQ(write(file, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));

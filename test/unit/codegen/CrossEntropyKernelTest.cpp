@@ -21,7 +21,7 @@ std::string window(int64_t local, int64_t global) {
          ", global = " + std::to_string(global) + ", axes = [0]>]}";
 }
 
-// Targets in [0, words), but for one before and one after them.
+// Returns targets in [0, words), except for one before and one after them.
 Values makeTargets(int64_t rows, int64_t words) {
   Values targets;
   for (int64_t row = 0; row < rows; ++row)
@@ -86,7 +86,7 @@ TEST(CrossEntropyKernel, ComputesTheGradient) {
   });
 }
 
-// Ignored targets: below all words, above them, and one of them.
+// The ignored targets are below all words, above them, and one of them.
 TEST(CrossEntropyKernel, LeavesOutRowsWhoseTargetIsIgnored) {
   const int64_t rows = 6, words = 5;
   std::string x = logitsType(rows, words), t = rowType(rows, "i32"), r = rowType(rows);
@@ -120,7 +120,7 @@ TEST(CrossEntropyKernel, LeavesOutRowsWhoseTargetIsIgnored) {
   }
 }
 
-// The words of a rank start at `offset`; those from `global` on are padding, and some targets
+// The words of a rank start at `offset`. Those from `global` on are padding, and some targets
 // belong to other ranks.
 TEST(CrossEntropyKernel, SplitsWordsOverRanks) {
   for (int64_t words : sizes) {
@@ -137,7 +137,7 @@ TEST(CrossEntropyKernel, SplitsWordsOverRanks) {
         int64_t word = static_cast<int64_t>(ts[row]) - offset;
         return word >= 0 && word < valid ? word : -1;
       };
-      // What the padding holds must not matter.
+      // The content of the padding must not matter.
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t word = valid; word < words; ++word)
           xs[row * words + word] = 1e30;
@@ -171,7 +171,8 @@ TEST(CrossEntropyKernel, SplitsWordsOverRanks) {
   }
 }
 
-// Of 13 words the first of two ranks has 0 to 3 and 12, in two pieces of 4, the second 4 to 11.
+// The first of two ranks has words 0 to 3 and 12 of 13, in two pieces of 4, and the second has 4 to
+// 11.
 TEST(CrossEntropyKernel, FindsWordsInTwoPieces) {
   std::string x = logitsType(2, 8), t = rowType(2, "i32"), r = rowType(2);
   std::string windows =

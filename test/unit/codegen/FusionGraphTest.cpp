@@ -17,7 +17,7 @@ TEST(FusionGraph, RefusesToPutAGroupAroundANode) {
 }
 
 TEST(FusionGraph, MovesUsersBehindTheGroup) {
-  // 0 feeds 1; 2 stands alone; 3 joins 0, so 1 comes after both.
+  // 0 feeds 1, 2 is alone, and 3 joins 0, so 1 comes after both.
   FusionGraph graph(4);
   graph.addEdge(0, 1);
   EXPECT_TRUE(graph.merge(0, 3));
@@ -27,7 +27,7 @@ TEST(FusionGraph, MovesUsersBehindTheGroup) {
 }
 
 TEST(FusionGraph, SeesCyclesThroughEarlierMerges) {
-  // 0 -> 1, 2 -> 3. Once {0, 3} run as one, {1, 2} may not: 0 -> 1 and 2 -> 3 would form a ring.
+  // 0 -> 1, 2 -> 3. If {0, 3} run as one, {1, 2} must not: 0 -> 1 and 2 -> 3 would form a cycle.
   FusionGraph graph(4);
   graph.addEdge(0, 1);
   graph.addEdge(2, 3);
@@ -35,8 +35,7 @@ TEST(FusionGraph, SeesCyclesThroughEarlierMerges) {
   EXPECT_FALSE(graph.merge(1, 2));
 }
 
-// Whatever is merged, a merge succeeds exactly if the groups stay without a cycle, and the order
-// respects all edges.
+// A merge succeeds exactly if the groups stay without a cycle, and the order respects all edges.
 TEST(FusionGraph, AgreesWithSearchOnRandomGraphs) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {

@@ -1,4 +1,5 @@
-// Runs kernels on the emulated GPU: the device code that would become PTX, with all checks of the emulator.
+// Runs kernels on the emulated GPU: the device code that would become PTX, with all checks of the
+// emulator.
 #include "CompiledKernel.h"
 
 #include "passes/codegen/GpuKernelLibrary.h"
@@ -36,7 +37,7 @@ public:
       throw std::runtime_error("there is no kernel '" + several + "'");
   }
 
-  // All units, whichever are asked for, on the host's memory.
+  // Runs all units, whichever are asked for, on the host's memory.
   void call(std::vector<char *> buffers, int64_t, int64_t,
             const std::vector<int64_t> &scalars) override {
     simt::Memory memory;
@@ -75,8 +76,9 @@ public:
 private:
   struct Launch {
     uint64_t seed = 0;
-    int result = -1, operand = -1; // of which the memory is one
-    size_t pieces = 0; // that are launched at once, each with memory of its own; 0: by itself
+    int result = -1, operand = -1; // the pair that shares memory
+    // pieces of one merged launch, each with memory of its own; 0 for the kernel by itself
+    size_t pieces = 0;
   };
 
   char *place(simt::Memory &memory, const KernelText::Tensor &tensor) {
@@ -95,14 +97,14 @@ private:
       parameters.push_back(&buffer);
     for (int64_t &number : numbers)
       parameters.push_back(&number);
-    // A block more than there are units, which does nothing.
+    // There is one block more than units, which does nothing.
     simt::Dim3 grid{static_cast<uint32_t>(text.range + 1)}, block{threads};
     return simt::launch(*kernel, grid, block, 0, parameters.data(), memory, {.seed = seed},
                         options.counters);
   }
 
-  // The merged kernel, of `pieces` one after another, each an element longer than the one before, up to the size that the kernel has
-  // itself; a block more than they have does nothing.
+  // Starts the merged kernel with `pieces` pieces. Each is an element longer than the one before,
+  // up to the size of the kernel itself. One block more than they have does nothing.
   rt::Status startMerged(const std::vector<std::vector<char *>> &pieces, simt::Memory &memory,
                          uint64_t seed) {
     const KernelText::Tensor &last = text.results.back();
@@ -175,7 +177,7 @@ private:
   const KernelText &text;
   GpuOptions options;
   std::unique_ptr<simt::Module> module;
-  const simt::Kernel *kernel = nullptr, *merged = nullptr; // merged: null where there is none
+  const simt::Kernel *kernel = nullptr, *merged = nullptr; // merged: null if there is none
   uint32_t threads = 0;
 };
 

@@ -9,8 +9,8 @@ namespace {
 
 using Values = KernelCase::Values;
 
-// $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $F: all elements in a line, $H the same in f32; $R: heads of
-// twice the columns, $A: their angles; $1: one f32.
+// $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $F: all elements in a line,
+// $H the same in f32; $R: heads of twice the columns, $A: their angles; $1: one f32.
 std::string fill(std::string text, int64_t rows, int64_t columns, const std::string &type) {
   std::string r = std::to_string(rows) + "x", c = std::to_string(columns) + "x";
   std::string all = std::to_string(rows * columns) + "x";
@@ -52,7 +52,7 @@ std::string fill(std::string text, int64_t rows, int64_t columns, const std::str
   return text;
 }
 
-// All results of a body, "%0, %1, ...", of as many as the signature has.
+// Returns all results of a body, "%0, %1, ...", as many as the signature has.
 std::string resultsOf(const std::string &signature) {
   std::string types = signature.substr(signature.find("->"));
   auto count = 1 + std::count(types.begin(), types.end(), ',');
@@ -94,7 +94,7 @@ std::vector<KernelCase> pointwiseCases() {
   cases.push_back(pointwise("select_equal", 3, 0, Values::Whole));
   for (const char *op : {"gelu_grad tanh", "gelu_grad erf", "silu_grad"})
     cases.push_back(pointwise(op, 2, 3));
-  // Numbers from 0.01 to 1: 100 is the largest quotient, 5 the largest logarithm.
+  // The numbers are from 0.01 to 1, so 100 is the largest quotient and 5 the largest logarithm.
   cases.push_back(pointwise("divide", 2, 100, Values::Positive));
   cases.push_back(pointwise("log", 1, 5, Values::Positive));
   cases.push_back(pointwise("sqrt", 1, 1, Values::Positive));
@@ -129,7 +129,8 @@ std::vector<KernelCase> rowCases() {
     cases.push_back(
         {name, signature, op, "", values, {}, magnitude, /*addsColumns=*/magnitude > 0});
   };
-  // 1 / sqrt(epsilon) of 1e-5 multiplies what rounds to 0 where a row is one element; else rows deviate by more than 1/8.
+  // If a row is one element, 1 / sqrt(epsilon) of 1e-5 multiplies what should be 0. Otherwise
+  // rows deviate by more than 1/8.
   add("layer_norm", "(%x: $X, %w: $C, %b: $C) -> ($X, $S, $S)",
       "%0, %1, %2 = graph.layer_norm %x, %w, %b : ($X, $C, $C) -> ($X, $S, $S)", 320);
   add("rms_norm", "(%x: $X, %w: $C) -> ($X, $S)",
@@ -147,7 +148,7 @@ std::vector<KernelCase> rowCases() {
   add("softmax", "(%x: $X) -> $X", "%0 = graph.softmax %x : $X", 1);
   add("softmax_grad", "(%y: $X, %d: $X) -> $X", "%0 = graph.softmax_grad %y, %d : $X", 0,
       Values::Whole);
-  // log of up to 1000 words, each e.
+  // The logarithm of up to 1000 words, each e.
   add("cross_entropy", "(%x: $X, %t: $T) -> ($S, $S)",
       "%0, %1 = graph.cross_entropy %x, %t : ($X, $T) -> ($S, $S)", 10);
   add("cross_entropy_grad", "(%x: $X, %t: $T, %l: $S, %d: $S) -> $X",
@@ -167,7 +168,7 @@ std::vector<KernelCase> rowCases() {
   return cases;
 }
 
-// Sums in two steps, `parts` of their rows: the last ones may have no rows.
+// Returns sums in two steps, with `parts` parts of their rows. The last parts may have no rows.
 std::vector<KernelCase> partCases(int64_t rows, int64_t columns) {
   std::vector<KernelCase> cases;
   auto add = [&](const char *name, const std::string &signature, const std::string &op) {
@@ -180,7 +181,7 @@ std::vector<KernelCase> partCases(int64_t rows, int64_t columns) {
     return text + "f32>";
   };
   auto padded = [](int64_t count) { return (count + 3) / 4 * 4; };
-  // As many chunks as dtc-split-sums makes, and more than there are runs.
+  // The chunks are as many as dtc-split-sums makes, and more than there are runs.
   int64_t chunks = ChunkedSum::chunksOf(rows * columns);
   for (int64_t first : {chunks, int64_t(3)}) {
     std::string sums = tensor({padded(first + 2)});
@@ -214,7 +215,8 @@ std::vector<KernelCase> optimizerCases() {
   std::string moments = "beta1 = 0.9 : f64, beta2 = 0.95 : f64, epsilon = 1.0e-8 : f64, "
                         "weight_decay = 0.1 : f64} : $F";
   std::string momentum = "{momentum = 0.9 : f64, weight_decay = 0.1 : f64} : $F";
-  // The first step's correction divides by 1 - 0.95, and m / sqrt(v) is up to 10: v is 0.01 or more.
+  // The correction of the first step divides by 1 - 0.95, and m / sqrt(v) is up to 10, because v is
+  // 0.01 or more.
   cases.push_back(
       {"adamw",
        "(%p: $F, %g: $F, %m: $F, %v: $F, %l: $1, %t: $1, %s: $1, %a: $1) -> ($F, $F, $F)",
@@ -289,7 +291,7 @@ std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::st
         for (size_t at = text->find("ROWS"); at != std::string::npos; at = text->find("ROWS"))
           text->replace(at, 4, std::to_string(rows));
     }
-    if (kernel.name == "sum_exp") // of as many terms
+    if (kernel.name == "sum_exp") // it has as many terms
       kernel.magnitude *= static_cast<double>(columns);
     kernel.signature = fill(kernel.signature, rows, columns, type);
     kernel.body = fill(kernel.body, rows, columns, type);

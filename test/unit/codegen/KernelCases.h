@@ -1,27 +1,28 @@
-// Every kind of generated kernel, of any size and type.
+// Every kind of generated kernel, in any size and type.
 #pragma once
 
 #include "CompiledKernel.h"
 
 namespace dtc::test {
 
+// A kernel to test, and the range of its operands and results.
 struct KernelCase {
-  std::string name, signature, body, results = {}; // as CompiledKernel takes them
+  std::string name, signature, body, results = {}; // arguments of CompiledKernel
 
-  // What operands hold, besides random numbers between -1 and 1.
+  // The values of operands, other than random numbers between -1 and 1.
   enum class Values { Any, Positive, Whole } values = Values::Any; // Whole: -2 to 2
-  std::vector<double> scalars = {};                                // of operands of one element
-  // The largest number on the way to a result, for operands between -1 and 1; 0: all of them are exact, so that no order of
-  // additions rounds.
+  std::vector<double> scalars = {}; // values of operands with one element
+  // The largest number on the way to a result, for operands between -1 and 1. With 0 all numbers
+  // are exact, so that no order of additions rounds.
   double magnitude = 0;
-  bool addsColumns = false; // of a row, else it adds nothing up that is not exact
-  bool readsVectors = true; // 16 bytes at once, where columns are enough
+  bool addsColumns = false; // adds up the columns of a row; otherwise all sums are exact
+  bool readsVectors = true; // reads 16 bytes at once if there are enough columns
 };
 
-// With `rows` rows of `columns` elements of `type`.
+// Returns all cases with `rows` rows of `columns` elements of `type`.
 std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::string &type);
 
-// Operands as the case wants them.
+// Returns operands with the values that the case needs.
 std::vector<std::vector<double>> makeOperands(const KernelCase &kernel, const KernelText &text,
                                               int64_t columns);
 

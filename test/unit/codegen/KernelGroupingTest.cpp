@@ -77,7 +77,7 @@ graph.func @update(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32> {graph.outp
   graph.return %2, %3 : tensor<f32>, tensor<f32>
 })";
 
-// A kernel takes so many buffers and no more, of scalars, too.
+// A kernel has a limit on its buffers, and so on its scalars.
 TEST(KernelGrouping, StopsAtTheLimitOfScalars) {
   EXPECT_EQ(GroupedText(scalars).groups, (Groups{{0, 1, 2, 3}}));
   GroupingLimits limits;
@@ -86,7 +86,8 @@ TEST(KernelGrouping, StopsAtTheLimitOfScalars) {
     EXPECT_LE(group.size(), 2u);
 }
 
-// What evaluation runs has no part in a kernel of the update, though the update reads it.
+// Ops that evaluation runs are not fused into a kernel of the update, although the update reads
+// them.
 TEST(KernelGrouping, KeepsApartWhatRunsWithoutTheRest) {
   EXPECT_EQ(GroupedText(scalars, {}, "loss").groups, (Groups{{0, 2}, {1, 3}}));
 }
@@ -136,7 +137,8 @@ graph.func @f(%x: tensor<8xf32>) {
             (Groups{{0}, {1}, {2}}));
 }
 
-// What a layer runs again reads what forward ops read, and would bring all that it depends on with it.
+// Ops that a layer recomputes read the operands of forward ops, and would bring everything that
+// they depend on with them.
 TEST(KernelGrouping, KeepsWhatRunsAgainOutOfTheForwardPass) {
   GroupedText text(R"(
 graph.func @microbatch(%x: tensor<8x8xf32>) -> (tensor<f32> {graph.accumulated = "loss"}, tensor<8x8xf32>) {
@@ -150,7 +152,8 @@ graph.func @microbatch(%x: tensor<8x8xf32>) -> (tensor<f32> {graph.accumulated =
   EXPECT_EQ(text.groups, (Groups{{0}, {1}, {2}, {3, 4}}));
 }
 
-// Who reads a part of a sum has to finish it; who reads what is whole must not take it for a part.
+// A reader of a part of a sum must finish it. A reader of a whole value must not take it for a
+// part.
 TEST(KernelGrouping, KeepsPartsOfSumsApartFromWhatIsWhole) {
   GroupedText text(R"(
 graph.func @f(%x: tensor<8xf32>, %s: tensor<f32>) -> (tensor<f32>, tensor<f32>) {

@@ -38,7 +38,7 @@ std::string print(ModuleOp module) {
   return text;
 }
 
-// What lowerKernels says when it fails.
+// Returns the error of lowerKernels.
 std::string errorOf(ParsedModule &parsed, const KernelTarget &target) {
   std::string message;
   ScopedDiagnosticHandler handler(&parsed.context,

@@ -1,5 +1,5 @@
-// Prints what kernels reach on this machine; only results are checked, as times depend on what else
-// runs.
+// Prints the speed of kernels on this machine. Only results are checked, because times depend on
+// other programs.
 #include "CompiledKernel.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Tensor = std::vector<float>;
 
 char *data(Tensor &tensor) { return reinterpret_cast<char *>(tensor.data()); }
 
-// The best of seven runs, in GB/s.
+// Prints the best of seven runs, in GB/s.
 void report(const char *name, double bytes, const std::function<void()> &run) {
   double best = 1e30;
   for (int i = 0; i < 7; ++i) {

@@ -1,4 +1,4 @@
-// Hand-written kernels beside generated ones in one device module.
+// Tests hand-written kernels beside generated ones in one device module.
 #include "passes/codegen/LibraryKernels.h"
 
 #include "CompiledKernel.h"
@@ -17,7 +17,7 @@ using namespace dtc::test;
 
 namespace {
 
-// One generated kernel: y = 2 x of 64 x 48.
+// Returns one generated kernel: y = 2 x of 64 x 48.
 GpuModule lowerOne(KernelText &text) {
   std::string x = "tensor<64x48xf32>";
   text = formKernel("(%x: " + x + ") -> " + x, "%0 = graph.scale %x by 2.0 : " + x, "%0");
@@ -46,7 +46,7 @@ TEST(LibraryKernels, AreEntriesBesideGeneratedOnes) {
   ASSERT_EQ(link(*device.module, {"AttentionForward_bf16_64", "StridedCopy_transpose4",
                                   "AttentionForward_bf16_64"}),
             "");
-  // Again, and of a file that is there in part.
+  // Links a kernel again, and another one of a file that is linked in part.
   ASSERT_EQ(link(*device.module, {"AttentionForward_bf16_64", "StridedCopy_copy16"}), "");
   std::string words;
   llvm::raw_string_ostream stream(words);

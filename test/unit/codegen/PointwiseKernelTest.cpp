@@ -15,7 +15,7 @@ std::string tensor(const std::string &shape, const std::string &type = "f32") {
   return "tensor<" + (shape.empty() ? "" : shape + "x") + type + ">";
 }
 
-// One op of `arity` operands of one shape, at all sizes, against `wanted` point by point.
+// Compares one op of `arity` operands of one shape with `wanted`, point by point, at all sizes.
 void checkOp(const std::string &text, int arity, const Point &wanted, double relative = 4e-7,
              bool positive = false) {
   for (int64_t size : sizes) {
@@ -86,8 +86,8 @@ TEST(PointwiseKernel, ComputesFunctions) {
 }
 
 TEST(PointwiseKernel, ComputesGradientsOfFunctions) {
-  // The wanted slopes come from finite differences, which are good to about 1e-9. 1 - tanh^2
-  // cancels a digit.
+  // The wanted slopes are finite differences, which are exact to about 1e-9. 1 - tanh^2 cancels a
+  // digit.
   checkOp(
       "graph.gelu_grad tanh $", 2, [](auto &x) { return slope(geluTanh, x[0]) * x[1]; }, 5e-6);
   checkOp(
@@ -136,7 +136,7 @@ TEST(PointwiseKernel, Broadcasts) {
     std::string n = std::to_string(columns), whole = tensor("7x" + n);
     auto x = randomValues(7 * columns, 1);
     auto bias = randomValues(columns, 2), column = randomValues(7, 3);
-    // A row, a column, a scalar and a constant at once.
+    // The operands are a row, a column, a scalar and a constant.
     CompiledKernel kernel(
         "(%x: " + whole + ", %b: " + tensor(n) + ", %c: " + tensor("7x1") +
             ", %s: tensor<f32>) -> " + whole,
@@ -312,7 +312,7 @@ TEST(PointwiseKernel, ComputesScalarsOfTheUpdate) {
 }
 
 TEST(PointwiseKernel, MakesRotaryTables) {
-  // Positions 5..9 of rank 1, up to angles where a short polynomial would be off.
+  // The positions are 5..9 of rank 1, up to angles for which a short polynomial would be wrong.
   CompiledKernel kernel(
       "() -> (tensor<5x3xf32>, tensor<5x3xf32>)",
       "%0, %1 = graph.rotary_table [1.0, 0.1, 1000.0] {windows = [#graph.window<loop = "
@@ -328,7 +328,8 @@ TEST(PointwiseKernel, MakesRotaryTables) {
     }
 }
 
-// The second of two ranks has positions 2 and 3, then 4 and 5, in two pieces; the first 0, 1, 6, 7.
+// The second of two ranks has positions 2 and 3, then 4 and 5, in two pieces. The first has 0, 1,
+// 6, 7.
 TEST(PointwiseKernel, KnowsThePositionsOfTwoPieces) {
   CompiledKernel kernel("() -> (tensor<4x1xf32>, tensor<4x1xf32>)",
                         "%0, %1 = graph.rotary_table [1.0] {windows = [#graph.window<loop = 0, "
@@ -347,7 +348,7 @@ TEST(PointwiseKernel, KnowsThePositionsOfTwoPieces) {
 
 namespace {
 
-// The first word of Philox4x32-10 (Salmon et al. 2011).
+// Returns the first word of Philox4x32-10 (Salmon et al. 2011).
 uint32_t philox(uint64_t key, std::array<uint32_t, 4> c) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
@@ -360,7 +361,7 @@ uint32_t philox(uint64_t key, std::array<uint32_t, 4> c) {
 
 } // namespace
 
-// The same element is dropped wherever it lies: two pieces of 2 columns out of 8.
+// The same element is dropped wherever it is: two pieces of 2 columns out of 8.
 TEST(PointwiseKernel, DropsByGlobalElementOfTwoPieces) {
   auto dropout = [](const std::string &type, const std::string &windows) {
     return CompiledKernel("(%x: " + type + ", %seed: tensor<i64>, %step: tensor<f32>) -> " + type,

@@ -12,7 +12,7 @@ TEST(MergeLoops, JoinsDenseLoops) {
 }
 
 TEST(MergeLoops, KeepsTheLoopThatABiasRepeatsIn) {
-  // x[2,3,8] + bias[8]: the outer two join.
+  // x[2,3,8] + bias[8]: the two outer loops are joined.
   PointwiseLoops merged = mergeLoops({{2, 3, 8}, {{24, 8, 1}, {0, 0, 1}}});
   EXPECT_EQ(merged.sizes, (Sizes{6, 8}));
   EXPECT_EQ(merged.strides[0], (Sizes{8, 1}));
@@ -31,7 +31,7 @@ TEST(SplitUnits, GivesEveryUnitAThousandPointsWhereThereAreAsMany) {
   EXPECT_EQ(splitUnits(1, 1025).range(), 2);
   EXPECT_EQ(splitUnits(4096, 3072).range(), 4096); // a row each
   EXPECT_EQ(splitUnits(4096, 16).range(), 64);     // 64 rows each
-  EXPECT_EQ(splitUnits(2, 10000).range(), 20);     // rows too few to share out whole
+  EXPECT_EQ(splitUnits(2, 10000).range(), 20);     // too few rows to divide them as a whole
   EXPECT_EQ(splitUnits(0, 7).range(), 0);
   EXPECT_EQ(splitUnits(1, 5).points(), 5);
   EXPECT_EQ(splitUnits(1, 1025).points(), 1024);

@@ -1,4 +1,5 @@
-// Kernels of the size that models have become PTX, and assemble without spilling where there is a ptxas. Prints what each takes.
+// Compiles kernels of the sizes of models to PTX, and assembles them without spills if there is a
+// ptxas. Prints the resources of each.
 #include "KernelCases.h"
 
 #include "passes/codegen/GpuKernelLibrary.h"
@@ -30,7 +31,8 @@ bool isThere(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
-// A folder for temporary files of this process alone: other tests, of this job or another, assemble beside it.
+// A folder for temporary files of this process only, because other tests, of this job or another,
+// assemble at the same time.
 class OwnTemporaryFiles {
 public:
   OwnTemporaryFiles() {
@@ -58,7 +60,7 @@ private:
   std::optional<std::string> before;
 };
 
-// Fails where it spills, has local memory or does not fit a multiprocessor.
+// Fails if the kernel spills, has local memory or does not fit on a multiprocessor.
 void assemble(const KernelCase &test, const GpuModule &device, int64_t columns, const char *type,
               GpuTarget target) {
   llvm::Expected<std::string> ptx = compilePtx(*device.module, target);
@@ -71,7 +73,7 @@ void assemble(const KernelCase &test, const GpuModule &device, int64_t columns, 
   ASSERT_GT((*cubin)->size(), 4U);
   EXPECT_EQ(std::string((*cubin)->data() + 1, 3), "ELF");
   std::vector<KernelResources> kernels = readResources(report);
-  // The kernel, and one for several launches of it.
+  // There is the kernel, and one for several launches of it.
   ASSERT_EQ(kernels.size(), device.kernels[0].merged.empty() ? 1U : 2U) << report;
   for (const KernelResources &kernel : kernels) {
     bool isMerged = kernel.symbol == device.kernels[0].merged;
@@ -82,13 +84,14 @@ void assemble(const KernelCase &test, const GpuModule &device, int64_t columns, 
     EXPECT_EQ(kernel.spillBytes, 0U);
     EXPECT_EQ(kernel.localBytes, 0U);
     EXPECT_GT(kernel.registers, 0U);
-    // A block must fit: 64 Ki registers, 48 KiB that need no asking for.
+    // A block must fit: 64 Ki registers, and 48 KiB of shared memory that need no request.
     EXPECT_LE(kernel.registers * threads, 65536U);
     EXPECT_LE(kernel.sharedBytes, 48U << 10);
   }
 }
 
-// Whether it is the same for all numbers of columns but for the length of a line.
+// Returns true if the kernel is the same for all numbers of columns, except for the length of a
+// line.
 bool isLine(const KernelCase &test) {
   return test.signature.find("tensor<8192x") == std::string::npos &&
          test.signature.find("x8192x") == std::string::npos;
@@ -108,7 +111,7 @@ TEST(PtxCode, NeedsNothingButItself) {
         EXPECT_FALSE(isThere(*ptx, ".extern"));
         EXPECT_TRUE(isThere(*ptx, ".target sm_" + std::to_string(sm)));
         EXPECT_TRUE(isThere(*ptx, ".reqntid " + std::to_string(device.kernels[0].threads)));
-        // 16 bytes at once, which sm_100 reads as two pairs where it computes in pairs.
+        // sm_100 reads 16 bytes at once as two pairs where it computes in pairs.
         bool reads16 = false;
         for (const char *load :
              {"ld.global.v4", "ld.global.nc.v4", "ld.global.v2.b64", "ld.global.nc.v2.b64"})
@@ -121,7 +124,7 @@ TEST(PtxCode, NeedsNothingButItself) {
 TEST(PtxCode, AssemblesWithoutSpills) {
   OwnTemporaryFiles files;
   std::printf("%-38s %8s %10s %8s %8s\n", "kernel", "threads", "registers", "shared", "spills");
-  // Channels of GPT-2 124M and 1.5B and of Llama-3 8B, and GPT-2's words.
+  // The columns are the channels of GPT-2 124M and 1.5B and of Llama-3 8B, and GPT-2's words.
   for (const char *type : {"f32", "bf16"})
     for (int64_t columns : {768, 1600, 4096, 50304})
       for (const KernelCase &test : kernelCases(8192, columns, type)) {

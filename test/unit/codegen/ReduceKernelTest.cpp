@@ -28,7 +28,7 @@ bool contains(const std::vector<int64_t> &values, int64_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Where padding starts in each dim; no entry: none.
+// The start of padding in each dim; no entry means no padding.
 struct Valid {
   int64_t dim = -1, count = 0;
 };
@@ -122,7 +122,7 @@ TEST(ReduceKernel, Scales) {
   expectNear(kernel.run({x})[0], wanted, 1e-6);
 }
 
-// Padding of a split dim is left out, wherever the dim stands.
+// Padding of a split dim is left out, whatever the position of the dim is.
 TEST(ReduceKernel, LeavesPaddingOutOfTheMaximum) {
   std::vector<int64_t> shape = {4, 6, 37};
   for (int64_t dim = 0; dim < 3; ++dim)
@@ -151,8 +151,8 @@ TEST(ReduceKernel, LeavesPaddingOutOfTheMaximum) {
     }
 }
 
-// Two pieces of 4 from the outside in: of 13 elements the first rank has 0 to 3 and 12, the second
-// 4 to 11.
+// Two pieces of 4 from the outside in: the first rank has 0 to 3 and 12 of 13 elements, and the
+// second 4 to 11.
 TEST(ReduceKernel, LeavesPaddingOfTwoPiecesOut) {
   for (std::vector<int64_t> shape : {std::vector<int64_t>{3, 8}, {8, 3}}) {
     int64_t dim = shape[0] == 8 ? 0 : 1;
@@ -182,7 +182,8 @@ TEST(ReduceKernel, SumsSquares) {
   }
 }
 
-// Each chunk has the runs of 1024 that are its own, the last of a tensor what is left, and what is behind all of them is 0.
+// Each chunk has its own runs of 1024, the last chunk of a tensor has the rest, and the entries
+// behind all chunks are 0.
 TEST(ReduceKernel, SumsSquaresOfChunks) {
   struct Case {
     std::vector<int64_t> sizes, chunks, runs; // runs of a chunk
@@ -232,7 +233,7 @@ TEST(ReduceKernel, SumsAllChunks) {
   expectNear(kernel.run(operands)[0], {wanted}, 1e-5, 1e-4);
 }
 
-// 5 rows in 4 parts are two a part: one has a row left and one has none.
+// 5 rows in 4 parts are two per part: one part has one row, and one has none.
 TEST(ReduceKernel, SumsPartsOfRows) {
   for (auto [rows, columns, parts] :
        {std::array<int64_t, 3>{5, 33, 4}, {64, 130, 3}, {100, 8, 7}, {3, 1000, 1}}) {

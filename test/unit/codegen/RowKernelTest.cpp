@@ -64,7 +64,7 @@ TEST(RowKernel, NormalisesLayers) {
     for (int64_t i = 0; i < rows * columns; ++i)
       y.push_back((xs[i] - wanted.mean[i / columns]) * wanted.rstd[i / columns] * ws[i % columns] +
                   bs[i % columns]);
-    // A row of one element has deviation 0, so rounding of the mean is multiplied by 1 /
+    // A row of one element has deviation 0, so the rounding of the mean is multiplied by 1 /
     // sqrt(epsilon).
     expectNear(results[0], y, 4e-6, 2e-6);
     expectNear(results[1], wanted.mean, 1e-6);
@@ -116,7 +116,8 @@ TEST(RowKernel, NormalisesByRootMeanSquare) {
   });
 }
 
-// An epsilon far below the squares, and one that outweighs them; rows are small, so that both show.
+// One epsilon is far below the squares, and one is larger. Rows are small, so that both have an
+// effect.
 TEST(RowKernel, NormalisesWithAnyEpsilon) {
   std::string x = tensor({7, 33}), w = tensor({33}), s = tensor({7});
   Values xs = randomValues(7 * 33, 1), ws = randomValues(33, 2), bs = randomValues(33, 3);
@@ -209,7 +210,7 @@ TEST(RowKernel, ComputesGradientsOfNormParameters) {
   });
 }
 
-// The parts of the rows, of which some may have none, add up to the whole.
+// The sums over parts of the rows, some of which may be empty, add up to the whole.
 TEST(RowKernel, ComputesParamGradientsOfNormsInParts) {
   forShapes([](int64_t rows, int64_t columns) {
     int64_t parts = std::min<int64_t>(rows, 4), ofPart = (rows + parts - 1) / parts;

@@ -1,4 +1,5 @@
-// Every kind of kernel on this processor and on the emulated GPU: the same operands, the same results.
+// Runs every kind of kernel on this processor and on the emulated GPU, and compares the results of
+// the same operands.
 #include "KernelCases.h"
 
 #include "passes/codegen/KernelBuilder.h"
@@ -9,15 +10,17 @@ using namespace dtc::test;
 
 namespace {
 
-// Both round each of the same operations once, by up to half of 2^-23 of its result; sums in different orders. A processor adds a
-// row up in 32 lanes, which then are added up in pairs; a GPU no more than that in a line. A kernel has 16 operations besides
-// at most, or functions that are so far off.
+// Returns the allowed difference. Both round each of the same operations once, by up to half of
+// 2^-23 of its result, but sum in different orders. A processor adds a row up in 32 lanes, which
+// are then added in pairs; a GPU adds no more than that in a line. Besides, a kernel has at most 16
+// operations, or functions with that error.
 double boundOf(const KernelCase &kernel, int64_t columns) {
   double additions = kernel.addsColumns ? std::ceil(static_cast<double>(columns) / 32) + 5 : 0;
   return 2 * (additions + 16) * 0x1p-24 * kernel.magnitude;
 }
 
-// What lies next to `value` in a type of 16 bits: where one twin rounds up, the other may round down.
+// Returns the distance from `value` to its neighbour in a type of 16 bits: one twin may round up
+// and the other down.
 double gapOf(Element type, double value) {
   if (type == Element::F32)
     return 0;
@@ -40,7 +43,7 @@ void expectSame(const Buffer &found, const Buffer &wanted, int64_t size, double 
 void compare(const KernelCase &kernel, int64_t columns, const GpuOptions &options = {}) {
   KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
   std::vector<std::vector<double>> operands = makeOperands(kernel, text, columns);
-  // Windows' first elements, and the first sample and stream of random numbers.
+  // The scalars are windows' first elements, and the first sample and stream of random numbers.
   std::vector<int64_t> scalars(kernel.name == "dropout" ? 2 : 0, 5);
   std::vector<Buffer> wanted = createCpuRunner(text, {})->run(operands, scalars);
   std::vector<Buffer> found = createGpuRunner(text, options)->run(operands, scalars);
@@ -57,7 +60,7 @@ void compareAll(const std::string &type) {
                      " " + type);
         try {
           compare(kernel, columns);
-        } catch (const std::exception &error) { // here, where it is known of which kernel
+        } catch (const std::exception &error) { // caught here, to name the kernel
           FAIL() << error.what();
         }
         if (testing::Test::HasFatalFailure())
@@ -70,7 +73,8 @@ void compareAll(const std::string &type) {
 TEST(TwinKernel, ComputesTheSameInF32) { compareAll("f32"); }
 TEST(TwinKernel, ComputesTheSameInBf16) { compareAll("bf16"); }
 
-// Views begin anywhere: here 8 bytes after a multiple of 16, where vectors of 8 bytes could be read.
+// Views may begin anywhere: here 8 bytes after a multiple of 16, where vectors of 8 bytes could be
+// read.
 TEST(TwinKernel, ComputesTheSameOffVectors) {
   for (const KernelCase &kernel : kernelCases(3, 32, "f32")) {
     SCOPED_TRACE(kernel.name);
@@ -78,7 +82,8 @@ TEST(TwinKernel, ComputesTheSameOffVectors) {
   }
 }
 
-// A line that is no whole vectors, over many blocks, of which one alone does the rest: else it would do it twice in place.
+// The line is not a whole number of vectors and has many blocks. Only one block does the rest,
+// because doing it twice would be wrong in place.
 TEST(TwinKernel, ComputesTheSameInManyBlocks) {
   for (const char *type : {"f32", "bf16"})
     for (const KernelCase &kernel : kernelCases(1, 10001, type))
@@ -88,7 +93,7 @@ TEST(TwinKernel, ComputesTheSameInManyBlocks) {
       }
 }
 
-// Sums of the size that models have: many blocks, of which some have less to do than others.
+// The sums have the sizes of models: many blocks, some with less work than others.
 TEST(TwinKernel, AddsUpTheSameInParts) {
   const std::vector<const char *> sums = {"chunk_squares",
                                           "sum_chunks",
@@ -106,7 +111,7 @@ TEST(TwinKernel, AddsUpTheSameInParts) {
         }
 }
 
-// No kind is forgotten: each op that becomes a generated kernel is in a case.
+// Each op that becomes a generated kernel must be in a case.
 TEST(TwinKernel, HasEveryOp) {
   mlir::MLIRContext context;
   mlir::DialectRegistry registry;

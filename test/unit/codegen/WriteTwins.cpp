@@ -1,9 +1,11 @@
-// Writes kernels for a GPU with random operands and what this processor makes of them, for test/gpu/kernels.py.
+// Writes kernels for a GPU with random operands and what this processor makes of them, for
+// test/gpu/kernels.py.
 //
 //   dtc-write-twins FOLDER sm_90|simt SIZE...
 //
-// One of each kind of generated kernel, of both types, for each size as columns and as rows. FOLDER/cases.json describes them,
-// FOLDER/operands.bin and FOLDER/results.bin hold the numbers, FOLDER/N.code the code: PTX, or an object for the emulated GPU.
+// One of each kind of generated kernel, of both types, for each size as columns and as rows.
+// FOLDER/cases.json describes them, FOLDER/operands.bin and FOLDER/results.bin hold the numbers,
+// FOLDER/N.code the code: PTX, or an object for the emulated GPU.
 #include "KernelCases.h"
 
 #include "passes/codegen/GpuKernelLibrary.h"
@@ -35,7 +37,7 @@ public:
   void add(const KernelCase &kernel, int64_t columns, const std::string &name) {
     KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
     std::vector<std::vector<double>> operands = makeOperands(kernel, text, columns);
-    // Windows' first elements, and the first sample and stream of random numbers.
+    // The scalars are windows' first elements, and the first sample and stream of random numbers.
     std::vector<int64_t> scalars(kernel.name == "dropout" ? 2 : 0, 5);
     std::vector<Buffer> wanted = createCpuRunner(text, {})->run(operands, scalars);
     mlir::FailureOr<GpuModule> lowered = lowerGpuKernels(*text.module);

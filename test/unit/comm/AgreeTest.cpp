@@ -1,4 +1,4 @@
-// What ranks decide together, on ranks that are threads.
+// Tests decisions that ranks make together, on ranks that are threads.
 #include "runtime/comm/Agree.h"
 #include "runtime/comm/Loopback.h"
 
@@ -44,7 +44,7 @@ TEST(Agree, TellsTheLowestRankThatClaims) {
   });
 }
 
-// Calls of all ranks with traits that differ in one value each.
+// Calls the function on all ranks, with traits that differ in one value each.
 std::string compare(const std::vector<std::string> &seeds) {
   std::string message;
   onRanks(static_cast<int>(seeds.size()), [&](Control &world) {
@@ -67,7 +67,7 @@ TEST(Agree, NamesTheRankThatDiffersFromMost) {
   EXPECT_NE(message.find("' has --seed 1; all ranks of a job must have the same"),
             std::string::npos)
       << message;
-  // Of two that are as many, that of the lower rank is the job's.
+  // If two values are equally frequent, the lower rank's is the job's.
   EXPECT_EQ(compare({"1", "2"}).rfind("rank 1 on host '", 0), 0u);
   EXPECT_EQ(compare({"2", "1", "1", "2"}).rfind("rank 1 on host '", 0), 0u);
 }

@@ -1,4 +1,4 @@
-// Who has started of all hosts, as ranks know it beside MPI.
+// Tests which hosts' ranks have started, as ranks find out beside MPI.
 #include "runtime/comm/Attendance.h"
 #include "runtime/comm/MeetingSides.h"
 #include "runtime/comm/MeetingWire.h"
@@ -16,7 +16,7 @@ namespace {
 
 class AttendanceTest : public testing::Test {
 protected:
-  // With two ranks on each host.
+  // Joins as a rank of a job with two ranks on each host.
   std::unique_ptr<Attendance> attend(int rank, int size, double seconds, int localSize = 2) {
     LaunchEnvironment launch;
     launch.launcher = launcher;
@@ -38,7 +38,7 @@ protected:
       {"PMIX_NAMESPACE", test::ownJobName()},
       {"OMPI_MCA_orte_hnp_uri", "76.0;tcp://127.0.0.1:5"},
       {"DTC_RENDEZVOUS_PORT", port},
-      // Of another job, in which no MPI is.
+      // Variables of another job, which does not use MPI.
       {"MASTER_ADDR", "nowhere.invalid"},
       {"MASTER_PORT", "http"}};
 };
@@ -51,7 +51,7 @@ TEST_F(AttendanceTest, KnowsThatAllHaveStarted) {
   for (Attendance *each : {first.get(), second.get(), third.get(), fourth.get()})
     EXPECT_EQ(each->words(5), "all 4 ranks of the job have started dtrun");
   EXPECT_TRUE(first->haveAllCome() && fourth->haveAllCome());
-  EXPECT_LT(now() - begin, 5); // as soon as it is known
+  EXPECT_LT(now() - begin, 5); // returns as soon as it is known
 }
 
 TEST_F(AttendanceTest, TellsAllRanksWhoIsMissing) {
@@ -74,7 +74,7 @@ TEST_F(AttendanceTest, SaysWhereRankZeroIsLookedFor) {
       << words;
 }
 
-// As nodes of srun have, which are looked up before MPI starts.
+// Nodes of srun have names, which are looked up before MPI starts.
 TEST_F(AttendanceTest, KnowsAHostByItsName) {
   launcher = Launcher::Slurm;
   variables["SLURM_STEP_ID"] = "0";
@@ -87,7 +87,7 @@ TEST_F(AttendanceTest, KnowsAHostByItsName) {
       << words;
   auto first = attend(0, 2, 20, 1), third = attend(1, 2, 20, 1);
   EXPECT_EQ(third->words(5), "all 2 ranks of the job have started dtrun");
-  std::string none(200, 'a'); // longer than a part of a name may be
+  std::string none(200, 'a'); // a part of a name may not be so long
   variables["SLURM_STEP_NODELIST"] = none;
   auto lost = attend(2, 4, 20);
   words = lost->words();
@@ -96,7 +96,7 @@ TEST_F(AttendanceTest, KnowsAHostByItsName) {
       << words;
 }
 
-// Who listens at rank 0's port, answers what comes there with `answers`, and counts it.
+// A stranger who listens at rank 0's port, answers with `answers` whatever comes, and counts it.
 class Stranger {
 public:
   Stranger(const std::string &port, std::vector<Message> answers) : answers(std::move(answers)) {
@@ -127,7 +127,7 @@ private:
         continue;
       for (const Message &answer : answers)
         wire.send(answer.word, answer.payload);
-      (void)wire.await(4096, now() + 5, message, why); // until the guest has gone
+      (void)wire.await(4096, now() + 5, message, why); // waits until the guest has left
     }
   }
 
@@ -138,7 +138,7 @@ private:
   std::thread thread;
 };
 
-// What is said at rank 0's port is printed, whoever says it.
+// Words that arrive at rank 0's port are printed, whoever sends them.
 TEST_F(AttendanceTest, MakesWordsOfStrangersFitForATerminal) {
   std::string hostile = "\x1b[2J\x9b"
                         "31m gone\ndtrun: rank 3 died\t" +
@@ -168,7 +168,8 @@ TEST_F(AttendanceTest, MakesWordsOfStrangersFitForATerminal) {
   expectFit(status.message());
 }
 
-// A thousand ranks may look for a rank 0 that never comes. By tries half a second apart this one would have 15.
+// A thousand ranks may look for a rank 0 that never comes. If they tried every half second, this
+// rank would try 15 times.
 TEST_F(AttendanceTest, CallsLessAndLessOftenAndLeavesAtOnce) {
   Stranger stranger(port, {});
   auto second = attend(2, 4, 60);
@@ -180,7 +181,8 @@ TEST_F(AttendanceTest, CallsLessAndLessOftenAndLeavesAtOnce) {
   EXPECT_LT(now() - begin, 0.5);
 }
 
-// Of 4 ranks and more, where there are files for so many connections and no more than 512 for MPI.
+// Jobs of 4 and more ranks look for it, if there are files for so many connections, and no more
+// than 512 for MPI.
 TEST_F(AttendanceTest, LooksForNoRankZeroThatMayNotListen) {
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -200,7 +202,7 @@ TEST_F(AttendanceTest, DoesNothingWhereNothingTellsOrAllIsOver) {
   {
     auto onOneHost = attend(0, 2, 20);
     EXPECT_TRUE(listenOn(static_cast<uint16_t>(std::stoi(port)), socket, error).ok());
-    // The port is another's.
+    // The port is in use.
     auto first = attend(0, 4, 0.3);
     EXPECT_EQ(first->words(0.6), "");
     ::close(socket);

@@ -1,4 +1,4 @@
-// The conformance suite of Comm: values are small integers, so sums are exact in any order.
+// The conformance suite of Comm. Values are small integers, so sums are exact in any order.
 #include "test/unit/comm/Conformance.h"
 #include "runtime/base/HalfFloats.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t counts[] = {0, 1, 31, 32, 33, 1000, 100003};
 
-// Element i of rank r's buffer.
+// Returns element i of rank r's buffer.
 template <typename T> T valueOf(int rank, size_t i) {
   return static_cast<T>((rank + 1) * 3 + static_cast<int>(i % 101) - 50);
 }
@@ -47,8 +47,8 @@ template <typename T> void allReduceOf(Comm &world, DataType type, Reduction op)
   }
 }
 
-// Floats of 16 bits: a large number of rank 0, to which the others add half of its last bit each, so
-// that a sum rounded after each of them would stay what it was.
+// Floats of 16 bits: rank 0 has a large number, to which each of the others adds half of its last
+// bit. A sum that is rounded after each addition would not change.
 struct Narrow {
   DataType type;
   float large;
@@ -174,7 +174,7 @@ void broadcast(Comm &world) {
     }
 }
 
-// Each pair of ranks exchanges messages, the lower rank speaking first.
+// Each pair of ranks exchanges messages, and the lower rank sends first.
 void sendReceive(Comm &world) {
   for (int low = 0; low < world.size(); ++low)
     for (int high = low + 1; high < world.size(); ++high) {
@@ -228,7 +228,7 @@ void refusesWhatItCannotDo(Comm &world) {
   EXPECT_EQ(group, nullptr);
 }
 
-// Even and odd ranks, in falling order of rank.
+// Splits into even and odd ranks, in descending order of rank.
 void split(Comm &world) {
   std::unique_ptr<Comm> group;
   int colour = world.rank() % 2;
@@ -244,7 +244,7 @@ void split(Comm &world) {
     wanted.push_back(r * 2 + colour);
   EXPECT_OK(group->allGather(&me, all.data(), 1, DataType::I32));
   EXPECT_EQ(all, wanted);
-  // A group of one, from a group.
+  // Makes a group of one from a group.
   std::unique_ptr<Comm> alone;
   EXPECT_OK(group->split(group->rank(), 0, alone));
   ASSERT_NE(alone, nullptr);
@@ -254,7 +254,7 @@ void split(Comm &world) {
   EXPECT_EQ(sum, 5);
 }
 
-// Two groups with the same members, each used by a thread of its own, at different speeds.
+// Two groups have the same members. Each is used by a thread of its own, at different speeds.
 void groupsAreIndependent(Comm &world) {
   std::unique_ptr<Comm> first, second;
   EXPECT_OK(world.split(0, world.rank(), first));

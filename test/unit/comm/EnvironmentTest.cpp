@@ -1,4 +1,4 @@
-// Launch environments, as the launchers set them.
+// Tests launch environments with the variables that launchers set.
 #include "runtime/comm/Environment.h"
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Loopback.h"
@@ -92,7 +92,7 @@ TEST(DetectLaunch, ReadsTorchrun) {
   ASSERT_TRUE(detect(variables, found).ok());
   EXPECT_EQ(found.launcher, Launcher::Torchrun);
   EXPECT_EQ(found.rank, 1);
-  // A pod of Kubernetes.
+  // The environment is a pod of Kubernetes.
   EXPECT_EQ(found.localRank, 0);
   EXPECT_EQ(found.localSize, 1);
   variables["LOCAL_RANK"] = "1";

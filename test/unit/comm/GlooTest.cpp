@@ -1,4 +1,5 @@
-// Gloo: the conformance suite on 1 to 4 ranks, each a thread with connections of its own, and what only it promises.
+// Tests Gloo: the conformance suite on 1 to 4 ranks, each a thread with connections of its own, and
+// what only Gloo guarantees.
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/GlooPlugin.h"
 #include "runtime/comm/Loopback.h"
@@ -24,7 +25,7 @@ using test::onRanks;
 
 using Worlds = std::vector<std::unique_ptr<Comm>>;
 
-// The world of `ranks` ranks, which met over TCP. A world of one is made by the plugin, too.
+// Returns the world of `ranks` ranks, which met over TCP. The plugin also makes a world of one.
 Worlds makeGlooWorld(int ranks, double timeoutSeconds = 20, size_t maxElements = 0,
                      const std::string &host = "127.0.0.1", PhaseListener *phases = nullptr) {
   ::setenv("DTC_GLOO_LIBRARY", DTC_GLOO_PLUGIN, 1);
@@ -54,7 +55,7 @@ Worlds makeGlooWorld(int ranks, double timeoutSeconds = 20, size_t maxElements =
   return world;
 }
 
-// Each rank leaves in its thread: the last call of a world is one of all.
+// Each rank leaves in its thread, because the last call of a world is collective.
 void leave(Worlds &world) {
   std::vector<std::thread> threads;
   for (auto &comm : world)
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, GlooConformance,
                                   (std::get<1>(info.param) ? "InPieces" : "");
                          });
 
-// Sums of random numbers depend on the order in which they are made.
+// Sums of random numbers depend on their order.
 TEST(Gloo, GivesTheBitsOfLoopback) {
   for (size_t count : {3, 1000, 50001}) {
     constexpr int ranks = 4;
@@ -132,7 +133,7 @@ TEST(Gloo, NamesGroupOperationAndRankOfATimeOut) {
   EXPECT_EQ(status.message(),
             "broadcast of 1 f32, peer 0, on group 'world' (rank 1 of 3): not complete after 0.3 s; "
             "rank 0 of the job died, hangs or is in another operation");
-  // The job is over for this rank, and for those that still talk to it.
+  // The job has ended for this rank, and for those that still talk to it.
   EXPECT_EQ(world[1]->barrier().message(),
             "barrier on group 'world' (rank 1 of 3): not complete after 0.3 s; rank 0 of the job "
             "died, hangs or is in another operation");
@@ -142,7 +143,7 @@ TEST(Gloo, NamesGroupOperationAndRankOfATimeOut) {
       << status.message();
 }
 
-// Ranks that are at work on their own before the first step may be late.
+// Ranks may be late if they work on their own before the first step.
 TEST(Gloo, WaitsAsLongAsTheStartWantsIt) {
   struct Patient final : PhaseListener {
     void enter(Phase) override {}
@@ -161,7 +162,7 @@ TEST(Gloo, WaitsAsLongAsTheStartWantsIt) {
 }
 
 TEST(Gloo, NamesARankThatIsGone) {
-  // Nobody's signal: sockets that nobody reads are written to.
+  // No signal is delivered when sockets are written that nobody reads.
   struct sigaction fatal = {}, before = {};
   fatal.sa_handler = SIG_DFL;
   ASSERT_EQ(::sigaction(SIGPIPE, &fatal, &before), 0);
@@ -191,7 +192,7 @@ TEST(Gloo, NamesARankThatIsGone) {
   ::sigaction(SIGPIPE, &before, nullptr);
 }
 
-// Gloo itself tells a message of it that has not begun, and none that is half there.
+// Gloo itself reports one of its messages that has not begun, but not one that has arrived in part.
 TEST(Gloo, NoticesThatARankGoesInTheMiddleOfAMessage) {
   Worlds world = makeGlooWorld(2);
   ASSERT_TRUE(isComplete(world));
@@ -232,7 +233,8 @@ TEST(Gloo, GivingUpEndsTheCallsOfAllGroupsOfARank) {
   world[1]->abandon("so does this one");
 }
 
-// What one rank sends is not taken for what another asked for: neither its size nor its place in a buffer is right.
+// A message of one rank is not taken for one that another call asked for: neither its size nor its
+// place in a buffer would be right.
 TEST(Gloo, GivesNoRankWhatWasMeantForAnotherCall) {
   Worlds world = makeGlooWorld(2, 0.5);
   ASSERT_TRUE(isComplete(world));
@@ -245,7 +247,7 @@ TEST(Gloo, GivesNoRankWhatWasMeantForAnotherCall) {
   });
 }
 
-// A meeting that tells this rank, once, a stranger's port in place of each other rank's.
+// A meeting that gives this rank, once, a stranger's port in place of each other rank's.
 class Misled final : public Meeting {
 public:
   Misled(Meeting &real, uint16_t port) : real(real), port(port) {}
@@ -267,7 +269,8 @@ private:
   uint16_t port;
 };
 
-// Gloo takes whoever connects to a port, or answers there: who has not the token of the job is none of it.
+// Gloo accepts anyone who connects to a port or answers there. Who does not have the job's token is
+// not part of the job.
 TEST(Gloo, TriesAgainWhereAStrangerAnswers) {
   void *library = ::dlopen(DTC_GLOO_PLUGIN, RTLD_NOW);
   ASSERT_NE(library, nullptr);

@@ -1,4 +1,5 @@
-// How the ends of ranks are told, by reading mpirun's words and by really ending ranks.
+// Tests how the ends of ranks are recognised, by reading mpirun's output and by really ending
+// ranks.
 #include "runtime/comm/Launch.h"
 #include "runtime/comm/LauncherOutput.h"
 
@@ -28,7 +29,7 @@ TEST(LauncherOutput, TakesOutWhatMpirunSaysOfADeadRank) {
   ASSERT_TRUE(output.end().has_value());
   EXPECT_EQ(output.end()->rank, 2);
   EXPECT_EQ(output.end()->signal, 9);
-  // The same, a byte at a time.
+  // Reads the same one byte at a time.
   LauncherOutput slow;
   std::string passed;
   for (char byte : text)
@@ -109,7 +110,7 @@ Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
 #ifndef DTC_MPI_RANKS
   return {77 << 8, "no MPI when this was built", 0};
 #else
-  // mpirun gives ranks a second to die, twice; these do not need it.
+  // mpirun gives ranks a second to die, twice. These ranks do not need it.
   ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);
   auto started = std::chrono::steady_clock::now();
   int ends[2];
@@ -178,7 +179,7 @@ TEST(MpiComm, GivesUpAfterTheTimeOut) {
   EXPECT_LT(run.seconds, 20);
 }
 
-// Ranks that are at work on their own before the first step may be late.
+// Ranks may be late if they work on their own before the first step.
 TEST(MpiComm, WaitsAsLongAsTheStartWantsIt) {
   Outcome run = runRanks({"--ranks", "2", "--mode", "worker"});
   SKIP_WITHOUT_MPI(run);

@@ -1,4 +1,4 @@
-// Loopback: the conformance suite on 1 to 4 threads, and what only it promises.
+// Tests loopback: the conformance suite on 1 to 4 threads, and what only loopback guarantees.
 #include "runtime/comm/Loopback.h"
 #include "test/unit/comm/Conformance.h"
 #include "test/unit/comm/RanksAsThreads.h"
@@ -42,7 +42,7 @@ TEST(Loopback, NamesGroupOperationAndSecondsOfATimeOut) {
   EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
   EXPECT_EQ(status.message(), "all-reduce of 1 f32 on group 'world' (rank 1 of 2): a rank did not "
                               "arrive within 0.05 s");
-  // The job is over for the rank that comes too late as well.
+  // The job has also ended for the rank that comes too late.
   status = world[0]->barrier();
   EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
 }

@@ -1,4 +1,4 @@
-// Where rank 0 is, by what launchers say, and by what nobody should have said.
+// Tests where rank 0 is, from the variables of launchers and from wrong ones.
 #include "runtime/comm/MeetingPlace.h"
 #include "runtime/comm/Meeting.h"
 
@@ -55,10 +55,10 @@ TEST(FirstHostOf, RefusesWhatIsNoListOfHosts) {
     EXPECT_TRUE(firstOf(list).starts_with("refused: ")) << list << " gives " << firstOf(list);
   EXPECT_TRUE(firstOf(std::string(1 << 20, 'a')).ends_with("a name that is too long"));
   EXPECT_TRUE(firstOf("n[" + std::string(1 << 20, '1') + "]").ends_with("a name that is too long"));
-  EXPECT_LT(firstOf(std::string(1 << 20, '[')).size(), 200u); // what is shown of it
+  EXPECT_LT(firstOf(std::string(1 << 20, '[')).size(), 200u); // the part of it that is shown
 }
 
-// Nothing but letters, digits, '-', '.' and '_' comes out, whatever goes in.
+// The result has only letters, digits, '-', '.' and '_', whatever the input is.
 TEST(FirstHostOf, GivesNothingButNames) {
   std::mt19937 random(7);
   const std::string letters = "an09[]-,. \\\"'";
@@ -99,7 +99,7 @@ TEST(FindMeetingPlace, IsTheFirstNodeOfASlurmStep) {
   EXPECT_EQ(place.host, "node3");
   EXPECT_EQ(place.variable, "SLURM_STEP_NODELIST");
   EXPECT_EQ(place.job, "slurm 123.4");
-  // So it is by srun --mpi=pmi2, and where only the job has a list.
+  // The same applies to srun --mpi=pmi2, and if only the job has a list.
   variables.erase("SLURM_STEP_NODELIST");
   variables["SLURMD_NODENAME"] = "node1";
   launch.launcher = Launcher::Pmi;
@@ -155,7 +155,7 @@ TEST(FindMeetingPlace, IsMpirunsHost) {
   EXPECT_EQ(place.job, "pmix 77");
   ASSERT_TRUE(
       findMeetingPlace(rankOf(Launcher::OpenMpi, 0, 4, 4), readerOf(variables), place).ok());
-  EXPECT_EQ(place.host, "127.0.0.1"); // all of it is here
+  EXPECT_EQ(place.host, "127.0.0.1"); // all ranks are on this machine
   variables["OMPI_MCA_orte_local_daemon_uri"] = "76.1;tcp://10.0.0.2:6";
   EXPECT_EQ(
       findMeetingPlace(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place).message(),
@@ -180,7 +180,7 @@ TEST(PlanMeeting, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
   EXPECT_EQ(first.host, "a");
   EXPECT_EQ(first.hostVariable, "SLURM_STEP_NODELIST");
   EXPECT_EQ(first.job, "slurm 123.0");
-  EXPECT_EQ(first.ports, other.ports); // all ranks look at the same ones
+  EXPECT_EQ(first.ports, other.ports); // all ranks look at the same ports
   EXPECT_EQ(first.ports.size(), 9u);
   EXPECT_GE(first.ports.front(), 20000);
   EXPECT_LT(first.ports.back(), 32768);
@@ -196,7 +196,7 @@ TEST(PlanMeeting, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
   ASSERT_TRUE(planMeeting(launch, readerOf(variables), 1, second).ok());
   EXPECT_EQ(second.host, "b");
   EXPECT_EQ(second.hostVariable, "MASTER_ADDR");
-  // Where nothing tells, that is what is said.
+  // The error tells that no variable gives the place.
   variables = {{"SLURM_STEP_ID", "0"}};
   EXPECT_EQ(planMeeting(launch, readerOf(variables), 1, second).message(),
             "joining the job of VARIABLES: MASTER_ADDR is not set; it names rank 0's host");

@@ -1,4 +1,4 @@
-// The rendezvous: who comes, who doesn't, and who has no business there.
+// Tests the rendezvous: ranks that come, ranks that do not, and strangers.
 #include "runtime/comm/Meeting.h"
 #include "runtime/comm/MeetingSides.h"
 #include "runtime/comm/MeetingWire.h"
@@ -41,7 +41,7 @@ MeetingOptions optionsOf(int rank, int size, uint16_t port, const std::string &j
   return options;
 }
 
-// A connection to a port of this machine, once somebody listens there.
+// Returns a connection to a port of this machine, once somebody listens there.
 int connectSoon(uint16_t port) {
   sockaddr_in to = {};
   to.sin_family = AF_INET;
@@ -95,13 +95,13 @@ TEST(PlanMeeting, TakesThePortThatTorchrunsAgentLeaves) {
   ASSERT_TRUE(plan(variables, options).ok());
   EXPECT_EQ(options.ports.front(), 4001);
   EXPECT_EQ(options.ports.back(), 4008);
-  EXPECT_EQ(options.job, "mine at port 4000"); // whose other jobs may have other ports
+  EXPECT_EQ(options.job, "mine at port 4000"); // other jobs of the machine may have other ports
   variables["DTC_RENDEZVOUS_PORT"] = "5000";
   variables["DTC_JOB_ID"] = "other";
   ASSERT_TRUE(plan(variables, options).ok());
   EXPECT_EQ(options.ports, std::vector<uint16_t>{5000});
   EXPECT_EQ(options.job, "other");
-  // What dtrun -n starts is all here, and has a name of its own.
+  // Ranks that dtrun -n starts are all on this machine, and their job has a name of its own.
   ASSERT_TRUE(plan({{"DTRUN_CHILD", "dtrun-launch-7"}}, options).ok());
   EXPECT_EQ(options.host, "127.0.0.1");
   EXPECT_EQ(options.job, "dtrun-launch-7");
@@ -134,7 +134,7 @@ TEST(Meeting, SaysWhoHasNotCome) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
   onRanks(3, [&](int rank) {
-    // Of five ranks, 2 and 4 never come.
+    // Ranks 2 and 4 of five never come.
     MeetingOptions options = optionsOf(rank == 2 ? 3 : rank, 5, port, job, rank == 0 ? 1 : 10);
     options.isQuiet = rank == 2;
     std::unique_ptr<Meeting> meeting;
@@ -170,7 +170,7 @@ TEST(Meeting, SaysThatRankZeroIsNotThere) {
   EXPECT_NE(status.message().find("the name has no address: "), std::string::npos);
 }
 
-// Strangers that say nothing, nonsense, half of a message or one of great length keep nobody waiting.
+// Strangers that send nothing, nonsense, half of a message or a very long one delay nobody.
 TEST(Meeting, PaysNoHeedToStrangers) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName(), length;
@@ -207,7 +207,7 @@ TEST(Meeting, PaysNoHeedToStrangers) {
     ::close(socket);
 }
 
-// Words that only a guest may say, before it has said who it is.
+// These words may come only from a guest that has told who it is.
 TEST(Meeting, HearsOnlyTheWordThatIsDue) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
@@ -240,7 +240,7 @@ TEST(Meeting, RefusesWhoIsNoneOfTheJob) {
   EXPECT_EQ(status.message(), "rank 1 on host '" + host +
                                   "' is refused by rank 0: it is one of 4 ranks, rank 0 on host '" +
                                   host + "' one of 3");
-  // Another job's rank 0 may be elsewhere: it is looked for until the time is out.
+  // Another job's rank 0 may be elsewhere, so it is looked for until the time is over.
   status = refused(optionsOf(1, 3, port, "another job's name", 0.5));
   EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
   EXPECT_NE(status.message().find("(another job: that of rank 0 on host '" + host + "')"),
@@ -276,11 +276,11 @@ TEST(Meeting, LetsARankComeAgain) {
   host.join();
 }
 
-// Two jobs that were told the same port: the second takes the next, and its ranks find it.
-// Of a host that has several names, not all of which lead to it from here.
+// Two jobs got the same port: the second takes the next one, and its ranks find it. The host has
+// several names, and not all of them lead to it from here.
 TEST(Meeting, FindsRankZeroByAnyOfItsNames) {
   uint16_t port = test::freePort();
-  std::string job = test::ownJobName(), none(300, 'a'); // longer than names are
+  std::string job = test::ownJobName(), none(300, 'a'); // longer than names may be
   onRanks(2, [&](int rank) {
     MeetingOptions options = optionsOf(rank, 2, port, job);
     options.host = none + "," + "127.0.0.1," + none;

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<int> values(1 << 20); // 4 MiB, on both sides of fork at one address
 
-// A child that fills `values` with a number, tells its card and sleeps.
+// A child process that fills `values` with a number, prints its card and sleeps.
 class Child {
 public:
   explicit Child(int value) {

@@ -1,4 +1,4 @@
-// Ranks of a job as threads of a test, and what they meet by.
+// Runs the ranks of a job as threads of a test, and gives them a place to meet.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -35,8 +35,9 @@ template <typename Body> void onRanks(int ranks, Body body) {
     thread.join();
 }
 
-// A port that nobody has at the moment, below those that the system gives to connections (ip_local_port_range, from 32768 on):
-// one of those may be another process's by the time that the test listens there.
+// Returns a port that is free now. It is below the range that the system gives to connections
+// (ip_local_port_range, from 32768 on), because another process may get one of those before the
+// test listens.
 inline uint16_t freePort() {
   std::random_device random;
   for (int tries = 0; tries < 1000; ++tries) {
@@ -54,7 +55,7 @@ inline uint16_t freePort() {
   return 0;
 }
 
-// A job's name that no other test of this machine has.
+// Returns a job name that no other test on this machine has.
 inline std::string ownJobName() {
   static std::atomic<int> number{0};
   return "test " + std::to_string(::getpid()) + " " + std::to_string(number++);

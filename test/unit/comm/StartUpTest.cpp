@@ -1,4 +1,4 @@
-// Marks of ranks, and what is said of those that do not come.
+// Tests the marks of ranks, and the messages about ranks that do not come.
 #include "runtime/comm/StartUp.h"
 #include "runtime/comm/RankMarks.h"
 
@@ -86,7 +86,7 @@ TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
   EXPECT_EQ(describeLost(rankOf(0, 4, 4), mine), "ranks 1 and 3 have ended");
   EXPECT_EQ(describeLost(rankOf(0, 8, 3), mine), "1 of the 3 ranks of this host have ended");
   EXPECT_EQ(describeLost(rankOf(0, 8, 2), mine), "");
-  // Of ranks on several hosts nobody here knows which are on this one.
+  // If ranks are on several hosts, nobody here knows which of them are on this one.
   EXPECT_EQ(describeMissing(rankOf(0, 8, 3), mine, Phase::JoiningWorld),
             "1 of the 3 ranks of this host have not started dtrun, or ended");
   EXPECT_EQ(describeMissing(rankOf(0, 8, 2), mine, Phase::JoiningWorld),
@@ -100,7 +100,7 @@ TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
             "all ranks are here and none is stopped");
 }
 
-// That all have started says something of other hosts only where nothing is wrong on this one.
+// The news that all have started matters for other hosts only if nothing is wrong on this one.
 TEST(StartUp, BlamesNoOtherHostForARankOfThisOne) {
   RankMarks mine(rankOf(0, 4, 2), ownJob()), slow(rankOf(1, 4, 2), ownJob());
   mine.leave(static_cast<int>(Phase::JoiningWorld));
@@ -129,16 +129,17 @@ TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
       "ended; .*DTC_START_TIMEOUT");
 }
 
-// Who has never started is told where that is what holds the others up, and no later.
+// The message names ranks that never started if the others wait for them, and not later.
 TEST(StartUpDeathTest, TellsWhoHasStartedWhileMpiStarts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto start = [](Phase last) {
     ::setenv("SLURM_STEP_ID", "0", 1);
-    ::setenv("SLURM_STEP_NODELIST", std::string(200, 'a').c_str(), 1); // which leads nowhere
+    ::setenv("SLURM_STEP_NODELIST", std::string(200, 'a').c_str(), 1); // leads nowhere
     LaunchEnvironment launch = rankOf(2, 4, 2);
     launch.launcher = Launcher::Slurm;
     StartUp startUp(
-        launch, {.seconds = 2}); // which the first phase, of no time, has on a busy machine, too
+        // the first phase, which takes no time, may need that long on a busy machine
+        launch, {.seconds = 2});
     startUp.enter(Phase::StartingMpi);
     startUp.enter(last);
     ::sleep(30);
@@ -151,7 +152,8 @@ TEST(StartUpDeathTest, TellsWhoHasStartedWhileMpiStarts) {
               "dtrun, or ended; where ranks need longer");
 }
 
-// Phases that together take longer than one may, each of which may take as long again where others have the processor.
+// The phases together take longer than one may. Each may take as long again if others use the
+// processor.
 TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
   StartUp startUp(rankOf(0, 2, 2), {.seconds = 2});
   for (Phase phase : {Phase::StartingMpi, Phase::JoiningWorld, Phase::ComparingJob}) {
@@ -171,7 +173,7 @@ TEST(StartUp, APhaseThatBeginsAnewHasTheWholeTimeAgain) {
   startUp.done();
 }
 
-// Where ranks are at work on their own: others do not know how long that takes, unless all are watched.
+// If ranks work on their own, others do not know how long that takes, unless all are watched.
 TEST(StartUpDeathTest, EndsTheProcessWhereNobodyWatchesWorkThatGoesOn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -179,7 +181,7 @@ TEST(StartUpDeathTest, EndsTheProcessWhereNobodyWatchesWorkThatGoesOn) {
         StartUp startUp(rankOf(0, 2, 2),
                         {.seconds = 0.05, .workSeconds = 2, .isWatched = [] { return false; }});
         startUp.enter(Phase::ReadingCheckpoint);
-        ::usleep(300'000); // more than other phases may take
+        ::usleep(300'000); // longer than other phases may take
         std::fputs("waits on\n", stderr);
         ::sleep(30);
       },
@@ -211,7 +213,7 @@ TEST(StartUp, HasANameForEachPhase) {
     names.insert(nameOf(static_cast<Phase>(phase)));
   EXPECT_EQ(names.size(), static_cast<size_t>(Phase::ReadingBatch) + 1);
   EXPECT_EQ(names.count("starting"), 0u);
-  EXPECT_STREQ(nameOf(static_cast<Phase>(4711)), "starting"); // of a mark that is nobody's
+  EXPECT_STREQ(nameOf(static_cast<Phase>(4711)), "starting"); // a mark that does not exist
 }
 
 } // namespace

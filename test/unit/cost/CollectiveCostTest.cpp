@@ -1,5 +1,5 @@
-// Seconds of collectives between processes (MPI), by hand for small made-up clusters, and what a
-// group of ranks is on the levels.
+// Tests seconds of collectives between processes (MPI), computed by hand for small invented
+// clusters, and the ranks of a group on each level.
 #include "compiler/cost/Cost.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ LinkLevel level(LinkKind kind, int64_t groupSize, double bandwidth, double laten
   return result;
 }
 
-// Processes: 10 us before the first byte. Ethernet reaches 0.90 of its bandwidth.
+// The processes take 10 us before the first byte. Ethernet reaches 0.90 of its bandwidth.
 Topology cluster(std::vector<LinkLevel> levels) {
   Topology topology;
   topology.device.deviceClass = DeviceClass::Cpu;
@@ -27,10 +27,10 @@ Topology cluster(std::vector<LinkLevel> levels) {
   return topology;
 }
 
-// 4 devices at 9 GB/s and 10 us a hop.
+// Returns 4 devices at 9 GB/s and 10 us per hop.
 Topology four() { return cluster({level(LinkKind::Ethernet, 4, 10e9, 10e-6)}); }
 
-// 2 nodes of 4 devices: 36 GB/s and 5 us inside, 9 GB/s a device and 20 us between.
+// Returns 2 nodes of 4 devices: 36 GB/s and 5 us inside, 9 GB/s per device and 20 us between.
 Topology twoNodes() {
   return cluster(
       {level(LinkKind::Ethernet, 4, 40e9, 5e-6), level(LinkKind::Ethernet, 2, 10e9, 20e-6)});
@@ -62,7 +62,7 @@ TEST(CollectiveSeconds, OneLevelByHand) {
   // Ring: 2 x 3 hops, 2 x 3/4 x 36 MB at 9 GB/s = 6 ms.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 36e6, all, topology),
               6e-3 + 60e-6 + 10e-6, tolerance);
-  // Small: a tree of depth 2, up and down, and 2 x 9 kB.
+  // A small tensor uses a tree of depth 2, up and down, and 2 x 9 kB.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 9e3, all, topology),
               40e-6 + 2e-6 + 10e-6, tolerance);
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllGather, 36e6, all, topology),
@@ -79,24 +79,25 @@ TEST(CollectiveSeconds, OneLevelByHand) {
 
 TEST(CollectiveSeconds, TwoLevelsByHand) {
   Topology topology = twoNodes();
-  // One ring through 4 links a node: min(36, 4 x 9) GB/s; a lap is 6 hops inside and 1 between, 7/8
-  // x 72 MB.
+  // One ring through 4 links per node: min(36, 4 x 9) GB/s. A lap has 6 hops inside and 1 between,
+  // and 7/8 x 72 MB.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 72e6, {{8, 1}}, topology),
               2 * (1.75e-3 + 50e-6) + 10e-6, tolerance);
-  // Inside a node.
+  // The group is inside a node.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 72e6, {{4, 1}}, topology),
               2 * (1.5e-3 + 15e-6) + 10e-6, tolerance);
-  // Across nodes all 4 groups communicate at the same time, each over its own 9 GB/s.
+  // All 4 groups communicate across nodes at the same time, each over its own 9 GB/s.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 72e6, {{2, 4}}, topology),
               2 * (4e-3 + 20e-6) + 10e-6, tolerance);
-  // All-to-all: 4 of 8 parts leave the node; 7 of 8 leave the device at 36 GB/s, which is quicker.
+  // All-to-all: 4 of 8 parts leave the node, and 7 of 8 leave the device at 36 GB/s, which is
+  // quicker.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllToAll, 72e6, {{8, 1}}, topology),
               72e6 * 4 / 8 / 9e9 + 3 * 5e-6 + 4 * 20e-6 + 10e-6, tolerance);
 }
 
 TEST(CollectiveSeconds, LevelByLevelWinsOnLatency) {
-  // 512 nodes of 4: a ring has 2047 hops a lap, level by level 3 + 511. 1 kB: the tree, 2 x (2 x 5
-  // us + 9 x 20 us).
+  // 512 nodes of 4: a ring has 2047 hops per lap, or 3 + 511 level by level. 1 kB uses the tree, 2
+  // x (2 x 5 us + 9 x 20 us).
   Topology topology = cluster(
       {level(LinkKind::Ethernet, 4, 40e9, 5e-6), level(LinkKind::Ethernet, 512, 10e9, 20e-6)});
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 1e3, {{2048, 1}}, topology),
@@ -113,7 +114,7 @@ TEST(CollectiveSeconds, OversubscriptionDividesTheLink) {
 }
 
 TEST(CollectiveSeconds, TheSwitchReduces) {
-  // InfiniBand of 100 GB/s reaches 97 in a ring and 90 through the switch, where each byte is sent
+  // InfiniBand of 100 GB/s reaches 97 in a ring, and 90 through the switch, where each byte is sent
   // once.
   Topology topology = cluster({level(LinkKind::InfiniBand, 8, 100e9, 1e-6)});
   double ring = collectiveSeconds(CollectiveKind::AllReduce, 900e6, {{8, 1}}, topology);
@@ -121,7 +122,7 @@ TEST(CollectiveSeconds, TheSwitchReduces) {
   topology.levels[0].inNetworkReduction = true;
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllReduce, 900e6, {{8, 1}}, topology),
               10e-3 + 2e-6 + 10e-6, tolerance);
-  // Reduce-scatter and all-gather have nothing to gain.
+  // Reduce-scatter and all-gather are no quicker.
   EXPECT_NEAR(collectiveSeconds(CollectiveKind::AllGather, 900e6, {{8, 1}}, topology),
               7e-6 + 0.875 * 900e6 / 97e9 + 10e-6, tolerance);
 }

@@ -1,12 +1,12 @@
-// Which algorithm the model takes for a collective.
+// Tests which algorithm the model chooses for a collective.
 #include "compiler/cost/Cost.h"
 
 #include <gtest/gtest.h>
 
 using namespace dtc;
 
-// NCCL on DGX H100: trees for a few bytes, NVLink's switches for many; without them, on A100,
-// rings.
+// NCCL on DGX H100 uses trees for a few bytes and NVLink's switches for many. Without them, on
+// A100, it uses rings.
 TEST(ExplainCollective, NamesNcclsAlgorithm) {
   Topology h100 = *loadTopology("dgx-h100"), a100 = *loadTopology("dgx-a100-80g");
   RankGroup node{{8, 1}};
@@ -20,7 +20,7 @@ TEST(ExplainCollective, NamesNcclsAlgorithm) {
   EXPECT_EQ(explainCollective(CollectiveKind::AllToAll, 1e6, node, a100).algorithm, "pairs");
 }
 
-// Between processes there are no protocols.
+// Collectives between processes have no protocols.
 TEST(ExplainCollective, NamesTheAlgorithmBetweenProcesses) {
   Topology cpu = *loadTopology("cpu", 0, 4);
   CollectiveChoice choice = explainCollective(CollectiveKind::AllGather, 1e6, {{4, 1}}, cpu);

@@ -1,4 +1,4 @@
-// Groups of ranks on a mesh.
+// Tests groups of ranks on a mesh.
 #include "compiler/cost/MeshPlacement.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Collectives over two kinds of devices, by hand: parts of processes with 9 GB/s and 10 us a hop,
-// and 36 GB/s and 5 us a hop, joined by 18 GB/s and 50 us. Ethernet reaches 0.90 of its bandwidth,
-// and a collective of processes starts after 10 us.
+// Tests collectives over two kinds of devices, computed by hand: parts of processes with 9 GB/s and
+// 10 us per hop, and 36 GB/s and 5 us per hop, joined by 18 GB/s and 50 us. Ethernet reaches 0.90
+// of its bandwidth, and a collective of processes starts after 10 us.
 #include "compiler/cost/Cost.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Topology part(const LinkLevel &own) {
   return topology;
 }
 
-// Ranks 0 to 3 and 4 to 7.
+// Returns ranks 0 to 3 and 4 to 7 as parts.
 Topology mixed() {
   Topology topology;
   topology.parts = {part(level(4, 10e9, 10e-6)), part(level(4, 40e9, 5e-6))};
@@ -44,7 +44,7 @@ constexpr double tolerance = 1e-12; // seconds
 
 } // namespace
 
-// A group within one part is that part's.
+// A group within one part costs what it costs in that part.
 TEST(MixedCost, OfOnePart) {
   EXPECT_NEAR(seconds(CollectiveKind::AllGather, 36e6, {{4, 1}}, 0),
               collectiveSeconds(CollectiveKind::AllGather, 36e6, {{4, 1}}, mixed().parts[0]),
@@ -56,7 +56,7 @@ TEST(MixedCost, OfOnePart) {
             seconds(CollectiveKind::AllGather, 36e6, {{4, 1}}, 4));
 }
 
-// One ring of 8: 7/8 of the bytes pass every link; the slow part's 9 GB/s set the pace, and there 3
+// One ring of 8: 7/8 of the bytes pass every link. The slow part's 9 GB/s set the pace, and its 3
 // hops are waited for.
 TEST(MixedCost, OfAllRanks) {
   double wanted = 50e-6 + 10e-6 + 3 * 10e-6 + 72e6 * 7 / 8 / 9e9;
@@ -66,7 +66,7 @@ TEST(MixedCost, OfAllRanks) {
               2 * 50e-6 + 10e-6 + 2 * (3 * 10e-6 + 72e6 * 7 / 8 / 9e9), tolerance);
 }
 
-// Four groups of two, one rank in each part: all four cross the link at the same time.
+// Four groups of two, with one rank in each part: all four cross the link at the same time.
 TEST(MixedCost, SharesTheLinkBetweenParts) {
   EXPECT_NEAR(seconds(CollectiveKind::AllGather, 36e6, {{2, 4}}),
               50e-6 + 10e-6 + 4 * (36e6 / 2) / 18e9, tolerance);
@@ -74,18 +74,18 @@ TEST(MixedCost, SharesTheLinkBetweenParts) {
               tolerance);
 }
 
-// Of the groups of 3 ranks only {3, 4, 5} has ranks in both parts.
+// Only {3, 4, 5} of the groups of 3 ranks has ranks in both parts.
 TEST(MixedCost, CountsTheGroupsThatCross) {
   double crossing = seconds(CollectiveKind::AllGather, 36e6, {{3, 1}}, 3);
   EXPECT_NEAR(crossing, 50e-6 + 10e-6 + std::max(36e6 * 2 / 3 / 18e9, 5e-6 + 36e6 * 2 / 3 / 36e9),
               tolerance);
-  // The last group of a size that does not divide has the ranks that there are.
+  // If the size does not divide the ranks, the last group has the remaining ones.
   EXPECT_NEAR(seconds(CollectiveKind::AllGather, 36e6, {{3, 1}}, 6),
               collectiveSeconds(CollectiveKind::AllGather, 36e6, {{2, 1}}, mixed().parts[1]),
               tolerance);
 }
 
-// A rank holds 8 messages of 1/8: 4 x 4 of them cross; 4 stay inside.
+// A rank holds 8 messages of 1/8: 4 x 4 of them cross, and 4 stay inside.
 TEST(MixedCost, AllToAll) {
   double across = 72e6 / 8 * 16 / 18e9;
   EXPECT_NEAR(seconds(CollectiveKind::AllToAll, 72e6, {{8, 1}}), 50e-6 + 10e-6 + across, tolerance);

@@ -1,5 +1,5 @@
-// NCCL's algorithms and protocols on systems of the catalogue: which one a collective takes, what
-// slow links and rails cost, and how near to measured seconds it comes.
+// Tests NCCL's algorithms and protocols on systems of the catalogue: which one a collective uses,
+// the cost of slow links and rails, and the distance to measured seconds.
 #include "bench/collectives/Measured.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ double allReduce(double bytes, const RankGroup &group, const Topology &topology)
   return collectiveSeconds(CollectiveKind::AllReduce, bytes, group, topology);
 }
 
-// Bytes of the tensor a second.
+// Returns bytes of the tensor per second.
 double rate(CollectiveKind kind, double bytes, const RankGroup &group, const Topology &topology) {
   return bytes / collectiveSeconds(kind, bytes, group, topology);
 }
@@ -35,7 +35,7 @@ double quantile(std::vector<double> errors, double q) {
 
 } // namespace
 
-// Every size costs at least what a smaller one does: the choices meet without a step down.
+// Every size costs at least as much as a smaller one, so the choices meet without a step down.
 TEST(NcclCost, GrowsWithTheBytes) {
   for (const char *name : {"dgx-h100", "dgx-a100-80g", "mi300x", "g6.48xlarge"})
     for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather,
@@ -68,22 +68,22 @@ TEST(NcclCost, TakesATreeForSmallTensorsOnManyNodes) {
   EXPECT_GT(seconds, 50e-6);
 }
 
-// Large tensors keep the adapters busy: 8 x 25 GB/s a node, of which a ring moves 2 (n - 1) / n.
+// Large tensors keep the adapters busy: 8 x 25 GB/s per node, of which a ring moves 2 (n - 1) / n.
 TEST(NcclCost, KeepsAllAdaptersBusy) {
   Topology topology = load("dgx-a100-80g", 16);
   double rings = rate(CollectiveKind::AllReduce, 8 * gibibyte, {{128, 1}}, topology);
   EXPECT_NEAR(rings, 8 * 25e9 * 0.97 * 128 / 254, 4e9);
-  // One rank a node has the adapter of its own only.
+  // One rank per node has only its own adapter.
   double alone = rate(CollectiveKind::AllReduce, gibibyte, {{16, 8}}, topology);
   EXPECT_NEAR(alone, 25e9 * 0.97 * 16 / 30, 1e9);
 }
 
-// A group at one position of its nodes stays on its rail; one whose position shifts by a half node
-// crosses the spine where the file says that it is narrower.
+// A group at one position of its nodes stays on its rail. A group whose position shifts by half a
+// node crosses the spine, which is narrower if the file tells so.
 TEST(NcclCost, LeavesRailsAtAPrice) {
   Topology topology = load("dgx-h100", 3);
   topology.levels[1].crossRail = 4;
-  // Ranks 0, 12: the other half of the next node. Ranks 0, 8, 16 have the same position.
+  // Ranks 0, 12 use the other half of the next node. Ranks 0, 8, 16 have the same position.
   double crossing =
       collectiveSeconds(CollectiveKind::AllGather, gibibyte, {{2, 12}}, topology) / gibibyte;
   double along =
@@ -91,7 +91,8 @@ TEST(NcclCost, LeavesRailsAtAPrice) {
   EXPECT_NEAR(crossing / along, 4, 0.1);
 }
 
-// Groups of 12 nodes each share what leaves their cabinet; within it there is twice as much.
+// Groups of 12 nodes each share the bandwidth out of their cabinet. Within it there is twice as
+// much.
 TEST(NcclCost, PaysForTheLinksOfADragonfly) {
   Topology topology = load("perlmutter", 256);
   double within = rate(CollectiveKind::AllToAll, gibibyte, {{512, 1}}, topology);
@@ -102,7 +103,7 @@ TEST(NcclCost, PaysForTheLinksOfADragonfly) {
             rate(CollectiveKind::AllGather, gibibyte, {{2, 256}}, topology));
 }
 
-// Seven times fewer bytes leave a pod than its GPUs could send.
+// A pod can send seven times fewer bytes out than its GPUs could.
 TEST(NcclCost, PaysForOversubscription) {
   Topology topology = load("grand-teton-h100", 768);
   double within = rate(CollectiveKind::AllGather, gibibyte, {{2, 16}}, topology);
@@ -110,7 +111,7 @@ TEST(NcclCost, PaysForOversubscription) {
   EXPECT_NEAR(within / across, 7, 0.3);
 }
 
-// The groups that have the slow node wait for it; the others do not.
+// Groups that have the slow node wait for it, and others do not.
 TEST(NcclCost, PaysForSlowLinksWhereTheyAre) {
   Result<Topology> read = parseTopology(R"(name = "tired"
 nodes = 4
@@ -151,17 +152,17 @@ bandwidth = "50 Gbit/s"
   EXPECT_NEAR(gather(16), 4 * wanted, 0.05 * 4 * wanted); // nodes 2 and 3
   EXPECT_EQ(collectiveSeconds(CollectiveKind::AllGather, gibibyte, {{2, 8}}, topology),
             gather(16)); // the slowest of all
-  // A slice without the slow node does not know it.
+  // A slice without the slow node is not slower.
   EXPECT_NEAR(
       collectiveSeconds(CollectiveKind::AllGather, gibibyte, {{2, 8}}, topology.slice(0, 16)),
       wanted, 0.01 * wanted);
-  // Inside the slow node all is well.
+  // The slow node is not slower inside.
   EXPECT_EQ(collectiveSeconds(CollectiveKind::AllReduce, gibibyte, {{8, 1}}, topology, 24),
             collectiveSeconds(CollectiveKind::AllReduce, gibibyte, {{8, 1}}, topology, 0));
 }
 
-// The bounds are what the model reached when its constants were set, rounded up: a change that
-// makes it worse is seen here.
+// The bounds are those of the model when its constants were set, rounded up, so a worse model fails
+// this test.
 TEST(NcclCost, IsNearWhatWasMeasured) {
   Result<std::vector<MeasuredCollective>> rows =
       readMeasured(DTC_SOURCE_DIR "/bench/collectives/measured.csv");

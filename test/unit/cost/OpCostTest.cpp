@@ -1,4 +1,5 @@
-// Seconds of single ops: by hand for a small made-up device, and against published measurements.
+// Tests seconds of single ops, by hand for a small invented device and against published
+// measurements.
 #include "compiler/cost/Cost.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +8,8 @@ using namespace dtc;
 
 namespace {
 
-// Constants of "a GPU without figures of its own": products reach 0.80 of the peak, memory 0.85,
-// half rate at k 64, k split into parts of 512, tiles 256 x 128 (1.0), 128 x 128 (0.95), 64 x 64
-// (0.7).
+// Constants of a GPU without figures of its own: products reach 0.80 of the peak, memory 0.85, half
+// rate at k 64, k split into parts of 512, tiles 256 x 128 (1.0), 128 x 128 (0.95), 64 x 64 (0.7).
 DeviceKind smallDevice() {
   DeviceKind device;
   device.name = "made-up";
@@ -28,7 +28,7 @@ OpWork memoryWork(double bytes, double flops = 0) {
   return work;
 }
 
-// The share of 100 TFLOP/s x 0.80 that a bf16 product reaches.
+// Returns the share of 100 TFLOP/s x 0.80 that a bf16 product reaches.
 double shareOf(int64_t m, int64_t n, int64_t k) {
   OpWork work = productWork(m, n, k, 1, ComputeType::BF16);
   work.bytes = 0;
@@ -58,7 +58,7 @@ TEST(SecondsOf, ProductsReachTheirShare) {
   // flop.
   OpWork work = productWork(1024, 512, 960, 1, ComputeType::BF16);
   EXPECT_NEAR(secondsOf(work, smallDevice()), 1006632960 / 75e12 + 10e-6, 1e-15);
-  // Narrow k is bound by bytes: 2 x (1024 x 1 + 1 x 512 + 1024 x 512) = 1051648 B.
+  // A narrow k is bound by bytes: 2 x (1024 x 1 + 1 x 512 + 1024 x 512) = 1051648 B.
   EXPECT_NEAR(secondsOf(productWork(1024, 512, 1, 1, ComputeType::BF16), smallDevice()),
               1051648 / 0.85e12 + 10e-6, 1e-15);
 }
@@ -67,24 +67,25 @@ TEST(SecondsOf, ProductsLoseToQuantisation) {
   // 1280 x 128 on 4 units: 5 tiles of 256 x 128 need 2 waves (0.625), 10 of 128 x 128 need 3 (0.95
   // x 10 / 12).
   EXPECT_NEAR(shareOf(1280, 128, 960), 0.95 * 10 / 12 * 0.9375, 1e-9);
-  // 65 x 64: 2 tiles of 64 x 64 of which 65 / 128 is of use, on 2 of 4 units.
+  // 65 x 64 has 2 tiles of 64 x 64, of which 65 / 128 is used, on 2 of 4 units.
   EXPECT_NEAR(shareOf(65, 64, 960), 0.7 * 65 / 128 * 0.5 * 0.9375, 1e-9);
   // One tile of 128 x 128 over k 4096 is split into 4 parts of k 1024.
   EXPECT_NEAR(shareOf(128, 128, 4096), 0.95 * 1024 / 1088, 1e-9);
 }
 
-// 6 tiles of 256 x 128 take two waves of 4 units, half of the second one empty. Of k 4096, parts of 512 at least: two
-// parts are 12 tiles and 3 full waves, at 2048 / (2048 + 64).
+// 6 tiles of 256 x 128 take two waves of 4 units, with half of the second one empty. k 4096 may be
+// split into parts of at least 512: two parts are 12 tiles and 3 full waves, at 2048 / (2048 + 64).
 TEST(SecondsOf, DeepProductsFillTheirWaves) {
   EXPECT_NEAR(shareOf(512, 384, 4096), 2048.0 / 2112, 1e-12);
-  // Of k 960 there are no two such parts, and 12 tiles of 128 x 128 are three waves, at 0.95.
+  // k 960 is too short for two such parts, and 12 tiles of 128 x 128 are three waves, at 0.95.
   EXPECT_NEAR(shareOf(512, 384, 960), 0.95 * 960 / 1024, 1e-12);
   OpTerms terms = explainOp(productWork(512, 384, 4096, 1, ComputeType::BF16), smallDevice());
   EXPECT_EQ(terms.parts, 2);
   EXPECT_EQ(terms.waves, 3);
 }
 
-// An H200 multiplied 3072 x 32768 by 32768 x 768 in 214 us within a step of GPT-2 124M (bench/results/gpu.md).
+// An H200 multiplied 3072 x 32768 by 32768 x 768 in 214 us within a step of GPT-2 124M
+// (bench/results/gpu.md).
 TEST(SecondsOf, H200WeightGradientsAgreeWithMeasurement) {
   DeviceKind h200 = loadTopology("dgx-h200", 1, 1)->device;
   double seconds =
@@ -127,7 +128,7 @@ TEST(SecondsOf, ComputesUnsupportedTypesInF32) {
 }
 
 TEST(SecondsOf, MoreWorkIsNeverFree) {
-  // Doubling a dimension never makes a product faster: quantisation gives, but never takes.
+  // Doubling a dimension never makes a product faster.
   for (int64_t m = 1; m <= 8192; m *= 2)
     for (int64_t k = 1; k <= 8192; k *= 2) {
       double once = secondsOf(productWork(m, 768, k, 1, ComputeType::BF16), smallDevice());
@@ -138,16 +139,15 @@ TEST(SecondsOf, MoreWorkIsNeverFree) {
     }
 }
 
-// 788 TFLOP/s of bf16 products of 8192 cubed, measured on an H200, whose compute units are an
-// H100's.
+// An H200, whose compute units are an H100's, reached 788 TFLOP/s of bf16 products of 8192 cubed.
 TEST(SecondsOf, H100ProductsAgreeWithMeasurement) {
   DeviceKind h100 = loadTopology("dgx-h100")->device;
   OpWork work = productWork(8192, 8192, 8192, 1, ComputeType::BF16);
   EXPECT_NEAR(work.flops / secondsOf(work, h100) / 788e12, 1, 0.06);
 }
 
-// Forward and backward of causal attention, head dimension 128: the charts of flash-attention's
-// assets (A100 SXM).
+// Forward and backward of causal attention with head dimension 128, from the charts in
+// flash-attention's assets (A100 SXM).
 TEST(SecondsOf, A100AttentionAgreesWithMeasurement) {
   DeviceKind a100 = loadTopology("dgx-a100-80g")->device;
   a100.launchLatency = 0;

@@ -1,4 +1,4 @@
-// Attention's CUDA kernels on the emulator against those of CPUs.
+// Compares attention's CUDA kernels on the emulator with those of CPUs.
 #include "kernels/cpu/ThreadPool.h"
 #include "kernels/cuda/Attention.h"
 #include "test/unit/cuda/CudaTestSupport.h"
@@ -11,7 +11,7 @@ struct Case {
   int queries = 33, keys = 33, heads = 2, kvHeads = 2, headDim = 64;
   bool causal = true;
   float dropout = 0;
-  int gap = 0; // elements between a token's heads and the next token, which nobody may touch
+  int gap = 0; // elements between a token's heads and the next token, which must not be accessed
   int window = 0;
   int batch = 2;
 };
@@ -26,10 +26,10 @@ constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
 constexpr uint32_t kDropoutId = 5;
 constexpr int64_t kFirstBatch = 3, kFirstHead = 4, kTotalHeads = 16;
 
-// A tensor [batch, tokens, heads, headDim]: dense here, with gaps between tokens on the GPU.
+// A tensor [batch, tokens, heads, headDim]: dense here, and with gaps between tokens on the GPU.
 struct Tensor {
   ElementType type;
-  int64_t rows, columns, stride; // in elements
+  int64_t rows, columns, stride; // number of elements
   std::vector<uint8_t> dense;
   uint8_t *device = nullptr;
 
@@ -54,7 +54,7 @@ struct Tensor {
       gpu.markWritten(row(i), rowBytes());
     }
   }
-  // Also checks that gaps are as they were: 0xff.
+  // Also checks that gaps still hold 0xff.
   std::vector<float> download() const {
     std::vector<uint8_t> bytes;
     for (int64_t i = 0; i < rows; ++i) {
@@ -121,8 +121,8 @@ public:
             toFloats(c.type, dk.dense), toFloats(c.type, dv.dense)};
   }
 
-  // With `forward`, what onCpu() has returned, gradients are of its results: else one of `out` that is rounded the other way
-  // enters all gradients of its row.
+  // If `forward` is given, a result of onCpu(), gradients are computed from its results. Otherwise
+  // one element of `out` that is rounded differently would affect all gradients of its row.
   Results onGpu(float step = kStep, uint64_t seed = 0, const Results *forward = nullptr) {
     EmulatedGpu gpu;
     for (Tensor *tensor : {&q, &k, &v, &dout})
@@ -172,12 +172,14 @@ private:
   Tensor q, k, v, out, dout, dq, dk, dv;
 };
 
-// f32: sums in another order and exp2 of 2 ulp; 16 bits: weights are rounded before the products.
+// f32 sums in another order and has an exp2 of 2 ulp; in 16 bits, weights are rounded before the
+// products.
 void expectSame(const Results &found, const Results &expected, ElementType type) {
   double tolerance = type == ElementType::F32 ? 1e-5 : 1e-2;
   EXPECT_LE(relativeError(found.out, expected.out), tolerance);
   EXPECT_LE(relativeError(found.lse, expected.lse), 1e-5);
-  // With one key these are differences of equal numbers; half is what some keys make them.
+  // These are, with one key, differences of equal numbers. Half is the size that several keys give
+  // them.
   EXPECT_LE(relativeError(found.dq, expected.dq, 0.5), tolerance);
   EXPECT_LE(relativeError(found.dk, expected.dk, 0.5), tolerance);
   EXPECT_LE(relativeError(found.dv, expected.dv), tolerance);
@@ -195,7 +197,8 @@ constexpr ElementType F32 = ElementType::F32, BF16 = ElementType::BF16, F16 = El
 
 INSTANTIATE_TEST_SUITE_P(F32, AttentionKernel,
                          testing::Values(Case{F32, 1, 1}, Case{F32, 31, 33}, Case{F32, 32, 32},
-                                         Case{F32, 33, 31, 4, 2, 20}, // first queries see no key
+                                         // the first queries see no key
+                                         Case{F32, 33, 31, 4, 2, 20},
                                          Case{F32, 65, 65, 4, 1, 64, true, 0.3f, 5},
                                          Case{F32, 65, 1, 2, 2, 32, false},
                                          Case{F32, 33, 65, 2, 1, 128, true, 0.1f},
@@ -212,9 +215,9 @@ INSTANTIATE_TEST_SUITE_P(Bf16, AttentionKernel,
                                          Case{BF16, 65, 97, 2, 1, 128, true, 0.1f},
                                          Case{BF16, 33, 65, 1, 1, 192, false, 0, 0, 0, 1},
                                          Case{BF16, 65, 33, 1, 1, 256, true, 0.1f, 0, 0, 1},
-                                         // Blocks of rows that meet no column.
+                                         // Some blocks of rows meet no column.
                                          Case{BF16, 300, 64, 2, 1, 64},
-                                         // More than a block of both, grouped.
+                                         // More than a block of rows and columns, grouped.
                                          Case{BF16, 140, 140, 2, 1, 64, true, 0, 0, 0, 1},
                                          Case{BF16, 33, 65, 2, 1, 20, true, 0.1f, 3}));
 INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
@@ -222,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
                                          Case{F16, 65, 65, 1, 1, 128, false},
                                          Case{F16, 33, 33, 1, 1, 30, true}));
 
-// With values that are the unit vectors, results are the weights, so that what is 0 was dropped.
+// If values are the unit vectors, results are the weights, so zeros show what was dropped.
 void expectSameMask(Case c) {
   Attention attention(c);
   Tensor &values = attention.values();
@@ -261,7 +264,7 @@ TEST(AttentionDropout, OfAllLeavesZeros) {
     ASSERT_EQ(value, 0);
 }
 
-// No result depends on the order in which blocks and threads run.
+// Results do not depend on the order in which blocks and threads run.
 TEST(AttentionKernelOrder, DoesNotMatter) {
   for (ElementType type : {F32, BF16}) {
     Case c{type, 65, 97, 4, 2, 32, true};
@@ -273,13 +276,13 @@ TEST(AttentionKernelOrder, DoesNotMatter) {
   }
 }
 
-// A window of all keys is none, and results of a narrow one are those of the keys in it.
+// A window of all keys has no effect, and results of a narrow one are those of the keys in it.
 TEST(AttentionWindow, SeesTheLastKeys) {
   for (ElementType type : {F32, BF16}) {
     Case c{type, 70, 70, 2, 1, 32, true}, wide = c, narrow = c;
     wide.window = 70;
     expectSame(Attention(wide).onGpu(), Attention(c).onCpu(), type);
-    // Query i sees key i alone: out is v, dv is dout, and scores have no gradient.
+    // Query i sees only key i: out is v, dv is dout, and scores have no gradient.
     narrow.window = 1;
     Results results = Attention(narrow).onGpu();
     Attention again(narrow);
@@ -290,7 +293,7 @@ TEST(AttentionWindow, SeesTheLastKeys) {
     }
     for (float value : results.dq)
       ASSERT_NEAR(value, 0, type == F32 ? 1e-4 : 1e-1);
-    // Keys that no query sees, of which some are a block by themselves, have no gradient.
+    // Keys that no query sees, some of which fill a block, have no gradient.
     Case late{type, 40, 150, 2, 1, 64, true};
     late.window = 16;
     Results few = Attention(late).onGpu();

@@ -1,4 +1,4 @@
-// What the tests of CUDA kernels share: numbers of three types, strided tensors, comparisons.
+// Common parts of the tests of CUDA kernels: numbers of three types, strided tensors, comparisons.
 #pragma once
 
 #include "kernels/cpu/Kernels.h"
@@ -14,13 +14,15 @@
 
 namespace dtc::cuda {
 
+// Returns the same type of the CPU's kernels.
 inline cpu::ElementType onCpu(ElementType type) { return static_cast<cpu::ElementType>(type); }
 
+// Returns the name of a type for messages.
 inline std::string nameOf(ElementType type) {
   return type == ElementType::F32 ? "f32" : type == ElementType::BF16 ? "bf16" : "f16";
 }
 
-// As they lie in memory.
+// Returns the bytes of the numbers in memory.
 inline std::vector<uint8_t> toBytes(ElementType type, const std::vector<float> &values) {
   std::vector<uint8_t> bytes(values.size() * static_cast<size_t>(bytesOf(type)));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -33,6 +35,7 @@ inline std::vector<uint8_t> toBytes(ElementType type, const std::vector<float> &
   return bytes;
 }
 
+// Returns the numbers that bytes of a type hold.
 inline std::vector<float> toFloats(ElementType type, const std::vector<uint8_t> &bytes) {
   std::vector<float> values(bytes.size() / static_cast<size_t>(bytesOf(type)));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -47,9 +50,11 @@ inline std::vector<float> toFloats(ElementType type, const std::vector<uint8_t> 
   return values;
 }
 
+// A source of random normal numbers.
 class Numbers {
 public:
   explicit Numbers(uint32_t seed) : engine(seed) {}
+  // Returns `count` random normal numbers.
   std::vector<float> normal(int64_t count) {
     std::normal_distribution<float> distribution(0, 1);
     std::vector<float> values(static_cast<size_t>(count));
@@ -57,7 +62,7 @@ public:
       value = distribution(engine);
     return values;
   }
-  // Rounded to numbers of `type`.
+  // Returns random normal numbers rounded to `type`, as bytes.
   std::vector<uint8_t> normalBytes(ElementType type, int64_t count) {
     return toBytes(type, normal(count));
   }
@@ -66,8 +71,8 @@ private:
   std::mt19937 engine;
 };
 
-// Largest difference as a share of the largest number expected, or of `scale` where that is larger.
-// NaN, and an infinity on one side alone, count as infinite.
+// Returns the largest difference as a share of the largest expected number, or of `scale` if that
+// is larger. NaN, or an infinity on one side only, counts as infinite.
 inline double relativeError(const std::vector<float> &found, const std::vector<float> &expected,
                             double scale = 1e-30) {
   double error = found.size() == expected.size() ? 0 : INFINITY;

@@ -1,4 +1,4 @@
-// The embedding's CUDA kernels on the emulator against those of CPUs: the same bits.
+// Checks that the embedding's CUDA kernels on the emulator give the same bits as those of CPUs.
 #include "kernels/cpu/ThreadPool.h"
 #include "kernels/cuda/Embedding.h"
 #include "test/unit/cuda/CudaTestSupport.h"
@@ -16,7 +16,7 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
              << " from " << c.firstRow;
 }
 
-// Some rows often, some never, some outside of the table.
+// Returns ids of some rows often, of some never, and of some outside of the table.
 std::vector<int32_t> someIds(const Case &c) {
   std::mt19937 engine(3);
   std::uniform_int_distribution<int64_t> any(-2, c.rows + 1), few(0, 2), coin(0, 1);
@@ -54,7 +54,7 @@ TEST_P(EmbeddingKernel, SumsWhatTheCpuDoes) {
   std::vector<uint8_t> dout = numbers.normalBytes(c.type, c.tokens * c.columns);
   std::vector<float> before = numbers.normal(c.rows * c.columns);
   std::vector<int32_t> ids = someIds(c);
-  // Without padding, with the row that is used most, and with one of another rank.
+  // The cases are without padding, with the row that is used most, and with one of another rank.
   for (int64_t padding : {int64_t(-1), c.firstRow + 1, c.firstRow + c.rows})
     for (bool accumulate : {false, true}) {
       std::vector<float> expected = before;
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(All, EmbeddingKernel,
                          testing::Values(Case{F32, 1, 1, 1}, Case{F32, 31, 33, 32},
                                          Case{F32, 33, 132, 1000, 7}, Case{BF16, 5, 31, 33},
                                          Case{BF16, 1000, 32, 65, -3},
-                                         // More tokens of a block's rows than its list holds.
+                                         // A block's rows have more tokens than its list holds.
                                          Case{BF16, 2, 8, 20001}, Case{F16, 33, 65, 1000},
                                          Case{F16, 2100, 4, 1025}, Case{F32, 32, 4, 0}));
 

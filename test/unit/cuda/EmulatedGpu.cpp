@@ -34,7 +34,8 @@ llvm::Expected<std::unique_ptr<llvm::Module>> extract(const std::string &kernel,
   return module;
 }
 
-// Returns the shared object of `kernel`, which is compiled once in a process; empty after a failure.
+// Returns the shared object of `kernel`, which is compiled once in a process; empty after a
+// failure.
 const std::vector<char> &compiled(const std::string &kernel) {
   static std::map<std::string, std::vector<char>> objects;
   auto [it, isNew] = objects.try_emplace(kernel);

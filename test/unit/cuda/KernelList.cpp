@@ -28,7 +28,7 @@ void addAttention(std::vector<Launch> &all) {
           all.insert(all.end(), launches.begin(), launches.end());
         if (planAttentionGrad(type, p, launches).empty())
           all.insert(all.end(), launches.begin(), launches.end());
-        p.qStrides.token += 1; // rows that are not whole 16 bytes
+        p.qStrides.token += 1; // rows are not a multiple of 16 bytes
         if (planAttention(type, p, launches).empty())
           all.insert(all.end(), launches.begin(), launches.end());
         if (planAttentionGrad(type, p, launches).empty())

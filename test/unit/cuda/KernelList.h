@@ -1,4 +1,4 @@
-// Every hand-written CUDA kernel, by planning launches of all shapes that choose one.
+// Lists every hand-written CUDA kernel, by planning launches of all shapes that choose one.
 #pragma once
 
 #include "kernels/cuda/Launch.h"
@@ -7,7 +7,7 @@
 
 namespace dtc::cuda {
 
-// By name, each once.
+// Returns the launches sorted by name, one per kernel.
 std::vector<Launch> allLaunches();
 
 } // namespace dtc::cuda

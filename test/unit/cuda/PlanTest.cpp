@@ -1,4 +1,4 @@
-// Which CUDA kernels the host chooses, and what it refuses.
+// Tests which CUDA kernels the host chooses, and which requests it refuses.
 #include "kernels/cuda/Attention.h"
 #include "kernels/cuda/Embedding.h"
 #include "kernels/cuda/bitcode/Bitcode.h"
@@ -49,7 +49,7 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
   EXPECT_EQ(launches[1].gridX, 16u * 4);
   setDropout(p, 0);
   ASSERT_EQ(planAttentionGrad(ElementType::BF16, p, launches), "");
-  EXPECT_EQ(launches[0].gridX, 8u * 12); // 128 rows a block
+  EXPECT_EQ(launches[0].gridX, 8u * 12); // 128 rows per block
   EXPECT_EQ(launches[1].gridX, 8u * 4);
   p = attentionOf(64, 2, 2, 200, 1);
   ASSERT_EQ(planAttentionGrad(ElementType::F16, p, launches), "");
@@ -62,7 +62,7 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
             (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
 }
 
-// The tensor-core kernels take the largest product for the largest weight.
+// The tensor-core kernels assume that the largest product has the largest weight.
 TEST(AttentionPlan, TakesNoTensorCoresWhereTheScaleIsNotPositive) {
   std::vector<Launch> launches;
   AttentionParams p = attentionOf(64, 2, 2, 64, 1);
@@ -138,7 +138,7 @@ TEST(EmbeddingPlan, SpreadsRowsOverBlocks) {
   EXPECT_EQ(launches[0], (Launch{"EmbeddingGrad_bf16_4", 1006, 1, 256, 0}));
 }
 
-// The host and the device code name the same kernels.
+// The host and the device code have the same names of kernels.
 TEST(CudaBitcode, HasEveryKernelThatIsPlanned) {
   EXPECT_EQ(findBitcode("NoSuch_kernel"), nullptr);
   std::vector<Launch> launches = allLaunches();
@@ -149,7 +149,7 @@ TEST(CudaBitcode, HasEveryKernelThatIsPlanned) {
     auto at = std::search(file->bytes.begin(), file->bytes.end(), launch.kernel.begin(),
                           launch.kernel.end());
     EXPECT_NE(at, file->bytes.end()) << launch.kernel;
-    EXPECT_LE(launch.sharedBytes, 163 * 1024u) << launch.kernel; // of a block on sm_80
+    EXPECT_LE(launch.sharedBytes, 163 * 1024u) << launch.kernel; // limit per block on sm_80
   }
 }
 

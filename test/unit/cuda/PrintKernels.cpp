@@ -1,5 +1,5 @@
-// Prints every hand-written CUDA kernel with the threads and the dynamic shared memory of a block, for
-// bench/cuda-resources.py.
+// Prints every hand-written CUDA kernel with the threads and the dynamic shared memory of a block,
+// for bench/cuda-resources.py.
 #include "test/unit/cuda/KernelList.h"
 
 #include <cstdio>

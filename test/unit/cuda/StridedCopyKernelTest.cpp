@@ -1,4 +1,4 @@
-// Strided copies by CUDA kernels on the emulator against those of CPUs: the same bits.
+// Checks that strided copies by CUDA kernels on the emulator give the same bits as those of CPUs.
 #include "kernels/cpu/ThreadPool.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "test/unit/cuda/CudaTestSupport.h"
@@ -7,7 +7,7 @@ namespace dtc::cuda {
 namespace {
 
 struct Case {
-  const char *kernel; // that is to be chosen
+  const char *kernel; // the kernel that must be chosen
   int elementBytes;
   std::vector<int64_t> sizes, srcStrides, dstStrides;
   bool accumulate = false;
@@ -16,7 +16,8 @@ struct Case {
 
 std::ostream &operator<<(std::ostream &out, const Case &c) { return out << c.kernel; }
 
-// Elements from the first to the last that strides reach, which are not negative.
+// Returns the number of elements from the first to the last that strides reach. Strides are not
+// negative.
 int64_t reach(const Case &c, const std::vector<int64_t> &strides) {
   int64_t last = 0;
   for (size_t i = 0; i < c.sizes.size(); ++i)
@@ -63,9 +64,10 @@ TEST_P(StridedCopyKernel, MovesWhatTheCpuDoes) {
 INSTANTIATE_TEST_SUITE_P(
     All, StridedCopyKernel,
     testing::Values(Case{"copy16", 4, {1000}, {1}, {1}}, Case{"copy4", 4, {33}, {1}, {1}},
-                    Case{"copy16", 4, {31, 32}, {36, 1}, {40, 1}},          // rows
-                    Case{"copy8", 4, {31, 32}, {34, 1}, {40, 1}},           // rows 8 bytes apart
-                    Case{"copy4", 4, {31, 32}, {36, 1}, {40, 1}, false, 1}, // begins between
+                    Case{"copy16", 4, {31, 32}, {36, 1}, {40, 1}}, // rows
+                    Case{"copy8", 4, {31, 32}, {34, 1}, {40, 1}},  // rows 8 bytes apart
+                    // begins between multiples of 16 bytes
+                    Case{"copy4", 4, {31, 32}, {36, 1}, {40, 1}, false, 1},
                     Case{"copy4", 2, {3, 5, 32}, {320, 34, 1}, {1000, 40, 1}},
                     Case{"copy2", 2, {3, 33}, {33, 1}, {35, 1}}, Case{"copy1", 1, {33}, {2}, {1}},
                     Case{"copy8", 8, {31}, {3}, {2}}, Case{"copy4", 4, {}, {}, {}},
@@ -80,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"transpose2", 2, {3, 65, 66}, {65 * 66, 66, 1}, {65 * 66, 1, 65}},
                     Case{"transpose1", 1, {65, 33}, {33, 1}, {1, 70}},
                     Case{"transpose8", 8, {32, 33}, {33, 1}, {1, 32}},
-                    // [batch, tokens, heads, dim] to [batch, heads, dim, tokens]
+                    // Transposes [batch, tokens, heads, dim] to [batch, heads, dim, tokens].
                     Case{"transpose4", 4, {2, 33, 3, 4}, {396, 12, 4, 1}, {396, 1, 132, 33}},
                     Case{"transposeAdd", 4, {33, 65}, {65, 1}, {1, 33}, true}));
 

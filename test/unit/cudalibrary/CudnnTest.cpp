@@ -1,4 +1,4 @@
-// Attention by cuDNN, over its stand-in: what its graphs compute, and when they are taken.
+// Tests attention by cuDNN with its stand-in: the results of its graphs, and when they are used.
 #include "runtime/base/HalfFloats.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/cuda/CudaAttention.h"
@@ -38,7 +38,7 @@ struct Shape {
   bool causal = true;
   uint64_t gap = 0; // elements between rows of q, k, v and of their gradients
   float dropout = 0;
-  uint8_t stream = 0; // of the forward one
+  uint8_t stream = 0; // the stream of the forward pass
 };
 
 // An attention and its gradient.
@@ -98,7 +98,7 @@ struct Program {
     builder.add(std::move(grad));
   }
 
-  // Normal numbers; no number where nothing may look.
+  // Returns random normal numbers, and NaN where nothing may be read.
   std::vector<Bytes> start() const {
     std::mt19937 engine(5);
     std::normal_distribution<float> normal(0, 1);
@@ -142,12 +142,12 @@ struct Program {
 
 struct Start {
   Status status;
-  Runs tuned, stepped; // of engines, by the rank's own GPU
+  Runs tuned, stepped; // number of runs by engine, on the rank's own GPU
   std::vector<std::string> notices;
   std::vector<Bytes> buffers;
 };
 
-// Two steps of `file` on a device.
+// Runs two steps of `file` on a device.
 Status runSteps(const Bytes &file, Comm &world, Device &device, const std::vector<Bytes> &at,
                 const std::function<void()> &isTuned, std::vector<Bytes> &buffers) {
   std::unique_ptr<Executable> executable;
@@ -156,7 +156,7 @@ Status runSteps(const Bytes &file, Comm &world, Device &device, const std::vecto
   DTC_RETURN_IF_ERROR(Executor::create(*executable, world, device, {}, executor));
   isTuned();
   buffers = at;
-  for (uint32_t i = 0; i < buffers.size(); ++i) { // of what was measured nothing is left
+  for (uint32_t i = 0; i < buffers.size(); ++i) { // nothing is left of the measurements
     DTC_RETURN_IF_ERROR(device.copyOut(buffers[i].data(), executor->address(i), buffers[i].size()));
     EXPECT_EQ(buffers[i], Bytes(buffers[i].size()));
   }
@@ -174,7 +174,7 @@ Status runSteps(const Bytes &file, Comm &world, Device &device, const std::vecto
   return {};
 }
 
-// A machine without cuDNN but with all else.
+// A machine without cuDNN but with everything else.
 class WithoutCudnn : public CudaLibraries {
 public:
   explicit WithoutCudnn(CudaLibraries &of) : of(of) {}
@@ -211,7 +211,7 @@ Start start(FakeCuda &fake, CudaLibraries &libraries, const Program &program, co
   return result;
 }
 
-// The file of a program, with the kernels that it needs; they are compiled once.
+// Returns the file of a program with the kernels that it needs, which are compiled once.
 Bytes fileOf(Program &program) {
   static std::map<std::vector<std::string>, Bytes> segments;
   static std::vector<std::string> kernels = {"AttentionForward_bf16_32",
@@ -260,7 +260,8 @@ double distance(const std::vector<double> &found, const std::vector<double> &wan
 
 class CudnnAttention : public TempFolder {};
 
-// Weights are rounded to 16 bits before products, and results are: the tolerance of our own kernels.
+// Weights are rounded to 16 bits before products, and so are results: this is the tolerance of our
+// own kernels.
 TEST_F(CudnnAttention, ComputesWhatCpusDo) {
   const Shape shapes[] = {
       {},
@@ -272,7 +273,7 @@ TEST_F(CudnnAttention, ComputesWhatCpusDo) {
   for (const Shape &shape : shapes) {
     Program program(shape);
     Start by = start(shape, {.cudnnVersion = kVersion}, {.seconds = 60});
-    EXPECT_EQ(by.stepped, (Runs{{kRight, 2}})); // both, recorded as a graph once
+    EXPECT_EQ(by.stepped, (Runs{{kRight, 2}})); // both runs, recorded as a graph once
     auto worlds = makeLoopbackWorld(1);
     program.builder.segments.clear();
     program.builder.manifest.device = "cpu";
@@ -297,18 +298,19 @@ TEST_F(CudnnAttention, IsTakenOnlyWhereItIsFaster) {
   EXPECT_EQ(unmeasured.stepped, Runs());
 }
 
-// It says nothing where there is none.
+// No message is printed if there is no cuDNN.
 TEST_F(CudnnAttention, IsNotMissed) {
   Start without = start({}, {}, {.seconds = 60});
   EXPECT_EQ(without.stepped, Runs());
   EXPECT_EQ(without.notices, std::vector<std::string>());
 }
 
-// The first engine that is offered adds up in any order, one is wrong, one differs from run to run, one does nothing.
+// The first engine that is offered adds up in any order, one is wrong, one differs from run to run,
+// and one does nothing.
 TEST_F(CudnnAttention, HasToBeRightAndTheSameEachTime) {
   Start result = start({}, {.cudnnVersion = kVersion}, {.seconds = 60});
   EXPECT_EQ(result.tuned.count(kUnordered), 0u);
-  EXPECT_EQ(result.tuned[kWrong], 4u); // twice of each attention
+  EXPECT_EQ(result.tuned[kWrong], 4u); // twice for each attention
   EXPECT_EQ(result.tuned[kRestless], 4u);
   EXPECT_EQ(result.tuned[kIdle], 4u);
   EXPECT_EQ(result.stepped, (Runs{{kRight, 2}}));
@@ -352,12 +354,12 @@ TEST_F(CudnnAttention, IsKnownAtTheNextStart) {
   EXPECT_EQ(second.stepped, (Runs{{kRight, 2}}));
   EXPECT_EQ(second.notices, std::vector<std::string>());
   Start other = start({}, {.cudnnVersion = kVersion + 100}, tuning);
-  EXPECT_GT(other.tuned[kWrong], 0u); // of another version nothing is known
+  EXPECT_GT(other.tuned[kWrong], 0u); // nothing is known about another version
   Start none = start({}, {}, tuning);
   EXPECT_EQ(none.stepped, Runs());
 }
 
-// Choices are those of rank 0 for both; where the other one has no cuDNN, neither takes it.
+// The choices of rank 0 apply to both. If the other rank has no cuDNN, neither uses it.
 TEST_F(CudnnAttention, IsMeasuredAtTheNextStartWhereTimeDidNotSuffice) {
   TuningOptions tuning{.seconds = 1e-9, .program = "12ab", .files = {folder + "/gpt2.dte.tuning"}};
   Start hurried = start({}, {.cudnnVersion = kVersion}, tuning);
@@ -370,7 +372,7 @@ TEST_F(CudnnAttention, IsMeasuredAtTheNextStartWhereTimeDidNotSuffice) {
   tuning.seconds = 60;
   Start next = start({}, {.cudnnVersion = kVersion}, tuning);
   EXPECT_NE(next.stepped, Runs());
-  ASSERT_EQ(next.notices.size(), 1u); // of the engine that is wrong
+  ASSERT_EQ(next.notices.size(), 1u); // about the wrong engine
   EXPECT_EQ(next.notices[0].find("want of time"), std::string::npos) << next.notices[0];
 }
 
@@ -404,7 +406,8 @@ TEST_F(CudnnAttention, IsTakenByAllRanksOrByNone) {
   }
 }
 
-// Call after call ends in an error: the start goes on without what failed, or it names it; nothing is left.
+// One call after the other ends in an error. The start continues without what failed, or names it,
+// and nothing is leaked.
 TEST_F(CudnnAttention, EndsWellWhateverFails) {
   Shape tiny{.batch = 1, .queries = 2, .keys = 2, .heads = 1, .kvHeads = 1, .headDim = 8};
   Program program(tiny);
@@ -436,7 +439,7 @@ TEST(CudnnChoice, IsReadAsItWasWritten) {
   ASSERT_TRUE(packChoice(nullptr, choice));
   ASSERT_TRUE(unpackChoice(choice, read, isCudnn));
   EXPECT_FALSE(isCudnn);
-  EXPECT_FALSE(unpackChoice({{1, 2, 3}}, read, isCudnn)); // of a product
+  EXPECT_FALSE(unpackChoice({{1, 2, 3}}, read, isCudnn)); // the choice of a product
   for (int type = 0; type < 13; ++type)
     engine.knobs[type] = 1;
   EXPECT_FALSE(packChoice(&engine, choice)); // too many
@@ -444,7 +447,7 @@ TEST(CudnnChoice, IsReadAsItWasWritten) {
       packChoice(std::make_unique<CudnnEngine>(CudnnEngine{1, {{2, 9000000}}}).get(), choice));
 }
 
-// Two tokens of two heads of 8: results in order dq, dk, dv.
+// Two tokens of two heads of 8. Results are in the order dq, dk, dv.
 struct Compared {
   Compared() {
     cuda::AttentionParams &p = attention.params;
@@ -463,7 +466,7 @@ struct Compared {
       std::memcpy(bytes.data(), numbers.data(), 72);
     }
   }
-  // With `bits` for an element of dk.
+  // Returns the results with `bits` for one element of dk.
   AttentionResults with(size_t element, uint16_t bits) const {
     AttentionResults other = results;
     std::memcpy(&other[1][2 * element], &bits, 2);
@@ -483,7 +486,7 @@ TEST(AttentionCheck, TakesRoundingsAndNothingElse) {
                 .find("row 1 of head 1 of batch 0 of 'dk' is 1.75 away"),
             0u);
   EXPECT_NE(findDifference(of.attention, of.results, of.with(35, 0x7fc0)), "");
-  // Of dq what its largest row, here of norm 6.2, allows.
+  // The largest row of dq, which has norm 6.2 here, sets the tolerance.
   AttentionResults first = of.results;
   std::memset(first[0].data(), 0, 16);
   std::memset(first[1].data(), 0, 16);
@@ -495,7 +498,7 @@ TEST(AttentionCheck, TakesRoundingsAndNothingElse) {
   EXPECT_NE(findDifference(of.attention, first, other), "");
 }
 
-// Of four batches the first, the third and the last, each without what lies behind it.
+// The first, the third and the last of four batches are compared, each without the gap behind it.
 TEST(AttentionCheck, ComparesThreeBatches) {
   Compared of;
   of.attention.params.batch = 4;
@@ -543,7 +546,7 @@ TEST(CudnnCase, IsWhatItsPatternsAreFor) {
   EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.params.dq = reinterpret_cast<void *>(8); }));
   EXPECT_FALSE(isFitWith([](AttentionCase &of) {
     of.params.causal = 1;
-    of.params.queries = 5; // whose first sees no key
+    of.params.queries = 5; // the first query sees no key
   }));
 }
 

@@ -1,4 +1,4 @@
-// The segment that a program for the emulated GPU has.
+// The code segment of a program for the emulated GPU.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace dtc::test {
 
-// Of these hand-written kernels, linked to one module as in a program; empty after a failure.
+// Returns the segment of these hand-written kernels, linked to one module as in a program, or
+// nothing after a failure.
 std::vector<uint8_t> simtSegment(const std::vector<std::string> &kernels);
 
 } // namespace dtc::test

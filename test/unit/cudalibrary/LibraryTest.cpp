@@ -1,5 +1,6 @@
-// Programs of library instructions, on the CPU device and on the CUDA device over the emulated GPU: every buffer comes out
-// alike. So operands, sizes, strides and scalars of commands reach the kernels' parameters as they are meant.
+// Runs programs of library instructions on the CPU device, and on the CUDA device over the emulated
+// GPU: every buffer must be equal. This checks that operands, sizes, strides and scalars of
+// commands reach the kernels' parameters correctly.
 #include "test/unit/cudalibrary/DeviceCode.h"
 
 #include "runtime/base/HalfFloats.h"
@@ -24,7 +25,7 @@ using test::rankScalar;
 
 using Bytes = std::vector<uint8_t>;
 
-// Values of each buffer, in order.
+// Returns the values of each buffer, in order.
 std::vector<std::vector<float>> toFloats(const ProgramBuilder &builder,
                                          const std::vector<Bytes> &buffers) {
   std::vector<std::vector<float>> all;
@@ -45,7 +46,7 @@ std::vector<std::vector<float>> toFloats(const ProgramBuilder &builder,
   return all;
 }
 
-// Normal numbers, and for integers those from -1 to 16.
+// Returns normal numbers, or for integers those from -1 to 16.
 std::vector<Bytes> randomBuffers(const ProgramBuilder &builder) {
   std::mt19937 engine(5);
   std::normal_distribution<float> normal(0, 1);
@@ -68,7 +69,7 @@ std::vector<Bytes> randomBuffers(const ProgramBuilder &builder) {
   return buffers;
 }
 
-// Two steps from these contents, and what buffers hold then.
+// Runs two steps from these contents and returns the contents of buffers.
 Status runSteps(const Bytes &file, Device &device, std::vector<Bytes> &buffers) {
   auto worlds = makeLoopbackWorld(1);
   std::unique_ptr<Executable> executable;
@@ -93,7 +94,7 @@ Status runOnCpu(ProgramBuilder &builder, std::vector<Bytes> &buffers) {
   return runSteps(builder.file(), *device, buffers);
 }
 
-// Kernels come into the program as the device says which one it lacks.
+// Adds kernels to the program when the device reports that one is missing.
 Status runOnGpu(ProgramBuilder &builder, const std::vector<Bytes> &at, std::vector<Bytes> &buffers,
                 std::vector<std::string> &kernels) {
   builder.manifest.device = "simt";
@@ -143,7 +144,7 @@ struct AttentionSize {
   float dropout;
 };
 
-// Two kv heads for four heads, more keys than queries.
+// Two kv heads for four heads, and more keys than queries.
 ProgramBuilder attentionProgram(const AttentionSize &size) {
   constexpr uint64_t batch = 2, queries = 5, keys = 7, heads = 4, kvHeads = 2, headDim = 32;
   ProgramBuilder builder({{"dp", 1}});
@@ -273,7 +274,7 @@ TEST(CudaLibrary, CopiesAddsAndZeroesAsTheCpuDoes) {
   expectAlike(std::move(builder), 1e-6);
 }
 
-// What the GPU does not have is said by name, before the first step ends.
+// An error before the end of the first step names what the GPU does not have.
 TEST(CudaLibrary, NamesWhatIsNotThere) {
   ProgramBuilder builder({{"dp", 1}});
   format::Pool2dT pool;

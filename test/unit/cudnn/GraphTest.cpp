@@ -1,4 +1,4 @@
-// cuDNN itself, without a GPU, says which of its engines know our graphs.
+// Asks cuDNN, without a GPU, which of its engines support our graphs.
 #include "runtime/cuda/AttentionGraph.h"
 
 #include "runtime/base/Text.h"
@@ -11,7 +11,8 @@ namespace {
 
 using format::text;
 
-// As cuDNN describes an H100, or one of another architecture: versions times 100.
+// Returns the description that cuDNN makes of an H100, or of another architecture. Versions are
+// multiplied by 100.
 std::string propertiesOf(int version) {
   bool isAmpere = version < 900;
   return text(R"({"deviceName": "a GPU", "deviceVer": )", version,
@@ -30,7 +31,7 @@ std::string propertiesOf(int version) {
 
 struct Shape {
   int batch, queries, keys, heads, kvHeads, headDim, causal;
-  int64_t row = 0; // elements from a token's q, k or v to the next; 0: those of its heads
+  int64_t row = 0; // elements from a token's q, k or v to the next; 0 for the size of its heads
 };
 
 AttentionCase caseOf(const Shape &shape, cuda::ElementType type, bool isGradient) {
@@ -56,7 +57,7 @@ AttentionCase caseOf(const Shape &shape, cuda::ElementType type, bool isGradient
   return attention;
 }
 
-// How many engines cuDNN knows for it that have the same bits each time.
+// Returns the number of engines of cuDNN that give the same bits each time.
 size_t numEngines(const cu::Cudnn &cudnn, int version, const AttentionCase &attention) {
   std::string json = propertiesOf(version);
   CudnnObject properties;
@@ -76,7 +77,7 @@ size_t numEngines(const cu::Cudnn &cudnn, int version, const AttentionCase &atte
 }
 
 TEST(CudnnGraph, IsKnownToCudnnItself) {
-  // It has the name of the driver's library, which cuDNN opens then.
+  // The library has the name of the driver's library, so that cuDNN opens it.
   void *stub = ::dlopen(DTC_CUDA_STUB, RTLD_NOW | RTLD_LOCAL);
   if (!stub)
     GTEST_SKIP() << "this machine has no CUDA toolkit";
@@ -88,7 +89,7 @@ TEST(CudnnGraph, IsKnownToCudnnItself) {
   const Shape shapes[] = {
       {8, 1024, 1024, 12, 12, 64, 1, 2304}, // GPT-2, q, k and v side by side
       {2, 2048, 2048, 32, 8, 128, 1},       // Llama-3
-      {8, 512, 512, 12, 12, 64, 0},         // each sees all
+      {8, 512, 512, 12, 12, 64, 0},         // every query sees all keys
       {2, 33, 65, 2, 1, 32, 1},             // more keys than queries
       {4, 1, 33, 2, 2, 64, 1},
   };

@@ -1,4 +1,4 @@
-// .npy files: headers as numpy.save writes them and as nothing should, conversions of elements.
+// Tests .npy files: headers as numpy.save writes them, wrong headers, and conversions of elements.
 #include "runtime/data/NpyHeader.h"
 #include "runtime/data/SampleSource.h"
 #include "test/unit/data/TempFolder.h"
@@ -11,7 +11,7 @@ namespace {
 
 class Npy : public TempFolder {
 protected:
-  // A file of version 1.0 with this literal and these elements.
+  // Writes a file of version 1.0 with this literal and these elements.
   void write(const std::string &literal, const std::string &elements) {
     std::string length = {static_cast<char>(literal.size() & 0xff),
                           static_cast<char>(literal.size() >> 8)};
@@ -24,7 +24,7 @@ protected:
 
   Status open(const SampleType &type) { return openNpy(path("x.npy"), type, source); }
 
-  // What reading all of sample `index` as `type` gives, or what goes wrong.
+  // Returns all of sample `index`, read as `type`, or the error.
   template <typename T> std::vector<T> read(uint64_t index, const SampleType &type) {
     std::vector<T> values(type.elements());
     Status status = open(type);
@@ -34,7 +34,7 @@ protected:
     return values;
   }
 
-  // What opening or reading sample 0 complains of, without the path.
+  // Returns the error of opening or reading sample 0, without the path.
   std::string complaint(const SampleType &type) {
     std::vector<int32_t> values(type.elements());
     Status status = open(type);

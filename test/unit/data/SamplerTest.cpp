@@ -1,4 +1,4 @@
-// The order of samples, and batches.
+// Tests the order of samples, and batches.
 #include "runtime/data/Sampler.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace dtc::rt {
 namespace {
-// Token i is i.
+// A source in which token i is i.
 class Counting final : public TokenSource {
 public:
   explicit Counting(uint64_t count) : TokenSource({"counting", {}, {}}), count(count) {}
@@ -137,8 +137,8 @@ TEST(Sampler, UsesEachSampleOnceAnEpochInAnotherOrder) {
   EXPECT_NE(other.sample(0) * 20 + other.sample(1), sampler.sample(0) * 20 + sampler.sample(1));
 }
 
-// A run that resumes with another release goes on with the samples that it has not seen. By
-// test/run/reference/sampler.py.
+// A run that resumes with another release must continue with the samples that it has not seen. The
+// values are from test/run/reference/sampler.py.
 TEST(Sampler, KeepsItsOrder) {
   auto order = [](uint64_t count, uint64_t seed, std::vector<uint64_t> places) {
     Sampler sampler(count, seed);
@@ -159,9 +159,9 @@ TEST(FillBatch, GivesEveryPlanTheSameSamples) {
   constexpr uint64_t globalBatch = 12, T = 4;
   std::unique_ptr<SampleSource> source = windows(1001, T);
   Sampler sampler(source->samples(), 3);
-  // Samples of step 3, which are 24 to 35 of all, by test/run/reference/sampler.py.
+  // The samples of step 3, which are 24 to 35 of all, from test/run/reference/sampler.py.
   constexpr int32_t samples[] = {233, 5, 174, 203, 113, 11, 42, 167, 151, 215, 157, 26};
-  // One rank, one micro-batch: row r is sample r of the step.
+  // One rank and one micro-batch: row r is sample r of the step.
   std::vector<int32_t> tokens(globalBatch * T);
   BatchSpec one = {.globalBatch = 12, .microBatch = 12, .runs = {{0, 0, T}}, .elements = T};
   auto bytesOf = [](std::vector<int32_t> &values) {
@@ -172,7 +172,8 @@ TEST(FillBatch, GivesEveryPlanTheSameSamples) {
     for (uint64_t t = 0; t < T; ++t)
       EXPECT_EQ(tokens[row * T + t],
                 samples[row] * static_cast<int32_t>(T) + static_cast<int32_t>(t));
-  // Three ranks, two micro-batches of two, each rank the first and the last token of a sample.
+  // Three ranks and two micro-batches of two. Each rank has the first and the last token of a
+  // sample.
   for (uint64_t rank = 0; rank < 3; ++rank) {
     BatchSpec part = {.globalBatch = 12,
                       .microBatch = 2,

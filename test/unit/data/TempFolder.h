@@ -11,6 +11,7 @@
 
 namespace dtc::rt {
 
+// A test with a folder of its own, which is removed afterwards.
 class TempFolder : public testing::Test {
 protected:
   void SetUp() override {
@@ -33,7 +34,7 @@ protected:
   std::string folder;
 };
 
-// The bytes of `values` as T, one after the other.
+// Returns the bytes of `values` as T, one after the other.
 template <typename T> std::string bytesOfValues(const std::vector<int64_t> &values) {
   std::string out;
   for (int64_t value : values) {

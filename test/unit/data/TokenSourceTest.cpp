@@ -1,4 +1,4 @@
-// Token files of every format, whole and damaged.
+// Tests token files of every format, whole and damaged.
 #include "runtime/data/TokenSource.h"
 #include "test/unit/data/TempFolder.h"
 
@@ -11,7 +11,7 @@ protected:
   Status open(const std::string &name, uint64_t vocabulary = 0) {
     return openTokens(path(name), {.vocabulary = vocabulary}, source);
   }
-  // All tokens of `source`.
+  // Returns all tokens of `source`.
   std::vector<int32_t> all() const {
     std::vector<int32_t> tokens(source->size());
     Status status = source->read(0, tokens);
@@ -25,7 +25,7 @@ protected:
     header[2] = count;
     return bytesOfValues<int32_t>(header) + data;
   }
-  // The advice in errors about the ids of NAME.bin.
+  // Returns the advice in errors about the ids of NAME.bin.
   std::string stating(const std::string &name) const {
     std::string bin = path(name + ".bin");
     return "write u16:" + bin + ", u32:" + bin + " or u64:" + bin +
@@ -192,7 +192,7 @@ TEST_F(TokenSourceTest, ReadsAFolderInOrderOfName) {
   EXPECT_EQ(source->read(2, part).message(),
             "reading '" + folder + "': wanted 3 tokens from token 2 on, it has 4");
   ASSERT_TRUE(source->read(4, {}).ok());
-  // Ids are no bytes of text.
+  // Ids are not bytes of text.
   writeFile("d.bin", bytesOfValues<uint16_t>({100}));
   EXPECT_EQ(messageOf(folder, 256),
             "opening folder '" + folder +
@@ -206,7 +206,7 @@ TEST_F(TokenSourceTest, ReadsFormatsOfIdsOneAfterTheOther) {
   ASSERT_TRUE(openTokens(folder, {.vocabulary = 1000}, source).ok());
   EXPECT_EQ(all(), (Tokens{1, 2, 3}));
   EXPECT_EQ(source->origin().format, "2-byte ids without a header and llm.c, 4-byte ids");
-  // With one index there, a .bin without a header has lost its own.
+  // Another index exists, so a .bin without a header has lost its own.
   writeMegatron<uint16_t>("e", 8, {{7, 8}}, {0, 1});
   EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
                                    "': 'a.bin' has no header, and 'a.idx' is missing, which the "
@@ -230,14 +230,14 @@ TEST_F(TokenSourceTest, NeverMixesTrainingWithValidation) {
   ASSERT_EQ(messageOf(folder, 1000, Split::Validation), "");
   EXPECT_EQ(all(), (Tokens{2}));
   EXPECT_EQ(source->origin().leftOut.size(), 2u);
-  // A third part is left out by both.
+  // Both leave out a third part.
   writeFile("test.bin", bytesOfValues<uint16_t>({3}));
   ASSERT_EQ(messageOf(folder), "");
   EXPECT_EQ(all(), (Tokens{1, 1}));
   ASSERT_EQ(messageOf(folder, 1000, Split::Validation), "");
   EXPECT_EQ(all(), (Tokens{2}));
   ::unlink(path("test.bin").c_str());
-  // A name that says nothing is neither.
+  // A name without a known word is neither.
   writeFile("more.bin", bytesOfValues<uint16_t>({3}));
   EXPECT_EQ(messageOf(folder), "opening folder '" + folder +
                                    "': it has files for training and for validation, and "
@@ -249,11 +249,11 @@ TEST_F(TokenSourceTest, NeverMixesTrainingWithValidation) {
                                    "': it mixes files to evaluate on ('fineweb_val_000000.bin') "
                                    "with others ('more.bin'), and none is named 'train'; give "
                                    "--data a file, or a folder of them alone");
-  // Of one part alone all is taken, whatever reads it.
+  // If there is only one part, it is used for everything.
   ::unlink(path("more.bin").c_str());
   ASSERT_EQ(messageOf(folder), "");
   EXPECT_EQ(all(), (Tokens{2}));
-  // Words are whole: neither "valuable" nor "trainer" is one of them.
+  // Words are compared as a whole: neither "valuable" nor "trainer" is one of them.
   writeFile("valuable.bin", "");
   writeFile("trainer.bin", "");
   ::unlink(path("fineweb_val_000000.bin").c_str());
@@ -280,12 +280,12 @@ TEST_F(TokenSourceTest, TakesBytesOnlyWhereTheyAreMeant) {
   ASSERT_EQ(messageOf("bytes:" + path("words")), "");
   EXPECT_EQ(all().size(), 16u);
   EXPECT_EQ(source->origin().format, "bytes, 1 a token");
-  // Text in another encoding says by its name that it is text.
+  // The name of a text file tells that it is text, even in another encoding.
   writeFile("latin1.txt", "caf\xe9");
   writeFile("latin1", "caf\xe9");
   EXPECT_EQ(messageOf(path("latin1.txt"), 256), "");
   EXPECT_NE(messageOf(path("latin1"), 256).find("its format is unknown"), std::string::npos);
-  // A .bin holds ids.
+  // A .bin contains ids.
   writeFile("words.bin", std::string(100, 'w'));
   EXPECT_NE(messageOf(path("words.bin"), 256).find("it is text, and a .bin holds ids"),
             std::string::npos);
@@ -299,7 +299,8 @@ TEST_F(TokenSourceTest, FindsTheWidthOfPlainIdsOrAsks) {
   ASSERT_EQ(messageOf(path("u32.bin"), 128256), "");
   EXPECT_EQ(all(), Tokens(ids.begin(), ids.end()));
   EXPECT_EQ(source->origin().format, "4-byte ids without a header");
-  // Two bytes cannot be meant above 65,536 entries, and the sample shows that these are.
+  // Ids of two bytes cannot hold more than 65,536 entries, and the sample shows that these are such
+  // ids.
   writeFile("u16.bin", bytesOfValues<uint16_t>({50000, 40000, 30000, 20000, 10000, 1, 2, 3}));
   EXPECT_NE(messageOf(path("u16.bin"), 128256)
                 .find("its ids are not of the 4 bytes that 128256 vocabulary entries take"),
@@ -309,7 +310,7 @@ TEST_F(TokenSourceTest, FindsTheWidthOfPlainIdsOrAsks) {
             std::string::npos);
   EXPECT_EQ(messageOf(path("u16.bin"), 65536), "");
   EXPECT_EQ(source->size(), 8u);
-  // Wide ids for a small vocabulary are legal as narrow ones, with 0 between them.
+  // Wide ids of a small vocabulary could also be narrow ids with 0 between them.
   writeFile("small.bin", bytesOfValues<uint32_t>(small));
   EXPECT_EQ(messageOf(path("small.bin"), 50257),
             "opening '" + path("small.bin") +
@@ -325,17 +326,17 @@ TEST_F(TokenSourceTest, FindsTheWidthOfPlainIdsOrAsks) {
   writeFile("small.bin", bytesOfValues<uint32_t>(small));
   ASSERT_EQ(messageOf("u32:" + path("small.bin"), 50257), "");
   EXPECT_EQ(all(), Tokens(small.begin(), small.end()));
-  // The model does not say: then the user has to.
+  // If the model does not tell, the user must.
   EXPECT_NE(messageOf(path("small.bin"), 0).find("the bytes of an id are unknown"),
             std::string::npos);
-  // Any name will do where the width is stated, and no header is taken for ids.
+  // Any name is accepted if the width is given, and a header is not taken for ids.
   writeFile("ids.dat", bytesOfValues<uint16_t>({1, 2}));
   EXPECT_NE(messageOf(path("ids.dat")).find("write u16:" + path("ids.dat")), std::string::npos);
   ASSERT_EQ(messageOf("u16:" + path("ids.dat")), "");
   EXPECT_EQ(all(), (Tokens{1, 2}));
   writeFile("l.bin", llmc(20240520, 1, 1, bytesOfValues<uint16_t>({1})));
   EXPECT_NE(messageOf("u16:" + path("l.bin")).find("it has an llm.c header"), std::string::npos);
-  // An llm.c header says the width under any name.
+  // An llm.c header gives the width under any name.
   writeFile("tokens.dat", llmc(20240801, 7, 1, bytesOfValues<uint32_t>({70000})));
   ASSERT_EQ(messageOf(path("tokens.dat"), 128256), "");
   EXPECT_EQ(all(), (Tokens{70000}));
@@ -359,7 +360,7 @@ TEST_F(TokenSourceTest, NamesAMissingIndex) {
             std::string::npos);
 }
 
-// Whatever the name and the vocabulary, no other format is taken for tokens.
+// No other format is taken for tokens, whatever the name and the vocabulary are.
 TEST_F(TokenSourceTest, RefusesOtherFormatsWithWhatToDo) {
   const struct {
     std::string begin;
@@ -478,7 +479,7 @@ TEST_F(TokenSourceTest, TellsWhereATokenIsOutsideTheVocabulary) {
 
 TEST_F(TokenSourceTest, MakesSyntheticTokens) {
   ASSERT_TRUE(openTokens("synthetic", {.vocabulary = 1000, .seed = 1234}, source).ok());
-  // Computed in Python from Philox4x32-10.
+  // The values were computed in Python with Philox4x32-10.
   Tokens tokens(5), again(2);
   ASSERT_TRUE(source->read(0, tokens).ok());
   EXPECT_EQ(tokens, (Tokens{90, 703, 136, 972, 216}));

@@ -1,4 +1,4 @@
-// What a user sees of dtrun: output, files, exit codes.
+// Tests what a user sees of dtrun: output, files, exit codes.
 #include "test/unit/dtrun/DtrunRunner.h"
 
 namespace dtc::rt {
@@ -37,7 +37,7 @@ TEST_F(Dtrun, EndsWithASummaryForPeople) {
   Result result = shell("$DTRUN s1.dte --data synthetic --steps 3 --checkpoint-dir runs | tail -1");
   EXPECT_EQ(result.output.rfind("3 steps in ", 0), 0u) << result.output;
   EXPECT_NE(result.output.find("; checkpoint runs/step-3\n"), std::string::npos) << result.output;
-  // A run that has nothing left to do has no step to sum up.
+  // A run with no steps left has no step to sum up.
   result = shell("$DTRUN s1.dte --data synthetic --steps 3 --checkpoint-dir runs --resume");
   EXPECT_EQ(result.exitCode, 0) << result.output;
   EXPECT_EQ(result.output.find(" steps in "), std::string::npos) << result.output;
@@ -56,7 +56,7 @@ TEST_F(Dtrun, ReadsAFileForEachInput) {
   Result result = run("s1.dte --data tokens=t.npy,targets=t.npy --steps 12 --format json");
   EXPECT_EQ(result.exitCode, 0) << result.output;
   EXPECT_EQ(linesOf(result.output), 13u) << result.output;
-  // 12 steps of 2 samples read 9 of them 2.67 times.
+  // 12 steps of 2 samples read 9 samples 2.67 times.
   EXPECT_NE(result.output.find("{\"data\":{\"files\":[\"t.npy\",\"t.npy\"],\"left_out\":[],"
                                "\"format\":\"npy\",\"tokens\":36,\"samples\":9,"
                                "\"epochs\":2.66666667}}\n"),
@@ -152,7 +152,7 @@ TEST_F(Dtrun, EvaluatesAllOfItsOwnData) {
   EXPECT_NE(result.output.find(" over 64 tokens\n"), std::string::npos) << result.output;
 }
 
-// A log has each evaluation behind the line of its step, once, also where a run goes on.
+// A log has each evaluation behind the line of its step, once, also after a resume.
 TEST_F(Dtrun, LogsEvaluationsLikeSteps) {
   writeProgramThatEvaluates("e1.dte", 1);
   const std::string command =
@@ -171,7 +171,7 @@ TEST_F(Dtrun, LogsEvaluationsLikeSteps) {
 
 TEST_F(Dtrun, SaysInOneLineWhyItCannotEvaluate) {
   writeProgramThatEvaluates("e1.dte", 1);
-  writeSamples("one.npy", 1); // which is no batch, and enough
+  writeSamples("one.npy", 1); // one sample is less than a batch, but enough
   EXPECT_NE(run("e1.dte --data synthetic --eval-data tokens=one.npy,targets=one.npy --steps 0")
                 .output.find(" over 4 tokens\n"),
             std::string::npos);
@@ -206,8 +206,7 @@ TEST_F(Dtrun, SaysInOneLineWhyItCannotEvaluate) {
   }
 }
 
-// What goes to disk is found wanting before the first step, and a run that ends before it leaves
-// nothing behind.
+// Files are tested before the first step, and a run that ends before it leaves nothing behind.
 TEST_F(Dtrun, OpensWhatItWritesBeforeTheFirstStep) {
   std::filesystem::create_directory(path("d"));
   std::ofstream(path("notes")) << "mine";
@@ -243,7 +242,8 @@ TEST_F(Dtrun, KeepsTheLogOfTheRunBeforeUntilTheFirstStep) {
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
 }
 
-// Two jobs would write over each other's lines; the second says so, and leaves the first alone.
+// Two jobs would overwrite each other's lines. The second one reports it and does not change the
+// first one's.
 TEST_F(Dtrun, LeavesTheLogOfAnotherJobAlone) {
   Result result =
       shell("$DTRUN s1.dte --data synthetic --steps 1000000000 --log-dir logs > out & "
@@ -254,7 +254,8 @@ TEST_F(Dtrun, LeavesTheLogOfAnotherJobAlone) {
                            "name another --log-dir\nexit 1\n");
 }
 
-// A full disk ends no training for its log: it is told once, and lines that find space are whole.
+// A full disk does not end training because of the log: it is reported once, and lines that fit are
+// complete.
 TEST_F(Dtrun, GoesOnWhereItsLogHasNoSpace) {
   Result result = shell("ulimit -f 8; $DTRUN s1.dte --data synthetic --steps 200 --log-dir logs");
   EXPECT_EQ(result.exitCode, 0) << result.output;
@@ -269,7 +270,7 @@ TEST_F(Dtrun, GoesOnWhereItsLogHasNoSpace) {
   EXPECT_EQ(log.back(), '\n');
 }
 
-// A file that is cut while it is read gives an error, and one that was loaded runs on.
+// A file that is cut while it is read gives an error, and a file that was loaded continues to run.
 TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
   writeSamples("t.npy", 9);
   const std::string wait =
@@ -282,14 +283,14 @@ TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
                         ": > s1.dte; n=$(wc -l < out); sleep 0.3; test $(wc -l < out) -gt $n || "
                         "echo stopped; truncate --size=100 t.npy; wait $!");
   EXPECT_EQ(result.exitCode, 1) << result.output;
-  // By the sample that was read next.
+  // The error names the sample that was read next.
   bool isNamed = result.output.rfind("dtrun: reading 't.npy': bytes 100 to ", 0) == 0 ||
                  result.output.rfind("dtrun: reading 't.npy': it has 100 bytes, and had ", 0) == 0;
   EXPECT_TRUE(isNamed) << result.output;
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;
 }
 
-// Data that others write to in place was checked in vain.
+// The check at the start does not help if others write to the data in place.
 TEST_F(Dtrun, StopsWhereItsDataIsWrittenTo) {
   writeSamples("t.npy", 9);
   Result result =
@@ -316,13 +317,14 @@ TEST_F(Dtrun, SaysInOneLineThatTheSystemGivesNoMore) {
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;
 }
 
-// However little there is, a run ends by itself: OpenBLAS asks for ever where it gets no memory.
+// A run ends by itself however little memory there is: OpenBLAS would ask forever.
 TEST_F(Dtrun, EndsWhereThereIsHardlyAnyMemory) {
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
   GTEST_SKIP() << "AddressSanitizer reserves more address space than the limit of this test";
 #endif
   int refused = 0, trained = 0;
-  // Finer where threads and libraries come to what is left, in an order that differs from run to run.
+  // Limits are closer where threads and libraries get the last memory, in an order that differs
+  // from run to run.
   for (int limit = 100000; limit <= 900000; limit += limit < 400000 ? 50000 : 15000) {
     Result result = shell("ulimit -v " + std::to_string(limit) +
                           "; timeout -s KILL 60 $DTRUN s1.dte --data synthetic --steps 1 "
@@ -338,7 +340,7 @@ TEST_F(Dtrun, EndsWhereThereIsHardlyAnyMemory) {
     EXPECT_EQ(linesOf(result.output), 1u) << limit << ": " << result.output;
     bool isNamed = result.output.rfind("dtrun: memory ran out", 0) == 0 ||
                    result.output.rfind("dtrun: the system refused a thread", 0) == 0 ||
-                   limit < 150000; // not enough for the system to load the program
+                   limit < 150000; // the system cannot load the program
     EXPECT_TRUE(isNamed) << limit << ": " << result.output;
   }
   EXPECT_GE(refused, 3);
@@ -365,7 +367,7 @@ TEST_F(Dtrun, StartsLocalRanks) {
   EXPECT_EQ(result.exitCode, 0) << result.output;
   EXPECT_EQ(linesOf(result.output), 4u) << result.output;
   EXPECT_FALSE(test::readBytes(path("logs/rank-1.jsonl")).empty());
-  int events = 0; // of rank 0 alone
+  int events = 0; // rank 0's only
   for (const auto &entry : std::filesystem::directory_iterator(path("logs")))
     events += entry.path().filename().string().find("tfevents") != std::string::npos ? 1 : 0;
   EXPECT_EQ(events, 1);
@@ -374,7 +376,7 @@ TEST_F(Dtrun, StartsLocalRanks) {
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;
 }
 
-// The line of the data stands between that of the job and the first step.
+// The line about the data is between the line about the job and the first step.
 TEST_F(Dtrun, SaysWhatItReads) {
   writeProgramThatEvaluates("e1.dte", 1);
   std::ofstream(path("ids")) << std::string(80, '\1');
@@ -387,7 +389,7 @@ TEST_F(Dtrun, SaysWhatItReads) {
                                "samples of 4 tokens; 3 steps of 2 read 0.316 epochs\nstep "),
             std::string::npos)
       << result.output;
-  // A folder with both: each flag takes its own files.
+  // The folder has both parts, and each flag uses its own files.
   result = run("e1.dte --data tokens --eval-data u16:tokens --steps 1");
   EXPECT_EQ(result.exitCode, 1) << "257 is no token: " << result.output;
   EXPECT_NE(result.output.find("reading 'tokens/val.bin': token 0 is 257"), std::string::npos)
@@ -416,7 +418,7 @@ TEST_F(Dtrun, ChecksARunAndTrainsNothing) {
       << result.output;
   for (const char *name : {"logs", "x", "y", "c"})
     EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
-  // What a run would find, it finds, and it changes nothing of a run before.
+  // A dry run finds the same errors as a run, and changes nothing of an earlier run.
   ASSERT_EQ(run("s1.dte --data synthetic --steps 4 --checkpoint-dir c").exitCode, 0);
   std::filesystem::create_directory(path("c/.writing-9"));
   result = run("s1.dte --data synthetic --steps 9 --dry-run --checkpoint-dir c --resume "

@@ -1,4 +1,4 @@
-// What --data names.
+// Tests the argument of --data.
 #include "tools/dtrun/DataFiles.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// dtrun as a user starts it, in a folder with the sample program for one rank (s1.dte) and two.
+// Starts dtrun as a user does, in a folder with the sample program for one rank (s1.dte) and two.
 #pragma once
 
 #include "test/unit/format/Sample.h"
@@ -15,11 +15,13 @@
 
 namespace dtc::test {
 
+// The result of a command.
 struct Result {
   int exitCode = -1;
   std::string output; // stdout and stderr
 };
 
+// A test with a folder of its own, which has the sample programs.
 class DtrunTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -36,8 +38,8 @@ protected:
 
   std::string path(const std::string &name) const { return folder + "/" + name; }
 
-  // The sample program with an entry for evaluation. It runs the training step: what the entry
-  // computes is not these tests' subject.
+  // Writes the sample program with an entry for evaluation. The entry runs the training step,
+  // because these tests do not depend on what it computes.
   void writeProgramThatEvaluates(const std::string &name, uint32_t ranks) const {
     ProgramBuilder builder = sampleProgram(ranks, readBytes(DTC_SAMPLE_KERNELS));
     auto entry = std::make_unique<format::EntryT>(*builder.program().entries[0]);
@@ -46,14 +48,14 @@ protected:
     ASSERT_TRUE(writeBytes(path(name), builder.file()).ok());
   }
 
-  // `samples` of 4 tokens from 0 to 15, as bytes.
+  // Writes `samples` of 4 tokens from 0 to 15, as bytes.
   void writeSamples(const std::string &name, size_t samples) const {
     std::string tokens;
     for (size_t i = 0; i < samples * 4; ++i)
       tokens += static_cast<char>(i * 7 % 16);
     writeSamples(name, tokens);
   }
-  // The samples of these tokens, 4 each.
+  // Writes samples of these tokens, 4 each.
   void writeSamples(const std::string &name, const std::string &tokens) const {
     std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (" +
                          std::to_string(tokens.size() / 4) + ", 4)}\n";
@@ -62,10 +64,10 @@ protected:
          << header << tokens;
   }
 
-  // dtrun with `arguments`, in the test's folder.
+  // Runs dtrun with `arguments` in the test's folder.
   Result run(const std::string &arguments) const { return shell("$DTRUN " + arguments); }
 
-  // A command of bash, for which $DTRUN is the program; its stdout and stderr.
+  // Runs a command of bash in which $DTRUN is the program. Returns its stdout and stderr.
   Result shell(const std::string &text) const {
     std::ofstream(path("command.sh"))
         << "exec 2>&1; cd " << folder << "; DTRUN=" << DTC_DTRUN << "\n"
@@ -86,9 +88,11 @@ protected:
   std::string folder;
 };
 
-// Ranks by threads of one process would hide it, so tests of several ranks need mpirun.
+// Returns true if there is an mpirun. Ranks as threads of one process would hide errors, so tests
+// of several ranks need it.
 inline bool hasMpirun() { return std::system("mpirun --version > /dev/null 2>&1") == 0; }
 
+// Returns the number of lines in a text.
 inline size_t linesOf(const std::string &text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }

@@ -1,4 +1,4 @@
-// Where a job's time goes, over starts, failures and resumes.
+// Tests the causes of a job's time, over starts, failures and resumes.
 #include "tools/dtrun/Goodput.h"
 #include "runtime/base/Env.h"
 #include "runtime/comm/RollCall.h"
@@ -49,8 +49,8 @@ TEST(Goodput, MovesNoMoreThanThereIs) {
   EXPECT_EQ(shareOf(goodput, Spent::Lost, 4), 0.25);
 }
 
-// Of 10 s since a checkpoint with 3 s of training 4 s were waits, which have their cause, and one step was
-// skipped.
+// 10 s have passed since a checkpoint at 3 s of training. 4 s of them were waits, which have their
+// own cause, and one step was skipped.
 TEST(Goodput, TakesBackTheTrainingSinceACheckpoint) {
   Goodput goodput(0, 2);
   goodput.enter(Spent::Training, 2);
@@ -73,8 +73,8 @@ TEST(Goodput, KnowsWhenTheProcessBegan) {
   EXPECT_GT(residentBytes(), 1u << 20);
 }
 
-// 60 s of training are in the checkpoint; this process took 5 s to start. What lay between the two is
-// nobody's.
+// The checkpoint has 60 s of training, and this process took 5 s to start. Time between the two is
+// not counted.
 TEST(Goodput, GoesOnWhereACheckpointWasTaken) {
   Goodput goodput(1000, 1004);
   goodput.addEarlier(
@@ -86,7 +86,7 @@ TEST(Goodput, GoesOnWhereACheckpointWasTaken) {
   EXPECT_EQ(shareOf(goodput, Spent::Restarting, 1015), 0);
 }
 
-// The job trained 50 s, 30 of which a checkpoint has, and failed 8 s ago.
+// The job trained 50 s, of which a checkpoint has 30, and failed 8 s ago.
 TEST(Goodput, LosesTheStepsThatRunAgain) {
   Goodput goodput(0, 3);
   SpentSeconds job = spentOn(
@@ -109,7 +109,7 @@ TEST(Goodput, KeepsStepsOfACheckpointThatTheLauncherWasNotToldOf) {
   goodput.startAgain(job, /*kept=*/52, /*ago=*/1, 0);
   EXPECT_EQ(goodput.seconds(0),
             spentOn({{Spent::Training, 52}, {Spent::LostToFailures, 1}, {Spent::Restarting, 1}}));
-  // No checkpoint has what training never took.
+  // A checkpoint cannot have more than the training took.
   goodput.startAgain(job, /*kept=*/1e9, /*ago=*/-1, 0);
   EXPECT_EQ(goodput.seconds(0), spentOn({{Spent::Training, 53}}));
 }
@@ -130,8 +130,8 @@ TEST(JobSpent, IsReadAsWritten) {
     EXPECT_FALSE(jobSpentOf(words)) << words;
 }
 
-// A job that begins at 100: it fails at 150, 2 s after its last word; the next start fails at 160, before a step; the one after that
-// at 200.
+// A job begins at 100 and fails at 150, 2 s after its last note. The next start fails at 160 before
+// a step, and the one after that at 200.
 TEST(JobSpent, GoesOnOverFailures) {
   JobSpent job{.until = 100, .seconds = std::nullopt};
   SpentSeconds first = spentOn({{Spent::StartUp, 8}, {Spent::Training, 40}});
@@ -145,7 +145,7 @@ TEST(JobSpent, GoesOnOverFailures) {
   SpentSeconds third = spentOn({{Spent::Training, 50}, {Spent::Restarting, 15}});
   job = afterFailure(same, asText({.until = 199, .seconds = third}), 198);
   EXPECT_EQ(job.seconds, third) << "a word after the failure";
-  // Before any step nothing is known but since when.
+  // Before any step only the begin is known.
   EXPECT_EQ(afterFailure({.until = 100, .seconds = std::nullopt}, "what", 120).until, 100);
 }
 
@@ -154,7 +154,7 @@ TEST(RollCall, KeepsTheLastNoteAndTheTimeOfTheCause) {
   roll.open();
   ASSERT_NE(roll.name(), "1");
   ::setenv(envInfo(EnvVar::Child).name, roll.name().c_str(), 1);
-  // More than the socket holds: what does not fit is dropped, and nobody waits.
+  // These are more notes than the socket holds: what does not fit is dropped, and nobody waits.
   for (int i = 0; i < 2000; ++i)
     leaveNote("first");
   roll.read();

@@ -1,4 +1,4 @@
-// Programs for GPUs: on the emulated one, where the user asks for it, and without any.
+// Tests programs for GPUs: on the emulated one, if the user asks for it, and without any.
 #include "test/unit/dtrun/DtrunRunner.h"
 
 namespace dtc::rt {
@@ -10,7 +10,7 @@ using test::Result;
 
 class DtrunOnGpu : public test::DtrunTest {
 protected:
-  // Loss: the first of the weights w, summed over ranks. Then w becomes 2 w + 1.
+  // The loss is the first of the weights w, summed over ranks. Then w becomes 2 w + 1.
   void writeProgram(const std::string &name, uint32_t ranks) const {
     test::SampleIndices at;
     test::ProgramBuilder builder = test::sampleProgram(ranks, {}, &at);
@@ -35,7 +35,7 @@ protected:
     ASSERT_TRUE(test::writeBytes(path(name), builder.file()).ok());
   }
 
-  // The losses of a run's lines.
+  // Returns the losses in the lines of a run.
   static std::vector<double> lossesOf(const std::string &output) {
     std::vector<double> losses;
     const std::string key = "\"loss\":";
@@ -58,7 +58,7 @@ private:
   }
 };
 
-// An emulated GPU is never taken for a real one, and a real one that is missing is named.
+// An emulated GPU is never used in place of a real one, and a missing real one is named.
 TEST_F(DtrunOnGpu, SaysWhatAProgramForAGpuLacks) {
   test::ProgramBuilder builder = test::sampleProgram(1, {1, 2, 3});
   builder.manifest.device = "simt";
@@ -87,7 +87,7 @@ TEST_F(DtrunOnGpu, SaysWhatAProgramForAGpuLacks) {
   EXPECT_EQ(result.output.rfind("dtrun: ", 0), 0u) << result.output;
 }
 
-// Steps are recorded by the first and replayed by the others.
+// The first step is recorded, and the others replay it.
 TEST_F(DtrunOnGpu, TrainsOnTheEmulatedOne) {
   for (uint32_t ranks : {1u, 2u}) {
     if (ranks > 1 && !hasMpirun())

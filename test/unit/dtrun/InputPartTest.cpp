@@ -1,4 +1,4 @@
-// Which samples, and which elements of them, a rank reads.
+// Tests which samples, and which elements of them, a rank reads.
 #include "tools/dtrun/InputPart.h"
 
 #include "test/unit/format/Sample.h"
@@ -16,7 +16,7 @@ struct Shard {
 };
 using Runs = std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>; // from, to, length
 
-// Samples of this shape on a 2 x 2 x 2 mesh, `local` of each on a rank.
+// Returns the part for samples of this shape on a 2 x 2 x 2 mesh, with `local` of each on a rank.
 BatchSpec find(const std::vector<uint64_t> &sample, const std::vector<uint64_t> &local,
                const std::vector<Shard> &shards, const std::vector<uint32_t> &coordinates) {
   test::ProgramBuilder builder({{"a", 2}, {"b", 2}, {"c", 2}});
@@ -53,7 +53,7 @@ Runs runsOf(const BatchSpec &spec) {
 }
 
 TEST(InputPart, CountsAllAxesThatSplitSamples) {
-  // Axis 2 outside of axis 0: coordinates 1 of 2 and 0 of 2 are part 2 of 4.
+  // Axis 2 is outside of axis 0: coordinates 1 of 2 and 0 of 2 are part 2 of 4.
   BatchSpec spec = find({4}, {4}, {{1, 2}, {1, 0}}, {0, 1, 1});
   EXPECT_EQ(spec.dataParallelSize, 4u);
   EXPECT_EQ(spec.dataParallelCoordinate, 2u);
@@ -71,7 +71,7 @@ TEST(InputPart, ReadsOneValueOfASampleWithoutDims) {
 }
 
 TEST(InputPart, CutsASampleOverSeveralAxes) {
-  // 3 rows of 8 columns in quarters: axis 1 outside of axis 0.
+  // 3 rows of 8 columns are split into quarters, with axis 1 outside of axis 0.
   BatchSpec spec = find({3, 8}, {3, 2}, {{3, 1}, {3, 0}}, {1, 0, 0});
   EXPECT_EQ(spec.elements, 6u);
   EXPECT_EQ(runsOf(spec), (Runs{{2, 0, 2}, {10, 2, 2}, {18, 4, 2}}));

@@ -1,4 +1,4 @@
-// Ranks that are to be one job, and are not.
+// Tests ranks that should be one job and are not.
 #include "test/unit/dtrun/DtrunRunner.h"
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ protected:
     DtrunTest::SetUp();
   }
 
-  // Two ranks with command lines of their own.
+  // Runs two ranks with different command lines.
   Result runBoth(const std::string &first, const std::string &second) const {
     return shell("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
                  "OMPI_MCA_rmaps_base_oversubscribe=1\n"
@@ -30,7 +30,7 @@ protected:
 
 bool hasStep(const Result &result) { return result.output.find("step ") != std::string::npos; }
 
-// Each difference ends both ranks before the first step, and is told once.
+// Each difference ends both ranks before the first step, and is printed once.
 TEST_F(Job, RefusesRanksThatDiffer) {
   test::ProgramBuilder builder = test::sampleProgram(2, test::readBytes(DTC_SAMPLE_KERNELS));
   builder.manifest.default_lr *= 2;
@@ -39,7 +39,7 @@ TEST_F(Job, RefusesRanksThatDiffer) {
   std::ofstream(path("t.txt")) << std::string(4000, '\1');
   std::ofstream(path("there/t.txt")) << std::string(2000, '\1') + '\2' + std::string(1999, '\1');
   for (const char *variable : {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA"})
-    ::unsetenv(variable); // which a machine may have set for all ranks
+    ::unsetenv(variable); // a machine may have set it for all ranks
   std::filesystem::copy(DTC_DTRUN, path("dtrun"));
   std::ofstream(path("dtrun"), std::ios::app) << "another build";
   ASSERT_EQ(shell("$DTRUN s2.dte -n 2 --data synthetic --steps 0 --dump-params p; "
@@ -79,14 +79,14 @@ TEST_F(Job, RefusesRanksThatDiffer) {
   Result result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --init p",
                           "$DTRUN s2.dte --data bytes:t.txt --steps 9 --init q");
   EXPECT_NE(result.output.find("has --init 'q' (hash "), std::string::npos) << result.output;
-  // Buffers of 4 bytes and more would go another way than rank 0's.
+  // Buffers of 4 bytes and more would be sent in another way than rank 0's.
   for (const char *bytes : {"0", "1000000000"}) {
     result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --format json",
                      std::string("env DTC_PEER_BYTES=") + bytes +
                          " $DTRUN s2.dte --data bytes:t.txt --steps 9 --format json");
     EXPECT_EQ(result.exitCode, 0) << bytes << result.output;
   }
-  // What ranks may have of their own.
+  // These options may differ between ranks.
   result =
       runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 9 --format json --threads 2",
               "$DTRUN $PWD/s2.dte --data bytes:$PWD/t.txt --steps 9 --profile x --log-dir logs");
@@ -103,15 +103,15 @@ TEST_F(Job, SaysWhoNeverCame) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-// The stopped rank is named, not the one that waits; by each of a rank's first moments.
+// The stopped rank is named, not the one that waits. It is stopped at each of its first moments.
 TEST_F(Job, SaysWhoIsStoppedWhileTheJobStarts) {
   Result result =
       shell("export DTC_START_TIMEOUT=3\n"
             "parent() { sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$1/stat; }\n"
             "$DTRUN s2.dte -n 2 --data synthetic --steps 10 &\n"
             "for i in $(seq 500); do mpirun=$(pgrep -P $! mpirun); "
-            // A rank's socket has its rank and its process in its name, its parent is its keeper.
-            // Sockets of other jobs may be there too.
+            // A rank's socket has its rank and its process in its name, and its parent is its
+            // keeper. There may be sockets of other jobs.
             "  for p in $(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]*-//p' /proc/net/unix); do "
             "    test -n \"$mpirun\" && test \"$(parent $(parent $p))\" = \"$mpirun\" && "
             "      kill -STOP $p && break 2; done 2>/dev/null; sleep 0.002; done; wait $!");
@@ -127,7 +127,7 @@ TEST_F(Job, SaysWhoIsStoppedWhileItTrains) {
             "--log-dir logs --format json > out & "
             "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
             "rank=$(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]*-//p' /proc/net/unix | while read p; do "
-            // Sockets of other jobs may be there, whose processes have ended.
+            // There may be sockets of other jobs whose processes have ended.
             "  test \"$(ps -o ppid= -p $(ps -o ppid= -p $p) | tr -d ' ')\" = \"$(pgrep -P $! "
             "mpirun)\" && "
             "echo $p; done 2>/dev/null); "
@@ -168,7 +168,7 @@ TEST_F(Job, RefusesRanksThatEvaluateOtherwise) {
   }
 }
 
-// Evaluation data that one rank cannot read any more end all alike, between two batches.
+// If one rank can no longer read evaluation data, all ranks end alike, between two batches.
 TEST_F(Job, EndsAlikeWhereOneRankCannotEvaluate) {
   writeProgramThatEvaluates("e2.dte", 2);
   std::ofstream(path("e.txt")) << std::string(400, '\1');
@@ -187,7 +187,7 @@ TEST_F(Job, EndsAlikeWhereOneRankCannotEvaluate) {
       << result.output;
 }
 
-// A target that only one rank can tell to be wrong ends all with its error and one exit code.
+// If only one rank can find that a target is wrong, all end with its error and one exit code.
 TEST_F(Job, EndsWithOneCodeWhereADumpFails) {
   for (const char *target : {"/dev/full", "none/x"}) {
     Result result =
@@ -198,7 +198,7 @@ TEST_F(Job, EndsWithOneCodeWhereADumpFails) {
   }
 }
 
-// mpirun itself would go on where stdout takes nothing, or crash where nobody reads it.
+// mpirun itself would continue if stdout accepts nothing, or crash if nobody reads it.
 TEST_F(Job, EndsWhereNobodyTakesItsSteps) {
   Result full = run("s2.dte -n 2 --data synthetic --steps 1000000000 --format json > /dev/full");
   EXPECT_EQ(full.exitCode, 1) << full.output;
@@ -209,7 +209,7 @@ TEST_F(Job, EndsWhereNobodyTakesItsSteps) {
   EXPECT_EQ(linesOf(shell("cat out").output), 1u);
 }
 
-// A reader that does not read holds the job up, and does not keep it from ending.
+// A reader that does not read delays the job, but does not keep it from ending.
 TEST_F(Job, CanBeEndedWhileNobodyReads) {
   Result result = shell("mkfifo pipe; sleep 100 < pipe & reader=$!; "
                         "$DTRUN s2.dte -n 2 --data synthetic --steps 1000000000 --format json > "
@@ -224,7 +224,7 @@ TEST_F(Job, SaysThatNoRankStarted) {
                            "ranks has started; name the mpirun of an MPI there\n");
 }
 
-// A log that only rank 1 cannot write, in the middle of the run, ends none: it is told once.
+// If only rank 1 cannot write its log, in the middle of the run, no rank ends: it is reported once.
 TEST_F(Job, GoesOnWhereOneRankHasNoSpaceForItsLog) {
   std::filesystem::create_directory(path("logs"));
   std::filesystem::create_symlink("/dev/full", path("logs/rank-1.jsonl"));
@@ -238,7 +238,7 @@ TEST_F(Job, GoesOnWhereOneRankHasNoSpaceForItsLog) {
   EXPECT_EQ(linesOf(result.output), 22u) << result.output;
 }
 
-// Data that only rank 1 cannot read any more, in the middle of the run, end all alike.
+// If only rank 1 can no longer read its data, in the middle of the run, all ranks end alike.
 TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
   writeSamples("t.npy", 9);
   Result result =
@@ -279,8 +279,8 @@ std::vector<std::string> linesWith(const std::string &word, const std::string &t
   return found;
 }
 
-// The sample program without its sum of losses: each rank's is that of its own samples. Token 15 makes it infinite, and one
-// sample of three steps has it.
+// The sample program without its sum of losses, so that each rank has the loss of its own samples.
+// Token 15 makes it infinite, and one sample of three steps has it.
 TEST_F(Job, EndsAlikeWhenOneRankAloneDiverges) {
   test::SampleIndices at;
   test::ProgramBuilder builder = test::sampleProgram(2, test::readBytes(DTC_SAMPLE_KERNELS), &at);

@@ -86,7 +86,7 @@ TEST(Report, JsonHasWhatIsKnownOfRanksAndBlocks) {
     EXPECT_NE(json.find(field), std::string::npos) << field << " in " << json;
 }
 
-// A GPU tells no times of instructions unless it is asked to.
+// A GPU does not measure instructions unless it is asked to.
 TEST(Report, JsonHasNoSplitThatNobodyMeasured) {
   StepReport report = example();
   report.result.classSeconds = {};

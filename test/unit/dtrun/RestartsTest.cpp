@@ -1,4 +1,4 @@
-// When a job that failed is started again.
+// Tests when a job that failed is started again.
 #include "tools/dtrun/Restarts.h"
 #include "runtime/comm/Launch.h"
 
@@ -22,7 +22,7 @@ TEST(RestartBudget, IsFilledByANewCheckpoint) {
   EXPECT_TRUE(budget.take(190));
   EXPECT_EQ(budget.used(), 2u);
   EXPECT_FALSE(budget.take(190));
-  // Steps that ran before are no progress.
+  // Steps that ran before are not progress.
   RestartBudget another(1, 50);
   EXPECT_TRUE(another.take(40));
   EXPECT_FALSE(another.take(50));

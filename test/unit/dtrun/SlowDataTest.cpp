@@ -1,4 +1,4 @@
-// Between steps: a rank may wait for its data longer than for anything in a step.
+// Tests work between steps: a rank may wait for its data longer than for anything in a step.
 #include "test/unit/dtrun/DtrunRunner.h"
 
 namespace dtc::rt {
@@ -6,7 +6,8 @@ namespace {
 
 using SlowData = test::DtrunTest;
 
-// Data to evaluate are read before each batch of an evaluation, and those to train on anew after it.
+// Data for evaluation are read before each batch of an evaluation, and data for training again
+// after it.
 TEST_F(SlowData, IsNoHangOfARankThatEvaluates) {
   if (!test::hasMpirun())
     GTEST_SKIP() << "mpirun is not here";
@@ -14,7 +15,7 @@ TEST_F(SlowData, IsNoHangOfARankThatEvaluates) {
   constexpr int kSamples = 4; // one batch, of which each rank reads half
   std::filesystem::create_directory(path("data"));
   writeSamples("data/t.npy", kSamples);
-  // Counts the reads of rank 1, of which two wait for 3 s each, from the `first` one on.
+  // Counts the reads of rank 1. Two of them wait for 3 s each, beginning with the `first` one.
   auto evaluate = [&](int first) {
     return shell(
         "export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 LD_PRELOAD=" DTC_DISK_FAULTS
@@ -27,7 +28,8 @@ TEST_F(SlowData, IsNoHangOfARankThatEvaluates) {
   ASSERT_EQ(evaluate(0).exitCode, 0);
   int reads = 0;
   std::ifstream(path("reads")) >> reads;
-  // The last ones are of the second evaluation, each of one sample of tokens or targets; before them comes the second batch.
+  // The last reads are those of the second evaluation, each of one sample of tokens or targets. The
+  // second batch comes before them.
   int evaluated = kSamples / 2 * 2;
   ASSERT_GT(reads, evaluated);
   test::Result result = evaluate(reads - evaluated);

@@ -1,4 +1,5 @@
-// Before the first step: a rank may read for long, and one that does not get on is named.
+// Tests the time before the first step: a rank may read for long, and a rank that makes no progress
+// is named.
 #include "test/unit/dtrun/DtrunRunner.h"
 
 #include <chrono>
@@ -21,7 +22,8 @@ protected:
         0);
   }
 
-  // A run of two ranks, of which rank 1 waits for each of the reads of inputs/`what` from the `first` one on.
+  // Runs two ranks. Rank 1 waits for each of the reads of inputs/`what`, beginning with the `first`
+  // one.
   Result runSlowly(const std::string &what, int first, int count, int seconds,
                    const std::string &arguments) const {
     return shell(
@@ -44,7 +46,7 @@ void expectNamed(const Result &result, const std::string &phase) {
 
 TEST_F(Start, NamesARankThatDoesNotGetOn) {
   const std::string start = "--data synthetic --timeout 30 --steps 4 --log-dir logs ";
-  ::setenv("DTC_START_TIMEOUT", "4", 1); // which joining has, too, on a machine that is busy
+  ::setenv("DTC_START_TIMEOUT", "4", 1); // joining has this limit, too, on a busy machine
   expectNamed(runSlowly("p", 1, 1, 60, start + "--init inputs/p"),
               "reading the program, and what it starts with");
   expectNamed(runSlowly("saved", 1, 1, 60, start + "--checkpoint-dir inputs/saved --resume"),
@@ -52,8 +54,8 @@ TEST_F(Start, NamesARankThatDoesNotGetOn) {
   ::unsetenv("DTC_START_TIMEOUT");
 }
 
-// For longer than any phase may take, but never without a byte for so long. All reads but the first, which is for a hash, follow
-// each other.
+// The rank reads longer than any phase may take, but never without a byte for so long. All reads
+// but the first, which is for a hash, follow each other.
 TEST_F(Start, LetsARankRead) {
   ::setenv("DTC_START_TIMEOUT", "3", 1);
   auto begin = std::chrono::steady_clock::now();

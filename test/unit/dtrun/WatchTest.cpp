@@ -34,7 +34,7 @@ TEST(Watch, KnowsWhatStepsWaitedForAndLost) {
   watch.enter(Spent::Training);
   report.seconds = 0.01;
   watch.afterStep(report);
-  EXPECT_EQ(report.inputWait, 0); // that was of the step before
+  EXPECT_EQ(report.inputWait, 0); // it belonged to the step before
   EXPECT_GT(report.goodput[static_cast<size_t>(Spent::Lost)], waited);
 }
 
@@ -91,7 +91,7 @@ TEST(Replicas, NameAllWhereNoneHasMost) {
   }
 }
 
-// Mesh {2, 3}: along axis 0 rank 3 is beside rank 0, 4 beside 1 and 5 beside 2.
+// The mesh is {2, 3}: along axis 0 rank 3 is beside rank 0, 4 beside 1 and 5 beside 2.
 TEST(Replicas, CompareOnlyWhatMustBeAlike) {
   format::RankMesh mesh({2, 3});
   std::vector<TensorSpec> split = {tensorOver("w", {{.dim = 0, .axis = 1}})};
@@ -106,7 +106,7 @@ TEST(Replicas, CompareOnlyWhatMustBeAlike) {
 TEST(Replicas, CountTensorsAndLeaveOutWhoHasNone) {
   std::vector<TensorSpec> two = {tensorOver("a", {}), tensorOver("b", {}), tensorOver("c", {})};
   two[1].holders = {0, 1};
-  // Rank 2 has no b, whatever stands there.
+  // Rank 2 has no b, whatever value is there.
   auto found = findOdd(two, format::RankMesh({3}), {1, 5, 3, 1, 5, 3, 1, 0, 3});
   EXPECT_FALSE(found);
   found = findOdd(two, format::RankMesh({3}), {1, 5, 3, 1, 5, 4, 2, 0, 3});

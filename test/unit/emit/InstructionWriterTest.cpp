@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Names of the fields of a kind's table, those of the tables in it included.
+// Returns the names of the fields of a kind's table, and of the tables in it.
 std::set<std::string> fieldsOf(const flatbuffers::TypeTable &table) {
   std::set<std::string> names;
   for (size_t i = 0; i < table.num_elems; ++i) {
@@ -28,7 +28,7 @@ const flatbuffers::TypeTable &tableOf(format::Op kind) {
   return *all->type_refs[all->type_codes[static_cast<size_t>(kind)].sequence_ref]();
 }
 
-// What an instruction says is in the file, or it is not written by name.
+// Every attribute of an instruction is in the file, or is listed by name as not written.
 TEST(InstructionWriter, HasAFieldForEveryAttribute) {
   MLIRContext context;
   context.loadDialect<exec::ExecDialect>();
@@ -52,11 +52,11 @@ TEST(InstructionWriter, HasAFieldForEveryAttribute) {
   EXPECT_EQ(kinds.size(), static_cast<size_t>(format::Op::MAX)) << "a kind has no exec op";
 }
 
-// Number i for the i-th buffer that the program declares.
+// The program, with a number for each buffer that it declares.
 struct Written {
   explicit Written(StringRef body) {
     context.loadDialect<exec::ExecDialect>();
-    // The instruction, which comes last, stands in a task.
+    // The instruction comes last. It is put into a task.
     size_t split = body.rfind("\n    exec.");
     split = split == StringRef::npos ? 0 : split;
     std::string text =
@@ -125,8 +125,7 @@ TEST(InstructionWriter, WritesVectorsAndTheElementType) {
   EXPECT_FALSE(op->accumulate);
 }
 
-// A field that is a table has the fields of its name of the same op; an absent buffer has its
-// default.
+// A field that is a table has the same fields as the op. A buffer that is absent has its default.
 TEST(InstructionWriter, WritesTablesInTables) {
   Written written(R"(
     %q = exec.buffer "q" temporary f32 4096 bytes

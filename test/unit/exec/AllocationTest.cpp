@@ -1,5 +1,5 @@
-// A step in steady state starts no thread, allocates nothing and looks nothing up by name: the whole
-// process is counted, all ranks and streams of it.
+// Checks that a step in steady state starts no thread, allocates nothing and looks up nothing by
+// name. The whole process is counted, with all of its ranks and streams.
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
@@ -30,8 +30,8 @@ Lookup *realLookup() {
 
 } // namespace
 
-#ifndef __SANITIZE_ADDRESS__ // which counts them itself
-// malloc, calloc and the others by glibc's own names; operator new calls malloc.
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer counts them itself
+// Counts malloc, calloc and the others, and calls glibc's own names; operator new calls malloc.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming)
 void *__libc_malloc(size_t bytes);
@@ -84,7 +84,8 @@ struct Counted {
   uint64_t allocations, threadStarts, lookups;
 };
 
-// What `run` costs, which all ranks call at once; the counters are read while all wait.
+// Counts what `run` allocates. All ranks call it at the same time, and the counters are read while
+// all wait.
 class Counter {
 public:
   explicit Counter(int ranks) : meeting(ranks) {}
@@ -114,7 +115,7 @@ private:
 #define DTC_SKIP_UNCOUNTED (void)0
 #endif
 
-// The hooks see what they are to see.
+// The hooks must see every kind of call.
 TEST(Allocation, IsCounted) {
   DTC_SKIP_UNCOUNTED;
   Counter counter(1);
@@ -131,7 +132,7 @@ TEST(Allocation, IsCounted) {
   EXPECT_EQ(some.lookups, 1u);
 }
 
-// Without what oneDNN does, which allocates some small objects for every call.
+// Removes convolutions, because oneDNN allocates some small objects for every call.
 void removeConvolutions(ProgramBuilder &builder) {
   std::erase_if(builder.instructions(), [](const std::unique_ptr<format::InstructionT> &each) {
     return each->op.type == format::Op::Conv2d || each->op.type == format::Op::Conv2dInputGrad ||
@@ -139,7 +140,8 @@ void removeConvolutions(ProgramBuilder &builder) {
   });
 }
 
-// Nearly every instruction of the format, collectives on two streams, the next step prepared meanwhile.
+// Nearly every instruction of the format runs, with collectives on two streams, while the next step
+// is prepared.
 TEST(Allocation, StepsDoWithout) {
   DTC_SKIP_UNCOUNTED;
   std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
@@ -165,9 +167,9 @@ TEST(Allocation, StepsDoWithout) {
               }
               ASSERT_TRUE(executor.collect(result).ok());
             };
-            // A pool's thread makes the working memory of a kernel where it first gets a piece of
-            // that kernel's work, which may be in any step, once. What is made in every step, or in
-            // every tenth, has no round without.
+            // A thread of the pool allocates the working memory of a kernel when it first gets a
+            // piece of that kernel's work. That may be in any step, but only once. Memory that is
+            // allocated in every step, or in every tenth, would show in every round.
             Counted found = {};
             for (uint64_t round = 0; round < 20; ++round) {
               found = counter.during(rank, [&] { runSteps(1 + 10 * round, 10); });
@@ -182,7 +184,7 @@ TEST(Allocation, StepsDoWithout) {
     }
 }
 
-// Four micro-batches that go to the other rank and come from it, on streams of their own, in two slots.
+// Four micro-batches go to the other rank and come from it, on streams of their own, in two slots.
 ProgramBuilder exchangingProgram() {
   ProgramBuilder builder({{"pp", 2}});
   format::ProgramT &program = builder.program();
@@ -196,7 +198,7 @@ ProgramBuilder exchangingProgram() {
     program.buffers[buffer]->offset = buffer == x ? 0 : 128;
   }
   program.arena_bytes = 256;
-  // Events 0 and 1: x is made; 2 and 3: it is sent; 4 and 5: y is received.
+  // Events 0 and 1: x is computed; 2 and 3: it is sent; 4 and 5: y is received.
   auto record = [](uint32_t event) {
     format::RecordT made = test::record(event);
     made.slots = 2;

@@ -1,4 +1,4 @@
-// What a program becomes on one rank: which instructions of each run the host enqueues.
+// Tests how a program is bound to one rank: which instructions of each run the host enqueues.
 #include "runtime/exec/Binding.h"
 
 #include "runtime/device/CpuDevice.h"
@@ -12,7 +12,8 @@ namespace {
 using test::ProgramBuilder;
 using Issues = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// Of two runs of a task that has a record and a wait: run and instruction of all that is enqueued.
+// Returns run and instruction of everything that is enqueued, for two runs of a task that has a
+// record and a wait.
 Issues issuesOf(format::Runs records, format::Runs waits) {
   ProgramBuilder builder({});
   builder.manifest.num_micro_batches = 2;
@@ -40,14 +41,15 @@ Issues issuesOf(format::Runs records, format::Runs waits) {
   return issues;
 }
 
-// A record that a run leaves out is none that a wait could be for.
+// A record that a run leaves out cannot be waited for.
 TEST(Binding, LeavesOutWhatARunDoesNotTakePartIn) {
   using format::Runs;
   EXPECT_EQ(issuesOf(Runs::every, Runs::every), (Issues{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
   EXPECT_EQ(issuesOf(Runs::last, Runs::last), (Issues{{1, 0}, {1, 1}}));
 }
 
-// What repeats is enqueued once for each layer, with events of its own, between what does not.
+// A repeated instruction is enqueued once for each layer, with its own events, between instructions
+// that do not repeat.
 TEST(Binding, EnqueuesEveryLayer) {
   ProgramBuilder builder({});
   builder.program().num_streams = 2;

@@ -77,7 +77,7 @@ TEST(CpuDevice, SaysThatAnArenaDoesNotFit) {
   EXPECT_NE(status.message().find("1152921504606846976 bytes"), std::string::npos);
 }
 
-// A wait is for the last record that was enqueued before it, not for one that comes later.
+// A wait is for the last record that was enqueued before it, not for a later one.
 TEST(CpuDevice, WaitEndsAtTheRecordThatItIsFor) {
   auto device = makeCpuDevice(1);
   ASSERT_TRUE(device->createStreams({.used = {true, true}, .events = 1}).ok());
@@ -101,7 +101,8 @@ TEST(CpuDevice, WaitEndsAtTheRecordThatItIsFor) {
   }
 }
 
-// Many more commands than the ring has slots; the host changes each right after it has enqueued it.
+// There are many more commands than the ring has slots. The host changes each one directly after
+// enqueuing it.
 TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   auto device = makeCpuDevice(1);
   ASSERT_TRUE(device->createStreams({.used = {true}, .events = 0, .maxBuffers = 2}).ok());
@@ -120,7 +121,7 @@ TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   command.bytes = 1;
   uint64_t step = 0, tag = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    // Byte 0 is shifted into the host's memory and zeroed; byte 1 never is.
+    // Byte 0 is shifted into the host's memory and zeroed, and byte 1 never is.
     command.buffers = {device->arena(kDevice)};
     ASSERT_TRUE(device->enqueueCopyIn(0, device->arena(kDevice), host + i, 1, {}).ok());
     ASSERT_TRUE(device->enqueueCopyOut(0, host + i + 1, device->arena(kDevice), 1, {}).ok());
@@ -136,18 +137,18 @@ TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   EXPECT_EQ(device->arena(kDevice)[1], host[0]);
 }
 
-// What fails ends the device: with its tag, from whatever stream, and for all that waits.
+// A failure ends the device: with its tag, from any stream, and for everything that waits.
 TEST(CpuDevice, AnErrorStopsAllStreams) {
   auto device = makeCpuDevice(1);
   ASSERT_TRUE(device->createStreams({.used = {true, true}, .events = 1, .maxBuffers = 1}).ok());
   flatbuffers::FlatBufferBuilder flat;
   format::InstructionT made;
-  made.op.Set(test::record(0)); // nothing that computes
+  made.op.Set(test::record(0)); // computes nothing
   flat.Finish(format::CreateInstruction(flat, &made));
   Command command;
   command.source = flatbuffers::GetRoot<format::Instruction>(flat.GetBufferPointer());
   ASSERT_TRUE(device->enqueue(1, command, {.tag = 7}).ok());
-  // The host may meet the stopped device anywhere from here on.
+  // The host may find the stopped device at any call from here on.
   (void)device->enqueueRecord(1, 0, {.tag = 8});
   (void)device->enqueueWait(0, 0, {.tag = 9});
   uint64_t step = 0, tag = 0;

@@ -1,4 +1,5 @@
-// Single instructions on one rank: what they compute, and that sizes of the file reach the kernels.
+// Tests single instructions on one rank: their results, and that sizes of the file reach the
+// kernels.
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
@@ -23,7 +24,7 @@ std::vector<float> iota(size_t count, float first = 1) {
   return values;
 }
 
-// The trace that the executor writes.
+// Returns the trace that the executor writes.
 std::string traceOf(const Executor &executor) {
   std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
   close(::mkstemp(path.data()));
@@ -223,7 +224,7 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
   });
 }
 
-// An input that is written once stays for all later steps, whichever places they take.
+// An input that is written once stays for all later steps, whichever places these use.
 TEST(Executor, CopiesAnInputInOnce) {
   ProgramBuilder builder({{"dp", 1}});
   builder.manifest.global_batch = builder.manifest.micro_batch = 1;
@@ -244,7 +245,7 @@ TEST(Executor, CopiesAnInputInOnce) {
   });
 }
 
-// Streams that no event joins begin after what the step reads is there, and end with the step.
+// Streams that no event joins begin when the inputs of the step are ready, and end with the step.
 TEST(Executor, StepsBeginAndEndOnAllStreams) {
   constexpr uint64_t count = 1 << 20;
   ProgramBuilder builder({{"dp", 1}});
@@ -264,7 +265,7 @@ TEST(Executor, StepsBeginAndEndOnAllStreams) {
   });
 }
 
-// The host prepares and enqueues steps ahead of the device; each keeps its inputs and its results.
+// The host prepares and enqueues steps ahead of the device. Each keeps its inputs and its results.
 TEST(Executor, KeepsWhatEachStepThatIsUnderWayReadsAndGives) {
   test::SampleIndices at;
   ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS), &at);
@@ -314,8 +315,8 @@ TEST(Executor, KeepsWhatEachStepThatIsUnderWayReadsAndGives) {
                  1, 60, {.stepsAhead = ahead});
 }
 
-// Three micro-batches in two slots, the last one first: each is kept in its slot, the sum starts in the
-// first run whatever was there, and what runs once runs in the last.
+// Three micro-batches use two slots, the last one first. Each is kept in its slot, the sum starts
+// in the first run whatever was there, and a task that runs once runs in the last.
 TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
   ProgramBuilder builder({});
   builder.manifest.num_micro_batches = 3;
@@ -351,8 +352,8 @@ TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
   });
 }
 
-// Layers go up through what is read and down through what is written, each in its place of the scalar, between
-// instructions that do not repeat; the trace says which layer.
+// Layers go up through the buffers that are read and down through those that are written, each at
+// its place of the scalar, between instructions that do not repeat. The trace names the layer.
 TEST(Executor, RepeatsInstructionsForEachLayer) {
   ProgramBuilder builder({});
   builder.manifest.num_micro_batches = 2;
@@ -457,7 +458,8 @@ TEST(Loader, NamesAFileThatIsNotThereOrNotADte) {
       << status.message();
 }
 
-// What was checked is what runs: the file may be overwritten in place, or cut, while it is in use.
+// The checked bytes are what runs: the file may be overwritten in place, or cut, while it is in
+// use.
 TEST(Loader, KeepsWhatItHasChecked) {
   std::vector<uint8_t> file = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS)).file();
   std::string path = std::filesystem::temp_directory_path() / "dtc-loaded-XXXXXX";
@@ -472,7 +474,7 @@ TEST(Loader, KeepsWhatItHasChecked) {
   std::filesystem::remove(path);
 }
 
-// A file that is no .dte is not read into memory.
+// A file that is not a .dte is not read into memory.
 TEST(Loader, ReadsNoMoreThanTheHeaderOfAnotherFile) {
   std::string path = std::filesystem::temp_directory_path() / "dtc-huge-XXXXXX";
   close(::mkstemp(path.data()));

@@ -1,4 +1,4 @@
-// What happens when a rank cannot go on: an error that names it, on every rank, and no hang.
+// Tests failures of a rank: every rank must get an error that names it, and none may hang.
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
@@ -45,7 +45,7 @@ TEST(Failure, KernelThatTheCodeLacksIsNamed) {
       << status.message();
 }
 
-// Of what repeats the message says the layer.
+// The message about a repeated instruction names the layer.
 TEST(Failure, LayerIsNamed) {
   ProgramBuilder builder({{"dp", 2}});
   uint32_t x = builder.buffer("x", 4);
@@ -65,7 +65,7 @@ TEST(Failure, LayerIsNamed) {
       1, 0.5);
 }
 
-// Rank 1 leaves before the step: the others time out in the collective on stream 1, and stream 0,
+// Rank 1 leaves before the step. The others time out in the collective on stream 1, and stream 0,
 // which waits for it, stops too.
 TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {
   ProgramBuilder builder({{"dp", 2}});

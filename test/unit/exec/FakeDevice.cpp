@@ -160,7 +160,7 @@ bool FakeDevice::holds(const Memory &saved) const {
   return true;
 }
 
-// The other side is the oldest of whatever stream it is on there.
+// The other side must be the oldest of the stream that it is on.
 std::vector<FakeDevice::Item *> FakeDevice::transferMeeting(Item &mine, const Group &group) const {
   const format::Transfer &op = *mine.what().source->op_as_Transfer();
   bool sends = op.kind() == format::TransferKind::send;
@@ -191,7 +191,7 @@ std::vector<FakeDevice::Item *> FakeDevice::meeting(size_t stream) const {
     if (next >= device.queues[stream].size())
       return {};
     Item &item = device.queues[stream][next];
-    // One that has run is of a meeting before, which its rank has not left yet.
+    // An item that has run belongs to an earlier meeting, which its rank has not left yet.
     if (item.kind != Kind::Run || item.hasRun || item.what().group != mine.what().group)
       return {};
     items.push_back(&item);
@@ -210,7 +210,7 @@ bool FakeDevice::canRun(size_t stream) const {
   return true;
 }
 
-// Bytes that a rank brings to a collective, or gets from it.
+// Returns the bytes that a rank brings to a collective, or gets from it.
 static uint64_t bytesOfSide(const format::Collective &op, size_t ranks, bool brings) {
   using format::CollectiveKind;
   bool whole = op.kind() == CollectiveKind::all_to_all ||
@@ -219,7 +219,8 @@ static uint64_t bytesOfSide(const format::Collective &op, size_t ranks, bool bri
   return op.count() * (whole ? ranks : 1) * format::bytesOf(op.dtype());
 }
 
-// What each member gets, of what each brought. Sums in order of rank, as loopback ranks do.
+// Computes what each member gets from what all brought. Sums are in the order of ranks, as with
+// loopback ranks.
 void FakeDevice::meet(const std::vector<Item *> &items) {
   using format::CollectiveKind;
   if (const format::Transfer *sent = items[0]->what().source->op_as_Transfer()) {

@@ -1,5 +1,5 @@
-// A device that runs nothing until it is told to: what is enqueued waits in queues, and a test decides
-// which stream's oldest command runs next. Commands compute what they compute on the CPU.
+// A device that runs nothing by itself. Enqueued commands wait in queues, and a test decides which
+// stream's oldest command runs next. The results of commands are those of the CPU.
 #pragma once
 
 #include "kernels/cpu/ThreadPool.h"
@@ -14,22 +14,23 @@
 
 namespace dtc::test {
 
-// What a fake device does wrong, so that tests can show that they would notice.
+// Mistakes of a fake device, with which tests show that they would find them.
 struct Faults {
-  int ignoredWait = -1;       // which of the waits of each step is passed at once, from 0
-  bool keepsPointers = false; // to commands of the host, instead of copies
-  bool returnsEarly = false;  // from synchronize, before anything has run
+  int ignoredWait = -1;       // index of the wait of each step that is passed at once, from 0
+  bool keepsPointers = false; // keeps pointers to the host's commands instead of copies
+  bool returnsEarly = false;  // synchronize returns before anything has run
 };
 
 class FakeDevice;
 
-// The fake devices of all ranks of a job, run in one thread.
+// The fake devices of all ranks of a job, which run in one thread.
 class FakeJob {
 public:
   explicit FakeJob(int ranks) : devices(static_cast<size_t>(ranks)) {}
-  std::vector<FakeDevice *> devices; // by rank
+  std::vector<FakeDevice *> devices; // indexed by rank
 };
 
+// The fake device of one rank.
 class FakeDevice : public rt::Device {
 public:
   FakeDevice(FakeJob &job, int rank, const Faults &faults = {});
@@ -57,35 +58,41 @@ public:
                             const rt::Mark &mark) override;
   rt::Status endStep(const rt::Mark &mark, uint64_t &step) override;
   bool isDone(uint64_t step) override { return position.doneSteps >= step; }
-  // Aborted where the step is not done: the test runs the streams.
+  // Returns Aborted if the step is not done, because the test runs the streams.
   rt::Status synchronize(uint64_t step, uint64_t &tag) override;
   void abort() override {}
 
-  // How far the streams are: all that decides what may run next.
+  // The progress of the streams: everything that decides what may run next.
   struct Position {
-    std::vector<uint32_t> next;    // per stream: its oldest command
-    std::vector<uint32_t> records; // per event: those that ran
+    std::vector<uint32_t> next;    // the oldest command of each stream
+    std::vector<uint32_t> records; // the records of each event that have run
     uint64_t doneSteps = 0;
     bool operator<(const Position &other) const { return next < other.next; }
   };
-  // Everything that commands write.
+  // All memory that commands write.
   using Memory = std::vector<std::vector<char>>;
 
   size_t numStreams() const { return queues.size(); }
+  // Returns the number of commands in the queue of a stream.
   size_t numCommands(size_t stream) const { return queues[stream].size(); }
   int numWaits() const { return waits; } // of the step that was enqueued last
+  // Returns true if all enqueued commands have run.
   bool isIdle() const;
   const Position &at() const { return position; }
-  // Per stream how many commands ran that do something.
+  // Returns for each stream the number of commands with an effect that have run.
   std::vector<uint32_t> workDone() const;
+  // Returns a copy of all memory.
   Memory save() const;
+  // Returns to an earlier progress and memory.
   void restore(const Position &to, const Memory &saved);
+  // Returns true if the memory equals a copy.
   bool holds(const Memory &saved) const;
 
-  // Whether the oldest command of `stream` may run. A collective may once all members are there, a send
-  // or receive once the other one is; after a first run, with what the others brought then, at any time.
+  // Returns true if the oldest command of `stream` may run. A collective may once all members are
+  // there, and a send or receive once the other side is there. After a first run it may run at any
+  // time, with what the others brought then.
   bool canRun(size_t stream) const;
-  // Runs it. False where a collective is given something else than in its first run.
+  // Runs that command. Returns false if a collective gets other data than in its first run.
   bool run(size_t stream);
 
 private:
@@ -101,7 +108,7 @@ private:
     const char *from = nullptr;
     uint64_t bytes = 0;
     bool hasRun = false;
-    std::vector<char> brought = {}, got = {}; // of a collective's first run
+    std::vector<char> brought = {}, got = {}; // data of a collective's first run
     const rt::Command &what() const { return kept ? *kept : command; }
   };
   struct Block {
@@ -110,15 +117,15 @@ private:
   };
   struct Group {
     std::vector<int> ranks;
-    size_t place = 0; // of this rank
+    size_t place = 0; // place of this rank
   };
 
   void add(int stream, Item item) {
     queues[static_cast<size_t>(stream)].push_back(std::move(item));
   }
   rt::Status addBlock(uint64_t bytes, uint64_t alignment);
-  // The members' items for the collective or transfer that is this stream's oldest, of a transfer the
-  // sender's first; empty unless all are there.
+  // Returns the members' items for the collective or transfer that is this stream's oldest command,
+  // with the sender's first for a transfer. Empty unless all are there.
   std::vector<Item *> meeting(size_t stream) const;
   std::vector<Item *> transferMeeting(Item &mine, const Group &group) const;
   static void meet(const std::vector<Item *> &items);
@@ -129,7 +136,7 @@ private:
   Faults faults;
   rt::CpuCode code;
   cpu::ThreadPool pool{1};
-  std::vector<Block> memory; // the arenas first
+  std::vector<Block> memory; // the arenas come first
   std::array<char *, 2> arenas{};
   std::vector<std::vector<Item>> queues;
   std::vector<uint32_t> enqueuedRecords;

@@ -1,4 +1,4 @@
-// Runs a program on loopback ranks, a thread each, for the tests of the executor.
+// Runs a program on loopback ranks, with a thread each, for the tests of the executor.
 #pragma once
 
 #include "runtime/comm/Loopback.h"
@@ -13,9 +13,10 @@
 
 namespace dtc::test {
 
-// What one rank does once its executor is made.
+// The work of one rank after its executor is made.
 using RankBody = std::function<void(int rank, rt::Executor &executor, rt::Device &device)>;
 
+// Runs `body` on every rank of a job that executes `file`.
 inline void runRanks(int ranks, const std::vector<uint8_t> &file, const RankBody &body,
                      int threads = 1, double timeoutSeconds = 60,
                      const rt::ExecutorOptions &options = {}) {
@@ -38,17 +39,20 @@ inline void runRanks(int ranks, const std::vector<uint8_t> &file, const RankBody
     member.join();
 }
 
+// Writes values into a buffer of the rank.
 inline void put(rt::Executor &executor, rt::Device &device, uint32_t buffer,
                 const std::vector<float> &values) {
   ASSERT_TRUE(device.copyIn(executor.address(buffer), values.data(), values.size() * 4).ok());
 }
 
+// Returns the values of a buffer of the rank.
 inline std::vector<float> get(rt::Executor &executor, rt::Device &device, uint32_t buffer) {
   std::vector<float> values(executor.program().buffers()->Get(buffer)->bytes() / 4);
   EXPECT_TRUE(device.copyOut(values.data(), executor.address(buffer), values.size() * 4).ok());
   return values;
 }
 
+// Runs one step and expects that it succeeds.
 inline void step(rt::Executor &executor) {
   rt::StepResult result;
   rt::Status status = executor.runStep(result);

@@ -1,4 +1,4 @@
-// Programs on 1, 2 and 4 ranks: collectives, rank scalars, streams.
+// Tests programs on 1, 2 and 4 ranks: collectives, rank scalars, streams.
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
@@ -52,8 +52,8 @@ TEST(Ranks, RunEveryCollective) {
   }
 }
 
-// Each rank sends to the next but one and gets from the one before: two rings at once, of which the
-// sends and the receives are on streams of their own.
+// Each rank sends to the second next one and receives from the one before: two rings at the same
+// time, with sends and receives on streams of their own.
 TEST(Ranks, SendAround) {
   ProgramBuilder builder({{"cp", 3}});
   builder.program().num_streams = 3;
@@ -77,7 +77,7 @@ TEST(Ranks, SendAround) {
   });
 }
 
-// On a 2 x 2 mesh each axis has groups of its own, and both together are everyone.
+// Each axis of a 2 x 2 mesh has its own groups, and both axes together have all ranks.
 TEST(Ranks, GroupsFollowTheMesh) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
   uint32_t x = builder.buffer("x", 1), dp = builder.buffer("dp", 1), tp = builder.buffer("tp", 1),
@@ -97,7 +97,8 @@ TEST(Ranks, GroupsFollowTheMesh) {
   });
 }
 
-// Two classes of ranks; those of one meet in a list that no mesh axis has, in an order of its own.
+// There are two classes of ranks. Those of one class meet in a list that is no mesh axis, in its
+// own order.
 TEST(Ranks, GroupsAreListsOfRanks) {
   ProgramBuilder builder({{"dp", 4}});
   uint32_t x = builder.buffer("x", 1), both = builder.buffer("both", 2);
@@ -119,7 +120,7 @@ TEST(Ranks, GroupsAreListsOfRanks) {
   });
 }
 
-// On a 2 x 2 x 3 mesh, where the ranks outside of an axis's group differ by two coordinates.
+// The mesh is 2 x 2 x 3, in which the ranks outside of an axis's group differ by two coordinates.
 TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
   ProgramBuilder builder({{"dp", 2}, {"cp", 2}, {"tp", 3}});
   uint32_t x = builder.buffer("x", 1);
@@ -133,7 +134,7 @@ TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
   test::runRanks(12, builder.file(), [&](int rank, Executor &executor, Device &device) {
     put(executor, device, x, {std::pow(2.0f, static_cast<float>(rank))});
     test::step(executor);
-    // Rank r adds 2^r: the sum of a group says who is in it.
+    // Rank r adds 2^r, so the sum of a group shows its members.
     for (size_t i = 0; i < groups.size(); ++i) {
       float wanted = 0;
       for (int other = 0; other < 12; ++other) {
@@ -148,7 +149,7 @@ TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
   });
 }
 
-// Coordinates on both axes pick the part, and a piece is counted from the end.
+// Coordinates on both axes select the part, and one piece is counted from the end.
 TEST(Ranks, RankScalarsAddUpTheirTerms) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
   uint32_t src = builder.buffer("src", 8), dst = builder.buffer("dst", 2);
@@ -182,8 +183,8 @@ TEST(Ranks, RankScalarsPickTheRanksPart) {
   });
 }
 
-// The gradient of the first half is summed on stream 1 while stream 0 makes the second; many steps,
-// so that an ordering that is only usually right shows.
+// The gradient of the first half is summed on stream 1 while stream 0 computes the second. Many
+// steps run, so that an ordering that is only usually right is found.
 TEST(Ranks, EventsOrderTwoStreams) {
   for (int ranks : {1, 2, 4}) {
     ProgramBuilder builder({{"dp", static_cast<uint32_t>(ranks)}});
@@ -218,7 +219,8 @@ TEST(Ranks, EventsOrderTwoStreams) {
   }
 }
 
-// The sample program uses every instruction; its loss is a sum over ranks that all ranks agree on.
+// The sample program uses every instruction. Its loss is a sum over ranks, on which all ranks
+// agree.
 TEST(Ranks, SampleProgramAgreesOnItsLoss) {
   std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
   for (int ranks : {1, 2, 4}) {

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Tests figures in the form that people read.
 #include "compiler/explain/Figures.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Figures, GiveShares) {
 TEST(Figures, TellBothCountsOfAttention) {
   PlanPrediction predicted;
   predicted.mfu = 0.452;
-  EXPECT_EQ(utilisation(predicted), "45.2 %"); // a plan that does not say
+  EXPECT_EQ(utilisation(predicted), "45.2 %"); // a plan without this figure
   predicted.mfuCausal = 0.452;
   EXPECT_EQ(utilisation(predicted), "45.2 %"); // a model without causal attention
   predicted.mfuCausal = 0.439;
@@ -74,7 +74,7 @@ TEST(Figures, CountTokensOrSamplesPerSecond) {
   EXPECT_STREQ(figures::throughputOf(plan).unit, "tokens/s");
 }
 
-// Devices of a part may have more memory than those of the others.
+// The devices of one part may have more memory than those of others.
 TEST(Figures, LimitMemoryByTheDevicesOfTheFullestStage) {
   Topology topology = *loadTopology("mixed-l4-a100-h100");
   Plan plan;
@@ -85,7 +85,7 @@ TEST(Figures, LimitMemoryByTheDevicesOfTheFullestStage) {
   EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[1].device.memoryBytes);
   plan.predicted.peakMemoryBytes = plan.stages[1].peakMemoryBytes = 8;
   EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[2].device.memoryBytes);
-  plan.stages[1].ranks = {7, 8}; // of both
+  plan.stages[1].ranks = {7, 8}; // ranks of both parts
   EXPECT_EQ(memoryLimitOf(plan, topology), topology.parts[0].device.memoryBytes);
   plan.origin.memoryLimitBytes = 5;
   EXPECT_EQ(memoryLimitOf(plan, topology), 5);

@@ -1,4 +1,4 @@
-// How two plans differ.
+// Tests the differences of two plans.
 #include "compiler/explain/PlanDiff.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@ using namespace dtc;
 
 namespace {
 
-// A step of 10 s: 7 s of compute, 2 s of bubble, 1 s of gradients.
+// Returns a plan with a step of 10 s: 7 s of compute, 2 s of bubble, 1 s of gradients.
 Plan tenSeconds() {
   Plan plan;
   plan.modelName = "m";
@@ -36,7 +36,7 @@ TEST(PlanDiff, SaysThatNothingDiffers) {
   EXPECT_TRUE(diff.times.empty());
 }
 
-// The largest change of either direction first; they add up to the change of the step.
+// The largest changes in either direction come first, and all add up to the change of the step.
 TEST(PlanDiff, NamesWhatTheTimeGoesTo) {
   Plan a = tenSeconds(), b = tenSeconds();
   b.decisions.dp = 2;

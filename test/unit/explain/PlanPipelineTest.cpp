@@ -1,4 +1,4 @@
-// The pipeline that a plan describes, and its simulation.
+// Tests the pipeline that a plan describes, and its simulation.
 #include "compiler/explain/PlanPipeline.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@ using namespace dtc;
 
 namespace {
 
-// Two stages of one layer each; forward 1 s, backward 2 s; a micro-batch keeps 100 bytes.
+// Returns two stages of one layer each: forward 1 s, backward 2 s. A micro-batch keeps 100 bytes.
 Plan twoStages(int64_t microBatches) {
   Plan plan;
   plan.decisions.pp = 2;
@@ -25,7 +25,7 @@ Plan twoStages(int64_t microBatches) {
     stage.chunkTimes = {{1, 1, 1, 100}};
     plan.stages.push_back(stage);
   }
-  // 1F1B: all micro-batches through the slowest stage, and one more through the other.
+  // 1F1B: all micro-batches go through the slowest stage, and one more through the other.
   plan.predicted.loopSeconds = 3 * static_cast<double>(microBatches + 1);
   plan.predicted.stepSeconds = plan.predicted.loopSeconds;
   return plan;
@@ -49,7 +49,7 @@ TEST(PlanPipeline, HasTheClosedFormOf1F1B) {
   EXPECT_EQ(peakOf(step.simulation, 1), 1100);
 }
 
-// The second stage is done with its own update while the first one still computes.
+// The second stage finishes its update while the first one still computes.
 TEST(PlanPipeline, LetsAStageUpdateWhenItIsDone) {
   Plan plan = twoStages(4);
   plan.stages[0].gradientSeconds = 0.5;
@@ -61,7 +61,8 @@ TEST(PlanPipeline, LetsAStageUpdateWhenItIsDone) {
   EXPECT_DOUBLE_EQ(step.gradientSeconds, 1.25);
 }
 
-// With gradients of weights apart the last stage holds what they read of a second micro-batch.
+// If gradients of weights are computed separately, the last stage holds what they read of a second
+// micro-batch.
 TEST(PlanPipeline, HoldsWhatIsKeptUntilTheGradientsOfWeights) {
   Plan plan = twoStages(4);
   plan.decisions.schedule = ScheduleKind::ZeroBubbleH1;
@@ -74,7 +75,7 @@ TEST(PlanPipeline, HoldsWhatIsKeptUntilTheGradientsOfWeights) {
   }
 }
 
-// A stage of a plan that lists no times per chunk is divided by its layers.
+// If a plan lists no times per chunk, its stages are divided by their layers.
 TEST(PlanPipeline, DividesAStageByLayers) {
   Plan plan = twoStages(4);
   plan.decisions.schedule = ScheduleKind::Interleaved;

@@ -34,14 +34,14 @@ TEST(RecipesFor, AreThoseOfTheModelAndTheSystem) {
                                 "experts over a node, ZeRO-1", "tp of a node, then few stages"}));
   EXPECT_TRUE(recipesFor(80, 8192, 0, one).empty());
   EXPECT_EQ(recipesFor(80, 8192, 0, nodes).front().pins.at("virtual_stages"), "5");
-  // As few stages as fit: 1, 2 and 4 of 4 nodes.
+  // The recipe has as few stages as fit: 1, 2 and 4 of 4 nodes.
   EXPECT_EQ(llvm::count_if(
                 recipesFor(80, 8192, 0, nodes),
                 [](const Recipe &each) { return each.name == "tp of a node, then few stages"; }),
             3);
 }
 
-// What a recipe says is what --fix understands.
+// The pins of a recipe are those that --fix understands.
 TEST(RecipesFor, AreMadeOfPins) {
   Topology nodes = *loadTopology("dgx-h100", 4, 0);
   for (auto [layers, hidden, experts] :

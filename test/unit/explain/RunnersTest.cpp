@@ -1,4 +1,4 @@
-// The candidates beside the chosen plan.
+// Tests the candidates that are shown beside the chosen plan.
 #include "compiler/explain/Runners.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -37,7 +37,7 @@ TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
   EXPECT_EQ(runnersUp(outcome, 5).size(), 2u);
 }
 
-// Each needs less than all before it; none that is more than a quarter slower.
+// Each plan needs less memory than all before it, and none is more than a quarter slower.
 TEST(LeanerPlans, AreTheFrontierNearThePlan) {
   PlanOutcome outcome;
   outcome.best = candidate(10, 100);
@@ -84,8 +84,8 @@ TEST(LabelsOf, NameSettingsThatDiffer) {
             (std::vector<std::string>{"dp=4, pp=2, 1f1b, recompute full", "zero=1"}));
 }
 
-// Three that mix recomputation: one recomputes up to full, the others fewer layers and more of one
-// stage; the chosen plan has the settings of the last.
+// Three plans mix recomputation: one recomputes in full up to a layer, the others in fewer layers
+// and more of one stage. The chosen plan has the settings of the last.
 TEST(LabelsOf, TellPlansOfTheSameSettingsApart) {
   auto mixed = [](Recompute most, std::vector<int64_t> layers) {
     Plan plan = candidate(10, 100);
@@ -116,7 +116,7 @@ TEST(LabelsOf, TellPlansOfTheSameSettingsApart) {
 
 namespace {
 
-// Few values of each decision, so that many are the same but for a detail.
+// Returns a plan with few values per decision, so that many plans differ only in a detail.
 Plan randomPlan(std::mt19937 &random) {
   auto one = [&](int64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
   Plan plan = candidate(10 + static_cast<double>(one(3)), 100 - one(40));
@@ -172,7 +172,7 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
   EXPECT_GT(detailed, 100u);
 }
 
-// A plan that says nothing else than one before it is that one.
+// A plan with the same text as an earlier one is the same plan.
 TEST(RunnersUp, HaveEachPlanOnce) {
   std::mt19937 random(5);
   PlanOutcome outcome;

@@ -1,4 +1,4 @@
-// The stages of a plan in few rows.
+// Tests the stages of a plan in few rows.
 #include "compiler/explain/StageRows.h"
 #include "compiler/explain/CutRows.h"
 
@@ -8,7 +8,7 @@ using namespace dtc;
 
 namespace {
 
-// Stages of one layer; 10 s each; stage i keeps `inFlight[i]` GiB of activations.
+// Returns stages of one layer and 10 s each. Stage i keeps `inFlight[i]` GiB of activations.
 Plan pipeline(std::vector<int64_t> inFlight) {
   constexpr int64_t gibibyte = int64_t(1) << 30;
   Plan plan;
@@ -38,8 +38,7 @@ TEST(FoldStages, JoinsEqualNeighbours) {
   EXPECT_EQ(rows[0].figures.size(), stageColumns().size());
 }
 
-// With no room for all, those that differ least go together, and their row says from where to
-// where.
+// If not all stages have a row, those that differ least are joined, and their row shows the range.
 TEST(FoldStages, JoinsTheNearestWhereRowsAreScarce) {
   std::vector<StageRow> rows = foldStages(pipeline({100, 99, 50, 49, 10}), 3);
   ASSERT_EQ(rows.size(), 3u);

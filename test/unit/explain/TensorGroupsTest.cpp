@@ -1,4 +1,4 @@
-// Parameters of identical layers under one name.
+// Tests that parameters of identical layers have one name.
 #include "compiler/explain/TensorGroups.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ TEST(LayerPattern, HidesTheLayer) {
   EXPECT_EQ(layerPattern("lm_head.weight"), "lm_head.weight");
 }
 
-// Of experts the layer goes and the expert stays.
+// For experts the number of the layer is hidden and that of the expert stays.
 TEST(LayerPattern, HidesTheFirstNumberOnly) {
   EXPECT_EQ(layerPattern("model.layers.3.experts.5.w1"), "model.layers.*.experts.5.w1");
 }
@@ -25,7 +25,7 @@ TEST(GroupTensors, JoinsWhatIsPlacedAlike) {
   ASSERT_EQ(groups.size(), 3u);
   EXPECT_EQ(groups[0].pattern, "h.*.w");
   EXPECT_EQ(groups[0].count, 2);
-  EXPECT_EQ(groups[1].pattern, "h.2.w"); // alone with its placement
+  EXPECT_EQ(groups[1].pattern, "h.2.w"); // alone because of its placement
   EXPECT_EQ(groups[1].count, 1);
   EXPECT_EQ(groups[2].placements.at("tp"), "shard(0)");
 }

@@ -5,8 +5,8 @@
 
 namespace dtc::launch {
 
-// Stages of as many layers, which recompute nothing, on ranks in their order; ZeRO-1 of one step's
-// micro-batches. Axes are dp 2 and pp.
+// Returns a plan with these layers per chunk, without recomputation, on ranks in their order, with
+// ZeRO-1 and one step's micro-batches. Its axes are dp 2 and pp.
 inline Plan planOf(std::vector<int64_t> layersOfChunks, int64_t virtualStages = 1) {
   Plan plan;
   Decisions &d = plan.decisions;
@@ -36,7 +36,7 @@ inline Plan planOf(std::vector<int64_t> layersOfChunks, int64_t virtualStages = 
   return plan;
 }
 
-// Gradients of 32 bits, selective recomputation of attention.
+// Returns a stack with gradients of 32 bits and selective recomputation of attention.
 inline SoftwareStack plainStack() {
   SoftwareStack stack;
   stack.name = "plain";

@@ -1,4 +1,4 @@
-// Exports of single plans: what only some launchers need.
+// Tests exports of single plans: the parts that only some launchers need.
 #include "ExportPlans.h"
 
 #include "gtest/gtest.h"
@@ -26,7 +26,7 @@ TEST(Export, KnowsLaunchersByName) {
   EXPECT_FALSE(launcherFrom("nemo"));
 }
 
-// Summed up in 32 bits, sent in 16.
+// Gradients are summed in 32 bits and sent in 16.
 TEST(Export, TellsMegatronBothWidthsOfGradients) {
   Plan plan = planOf({4});
   SoftwareStack stack = plainStack();
@@ -43,7 +43,7 @@ TEST(Export, TellsMegatronBothWidthsOfGradients) {
   EXPECT_FALSE(has(textOf(plan, stack, Launcher::MegatronLm), "fp32-local-accumulation"));
 }
 
-// Megatron-Bridge's own default is another one than Megatron-Core's.
+// Megatron-Bridge's own default differs from Megatron-Core's.
 TEST(Export, TellsMegatronBridgeTheSizeOfBuckets) {
   Plan plan = planOf({4});
   SoftwareStack stack = plainStack();
@@ -55,7 +55,7 @@ TEST(Export, TellsMegatronBridgeTheSizeOfBuckets) {
   EXPECT_TRUE(has(textOf(plan, stack, Launcher::MegatronLm), "--ddp-bucket-size 1048576\n"));
 }
 
-// The node has 8 devices: tp 4 and 2 of fsdp, which goes on between nodes.
+// The node has 8 devices: tp 4, and 2 of fsdp, which continues between nodes.
 TEST(Export, FillsMaxTextsNodesWithTheInnermostAxes) {
   Plan plan = planOf({4});
   Decisions &d = plan.decisions;
@@ -77,7 +77,7 @@ TEST(Export, FillsMaxTextsNodesWithTheInnermostAxes) {
   EXPECT_TRUE(has(text, "dcn_tensor_parallelism: 4\n"));
 }
 
-// 6 devices a node, of which tp 4 fills neither all nor a divisor.
+// A node has 6 devices, of which tp 4 fills neither all nor a divisor.
 TEST(Export, RefusesNodesThatNoAxesFill) {
   Plan plan = planOf({4});
   plan.decisions.tp = 4;
@@ -92,7 +92,7 @@ TEST(Export, RefusesNodesThatNoAxesFill) {
                   "MaxText has axes whose ranks within a node fill it"));
 }
 
-// Files are read by bash, Python and YAML: a name ends no comment and no string.
+// Files are read by bash, Python and YAML, so a name must not end a comment or a string.
 TEST(Export, KeepsNamesWithinTheirComments) {
   Plan plan = planOf({4});
   plan.modelName = "a\"\"\"b\\\ntouch c";
@@ -130,7 +130,7 @@ TEST(Export, WritesForTheVersionThatIsAskedFor) {
   EXPECT_FALSE(exportPlan(plan, plainStack(), Launcher::TorchTitan, "0.1"));
 }
 
-// A user mends a plan once.
+// A user should have to correct a plan only once.
 TEST(Export, ListsAllMisfitsWithTheCommandThatMendsThem) {
   Plan plan = planOf({4});
   plan.decisions.zero = 2;
@@ -155,7 +155,7 @@ TEST(Export, ListsAllMisfitsWithTheCommandThatMendsThem) {
                   "--stack maxtext -o plan.json"));
 }
 
-// What launchers assert as they build the model.
+// Launchers assert these conditions when they build the model.
 TEST(Export, RefusesSizesThatTensorParallelismDoesNotDivide) {
   Plan plan = planOf({4});
   Decisions &d = plan.decisions;
@@ -213,11 +213,11 @@ TEST(Export, TellsTheCapacityOfExperts) {
   EXPECT_TRUE(has(text, "--moe-pad-expert-input-to-capacity\n"));
   EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::MaxText), "\ncapacity_factor: 4\n"));
   EXPECT_TRUE(has(textOf(plan, plainStack(), Launcher::TorchTitan), "drops no tokens"));
-  plan.architecture.capacity = 1; // their share: balanced routing
+  plan.architecture.capacity = 1; // their share with balanced routing
   EXPECT_FALSE(has(textOf(plan, plainStack(), Launcher::MegatronLm), "capacity"));
 }
 
-// MaxText's stack costs what save_qkv_proj keeps, and others all.
+// MaxText's stack has the cost of what save_qkv_proj keeps, and other stacks that of all.
 TEST(Export, NamesTheRematPolicyThatWasCosted) {
   Plan plan = planOf({4});
   SoftwareStack stack = plainStack();
@@ -227,7 +227,7 @@ TEST(Export, NamesTheRematPolicyThatWasCosted) {
   EXPECT_TRUE(has(textOf(plan, stack, Launcher::MaxText), "remat_policy: \"none\"\n"));
 }
 
-// The stack of plans for GPUs is that of GPUs.
+// On GPUs the stack that replaces dtc there is used.
 TEST(Export, TakesTheStackThatStandsForDtcOnGpus) {
   Plan plan = planOf({4});
   Result<SoftwareStack> stack = stackOf(plan);

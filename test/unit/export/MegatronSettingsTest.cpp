@@ -1,4 +1,4 @@
-// Plans in Megatron-Core's terms.
+// Tests plans in Megatron-Core's terms.
 #include "ExportPlans.h"
 
 #include "compiler/export/MegatronSettings.h"
@@ -17,7 +17,7 @@ Result<MegatronSettings> settingsOf(const Plan &plan, const SoftwareStack &stack
 
 Result<MegatronSettings> settingsOf(const Plan &plan) { return settingsOf(plan, plainStack()); }
 
-// Full recomputation of so many first layers of each chunk.
+// Sets full recomputation of the given number of first layers of each chunk.
 void recompute(Plan &plan, std::vector<std::vector<std::string>> layers) {
   for (size_t stage = 0; stage < layers.size(); ++stage)
     plan.stages[stage].recompute = layers[stage];
@@ -46,7 +46,7 @@ TEST(MegatronSettings, RecomputesBlocksOfTheFirstLayersOfEachChunk) {
   EXPECT_EQ(settings->recomputedLayers, 2);
 }
 
-// A chunk of fewer layers recomputes all of them.
+// A chunk with fewer layers recomputes all of them.
 TEST(MegatronSettings, RecomputesWholeChunksThatAreSmallerThanTheBlock) {
   Plan plan = planOf({2, 4});
   recompute(plan, {{"full", "full"}, {"full", "full", "full", "none"}});
@@ -77,7 +77,7 @@ TEST(MegatronSettings, RefusesSelectiveRecomputationOfSomeLayers) {
       "M has selective recomputation of all layers or of none, and the plan has 1 of 2 layers w");
 }
 
-// transformer_config.py refuses all layers, pipelines and recomputation.
+// transformer_config.py refuses the host for all layers, for pipelines and with recomputation.
 TEST(MegatronSettings, HasFirstLayersOnTheHost) {
   Plan plan = planOf({4});
   EXPECT_EQ(settingsOf(plan)->layersOnHost, 0);
@@ -99,7 +99,7 @@ TEST(MegatronSettings, HasFirstLayersOnTheHost) {
   EXPECT_TRUE(refuses("the plan has some layers on the host and pp 2"));
 }
 
-// An order of Megatron's own needs a flag, another one is noted.
+// Megatron's own order needs a flag, and another one gets a note.
 TEST(MegatronSettings, LaysPipelinesInsideData) {
   Plan plan = planOf({4, 4});
   EXPECT_FALSE(settingsOf(plan)->pipelineBeforeData);
@@ -112,8 +112,8 @@ TEST(MegatronSettings, LaysPipelinesInsideData) {
   EXPECT_TRUE(settingsOf(plan)->pipelineBeforeData);
 }
 
-// Of experts whole ones have no tensor parallelism; stages inside of replicas want as many copies of them as of the
-// rest, 8 / ep and 4.
+// Whole experts have no tensor parallelism. Stages inside of replicas need as many copies of
+// experts as of the rest, 8 / ep and 4.
 TEST(MegatronSettings, SaysOverHowManyRanksAnExpertIsSplit) {
   Plan plan = planOf({4, 4});
   Decisions &d = plan.decisions;
@@ -147,7 +147,7 @@ TEST(MegatronSettings, ShardsInInstancesOfTheDistributedOptimizer) {
   EXPECT_EQ(settingsOf(plan)->fsdpStrategy, "optim_grads");
 }
 
-// What a stack hides or sends takes TransformerEngine's buffers or DeepEP.
+// Overlap or dispatch that a stack counts on needs TransformerEngine's buffers or DeepEP.
 TEST(MegatronSettings, TakesWhatTheStackCountsOn) {
   Plan plan = planOf({4});
   Decisions &d = plan.decisions;
@@ -162,12 +162,12 @@ TEST(MegatronSettings, TakesWhatTheStackCountsOn) {
   stack.sendsTokensOnce = true;
   EXPECT_TRUE(settingsOf(plan, stack)->overlapsTensor);
   EXPECT_EQ(settingsOf(plan, stack)->dispatcher, "flex");
-  plan.nodes = plan.devices; // whose buffers don't reach from node to node
+  plan.nodes = plan.devices; // the buffers do not reach from node to node
   EXPECT_FALSE(settingsOf(plan, stack)->overlapsTensor);
   EXPECT_TRUE(llvm::any_of(settingsOf(plan, stack)->notes, [](const std::string &note) {
     return llvm::StringRef(note).starts_with("ranks of tp are on several nodes");
   }));
   plan.nodes = 1;
   d.sequenceParallel = false;
-  EXPECT_FALSE(settingsOf(plan, stack)); // experts under tp want it
+  EXPECT_FALSE(settingsOf(plan, stack)); // experts under tp need it
 }

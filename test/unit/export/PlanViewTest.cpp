@@ -1,4 +1,4 @@
-// What exports read off a plan.
+// Tests what exports read from a plan.
 #include "ExportPlans.h"
 
 #include "gtest/gtest.h"
@@ -36,7 +36,7 @@ TEST(PlanView, FindsChunksThatTheScheduleHasElsewhere) {
             "layers 8 to 11 are on stage 0, and the schedule zb-v has them on stage 1");
 }
 
-// A plan for a stack of 16 bits reduces in them whatever --grad-dtype said; f32 has none.
+// A plan for a stack of 16 bits reduces in 16 bits whatever --grad-dtype was; f32 has none.
 TEST(PlanView, TakesTheWidthOfGradientsFromRequestAndStack) {
   Plan plan = planOf({4});
   SoftwareStack stack = plainStack();
@@ -75,7 +75,7 @@ TEST(PlanView, SharesWithinGroupsOfZero) {
   EXPECT_EQ(PlanView(plan, stack).replicas(), 8);
 }
 
-// Where axes of one rank lie is no difference.
+// The position of axes with one rank makes no difference.
 TEST(PlanView, ComparesTheOrderOfAxesWithSeveralRanks) {
   Plan plan = planOf({4, 4});
   SoftwareStack stack = plainStack();

@@ -1,4 +1,5 @@
-// Launches as grids of CUDA: every unit in one block, nothing above the limits of a device.
+// Tests CUDA grids of launches: every unit is in one block, and no size is above the limits of a
+// device.
 #include "runtime/format/Grid.h"
 
 #include "runtime/format/Verify.h"

@@ -1,4 +1,4 @@
-// Names from files in messages: nothing of them steers a terminal or fills it.
+// Tests names from files in messages: they must not control a terminal or fill it.
 #include "runtime/format/Printable.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,13 @@ TEST(Printable, WritesOutWhatSteersATerminal) {
   EXPECT_EQ(printable("opening 'a\x1b[31m.dte'"), "opening 'a\\x1b[31m.dte'");
   EXPECT_EQ(printable("a\x7f\x1b]0;title\x07"), "a\\x7f\\x1b]0;title\\x07");
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
-  // A line of its own, or the line overwritten, would be another message.
+  // A new line, or an overwritten line, would look like another message.
   EXPECT_EQ(printable("'a\nerror: b' c\n"), "'a\\x0aerror: b' c\n");
   EXPECT_EQ(printable("a\rb"), "a\\x0db");
 }
 
-// Terminals that read single bytes take 0x9b for escape and bracket; others the character U+009B.
+// Terminals that read single bytes take 0x9b for escape and bracket; others take the character
+// U+009B.
 TEST(Printable, WritesOutWhatIsNotUtf8) {
   EXPECT_EQ(printable("a\x9b"
                       "31m"),
@@ -53,7 +54,7 @@ TEST(Printable, CutsLinesAndMessagesWithoutEnd) {
   for (int i = 0; i < 100000; ++i)
     lines += "0123456789\n";
   EXPECT_LT(printable(lines).size(), mostMessageBytes + 200);
-  // What is escaped grows; the limits hold all the same.
+  // Escaping makes text longer, but the limits still hold.
   EXPECT_LT(printable(std::string(1000000, '\x1b')).size(), mostLineBytes + 100);
   EXPECT_LT(printable("'" + std::string(1000000, '\x1b') + "'").size(), mostLineBytes + 100);
 }

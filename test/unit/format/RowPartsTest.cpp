@@ -1,4 +1,4 @@
-// Tensors of attention that are parts of one tensor: what is in the gaps of one may be another.
+// Tests tensors of attention that are parts of one tensor: the gaps of one may hold another.
 #include "runtime/format/Verify.h"
 #include "test/unit/format/Sample.h"
 
@@ -41,7 +41,7 @@ struct Parts {
     builder.add(std::move(grad));
   }
 
-  // Elements behind the first one of dq.
+  // Moves a buffer by this number of elements behind the first one of dq.
   void moveTo(uint32_t buffer, uint64_t elements) {
     auto &buffers = builder.program().buffers;
     buffers[buffer]->offset = buffers[dq]->offset + elements * sizeof(float);
@@ -63,14 +63,14 @@ TEST(RowParts, MayNotShareElements) {
     parts.moveTo(parts.dk, first);
     EXPECT_NE(parts.whatIsWrong().find("share memory"), std::string::npos) << first;
   }
-  Parts parts; // rows of which one has no gaps, and rows of another length
+  Parts parts; // rows of one tensor without gaps, and rows of another length
   parts.grad().dv_row = 0;
   EXPECT_NE(parts.whatIsWrong().find("share memory"), std::string::npos) << parts.whatIsWrong();
   parts.grad().dv_row = kRow - 1;
   EXPECT_NE(parts.whatIsWrong().find("share memory"), std::string::npos);
 }
 
-// The gap behind dv is of two elements, into which the next row's dq does not fit.
+// The gap behind dv has two elements, and the next row's dq does not fit into it.
 TEST(RowParts, StepOverRowsOnce) {
   Parts parts;
   parts.moveTo(parts.dv, kRow + 2 * kColumns);

@@ -80,7 +80,7 @@ EmbeddingGradT scatter(uint32_t grad, uint32_t ids, uint32_t dout) {
   return op;
 }
 
-// dst = transpose of src, both [width, width].
+// Returns the copy dst = transpose of src, both [width, width].
 StridedCopyT transpose(uint32_t src, uint32_t dst) {
   StridedCopyT op;
   op.src = src;
@@ -91,7 +91,8 @@ StridedCopyT transpose(uint32_t src, uint32_t dst) {
   return op;
 }
 
-// Two images of two channels and 4 x 4 pixels, the kernel 3 x 3 for each of 4 filters.
+// Returns a convolution of two images of two channels and 4 x 4 pixels, with a kernel of 3 x 3 for
+// each of 4 filters.
 std::unique_ptr<Conv2dShapeT> sampleConvolution() {
   auto shape = std::make_unique<Conv2dShapeT>();
   shape->batch = shape->channels = 2;
@@ -105,7 +106,7 @@ std::unique_ptr<Conv2dShapeT> sampleConvolution() {
   return shape;
 }
 
-// The same images in windows of 2 x 2.
+// Returns the pooling of the same images in windows of 2 x 2.
 std::unique_ptr<Pool2dShapeT> samplePool(bool max) {
   auto shape = std::make_unique<Pool2dShapeT>();
   shape->batch = shape->channels = 2;
@@ -116,7 +117,7 @@ std::unique_ptr<Pool2dShapeT> samplePool(bool max) {
   return shape;
 }
 
-// x and dx are images, y and dy what convolution makes of them, small what pooling does.
+// x and dx are images, y and dy are results of convolution, and small are those of pooling.
 struct ImageBuffers {
   uint32_t x, dx, weight, y, dweight, sums, small;
 };

@@ -1,5 +1,5 @@
-// A small program that uses every instruction, and a way to build others, for tests of format and
-// executor.
+// A small program that uses every instruction, and a builder of other programs, for tests of format
+// and executor.
 #pragma once
 
 #include "runtime/format/Write.h"
@@ -13,7 +13,7 @@
 
 namespace dtc::test {
 
-// Puts a manifest together piece by piece. Example: two ranks that add up one number.
+// Builds a manifest piece by piece. Example with two ranks that add up one number:
 //   ProgramBuilder builder({{"dp", 2}});
 //   uint32_t x = builder.buffer("x", 1);
 //   builder.add(collective(format::CollectiveKind::all_reduce, builder.group({0}), x, x, 1));
@@ -25,28 +25,32 @@ public:
   format::ManifestT manifest;
   std::vector<format::SegmentBytes> segments;
   format::ProgramT &program() { return *manifest.programs[0]; }
-  // Of the one task, `step`, that entry `train` runs once.
+  // Returns the instructions of the only task, `step`, which entry `train` runs once.
   std::vector<std::unique_ptr<format::InstructionT>> &instructions() {
     return program().tasks[0]->instructions;
   }
 
-  // A new buffer of `elements`, 64-byte aligned after the last; returns its index.
+  // Adds a buffer of `elements`, aligned to 64 bytes behind the last one. Returns its index.
   uint32_t buffer(const std::string &name, uint64_t elements,
                   format::DType type = format::DType::f32);
-  // A parameter of this global shape with a buffer of its own; dim 0 is over axis 0 when `sharded`.
+  // Adds a parameter of this global shape with a buffer of its own. Dim 0 is over axis 0 if
+  // `sharded`.
   uint32_t parameter(const std::string &name, std::vector<uint64_t> shape, bool sharded, float mean,
                      float stddev);
-  // An input of this shape, whose dim 1 is over axis 0; integers are below `below`.
+  // Adds an input of this shape, whose dim 1 is over axis 0. Integers are below `below`.
   void input(const std::string &name, uint32_t buffer, format::DType type,
              std::vector<uint64_t> shape, uint64_t below = 0);
+  // Makes the buffer a scalar that the executor sets.
   void scalar(format::ScalarRole role, uint32_t buffer);
+  // Makes the buffer an output of the program.
   void output(format::OutputRole role, uint32_t buffer);
-  // The index of the group of ranks that differ only on these axes.
+  // Returns the index of the group of ranks that differ only on these axes.
   uint32_t group(const std::vector<uint32_t> &axes);
+  // Adds a kernel of the code object and returns its index.
   uint32_t kernel(const std::string &symbol, std::vector<uint64_t> minBytes, uint64_t range);
 
-  // Appends an instruction; the op is an object-API struct such as format::GemmT. Returns its
-  // index.
+  // Appends an instruction and returns its index. The op is an object-API struct such as
+  // format::GemmT.
   template <typename OpT> uint32_t add(OpT op, uint8_t stream = 0) {
     auto instruction = std::make_unique<format::InstructionT>();
     instruction->op.Set(std::move(op));
@@ -55,7 +59,7 @@ public:
     return static_cast<uint32_t>(instructions().size() - 1);
   }
 
-  // Sets the sums that follow from the rest, and the bytes of the file, unchecked.
+  // Sets the sums that follow from the rest, and returns the bytes of the file, without checks.
   std::vector<uint8_t> file();
 
 private:
@@ -63,16 +67,16 @@ private:
   std::map<std::vector<uint32_t>, uint32_t> groups;
 };
 
-// base + sum over `terms` of stride * coordinate; terms are {stride, axis}.
+// Returns base + sum over `terms` of stride * coordinate. Terms are {stride, axis}.
 std::unique_ptr<format::RankScalarT> rankScalar(int64_t base,
                                                 std::vector<format::RankTerm> terms = {});
 
 format::CollectiveT collective(format::CollectiveKind kind, uint32_t group, uint32_t src,
                                uint32_t dst, uint64_t count);
-// A send or receive of a whole buffer of f32.
+// Returns a send or receive of a whole buffer of f32.
 format::TransferT transfer(format::TransferKind kind, uint32_t group, uint32_t shift,
                            uint32_t buffer, uint64_t count);
-// All of `src` to `dst`, both contiguous, f32.
+// Returns a copy of all of `src` to `dst`, both contiguous f32.
 format::StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements);
 format::ZeroT zero(uint32_t dst);
 format::RecordT record(uint32_t event);
@@ -82,19 +86,20 @@ format::WaitT wait(uint32_t event);
 struct SampleIndices {
   uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
       embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad;
-  uint32_t pool2d, pool2dGrad; // of a maximum
+  uint32_t pool2d, pool2dGrad; // a maximum
   uint32_t x, loss, embed, head;
 };
 
-// A step of something like a model on `ranks` data-parallel ranks (a divisor of 8): 16 words, 8
-// wide, 2 x 4 tokens a rank. Its loss is the sum over ranks of a mean square and falls as weights
-// decay by the learning rate. `object`: the bytes of the shared object made from
+// Returns a step similar to a model's on `ranks` data-parallel ranks (a divisor of 8): 16 words, 8
+// wide, 2 x 4 tokens per rank. Its loss is the sum over ranks of a mean square, and falls as
+// weights decay by the learning rate. `object` has the bytes of the shared object made from
 // test/unit/format/SampleKernels.c.
 ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object,
                              SampleIndices *indices = nullptr);
 
-// The bytes of a file, empty when there is none; and the way back.
+// Returns the bytes of a file, empty if there is none.
 std::vector<uint8_t> readBytes(const std::string &path);
+// Writes the bytes of a file.
 rt::Status writeBytes(const std::string &path, std::span<const uint8_t> bytes);
 
 } // namespace dtc::test

@@ -1,8 +1,8 @@
-// Generated kernels of the sample program, written by hand: they have the signature that dtc gives
-// its own.
+// Kernels of the sample program, written by hand, with the signature that dtc gives to its
+// generated ones.
 #include <stdint.h>
 
-// loss[0] = mean over 64 elements of x * x; range 1.
+// Sets loss[0] to the mean over 64 elements of x * x; range 1.
 void mean_square(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
   (void)scalars;
   const float *x = (const float *)buffers[0];
@@ -15,7 +15,7 @@ void mean_square(char *const *buffers, const int64_t *scalars, int64_t begin, in
   }
 }
 
-// w[i] *= 1 - lr[0]; range 128.
+// Sets w[i] *= 1 - lr[0]; range 128.
 void decay(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
   (void)scalars;
   float *w = (float *)buffers[0];

@@ -1,4 +1,4 @@
-// Instructions of a good program are made wrong one field at a time; also the order of events and
+// Corrupts one field of a good program's instructions at a time, and the order of events and
 // collectives.
 #include "runtime/format/Verify.h"
 
@@ -31,8 +31,7 @@ struct Corruption {
   const char *message;
 };
 
-// The name by which GoogleTest finds it.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// Prints the name for GoogleTest. NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
 
 class InstructionCorruption : public testing::TestWithParam<Corruption> {};
@@ -309,8 +308,8 @@ const Corruption corruptions[] = {
 INSTANTIATE_TEST_SUITE_P(Verify, InstructionCorruption, testing::ValuesIn(corruptions),
                          [](const auto &info) { return std::string(info.param.name); });
 
-// The object API cannot write it, so the byte is changed where it lies. FlatBuffers' own verifier
-// lets it pass.
+// The object API cannot write it, so the byte is changed in place. FlatBuffers' own verifier
+// accepts it.
 TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
   test::ProgramBuilder builder({});
   builder.add(test::zero(builder.buffer("x", 1)));
@@ -331,7 +330,7 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
   }
 }
 
-// Moves where a vector is said to start by 4 bytes, so that its 8-byte elements lie askew.
+// Moves the start of a vector by 4 bytes, so that its 8-byte elements are misaligned.
 TEST(VerifyInstructions, RejectsVectorsThatAreNotAligned) {
   test::ProgramBuilder builder({});
   uint32_t a = builder.buffer("a", 4), b = builder.buffer("b", 4);
@@ -363,8 +362,8 @@ TEST(VerifyOrder, RejectsAnEventRecordedOnTwoStreams) {
             std::string::npos);
 }
 
-// Two programs on one data-parallel axis; `first` and `second` are the counts of their collectives
-// on streams 0 and 1.
+// Returns two programs on one data-parallel axis. `first` and `second` are the counts of their
+// collectives on streams 0 and 1.
 ProgramT twoCollectives(uint64_t first, uint64_t second, uint8_t stream) {
   test::ProgramBuilder builder({{"dp", 2}});
   builder.program().num_streams = 2;
@@ -400,8 +399,7 @@ TEST(VerifyOrder, RejectsProgramsThatDisagreeOnACollective) {
   }
 }
 
-// Program 0 runs A on stream 0 and then, after a wait, B on stream 1; program 1 the other way
-// around.
+// Program 0 runs A on stream 0 and then, after a wait, B on stream 1. Program 1 does the opposite.
 TEST(VerifyOrder, RejectsCollectivesThatWaitForEachOther) {
   auto crossed = [](uint8_t before) {
     test::ProgramBuilder builder({{"dp", 2}});
@@ -421,7 +419,7 @@ TEST(VerifyOrder, RejectsCollectivesThatWaitForEachOther) {
       << status.message();
 }
 
-// Of two runs of a task the first leaves out what is for the last alone.
+// The first of two runs of a task leaves out the instructions for the last run only.
 TEST(VerifyOrder, GoesThroughTheRunsOfAnEntry) {
   auto message = [](Runs recordRuns, Runs waitRuns) {
     test::ProgramBuilder builder({});
@@ -452,7 +450,7 @@ TEST(VerifyOrder, RejectsEntriesThatOtherProgramsLack) {
       std::string::npos);
 }
 
-// Instructions of one run move together, so that what is apart in the first is apart in all.
+// Instructions of one run move together, so operands that are apart in the first are apart in all.
 TEST(VerifyInstructions, FollowsBuffersThatMove) {
   auto message = [](uint64_t srcStride, uint64_t dstStride) {
     test::ProgramBuilder builder({});
@@ -493,7 +491,8 @@ TEST(VerifyInstructions, ChecksScalarsInEveryMicroBatch) {
   EXPECT_NE(message(-1).find("'src' is elements -2 to 3"), std::string::npos);
 }
 
-// Three layers of a copy, whose source and destination are at 0 and 64 of 256 bytes and move on by these.
+// Three layers of a copy, whose source and destination are at 0 and 64 of 256 bytes and move by
+// these strides.
 std::string messageOfLayers(int64_t srcStride, int64_t dstStride, uint32_t layers = 3) {
   test::ProgramBuilder builder({});
   uint32_t all = builder.buffer("all", 64), src = builder.buffer("src", 4),
@@ -511,7 +510,8 @@ std::string messageOfLayers(int64_t srcStride, int64_t dstStride, uint32_t layer
   return verify(builder.manifest).message();
 }
 
-// An instruction over a buffer of the device's memory and two of the host's, at the same places.
+// Returns the error for an instruction with a buffer in the device's memory and two in the host's,
+// at the same places.
 static std::string messageOfMemories(
     const std::function<void(test::ProgramBuilder &, uint32_t, uint32_t, uint32_t)> &add) {
   test::ProgramBuilder builder({});
@@ -531,7 +531,7 @@ static std::string messageOfMemories(
 TEST(VerifyInstructions, CopiesFromOneMemoryToTheOther) {
   EXPECT_EQ(messageOfMemories([](auto &builder, uint32_t here, uint32_t there, uint32_t other) {
               builder.add(test::zero(there));
-              builder.add(test::copy(there, here, 4)); // equal places, unlike bytes
+              builder.add(test::copy(there, here, 4)); // equal places in different memories
               builder.add(test::copy(there, other, 4));
             }),
             "");
@@ -582,7 +582,7 @@ TEST(VerifyInstructions, LaunchesInOneMemory) {
 
 TEST(VerifyInstructions, ChecksAddressesInEveryLayer) {
   EXPECT_EQ(messageOfLayers(0, 0), "");
-  EXPECT_EQ(messageOfLayers(16, 88), ""); // the last ends with the arena
+  EXPECT_EQ(messageOfLayers(16, 88), ""); // the last layer ends with the arena
   EXPECT_NE(messageOfLayers(0, 92).find("'dst' is 'dst' (buffer 2), which moves on by 92 bytes in "
                                         "each of 3 layers, out of the arena of 256"),
             std::string::npos);
@@ -594,7 +594,7 @@ TEST(VerifyInstructions, ChecksAddressesInEveryLayer) {
     EXPECT_NE(messageOfLayers(0, stride).find("out of the arena"), std::string::npos);
 }
 
-// What is apart in the first layer may meet in a later one; what moves alike never does.
+// Operands that are apart in the first layer may meet in a later one, unless they move alike.
 TEST(VerifyInstructions, KeepsOperandsApartInEveryLayer) {
   EXPECT_EQ(messageOfLayers(64, 64), "");
   EXPECT_NE(messageOfLayers(32, 0).find("share memory"), std::string::npos); // in layer 2
@@ -622,7 +622,7 @@ TEST(VerifyInstructions, ChecksScalarsInEveryLayer) {
       std::string::npos);
 }
 
-// Layer l records event 2 - l on stream 1 and stream 0 waits for event 2 + stride * l.
+// Layer l records event 2 - l on stream 1, and stream 0 waits for event 2 + stride * l.
 std::string messageOfEvents(int32_t stride, uint32_t numEvents) {
   test::ProgramBuilder builder({});
   builder.program().num_streams = 2;
@@ -640,7 +640,7 @@ std::string messageOfEvents(int32_t stride, uint32_t numEvents) {
 
 TEST(VerifyOrder, FollowsEventsFromLayerToLayer) {
   EXPECT_EQ(messageOfEvents(-1, 3), "");
-  EXPECT_EQ(messageOfEvents(0, 3), ""); // all wait for that of layer 0
+  EXPECT_EQ(messageOfEvents(0, 3), ""); // all wait for the event of layer 0
   EXPECT_NE(messageOfEvents(1, 5).find("instruction 1 in layer 1, wait: no record of event 3 comes "
                                        "before this wait"),
             std::string::npos)
@@ -649,7 +649,7 @@ TEST(VerifyOrder, FollowsEventsFromLayerToLayer) {
   EXPECT_NE(messageOfEvents(-2, 3).find("the event is -2, there are 3"), std::string::npos);
 }
 
-// A small file may not ask for endless work.
+// A small file must not demand endless work.
 TEST(VerifyProgram, BoundsWhatRepeatsRun) {
   auto message = [](uint32_t tasks, uint32_t instructions) {
     test::ProgramBuilder builder({});
@@ -671,8 +671,8 @@ TEST(VerifyProgram, BoundsWhatRepeatsRun) {
             std::string::npos);
 }
 
-// Filters of a group have the channels of the group only: 4 x 1 x 5 x 5 weights, where all channels
-// were 200 and more than the buffer holds.
+// Filters of a group have only the channels of the group: 4 x 1 x 5 x 5 weights, where all channels
+// would make 200, more than the buffer holds.
 TEST(VerifyInstructions, AcceptsAConvolutionInGroups) {
   SampleIndices at;
   test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3}, &at);

@@ -1,4 +1,4 @@
-// One field of a good file is made wrong at a time; the verifier must say so, and say which.
+// Corrupts one field of a good file at a time. The verifier must report it and name it.
 #include "runtime/format/Verify.h"
 
 #include "runtime/format/Header.h"
@@ -22,11 +22,10 @@ rt::Status verify(const std::vector<uint8_t> &file) {
 struct Corruption {
   const char *name;
   std::function<void(ManifestT &)> apply;
-  const char *message; // part of what the verifier says
+  const char *message; // part of the verifier's message
 };
 
-// The name by which GoogleTest finds it.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// Prints the name for GoogleTest. NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
 
 class ManifestCorruption : public testing::TestWithParam<Corruption> {};
@@ -35,7 +34,7 @@ TEST_P(ManifestCorruption, IsNamed) {
   test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3});
   builder.file(); // sets sums and segments
   ManifestT &manifest = builder.manifest;
-  // writeUnchecked would repair some fields, so the manifest is encoded as it is here.
+  // writeUnchecked would correct some fields, so the manifest is encoded here.
   GetParam().apply(manifest);
   flatbuffers::FlatBufferBuilder encoder;
   FinishManifestBuffer(encoder, CreateManifest(encoder, &manifest));
@@ -54,7 +53,7 @@ BufferT &buffer(ManifestT &m, size_t i) { return *program(m).buffers[i]; }
 TensorT &tensor(ManifestT &m, size_t i) { return *program(m).parameters[i]; }
 InputT &input(ManifestT &m, size_t i) { return *program(m).inputs[i]; }
 
-// The same program for GPUs.
+// Changes the program to one for GPUs.
 ManifestT &forSimt(ManifestT &m) {
   m.device = "simt";
   m.segments[0]->kind = SegmentKind::simt;
@@ -462,7 +461,7 @@ TEST(Verify, RejectsEveryLengthButTheRightOne) {
   EXPECT_FALSE(verify(file).ok());
 }
 
-// What the file is for, and the segments that go with it.
+// The target of the file decides which segments it must have.
 TEST(Verify, TakesFilesForGpus) {
   test::ProgramBuilder cpu = test::sampleProgram(2, {1, 2, 3});
   cpu.manifest.device = "cpu";
@@ -489,7 +488,7 @@ TEST(Verify, TakesFilesForGpus) {
             std::string::npos);
 }
 
-// Launches in the host's memory are the host's, also where the device is a GPU.
+// Launches in the host's memory run on the host, even if the device is a GPU.
 TEST(Verify, WantsCodeOfTheHostForItsMemory) {
   test::ProgramBuilder builder = test::sampleProgram(1, {1, 2, 3});
   builder.segments[0].kind = SegmentKind::simt;
@@ -515,7 +514,7 @@ TEST(Verify, WantsCodeOfTheHostForItsMemory) {
   EXPECT_EQ(verify(builder.file()).message(), "");
 }
 
-// Writes a header with right hashes around changed manifest bytes.
+// Writes a header with correct hashes around changed manifest bytes.
 std::vector<uint8_t> resign(std::vector<uint8_t> file) {
   Header header;
   EXPECT_TRUE(readHeader(file, "f", header).ok());
@@ -561,7 +560,7 @@ TEST(Verify, NamesASegmentThatIsWrong) {
   }
 }
 
-// 10 rows over both axes are 3 a rank; two pieces of ceil(10 / 8) where one axis is zigzag.
+// 10 rows over both axes are 3 per rank; two pieces of ceil(10 / 8) if one axis is zigzag.
 TEST(Verify, CountsAllAxesOfADim) {
   auto message = [](std::vector<uint64_t> local, bool first, bool second) {
     test::ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
@@ -584,8 +583,8 @@ TEST(Verify, CountsAllAxesOfADim) {
             std::string::npos);
 }
 
-// Samples of 8 tokens over 2 ranks, 4 of them zigzag as well as in one run; but samples themselves
-// are read in one run.
+// Samples of 8 tokens are split over 2 ranks, 4 of them zigzag as well as in one run. Samples
+// themselves are read in one run.
 TEST(Verify, TakesInputsThatAreSplitInSamples) {
   auto message = [](uint32_t dim, std::vector<uint64_t> shape, uint64_t length, bool zigzag) {
     test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3});

@@ -1,5 +1,5 @@
-// Several programs that send to each other: each corruption of a good file is named, and whether
-// any rank could wait forever is decided exactly.
+// Tests several programs that send to each other: each corruption of a good file is named, and the
+// verifier decides exactly whether any rank could wait forever.
 #include "runtime/format/MeshGroups.h"
 #include "runtime/format/Verify.h"
 #include "test/unit/format/Sample.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Mesh = std::vector<std::pair<std::string, uint32_t>>;
 
-// Programs put together instruction by instruction, all with the same groups.
+// Programs built instruction by instruction, all with the same groups.
 class Job {
 public:
   Job(const Mesh &mesh, std::vector<uint32_t> rankProgram, uint32_t streams = 1)
@@ -32,7 +32,7 @@ public:
   }
   uint32_t group(const std::vector<uint32_t> &axes) { return builder.group(axes); }
 
-  // A program with one task `name`, to which send, receive and collective() then add.
+  // Starts a program with one task `name`, to which send, receive and collective() then add.
   void program(const std::string &name) {
     test::ProgramBuilder made({});
     builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(made.program())));
@@ -87,8 +87,8 @@ private:
   uint32_t streams, buffer = 0;
 };
 
-// Two stages on two ranks each: stage 0 sends to the rank of its place in stage 1, and gets an
-// answer.
+// Returns two stages on two ranks each: stage 0 sends to the rank of its place in stage 1, and gets
+// an answer.
 Job twoStages() {
   Job job({{"pp", 2}, {"dp", 2}}, {0, 0, 1, 1});
   uint32_t pair = job.group(2, {0, 2, 1, 3});
@@ -110,8 +110,7 @@ struct Corruption {
   std::function<void(ManifestT &)> apply;
   const char *message;
 };
-// The name by which GoogleTest finds it.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// Prints the name for GoogleTest. NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
 
 class TransferCorruption : public testing::TestWithParam<Corruption> {};
@@ -172,7 +171,7 @@ const Corruption corruptions[] = {
     {"NoSend", [](ManifestT &m) { m.programs[1]->tasks[0]->instructions.pop_back(); },
      "rank 0 of program 0 receives 1 from rank 2 over 'pair', but rank 2 of program 1 "
      "sends 0"},
-    // What the other side does twice, a side without any has to notice, too.
+    // If one side does something twice, a side that does nothing must notice it, too.
     {"SendTooMuch",
      [](ManifestT &m) {
        m.programs[0]->tasks[0]->instructions.clear();
@@ -204,8 +203,8 @@ const Corruption corruptions[] = {
 INSTANTIATE_TEST_SUITE_P(Verify, TransferCorruption, testing::ValuesIn(corruptions),
                          [](const auto &info) { return std::string(info.param.name); });
 
-// Sends to the next rank and receives from the one before, all in one program: on one stream every
-// rank would wait in its send.
+// Each rank sends to the next one and receives from the one before, all in one program: on one
+// stream every rank would wait in its send.
 TEST(VerifyTransfers, DecidesRings) {
   auto ring = [](uint8_t streamOfSends) {
     Job job({{"cp", 5}}, {0, 0, 0, 0, 0}, /*streams=*/2);
@@ -222,8 +221,8 @@ TEST(VerifyTransfers, DecidesRings) {
   EXPECT_EQ(ring(1), "");
 }
 
-// Ranks of one program that meet unlike ones are told apart: the middle stages of a pipeline pass on
-// what they get, the first one earlier than the second.
+// Ranks of one program that meet different ranks are told apart: the middle stages of a pipeline
+// pass on what they get, and the first one does so earlier than the second.
 TEST(VerifyTransfers, TellsStagesOfOneProgramApart) {
   auto pipeline = [](bool sendFirst) {
     Job job({{"pp", 4}, {"dp", 2}}, {0, 0, 1, 1, 1, 1, 2, 2});
@@ -245,12 +244,12 @@ TEST(VerifyTransfers, TellsStagesOfOneProgramApart) {
     return job.verify();
   };
   EXPECT_EQ(pipeline(false), "");
-  // The second middle stage can send at once, the first one's receiver is not there.
+  // The second middle stage can send at once, but the first one's receiver is not ready.
   EXPECT_EQ(pipeline(true), "");
 }
 
-// Programs that meet the two ranks of a program in different lists: only with the ranks apart is it
-// clear that nobody waits for both.
+// Two programs meet the two ranks of a program in different lists. Only if these ranks are told
+// apart is it clear that nobody waits for both.
 TEST(VerifyTransfers, WaitsForTheRanksOfItsOwnListAlone) {
   auto job = [](bool crossed) {
     Job job({{"dp", 4}}, {0, 0, 1, 2});
@@ -269,7 +268,7 @@ TEST(VerifyTransfers, WaitsForTheRanksOfItsOwnListAlone) {
   EXPECT_EQ(job(true), "");
 }
 
-// Three stages, each of which waits for the next one before it answers the last.
+// Each of three stages waits for the next one before it answers the last.
 TEST(VerifyTransfers, FindsCyclesThroughManyRanks) {
   Job job({{"pp", 3}}, {0, 1, 2});
   uint32_t all = job.group({0});
@@ -287,7 +286,7 @@ TEST(VerifyTransfers, FindsCyclesThroughManyRanks) {
   EXPECT_EQ(job.verify(), "");
 }
 
-// One stage is two micro-batches ahead; a message says which of them waits.
+// One stage is two micro-batches ahead. The message names the one that waits.
 TEST(VerifyTransfers, NamesTheMicroBatch) {
   Job job({{"pp", 2}}, {0, 1});
   uint32_t all = job.group({0});
@@ -320,7 +319,8 @@ TEST(VerifyTransfers, NamesTheMicroBatch) {
   EXPECT_EQ(job.verify(), "");
 }
 
-// What two programs have by one name must be one thing, as it is initialised, saved and read once.
+// If two programs have a tensor of one name, it must be the same, because it is initialised, saved
+// and read once.
 TEST(VerifyAcross, ComparesWhatProgramsShare) {
   auto message = [](const std::function<void(ProgramT &)> &change) {
     Job job = twoStages();
@@ -376,7 +376,7 @@ TEST(VerifyAcross, ComparesWhatProgramsShare) {
             std::string::npos);
 }
 
-// What is checked does not grow with the ranks of a stage.
+// The work of the check does not grow with the ranks of a stage.
 TEST(VerifyTransfers, TakesAQuarterOfAMillionRanks) {
   constexpr uint32_t stages = 4, width = 1 << 16;
   std::vector<uint32_t> rankProgram;
@@ -395,7 +395,7 @@ TEST(VerifyTransfers, TakesAQuarterOfAMillionRanks) {
   EXPECT_EQ(job.verify(), "");
 }
 
-// A list in which every rank stands differently takes as many kinds of ranks as it has.
+// In a list in which every rank has another position, there are as many kinds of ranks as ranks.
 TEST(VerifyTransfers, GivesUpOnThousandsOfUnlikeRanks) {
   auto chain = [](uint32_t ranks) {
     std::vector<uint32_t> rankProgram(ranks, 1);

@@ -1,5 +1,5 @@
-// dtc-write-sample FILE RANKS: writes the sample program for so many ranks, for tests of programs
-// that read .dte files.
+// dtc-write-sample FILE RANKS: writes the sample program for this number of ranks, for tests of
+// programs that read .dte files.
 #include "test/unit/format/Sample.h"
 
 #include <cstdio>

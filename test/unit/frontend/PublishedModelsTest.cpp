@@ -1,5 +1,5 @@
-// The models under models/configs have the published numbers of parameters, and model flops as
-// Megatron-LM counts them.
+// Checks that the models in models/configs have the published numbers of parameters, and model
+// flops as Megatron-LM counts them.
 #include "compiler/frontend/Frontend.h"
 #include "compiler/workload/ModelFacts.h"
 
@@ -26,11 +26,12 @@ ModelFacts factsOf(const std::string &name, int64_t sequence) {
 
 struct Published {
   const char *name;
-  double billions;  // of parameters
+  double billions;  // number of parameters
   double precision; // half of the last published digit
 };
 
-// GPT-3: arXiv:2005.14165, table 2.1; the others: their model cards at Hugging Face; 1T is our own.
+// Sources: GPT-3 from arXiv:2005.14165, table 2.1; the others from their model cards at Hugging
+// Face. 1T is our own.
 constexpr Published kPublished[] = {
     {"gpt2", 0.124, 0.0005},      {"gpt3-175b", 175, 0.5},     {"llama-3-8b", 8.03, 0.005},
     {"llama-3-70b", 70.6, 0.05},  {"llama-3-405b", 406, 0.5},  {"mistral-7b", 7.24, 0.005},
@@ -57,29 +58,29 @@ TEST(PublishedModels, HaveEveryParameterOfTheirCheckpoints) {
   EXPECT_EQ(factsOf("qwen2-7b", 512).parameters, 7615616512);
 }
 
-// num_key_value_heads, or num_attention_heads.
+// The value is num_key_value_heads, or num_attention_heads.
 TEST(PublishedModels, HaveTheirKvHeads) {
   EXPECT_EQ(factsOf("gpt2", 512).kvHeads, 12);
   EXPECT_EQ(factsOf("llama-3-405b", 512).kvHeads, 8);
   EXPECT_EQ(factsOf("qwen2-7b", 512).kvHeads, 4);
   EXPECT_TRUE(factsOf("mistral-7b", 8192).slides);
-  EXPECT_FALSE(factsOf("mistral-7b", 4096).slides); // no longer than the window
+  EXPECT_FALSE(factsOf("mistral-7b", 4096).slides); // the window is as long as the sequence
   EXPECT_FALSE(factsOf("qwen2-7b", 8192).slides);
 }
 
-// Of a layer of Mixtral's shape, the parameters that a token meets in products.
+// Returns the number of parameters of a layer with Mixtral's shape that a token meets in products.
 double activePerLayer(double width, double inner, double heads, double kvHeads, double headDim,
                       double experts, double top) {
   return 2 * width * heads * headDim + 2 * width * kvHeads * headDim + width * experts +
          top * 3 * width * inner;
 }
 
-// 6 flops for each parameter that a token meets in a product and, for attention, 12 * layers *
+// Each parameter that a token meets in a product costs 6 flops, and attention 12 * layers *
 // sequence * width.
 TEST(PublishedModels, CountTheWorkOfActiveExpertsOnly) {
   const double sequence = 4096, width = 4096, layers = 32;
   double active = layers * activePerLayer(width, 14336, 32, 8, 128, 8, 2) + 32000 * width;
-  // With the table of tokens and norms, 12.9 billion as published.
+  // The sum with the table of tokens and norms is the published 12.9 billion.
   EXPECT_NEAR((active + 32000 * width) / 1e9, 12.9, 0.05);
   double perToken = factsOf("mixtral-8x7b", 4096).flopsPerSample / sequence;
   EXPECT_DOUBLE_EQ(perToken, 6 * active + 12 * layers * sequence * width);
@@ -97,24 +98,25 @@ TEST(PublishedModels, CountEveryProductOfDenseOnes) {
                    6 * products + 12 * layers * 2048 * width);
 }
 
-// GPT-2, a token: 6 flops for each parameter in a product, 12 h^2 a layer and the head's V h, and
-// 12 L s h for scores and their use, of which a causal count has half: 6 (12 * 12 * 768^2 + 50257 *
-// 768) + 6 * 12 * 1024 * 768 = 797,815,296 against 854,438,400.
+// Flops of a token of GPT-2: 6 for each parameter in a product, which is 12 h^2 per layer and V h
+// for the head, and 12 L s h for scores and their use, of which a causal count has half: 6 (12 * 12
+// * 768^2 + 50257 * 768) + 6 * 12 * 1024 * 768 = 797,815,296 against 854,438,400.
 TEST(ModelFlops, CountHalfOfCausalAttention) {
   ModelFacts gpt2 = factsOf("gpt2", 1024);
   EXPECT_DOUBLE_EQ(gpt2.flopsPerSample / 1024, 854438400);
   EXPECT_DOUBLE_EQ(gpt2.causalFlopsPerSample / 1024, 797815296);
-  // A window of 4096 in 8192 leaves 3/4 of the causal pairs, 3/8 of all: 12 L h (8192 * 3/8).
+  // A window of 4096 in 8192 leaves 3/4 of the causal pairs, which is 3/8 of all pairs: 12 L h
+  // (8192 * 3/8).
   ModelFacts mistral = factsOf("mistral-7b", 8192);
   EXPECT_DOUBLE_EQ((mistral.flopsPerSample - mistral.causalFlopsPerSample) / 8192,
                    12 * 32 * 4096.0 * 8192 * 3 / 8);
 }
 
-// Rows that no token fills are no work of the model: more capacity changes nothing.
+// Rows without a token are not work of the model, so more capacity does not change the flops.
 TEST(ModelFlops, DoNotGrowWithCapacity) {
   auto flopsWith = [](const std::string &capacity) {
     MLIRContext context;
-    // Of this process alone: other jobs of this machine may run the same test.
+    // The path is unique to this process, because other jobs on this machine may run the same test.
     std::string path =
         testing::TempDir() + "capacity" + capacity + "-" + std::to_string(::getpid()) + ".json";
     FILE *file = std::fopen(path.c_str(), "w");
@@ -140,7 +142,8 @@ TEST(ModelFlops, DoNotGrowWithCapacity) {
     EXPECT_NEAR(flopsWith(capacity), wanted, 1e-9 * wanted) << capacity;
 }
 
-// What a window hides is no work: 2 * n * w - w^2 of n^2 pairs, counted twice as causal ones are.
+// Pairs outside of a window are not work: 2 * n * w - w^2 of n^2 pairs, counted twice like causal
+// ones.
 TEST(ModelFlops, ShrinkWithTheWindow) {
   double full = factsOf("mistral-7b", 4096).flopsPerSample;
   double twice = factsOf("mistral-7b", 8192).flopsPerSample;

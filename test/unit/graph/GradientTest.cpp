@@ -1,4 +1,4 @@
-// Every op's gradient against central differences of the op, both run by the interpreter.
+// Compares every op's gradient with central differences of the op. The interpreter runs both.
 #include "Interpreter.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -15,8 +15,8 @@ namespace {
 struct Parsed {
   Parsed() { context.loadDialect<GraphDialect>(); }
 
-  // The one op of a function with these arguments, e.g. ("%x: tensor<2xf32>", "graph.exp %x :
-  // tensor<2xf32>").
+  // Returns the only op of a function with these arguments, such as ("%x: tensor<2xf32>",
+  // "graph.exp %x : tensor<2xf32>").
   Operation *parse(const std::string &arguments, const std::string &op) {
     module = parseSourceString<ModuleOp>(
         "graph.func @f(" + arguments + ") {\n" + op + "\n graph.return\n}", &context);
@@ -34,8 +34,8 @@ struct Parsed {
 
 class RandomValues {
 public:
-  // Numbers of both signs away from 0, so that maxima and logarithms stay smooth; small integers
-  // for ids.
+  // Returns numbers of both signs away from 0, so that maxima and logarithms are smooth, and small
+  // integers for ids.
   Tensor random(Type type, bool positive) {
     Tensor tensor = Tensor::zeros(type);
     bool isInteger = isa<IntegerType>(getElementTypeOrSelf(type));
@@ -58,8 +58,8 @@ double dot(const Tensor &a, const Tensor &b) {
   return sum;
 }
 
-// Checks the gradients of `op`'s float operands, but those from `numDifferentiable` on, when a
-// gradient flows into its first result.
+// Checks the gradients of `op`'s float operands, up to `numDifferentiable` of them, for a gradient
+// of its first result.
 void checkGradient(const std::string &arguments, const std::string &text, bool positive = false,
                    unsigned numDifferentiable = 3) {
   SCOPED_TRACE(text);
@@ -105,7 +105,7 @@ void checkGradient(const std::string &arguments, const std::string &text, bool p
       moved[operand].data[e] -= 2 * step;
       interpret(op, moved);
       double before = dot(moved[op->getResult(0)], values[resultGrads[0]]);
-      // Constants in bodies are f32, hence 1e-6 and not less.
+      // Constants in bodies are f32, so the tolerance is not below 1e-6.
       EXPECT_NEAR(analytic.data[e], (after - before) / (2 * step), 2e-6)
           << "operand " << i << " element " << e;
     }
@@ -152,7 +152,7 @@ TEST(Gradient, OfConvolutionForEveryWayOfMoving) {
                         {"2x3x5x4", "4x3x3x3", "padding [1, 1]", "2x4x5x4"},
                         {"1x2x7x6", "2x2x3x2", "stride [2, 3] padding [2, 1]", "1x2x5x3"},
                         {"1x2x7x6", "2x2x3x2", "padding [1, 0] dilation [3, 2]", "1x2x3x4"},
-                        // 2 groups, and a group for every channel.
+                        // The groups are 2, and one for every channel.
                         {"2x4x3x3", "6x2x2x2", "", "2x6x2x2"},
                         {"1x3x4x4", "3x1x3x3", "stride [2, 2] padding [1, 1]", "1x3x2x2"}};
   auto type = [](const char *shape) { return "tensor<" + std::string(shape) + "xf32>"; };
@@ -282,7 +282,7 @@ TEST(Gradient, OfDropoutUsesTheSameMask) {
                 /*numDifferentiable=*/1);
 }
 
-// How many ops the gradient of `op` with respect to the marked operands adds.
+// Returns the number of ops that the gradient of `op` with respect to the marked operands adds.
 unsigned numBuilt(Operation *op, Value dy, ArrayRef<bool> needed) {
   SmallVector<Value> grads, resultGrads(op->getNumResults());
   resultGrads[0] = dy;
@@ -307,7 +307,7 @@ TEST(Gradient, BuildsOnlyWhatIsNeeded) {
   EXPECT_EQ(numBuilt(op, dy, {false, true}), 1u);
 }
 
-// The message of the one diagnostic that building the gradient emits.
+// Returns the message of the only diagnostic that building the gradient emits.
 std::string refusal(const std::string &arguments, const std::string &text, unsigned result,
                     ArrayRef<bool> needed) {
   Parsed parsed;

@@ -10,8 +10,8 @@ using namespace dtc::graph;
 
 namespace {
 
-// Calls body(result pixel, image pixel) for all pairs that a kernel's element (p, q) brings
-// together, both as index in a plane.
+// Calls body(result pixel, image pixel) for all pairs that a kernel's element (p, q) combines, both
+// as indices in a plane.
 template <typename Body>
 void forPixels(const Tensor &image, const Tensor &result, int64_t p, int64_t q,
                ArrayRef<int64_t> stride, ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation,
@@ -110,7 +110,7 @@ public:
   }
 
 private:
-  // Fills y, and gives the element of x that each is.
+  // Fills y, and returns for each of its elements the element of x that it is.
   template <typename Op> std::vector<int64_t> findMaxima(Op op, const Tensor &x, Tensor &y) {
     std::vector<int64_t> from(y.data.size(), -1);
     forTaps(op, x, y, [&](int64_t image, int64_t result) {

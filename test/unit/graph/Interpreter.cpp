@@ -28,7 +28,7 @@ int64_t Tensor::count(int64_t begin, int64_t end) const {
 
 namespace {
 
-// c[i,j] (+)= sum over k of a(i,k) b(k,j), both read through functions.
+// Computes c[i,j] (+)= sum over k of a(i,k) b(k,j), with both read through functions.
 void product(int64_t m, int64_t n, int64_t k, Tensor &c, int64_t cBegin,
              llvm::function_ref<double(int64_t, int64_t)> a,
              llvm::function_ref<double(int64_t, int64_t)> b) {
@@ -136,7 +136,7 @@ public:
       }
   }
 
-  // The weights of query row (b, h, t), after softmax.
+  // Returns the weights of query row (b, h, t), after softmax.
   template <typename OpTy>
   std::vector<double> weights(OpTy op, int64_t b, int64_t h, int64_t t, double *lse) {
     const Tensor &q = in(op.getQ()), &k = in(op.getK());
@@ -173,7 +173,7 @@ public:
     values[op.getLse()] = lse;
   }
 
-  // dS = P (dP - sum(P dP)), dP = dout v^T.
+  // dS = P (dP - sum(P dP)) with dP = dout v^T.
   void visit(AttentionGradOp op) {
     Tensor q = in(op.getQ()), k = in(op.getK()), v = in(op.getV()), dy = in(op.getDout());
     Tensor dq = Tensor::zeros(op.getDq().getType()), dk = Tensor::zeros(op.getDk().getType()),
@@ -341,7 +341,7 @@ public:
 private:
   const Tensor &in(Value value) {
     EXPECT_TRUE(values.count(value)) << "a value is read before it is made";
-    // A copy: references into the map do not outlive the next result.
+    // Makes a copy, because references into the map are invalid after the next result.
     return inputs.emplace_back(std::make_unique<Tensor>(values[value])).operator*();
   }
   Tensor &out(Value value) { return values[value] = Tensor::zeros(value.getType()); }
@@ -359,7 +359,7 @@ private:
       index[dim] = flat % x.shape[dim];
     return index;
   }
-  // The row-major position of an element of `x` in a tensor with only the dims that `keeps`
+  // Returns the row-major position of an element of `x` in a tensor with only the dims that `keeps`
   // accepts.
   static int64_t position(const Tensor &x, size_t flat, llvm::function_ref<bool(int64_t)> keeps) {
     std::vector<int64_t> index = unflatten(x, flat);

@@ -1,4 +1,4 @@
-// Runs the ops of a mixture of experts on small tensors, from their definitions.
+// Runs the ops of a mixture of experts on small tensors, by their definitions.
 #include "Interpreter.h"
 
 #include "dialects/graph/Moe.h"
@@ -12,7 +12,7 @@ using namespace dtc::graph;
 
 namespace {
 
-// Softmax over the last dim.
+// Returns the softmax over the last dim.
 std::vector<double> softmaxOf(const Tensor &logits) {
   std::vector<double> p(logits.data.size());
   int64_t width = logits.dim(-1);
@@ -160,8 +160,8 @@ private:
     return weights ? values[weights].data[choice] : 1;
   }
 
-  // Calls `meet` for every element of every choice that was not dropped: its place in the rows, in
-  // the tokens, and the choice.
+  // Calls `meet` for every element of every choice that was not dropped, with its place in the
+  // rows, in the tokens, and the choice.
   template <typename OpTy>
   void eachRow(OpTy op, const Tensor &rows, const Tensor &tokens,
                llvm::function_ref<void(int64_t, int64_t, int64_t)> meet) {

@@ -1,4 +1,4 @@
-// Layers of experts: what they compute, and their gradients against central differences.
+// Tests layers of experts: their results, and their gradients against central differences.
 #include "Interpreter.h"
 
 #include "dialects/graph/Moe.h"
@@ -89,7 +89,7 @@ public:
     return values;
   }
 
-  // The results weighted by `seeds`, one number.
+  // Returns the results weighted by `seeds`, as one number.
   double objective(const Values &from) {
     Values values = run(from);
     double sum = 0;
@@ -162,7 +162,8 @@ TEST(MoeGradient, OfALayerOfGroups) { checkGradients({3, 1.0, true, false}); }
 TEST(MoeGradient, OfPlainProbabilities) { checkGradients({1, 1.0, false, false}); }
 TEST(MoeGradient, OfWeightsAtBothEnds) { checkGradients({2, 1.0, true, true}); }
 
-// With room for every choice, a token gets the sum of its two best experts' outputs, weighted.
+// If there is a row for every choice, a token gets the weighted sum of its two best experts'
+// outputs.
 TEST(MoeLayer, IsTheWeightedSumOfTheChosenExperts) {
   Layer layer({3, 2.0, true, false});
   ASSERT_TRUE(layer.module);
@@ -198,7 +199,7 @@ TEST(MoeLayer, IsTheWeightedSumOfTheChosenExperts) {
   }
 }
 
-// All tokens choose experts 3 and 1: the third of a group finds them full.
+// All tokens choose experts 3 and 1, so the third token of a group finds them full.
 TEST(MoeLayer, DropsWhatFindsNoSlot) {
   Layer layer({2, 1.0, true, false});
   ASSERT_TRUE(layer.module);
@@ -217,7 +218,7 @@ TEST(MoeLayer, DropsWhatFindsNoSlot) {
   EXPECT_NE(y[0], 0);
 }
 
-// load 6 for two of four experts and p of almost 1 for one of them: 0.3 * 4 * (1 * 1).
+// The load is 6 for two of four experts, and p is almost 1 for one of them: 0.3 * 4 * (1 * 1).
 TEST(MoeLayer, BalanceLossIsHighestWhereOneExpertHasAll) {
   Layer layer({1, 1.0, true, false});
   ASSERT_TRUE(layer.module);
@@ -226,7 +227,7 @@ TEST(MoeLayer, BalanceLossIsHighestWhereOneExpertHasAll) {
   inputs[layer.func.getArgument(1)].data = {0, 0, 0, 10, 10, 10, 0, 0, 0, 0, 0, 0};
   EXPECT_NEAR(layer.run(inputs)[layer.results()[1]].data[0], 0.3 * 4, 1e-6);
   inputs[layer.func.getArgument(1)].data.assign(12, 0.0);
-  // All alike: experts 0 and 1 win every tie, but p is even: 0.3 * 4 * 2 * 1/4.
+  // All tokens are equal: experts 0 and 1 win every tie, but p is even: 0.3 * 4 * 2 * 1/4.
   EXPECT_NEAR(layer.run(inputs)[layer.results()[1]].data[0], 0.3 * 2, 1e-12);
 }
 

@@ -1,4 +1,4 @@
-// Names of values and types live in locations.
+// Tests names of values and types, which are kept in locations.
 #include "dialects/graph/Names.h"
 
 #include "mlir/IR/BuiltinTypes.h"

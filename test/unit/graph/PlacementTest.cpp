@@ -1,4 +1,4 @@
-// What placements make of types, and which padding rules allow.
+// Tests the local types of placements, and the padding that rules allow.
 #include "dialects/graph/Placement.h"
 
 #include "dialects/graph/RuleBuilder.h"
@@ -40,7 +40,7 @@ TEST_F(Placement, NestsSplitsOfOneDim) {
             "tensor<2xf32>");
 }
 
-// Two pieces of ceil(10 / 8) each, whichever axes of 2 and 2 split the dim.
+// There are two pieces of ceil(10 / 8) each, whichever axes of 2 and 2 split the dim.
 TEST_F(Placement, GivesZigzagRanksTwoPieces) {
   EXPECT_EQ(local("tensor<10xf32>", "#graph.placement<[shard(0, zigzag), shard(0)]>", {2, 2}),
             "tensor<4xf32>");
@@ -74,8 +74,8 @@ TEST(DimSplit, HasOneFormForEachOrder) {
   EXPECT_EQ(canonical({1, 2, 0}), (SmallVector<int64_t>{1, 1, 0}));
 }
 
-// 64 positions: zig-zag over axis 1 of 4 alone, then with axis 0 of 2 outside and axis 2 of 2
-// inside.
+// 64 positions are split zig-zag over axis 1 of 4 alone, then with axis 0 of 2 outside and axis 2
+// of 2 inside.
 TEST(DimSplit, SaysWherePiecesStart) {
   auto text = [](ArrayRef<AxisPlacement> axes, ArrayRef<int64_t> mesh) {
     std::string result;
@@ -106,7 +106,7 @@ TEST_F(Placement, FindsTheMeshOfTheModule) {
   EXPECT_EQ(getMeshSizes(*without), std::nullopt);
 }
 
-// x[t,c] + b[c]: padded columns stay zero, padded rows receive the bias.
+// x[t,c] + b[c]: padded columns stay zero, and padded rows get the bias.
 TEST(Rule, KnowsWherePaddingStaysZero) {
   OpRule rule;
   rule.loops = {{8, LoopKind::Parallel}, {16, LoopKind::Parallel}, {4, LoopKind::Sum}};
@@ -119,7 +119,7 @@ TEST(Rule, KnowsWherePaddingStaysZero) {
   EXPECT_TRUE(rule.allowsPadding(1));
 }
 
-// The product of a dim's loops is the dim, whatever the shapes.
+// The product of a dim's loops is the dim for all shapes.
 TEST(Reshape, LoopsMakeUpEveryDim) {
   const SmallVector<int64_t> shapes[] = {{24},      {4, 6},     {6, 4}, {2, 3, 4},
                                          {4, 3, 2}, {1, 24, 1}, {8, 3}, {3, 8}};

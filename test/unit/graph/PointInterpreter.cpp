@@ -20,7 +20,7 @@ uint64_t mask(Type type, uint64_t bits) {
   return width >= 64 ? bits : bits & ((uint64_t(1) << width) - 1);
 }
 
-// The integer as a signed number.
+// Returns the integer as a signed number.
 int64_t asSigned(Type type, uint64_t bits) {
   unsigned width = isa<IndexType>(type) ? 64 : type.getIntOrFloatBitWidth();
   return static_cast<int64_t>(bits << (64 - width)) >> (64 - width);
@@ -132,14 +132,15 @@ private:
   llvm::DenseMap<Value, Scalar> values;
 };
 
-// The scalar of an element of that type.
+// Returns the scalar of an element of that type.
 Scalar scalarOf(double value, Type type) {
   if (isa<FloatType>(type))
     return {value, 0};
   return {0, static_cast<uint64_t>(static_cast<int64_t>(value))};
 }
 
-// The position in `operand` of point `index` of a tensor of `rank` dims; dims of size 1 repeat.
+// Returns the position in `operand` of point `index` of a tensor of `rank` dims. Dims of size 1
+// repeat.
 int64_t operandPosition(const TensorLoops &dims, const Tensor &operand, ArrayRef<int64_t> index) {
   int64_t position = 0;
   for (size_t dim = 0; dim < operand.shape.size(); ++dim)
@@ -167,7 +168,8 @@ void dtc::graph::interpretPoints(PointwiseOpInterface op, Values &values) {
     block.addArgument(getElementTypeOrSelf(operand), op->getLoc());
   for (size_t i = 0; i < rule.loops.size(); ++i)
     block.addArgument(IndexType::get(op->getContext()), op->getLoc());
-  SmallVector<uint64_t> random; // what ops that draw random numbers get besides their indices
+  // arguments of ops that draw random numbers, in addition to their indices
+  SmallVector<uint64_t> random;
   if (auto draws = dyn_cast<RandomOpInterface>(op.getOperation())) {
     auto firstSample = op->getAttrOfType<IntegerAttr>("first_sample");
     random = {static_cast<uint64_t>(firstSample ? firstSample.getInt() : 0),

@@ -1,4 +1,4 @@
-// The scalar bodies of pointwise ops against formulas and published numbers.
+// Compares the scalar bodies of pointwise ops with formulas and published numbers.
 #include "Interpreter.h"
 
 #include "dialects/graph/Points.h"
@@ -16,7 +16,8 @@ class Points : public testing::Test {
 protected:
   Points() { context.loadDialect<GraphDialect>(); }
 
-  // Runs the one op of a function with these arguments and values; result `i`'s elements.
+  // Runs the only op of a function with these arguments and values. Returns the elements of each
+  // result.
   std::vector<std::vector<double>> run(const std::string &arguments, const std::string &op,
                                        std::vector<std::vector<double>> inputs) {
     auto module = parseSourceString<ModuleOp>(
@@ -58,7 +59,7 @@ protected:
   MLIRContext context;
 };
 
-// Known answers of Random123 (kat_vectors, philox4x32 10).
+// The known answers are those of Random123 (kat_vectors, philox4x32 10).
 TEST_F(Points, PhiloxGivesThePublishedNumbers) {
   EXPECT_EQ(philox(0, {0, 0, 0, 0}), 0x6627e8d5u);
   EXPECT_EQ(philox(~uint64_t(0), {~0u, ~0u, ~0u, ~0u}), 0x408f276du);
@@ -79,13 +80,13 @@ TEST_F(Points, DropoutKeepsByGlobalElement) {
   }
   EXPECT_GT(kept, 0);
   EXPECT_LT(kept, 24);
-  // Samples 4 and 5 of the step draw the same numbers when they are a micro-batch of their own.
+  // Samples 4 and 5 of the step draw the same numbers if they are a micro-batch of their own.
   auto last = run(
       "%x: tensor<2x4xf32>, %s: tensor<i64>, %t: tensor<f32>",
       "%0 = graph.dropout %x p 0.25 id 9 key(%s, %t) {first_sample = 4 : i64} : tensor<2x4xf32>",
       {std::vector<double>(8, 3.0), {seed}, {step}})[0];
   EXPECT_EQ(last, std::vector<double>(whole.begin() + 16, whole.end()));
-  // Evaluation, which is step 0, keeps all as they are.
+  // Evaluation, which is step 0, drops nothing.
   auto evaluated = run("%x: tensor<6x4xf32>, %s: tensor<i64>, %t: tensor<f32>",
                        "%0 = graph.dropout %x p 0.25 id 9 key(%s, %t) : tensor<6x4xf32>",
                        {std::vector<double>(24, 3.0), {seed}, {0}})[0];
@@ -130,7 +131,7 @@ TEST_F(Points, SelectEqualPassesTiesToAll) {
             (std::vector<double>{0, 8, 9}));
 }
 
-// Two elements, the second of which is padding and must stay zero.
+// There are two elements. The second one is padding and must stay zero.
 TEST_F(Points, AdamWFollowsThePaper) {
   double p = 0.5, g = 0.2 * 0.5, m = 0.1, v = 0.04, lr = 0.01, t = 3;
   auto found =
@@ -150,7 +151,7 @@ TEST_F(Points, AdamWFollowsThePaper) {
     EXPECT_EQ(found[i][1], 0.0);
 }
 
-// beta 0 has no bias to correct, also where its logarithm does not exist.
+// beta 0 has no bias to correct, although its logarithm does not exist.
 TEST_F(Points, AdamWWithoutMomentumIsTheSignOfTheGradient) {
   auto found = run("%p: tensor<1xf32>, %l: tensor<f32>",
                    "%0:3 = graph.adamw %p, %p, %p, %p lr %l step %l grad_scale %l apply %l {beta1 "
@@ -172,8 +173,8 @@ TEST_F(Points, SgdKeepsABuffer) {
   EXPECT_DOUBLE_EQ(found[0][0], 4 - 0.5 * (4 + 0.25 * 4));
 }
 
-// You et al.: the parameter's norm over that of what moves it, times a coefficient; with decay what moves it has that much of the
-// parameter in it. 1 where either is zero.
+// You et al.: the ratio is the parameter's norm over the norm of its update, times a coefficient.
+// With decay the update contains that much of the parameter. The ratio is 1 if either norm is zero.
 TEST_F(Points, TrustRatioOfNorms) {
   auto ratio = [&](double squares, double squaresOfDirection) {
     return run("%p: tensor<f32>, %d: tensor<f32>",
@@ -185,7 +186,7 @@ TEST_F(Points, TrustRatioOfNorms) {
   EXPECT_DOUBLE_EQ(ratio(16, 0), 1);
 }
 
-// You et al. 2017, algorithm 1, with what is clipped and decayed.
+// You et al. 2017, algorithm 1, with clipping and decay.
 TEST_F(Points, LarsKeepsABuffer) {
   auto found = run("%p: tensor<1xf32>, %g: tensor<1xf32>, %b: tensor<1xf32>, %l: tensor<f32>, %s: "
                    "tensor<f32>, %r: tensor<f32>, %a: tensor<f32>",
@@ -196,7 +197,7 @@ TEST_F(Points, LarsKeepsABuffer) {
   EXPECT_DOUBLE_EQ(found[0][0], 4 - found[1][0]);
 }
 
-// Whatever the gradient holds.
+// This holds for any content of the gradient.
 TEST_F(Points, OptimizersThatDoNotApplyAStepKeepWhatTheyHave) {
   double nan = std::numeric_limits<double>::quiet_NaN(),
          infinity = std::numeric_limits<double>::infinity();
@@ -232,7 +233,7 @@ TEST_F(Points, KnowsWhatIsFinite) {
     EXPECT_EQ(isFinite(x), 0) << x;
 }
 
-// As a GradScaler with an interval of 3, between 1 and 8.
+// The rules are those of a GradScaler with an interval of 3, between 1 and 8.
 TEST_F(Points, LossScaleGrowsAndHalves) {
   auto next = [&](double scale, double good, double apply) {
     auto found = run("%s: tensor<f32>, %g: tensor<f32>, %a: tensor<f32>",
@@ -275,7 +276,7 @@ TEST_F(Points, LearningRateWarmsUpAndFalls) {
   const std::string constant = "constant(%s, %b, %n) warmup 0 min_ratio 0.0";
   EXPECT_DOUBLE_EQ(rate(constant, 1), 0.5);
   EXPECT_DOUBLE_EQ(rate(constant, 500), 0.5);
-  // A run no longer than its warm-up divides by nothing.
+  // A run that is no longer than its warm-up must not divide by zero.
   EXPECT_DOUBLE_EQ(rate("cosine(%s, %b, %n) warmup 110 min_ratio 0.0", 110), 0.5);
 }
 

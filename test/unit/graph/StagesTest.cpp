@@ -1,5 +1,5 @@
-// Every op that finishes sums within itself against the ops that it takes itself apart into, both
-// run by the interpreter.
+// Compares every op that computes sums within itself with the ops into which it can be divided. The
+// interpreter runs both.
 #include "Interpreter.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -22,7 +22,7 @@ Tensor random(Type type, std::mt19937 &engine) {
   return tensor;
 }
 
-// Checks the one op of a function with these arguments.
+// Checks the only op of a function with these arguments.
 void checkStages(const std::string &arguments, const std::string &text) {
   SCOPED_TRACE(text);
   MLIRContext context;
@@ -93,7 +93,7 @@ TEST(Stages, OfCrossEntropyWithAndWithoutIgnoredTargets) {
                     "tensor<4x3xf32>)");
 }
 
-// Statistics of narrow rows are f32, their results as narrow as they are.
+// Statistics of narrow rows are f32, and results have the narrow type.
 TEST(Stages, OfNarrowFloats) {
   checkStages("%x: tensor<3x4xbf16>, %w: tensor<4xbf16>",
               "%0, %r = graph.rms_norm %x, %w : (tensor<3x4xbf16>, tensor<4xbf16>) -> "

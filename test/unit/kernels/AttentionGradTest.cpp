@@ -5,7 +5,8 @@ namespace {
 
 using namespace test;
 
-constexpr double kTolerance = 3e-5; // sums over up to 1000 tokens of weights right to about 2e-6
+// sums over up to 1000 tokens of weights that are right to about 2e-6
+constexpr double kTolerance = 3e-5;
 
 void runBoth(AttentionProblem &problem, ThreadPool &pool) {
   attention(problem.args, pool);
@@ -40,7 +41,7 @@ TEST(AttentionGrad, AgreesWithTheReferenceUnderDropout) {
   });
 }
 
-// The analytic reference itself, against finite differences of its forward part.
+// Compares the analytic reference with finite differences of its forward part.
 TEST(AttentionGrad, ReferenceAgreesWithFiniteDifferences) {
   AttentionProblem problem({1, 6, 9, 2, 1, 4, true}, 0.25f);
   AttentionReference analytic(problem);
@@ -74,7 +75,7 @@ TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreads) {
         AttentionProblem first({2, 300, 300, 3, 1, 64, causal}, dropout);
         ThreadPool one(1);
         runBoth(first, one);
-        for (int threads : {2, 3, 8}) { // 3 and 8 cut queries and keys, 2 only heads
+        for (int threads : {2, 3, 8}) { // 3 and 8 cut queries and keys, 2 cuts only heads
           AttentionProblem other(first.sizes, dropout);
           ThreadPool pool(threads);
           runBoth(other, pool);

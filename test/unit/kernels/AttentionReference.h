@@ -1,4 +1,4 @@
-// Attention and its gradients in double, straight from their formulas.
+// Attention and its gradients in double, directly from their formulas.
 #pragma once
 
 #include "kernels/cpu/Philox.h"
@@ -8,11 +8,13 @@
 
 namespace dtc::cpu::test {
 
+// The size of an attention problem.
 struct AttentionSizes {
   int64_t batch, queries, keys, heads, kvHeads, headDim;
   bool causal;
 };
 
+// Returns the size in words, for messages.
 inline std::string describe(const AttentionSizes &s) {
   return "batch " + std::to_string(s.batch) + ", queries " + std::to_string(s.queries) + ", keys " +
          std::to_string(s.keys) + ", heads " + std::to_string(s.heads) + "/" +
@@ -54,11 +56,13 @@ struct AttentionProblem {
     args.globalBatch0 = 3, args.globalHead0 = 2, args.totalHeads = s.heads + 4;
   }
 
+  // Returns the arguments of the kernel for the gradients.
   AttentionGradArgs gradArgs() {
     return {args, dout.data(), dq.data(), dk.data(), dv.data(), scratch.data()};
   }
 };
 
+// The results and gradients of a problem, in double.
 struct AttentionReference {
   std::vector<double> out, lse, dq, dk, dv;
 
@@ -123,7 +127,7 @@ private:
   }
 };
 
-// Edge sizes of tokens, heads and head dimension; both masks.
+// Returns edge sizes of tokens, heads and head dimension, with both masks.
 inline std::vector<AttentionSizes> edgeSizes() {
   std::vector<AttentionSizes> sizes;
   for (bool causal : {false, true}) {
@@ -133,7 +137,7 @@ inline std::vector<AttentionSizes> edgeSizes() {
     sizes.push_back({1, 40, 40, 4, 1, 80, causal});  // multi-query, headDim not a power of two
     sizes.push_back({1, 1, 300, 2, 1, 64, causal});  // one new token
     sizes.push_back({2, 33, 127, 2, 2, 32, causal}); // more keys than queries
-    sizes.push_back({1, 127, 33, 2, 2, 32, causal}); // fewer: under causal, early rows see nothing
+    sizes.push_back({1, 127, 33, 2, 2, 32, causal}); // fewer: under causal, early rows see no key
     sizes.push_back({1, 60, 60, 1, 1, 1, causal});
     sizes.push_back({1, 60, 60, 3, 3, 7, causal});
     sizes.push_back({1, 100, 100, 1, 1, 128, causal});

@@ -1,4 +1,4 @@
-// Tensors of attention whose tokens have gaps between them, as parts of one tensor have.
+// Tests attention of tensors with gaps between their tokens, as parts of one tensor have.
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/NarrowTestSupport.h"
 
@@ -7,7 +7,8 @@ namespace {
 
 using namespace test;
 
-// q, k and v of a problem as columns of one tensor of `tokens` rows, with some that belong to none, and the same of the gradients.
+// The q, k and v of a problem as columns of one tensor of `tokens` rows, with some unused columns,
+// and the same for the gradients.
 template <typename T> struct Joined {
   static constexpr int64_t kGap = 3;
   AttentionSizes s;

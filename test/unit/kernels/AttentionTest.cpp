@@ -5,7 +5,8 @@ namespace {
 
 using namespace test;
 
-// Scores of magnitude 10 with 2^-24 relative rounding each give weights right to about 2e-6.
+// Scores of magnitude 10 with 2^-24 relative rounding each give weights that are right to about
+// 2e-6.
 constexpr double kTolerance = 5e-6;
 
 void expectForward(AttentionProblem &problem, ThreadPool &pool) {
@@ -46,7 +47,7 @@ TEST(Attention, DropsWeightsByTheirGlobalIndex) {
   });
 }
 
-// The same heads and samples computed by two ranks are those of one.
+// Two ranks that compute the same heads and samples get the results of one rank.
 TEST(Attention, DropsTheSameWeightsHoweverHeadsAndBatchAreSplit) {
   ThreadPool pool(1);
   AttentionProblem whole({2, 40, 40, 4, 4, 16, true}, 0.3f);

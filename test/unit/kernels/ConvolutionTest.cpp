@@ -36,8 +36,8 @@ template <typename Body> void forProducts(const Conv2dShape &s, const Body &body
               }
 }
 
-// Sizes that libraries take other ways for: one of each, many, odd, and more samples than a call
-// takes.
+// Sizes for which libraries use different algorithms: one of each, many, odd, and more samples than
+// a call takes.
 std::vector<Conv2dShape> shapes() {
   std::vector<Conv2dShape> all;
   for (int64_t channels : {1, 3, 16, 33})
@@ -94,7 +94,8 @@ std::vector<Conv2dShape> shapes() {
                  .kernelWidth = 3,
                  .paddingHeight = 1,
                  .paddingWidth = 1});
-  // Strides past the image and dilations of nothing, at which oneDNN's own sums overflow.
+  // Strides beyond the image and dilations without effect, for which sums inside of oneDNN
+  // overflow.
   all.push_back({.batch = 2,
                  .channels = 2,
                  .filters = 4,
@@ -107,7 +108,7 @@ std::vector<Conv2dShape> shapes() {
                  .paddingHeight = 1,
                  .paddingWidth = 1,
                  .dilationWidth = 2147483647});
-  // Shapes unlike each other in one number: of each there is one primitive.
+  // Each shape differs from the base in one number, and has a primitive of its own.
   const Conv2dShape base{.batch = 2,
                          .channels = 2,
                          .filters = 2,
@@ -128,7 +129,7 @@ std::vector<Conv2dShape> shapes() {
   return all;
 }
 
-// Sums of n products of numbers up to 1 round to about sqrt(n) * 6e-8 each.
+// Sums of n products of numbers up to 1 have a rounding error of about sqrt(n) * 6e-8.
 constexpr double tolerance = 1e-5;
 
 struct Case {

@@ -61,7 +61,7 @@ TEST(EmbeddingGrad, AddsInOrderOfTokensOnAnyNumberOfThreads) {
     }
 }
 
-// Rows 10 and 11 of a table are this rank's: ids are global, and so is the one that is skipped.
+// This rank has rows 10 and 11 of a table. Ids are global, and so is the one that is skipped.
 TEST(EmbeddingGrad, GivesThePaddingRowNothing) {
   std::vector<int32_t> ids = {11, 9, 10, 11, 10};
   std::vector<float> dout = {1, 2, 3, 4, 5};
@@ -75,8 +75,8 @@ TEST(EmbeddingGrad, GivesThePaddingRowNothing) {
   EXPECT_EQ(gradOf(-1), (std::vector<float>{108, 205}));
   EXPECT_EQ(gradOf(10), (std::vector<float>{100, 205}));
   EXPECT_EQ(gradOf(11), (std::vector<float>{108, 200}));
-  EXPECT_EQ(gradOf(9), (std::vector<float>{108, 205})); // another rank's
-  EXPECT_EQ(gradOf(1), (std::vector<float>{108, 205})); // not the row of that number here
+  EXPECT_EQ(gradOf(9), (std::vector<float>{108, 205})); // a row of another rank
+  EXPECT_EQ(gradOf(1), (std::vector<float>{108, 205})); // not the row that has this number here
 }
 
 TEST(Embedding, TakesZeroSizes) {

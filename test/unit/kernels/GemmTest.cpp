@@ -8,7 +8,7 @@ namespace {
 
 using namespace test;
 
-// Operands with leading dimensions `pad` larger than needed, and what gemm should give.
+// Operands with leading dimensions `pad` larger than needed, and the expected result of gemm.
 struct Problem {
   GemmArgs args;
   std::vector<float> a, b, c;
@@ -59,7 +59,7 @@ std::string describe(const GemmArgs &args) {
          (args.transA ? " T" : " N") + (args.transB ? "T" : "N");
 }
 
-// Sums of k products in (-1, 1): the error grows with sqrt(k) at most here.
+// Sums of k products in (-1, 1): the error grows at most with sqrt(k) here.
 double tolerance(int64_t k) { return 2e-6 * std::sqrt(double(k) + 1); }
 
 TEST(Gemm, AgreesWithTheReferenceAtEdgeSizes) {
@@ -187,7 +187,7 @@ TEST(LibraryGemm, OneDnnAndOpenBlasAgreeWithTheReference) {
     }
 }
 
-// Both libraries keep buffers of their own, which calls from several threads must not share.
+// Both libraries have buffers of their own, which calls from several threads must not share.
 TEST(LibraryGemm, TakesCallsFromManyThreadsAtOnce) {
   ThreadPool one(1), eight(8);
   for (GemmBackend backend : {GemmBackend::OneDnn, GemmBackend::OpenBlas})

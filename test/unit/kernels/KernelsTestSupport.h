@@ -13,6 +13,7 @@
 
 namespace dtc::cpu::test {
 
+// Returns random numbers in [-1, 1) for a seed.
 inline std::vector<float> randomFloats(int64_t count, uint32_t seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -22,12 +23,12 @@ inline std::vector<float> randomFloats(int64_t count, uint32_t seed) {
   return values;
 }
 
-// Same bits, NaN and signed zeros included.
+// Returns true if the bits are equal, NaN and signed zeros included.
 inline bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * 4) == 0);
 }
 
-// |found - wanted| <= tolerance * (1 + |wanted|) for every element.
+// Expects |found - wanted| <= tolerance * (1 + |wanted|) for every element.
 inline void expectClose(const std::vector<float> &found, const std::vector<double> &wanted,
                         double tolerance, const std::string &what) {
   ASSERT_EQ(found.size(), wanted.size()) << what;
@@ -39,7 +40,7 @@ inline void expectClose(const std::vector<float> &found, const std::vector<doubl
   }
 }
 
-// Runs `body` under each instruction set that the processor has, and then restores the best.
+// Runs `body` under each instruction set that the processor has, and then restores the best one.
 template <typename Body> void forEachIsa(const Body &body) {
   std::string best = isaKernels().name;
   for (const char *name : {"avx2", "avx512"})

@@ -1,9 +1,9 @@
 // Kernels of bf16 and f16 beside those of f32 on the same numbers, at edge sizes.
 //
-// Bounds follow from the formats: rounding to nearest loses at most u of a number, u = 2^-8 for bf16
-// and 2^-11 for f16 (and at most 2^-25 of what is denormal in f16); a sum of n terms in f32, in any
-// order, at most n * 2^-24 of the sum of their magnitudes (Higham 2002, "Accuracy and Stability of
-// Numerical Algorithms", section 4.2).
+// Bounds follow from the formats: rounding to nearest loses at most u of a number, u = 2^-8 for
+// bf16 and 2^-11 for f16 (and at most 2^-25 of what is denormal in f16); a sum of n terms in f32,
+// in any order, at most n * 2^-24 of the sum of their magnitudes (Higham 2002, "Accuracy and
+// Stability of Numerical Algorithms", section 4.2).
 #include "kernels/cpu/GemmBackends.h"
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
@@ -22,7 +22,7 @@ constexpr int64_t kEdges[] = {1, 31, 33, 1000};
 
 double unitOf(ElementType type) { return type == ElementType::BF16 ? 0x1p-8 : 0x1p-11; }
 
-// Random numbers that `type` has exactly.
+// Returns random numbers that `type` represents exactly.
 std::vector<float> exactFloats(ElementType type, int64_t count, uint32_t seed) {
   return widened(type, narrowed(type, randomFloats(count, seed)));
 }
@@ -44,7 +44,7 @@ TEST(NarrowFloats, RoundToNearestEvenAndBack) {
   };
   forEachIsa([&] {
     for (const auto &each : cases)
-      for (int64_t count : {1, 7, 8, 16, 33}) { // vectors and what is left of them
+      for (int64_t count : {1, 7, 8, 16, 33}) { // vectors and remainders
         std::vector<float> from(count, each.from);
         for (uint16_t bits : narrowed(each.type, from))
           EXPECT_EQ(bits, each.bits) << each.from;
@@ -64,7 +64,7 @@ TEST(NarrowFloats, RoundToNearestEvenAndBack) {
   });
 }
 
-// Such a number is told from infinity by lower bits alone, which bf16 has not.
+// Only lower bits, which bf16 does not have, distinguish such a number from infinity.
 TEST(NarrowFloats, KeepNaN) {
   const float nan = std::bit_cast<float>(0x7f800001u);
   forEachIsa([&] {
@@ -82,7 +82,8 @@ struct GemmCase {
   int64_t batch;
 };
 
-// Runs the product both ways with strides beyond what is needed, and compares with sums in double.
+// Runs the product both ways, with strides beyond what is needed, and compares it with sums in
+// double.
 template <typename Multiply>
 void checkGemmBy(const Multiply &multiply, ElementType type, ElementType resultType,
                  const GemmCase &c, ThreadPool &pool) {
@@ -153,7 +154,8 @@ TEST(NarrowGemm, SumsInF32AtEdgeSizes) {
   });
 }
 
-// Libraries keep what they make for a product: of one shape, there is one for each scale, and each step between rows.
+// Libraries keep what they make for a product. Products of one shape have one entry per scale and
+// step between rows.
 TEST(NarrowGemm, TellsProductsOfOneShapeApart) {
   ThreadPool pool(1);
   for (ElementType type : kNarrow)
@@ -205,7 +207,7 @@ TEST(NarrowGemm, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(first, second);
 }
 
-// The kernels of f32 run on what is read, so all that differs is the rounding at the end.
+// The kernels of f32 run on converted numbers, so only the rounding at the end differs.
 TEST(NarrowAttention, IsThatOfF32Rounded) {
   ThreadPool pool(3);
   for (ElementType type : kNarrow)
@@ -227,13 +229,13 @@ TEST(NarrowAttention, IsThatOfF32Rounded) {
         narrowAttention(problem.args, tensors, pool);
         ASSERT_TRUE(sameBits(problem.lse, lse)) << describe(sizes);
         ASSERT_EQ(out, narrowed(type, problem.out)) << describe(sizes);
-        problem.out = widened(type, out); // what backward reads
+        problem.out = widened(type, out); // backward reads it
         problem.args.out = problem.out.data();
         AttentionGradArgs grad{problem.args,      problem.dout.data(), problem.dq.data(),
                                problem.dk.data(), problem.dv.data(),   problem.scratch.data()};
         attentionGrad(grad, pool);
         narrowAttentionGrad(problem.args, tensors, problem.scratch.data(), pool);
-        // Where ranges are cut changes no bit of the kernels of f32.
+        // The cuts of ranges change no bit of the kernels of f32.
         ASSERT_EQ(dq, narrowed(type, problem.dq)) << describe(sizes);
         ASSERT_EQ(dk, narrowed(type, problem.dk)) << describe(sizes);
         ASSERT_EQ(dv, narrowed(type, problem.dv)) << describe(sizes);
@@ -249,7 +251,7 @@ TEST(NarrowEmbedding, CopiesRowsAndAddsGradientsInF32) {
       std::vector<int32_t> ids(tokens);
       std::mt19937 generator(5);
       for (int32_t &id : ids)
-        id = static_cast<int32_t>(generator() % 60); // some beyond the table
+        id = static_cast<int32_t>(generator() % 60); // some are beyond the table
       std::vector<uint16_t> out(tokens * columns, 0x1234);
       embedding(table.data(), ids.data(), out.data(), rows, columns, tokens, 0, pool, type);
       for (int64_t i = 0; i < tokens * columns; ++i) {

@@ -5,7 +5,7 @@
 namespace dtc::cpu {
 namespace {
 
-// Random123 1.14, tests/kat_vectors, philox4x32 10.
+// The answers are those of Random123 1.14, tests/kat_vectors, philox4x32 10.
 TEST(Philox, GivesThePublishedKnownAnswers) {
   struct {
     std::array<uint32_t, 4> counter;

@@ -31,7 +31,7 @@ const Pool2dShape shapes[] = {
      .strideWidth = 1,
      .paddingHeight = 0,
      .paddingWidth = 0},
-    // Side by side, overlapping with a border, and with pixels that no window has.
+    // Windows are side by side, overlapping with a border, or leave out some pixels.
     {.planes = 33,
      .height = 8,
      .width = 6,
@@ -62,7 +62,7 @@ const Pool2dShape shapes[] = {
 
 int64_t resultSize(const Pool2dShape &s) { return s.planes * s.outHeight() * s.outWidth(); }
 
-// With many equal values, of which the first counts.
+// Returns numbers with many equal values, of which the first counts.
 std::vector<float> roundedFloats(int64_t count, uint32_t seed) {
   std::vector<float> values = randomFloats(count, seed);
   for (float &value : values)
@@ -112,7 +112,7 @@ TEST(Pooling, TakesTheMeanOfAllPixelsOfTheKernel) {
     }
 }
 
-// Of several NaN the first counts, as of equal values.
+// The first of several NaN counts, as for equal values.
 TEST(Pooling, HandsOnNan) {
   const Pool2dShape s{.planes = 1,
                       .height = 1,

@@ -7,7 +7,7 @@ namespace {
 
 using namespace test;
 
-// Copies element by element, as the definition says.
+// Copies element by element, by the definition.
 template <typename T>
 void referenceCopy(const T *src, T *dst, const std::vector<int64_t> &sizes,
                    const std::vector<int64_t> &srcStrides, const std::vector<int64_t> &dstStrides,
@@ -39,7 +39,7 @@ int64_t product(const std::vector<int64_t> &sizes) {
 template <typename T>
 void expectPermutes(const std::vector<int64_t> &sizes, const std::vector<size_t> &order,
                     bool accumulate = false) {
-  // dst is a dense tensor of the permuted sizes; sizes and strides are given in order of src.
+  // dst is a dense tensor of the permuted sizes. Sizes and strides are given in the order of src.
   std::vector<int64_t> srcStrides = rowMajor(sizes), permuted, dstStrides(sizes.size());
   for (size_t dim : order)
     permuted.push_back(sizes[dim]);
@@ -90,7 +90,7 @@ TEST(StridedCopy, PermutesManyDims) {
 }
 
 TEST(StridedCopy, JoinsAndCopiesPlainTensors) {
-  expectPermutes<float>({64, 33, 129}, {0, 1, 2}); // 1.1 MB: split among threads
+  expectPermutes<float>({64, 33, 129}, {0, 1, 2}); // 1.1 MB, which is split among threads
   expectPermutes<float>({64, 33, 129}, {0, 1, 2}, true);
   expectPermutes<uint8_t>({400000}, {0});
 }

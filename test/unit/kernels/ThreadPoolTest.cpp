@@ -64,7 +64,7 @@ TEST(ThreadPool, RunsLoopsInsideLoopsInline) {
 }
 
 TEST(ThreadPool, UsesAllThreadsWhenAllAreNeeded) {
-  // Each piece waits until all three have begun, which only three threads can bring about.
+  // Each piece waits until all three have begun, which is possible only with three threads.
   ThreadPool pool(3);
   std::atomic<int> begun{0};
   pool.parallelFor(3, 1, [&](int64_t, int64_t) {

@@ -1,4 +1,4 @@
-// The estimate of a program's memory against the static plan of the program itself.
+// Compares the estimate of a program's memory with the static plan of the program itself.
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/frontend/Frontend.h"
 
@@ -17,7 +17,7 @@
 namespace dtc {
 namespace {
 
-// What the design asks of estimates for programs that compile.
+// The error that the design allows for estimates of programs that compile.
 constexpr double kTolerance = 0.03;
 
 class ProgramMemoryTest : public testing::Test {
@@ -61,7 +61,7 @@ protected:
     return *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
   }
 
-  // Under Megatron's placements where none are given.
+  // Uses Megatron's placements if none are given.
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
                        const std::string &optimizer = "adamw",
                        const SearchedPlacements *placements = nullptr, bool onGpu = false) {
@@ -81,7 +81,7 @@ protected:
   mlir::MLIRContext context;
 };
 
-// The gradients' squares of several layers are one launch.
+// The squares of several layers' gradients are one launch.
 TEST_F(ProgramMemoryTest, CountsSumsInParts) {
   expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
   expectAgreement(*llama(8, true), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
@@ -93,7 +93,7 @@ TEST_F(ProgramMemoryTest, CountsOneRank) {
   expectAgreement(*llama(8, true), decide(1, 1, 4, 1));
 }
 
-// Frozen parameters keep their own bytes and no others: no gradient, no moments, no master copy.
+// Frozen parameters keep only their own bytes: no gradient, no moments, no master copy.
 TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
   auto partsWith = [&](llvm::StringRef frozen, int64_t zero, const std::string &precision) {
     mlir::OwningOpRef<mlir::ModuleOp> model = gpt2(6);
@@ -119,7 +119,7 @@ TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
         EXPECT_EQ(whole.parameters, less.parameters) << name << " " << zero << precision;
         EXPECT_EQ(whole.optimizer - less.optimizer, states * elements * ofState)
             << name << " " << zero << precision;
-        // In 16 bits parts that are on the wire come and go with them.
+        // In 16 bits, parts that are being sent are allocated and freed with them.
         double gradients = whole.gradients - less.gradients, wanted = 4 * elements * ofGradient;
         if (states == 8)
           EXPECT_EQ(gradients, wanted) << name << " " << zero;
@@ -128,7 +128,7 @@ TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
       }
 }
 
-// Fewer layers than stand for others.
+// The model has fewer layers than a layer represents.
 TEST_F(ProgramMemoryTest, CountsShortModels) {
   for (int64_t layers : {1, 2, 3, 4})
     expectAgreement(*gpt2(layers), decide(2, 1, 2, 2));
@@ -139,7 +139,7 @@ TEST_F(ProgramMemoryTest, CountsTokensOfAllMicroBatches) {
     expectAgreement(*gpt2(6), decide(1, 1, 2, microBatches));
 }
 
-// What follows from a few micro-batches is what all of them make, to the byte.
+// The result from a few micro-batches equals that of all of them, to the byte.
 TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
   mlir::OwningOpRef<mlir::ModuleOp> model = gpt2(8);
   for (int64_t microBatches : {7, 8, 33, 64})
@@ -168,7 +168,8 @@ TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
       }
 }
 
-// However layers are split, recomputed and gathered; of a plain step it is all that a layer runs for a micro-batch.
+// This covers all ways to split, recompute and gather layers. For a plain step it is everything
+// that a layer runs for a micro-batch.
 TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
   constexpr int64_t layers = 6, microBatches = 3;
   auto instructionsOf = [&](mlir::ModuleOp model, const Decisions &d) {
@@ -194,7 +195,7 @@ TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
             EXPECT_LE(layers * ofLayer * microBatches, instructionsOf(*model, d))
                 << dp << " " << tp << " " << zero << " " << static_cast<int>(recompute);
           }
-    // Without the layer's updates.
+    // Counts without the layer's updates.
     auto ofMore = [&](int64_t count) {
       Decisions plain = decide(1, 1, 1, count);
       return instructionsOf(*longer, plain) - instructionsOf(*model, plain);
@@ -212,14 +213,14 @@ TEST_F(ProgramMemoryTest, CountsTensorParallelism) {
   expectAgreement(*llama(8, false), d);
 }
 
-// Gradients travel in buckets that span layers.
+// Gradients are sent in buckets that span layers.
 TEST_F(ProgramMemoryTest, CountsDataParallelism) {
   expectAgreement(*gpt2(16), decide(4, 1, 1, 1));
   expectAgreement(*gpt2(16), decide(4, 1, 1, 2));
   expectAgreement(*llama(12, false), decide(8, 2, 1, 1));
 }
 
-// Whole gradients end when they are sent, and few of the buffers that send them are under way.
+// Whole gradients end when they are sent, and few of the buffers that send them are in use.
 TEST_F(ProgramMemoryTest, CountsZero1) {
   for (int64_t microBatches : {1, 2}) {
     Decisions d = decide(4, 1, 1, microBatches);
@@ -233,7 +234,7 @@ TEST_F(ProgramMemoryTest, CountsZero1) {
   expectAgreement(*llama(12, true), d);
 }
 
-// Reductions over groups are merged, and what groups scatter is, too.
+// Reductions over groups are merged, and so are their scatters.
 TEST_F(ProgramMemoryTest, CountsGroupsThatShardByThemselves) {
   for (int64_t microBatches : {1, 2}) {
     Decisions d = decide(4, 1, 1, microBatches);
@@ -244,7 +245,7 @@ TEST_F(ProgramMemoryTest, CountsGroupsThatShardByThemselves) {
   }
 }
 
-// Of the host's memory to the byte: nothing is bucketed there.
+// Host memory agrees to the byte, because nothing is bucketed there.
 TEST_F(ProgramMemoryTest, CountsBothMemories) {
   for (int64_t zero : {0, 1}) {
     Decisions d = decide(4, 1, 1, 2);
@@ -276,7 +277,7 @@ TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
   EXPECT_GT(d.placement, 1);
 }
 
-// What layers compute again they do not keep.
+// Layers do not keep what they compute again.
 TEST_F(ProgramMemoryTest, CountsRecomputation) {
   Decisions d = decide(1, 1, 4, 2);
   auto model = gpt2(8, /*vocabulary=*/64);
@@ -294,7 +295,8 @@ TEST_F(ProgramMemoryTest, CountsRecomputation) {
   expectAgreement(*llama(8, true), split);
 }
 
-// Of micro-batches, recomputation, buckets and sizes of models that differ in whatever may count.
+// This varies micro-batches, recomputation, buckets and sizes of models: everything that may
+// matter.
 TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
   constexpr int64_t mebibyte = 1 << 20;
   int tight = 0, looked = 0;
@@ -317,7 +319,7 @@ TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
             d.numMicroBatches = microBatches;
             d.recompute = Recompute::None;
             d.recomputeMost = most;
-            // What estimates ask of: the smallest buckets, and one that nothing runs beside.
+            // Estimates are asked for the smallest buckets, and for one without overlap.
             double least = std::numeric_limits<double>::infinity();
             for (int64_t bucketBytes : {4 * mebibyte, int64_t(0)}) {
               d.overlapGradients = bucketBytes > 0;
@@ -348,8 +350,8 @@ TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
   EXPECT_GT(tight, looked / 10);
 }
 
-// An arena that is good enough is not made smaller, and none is larger than that where a smaller one is known: here the
-// first one that is tried is a third of a percent above the best.
+// An arena that is good enough is not improved, and none is larger than a known smaller one: here
+// the first one that is tried is a third of a percent above the best.
 TEST_F(ProgramMemoryTest, StopsAtArenasThatAreGoodEnough) {
   auto model = llama(6, false);
   Decisions d = decide(4, 2, 2, 1);

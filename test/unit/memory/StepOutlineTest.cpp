@@ -1,4 +1,4 @@
-// Outlines of steps: layers that are repeated, collectives beside compute.
+// Tests outlines of steps: repeated layers, collectives beside compute.
 #include "compiler/memory/StepOutline.h"
 
 #include "gtest/gtest.h"
@@ -22,18 +22,19 @@ StepOutline::Collective reduction(int64_t time, int buffer, int64_t neededAt) {
   return collective;
 }
 
-// Forward L0 L1 L2 at 0, 2 and 4, two instructions each; backward L2 L1 L0 at 6, 8 and 10.
+// Forward L0 L1 L2 is at 0, 2 and 4, with two instructions each; backward L2 L1 L0 is at 6, 8 and
+// 10.
 const LayerRun kForward{2, 4, false}, kBackward{8, 10, true};
 
 TEST(RepeatMiddleLayer, GivesEachLayerItsOwnBuffers) {
   StepOutline outline;
   outline.length = 12;
   outline.buffers = {{64, 1, 10, kActivation}, // kept by L0
-                     {64, 3, 8, kActivation},  // by L1
-                     {64, 5, 6, kActivation}}; // by L2
+                     {64, 3, 8, kActivation},  // kept by L1
+                     {64, 5, 6, kActivation}}; // kept by L2
   StepOutline longer = repeatMiddleLayer(outline, {kForward, kBackward}, 1);
   EXPECT_EQ(longer.length, 16);
-  // L0 0, L1 2, L1' 4, L2 6, L2 8, L1' 10, L1 12, L0 14.
+  // The new order is L0 0, L1 2, L1' 4, L2 6, L2 8, L1' 10, L1 12, L0 14.
   ASSERT_EQ(longer.buffers.size(), 4u);
   std::vector<std::pair<int64_t, int64_t>> lives;
   for (const StepOutline::Buffer &buffer : longer.buffers)
@@ -48,7 +49,7 @@ TEST(RepeatMiddleLayer, HandsOnFromLayerToLayer) {
   outline.buffers = {{64, 1, 2, kActivation},   // L0's result
                      {64, 3, 4, kActivation},   // L1's
                      {64, 7, 8, kActivation},   // gradient of L2's input
-                     {64, 9, 10, kActivation},  // of L1's
+                     {64, 9, 10, kActivation},  // gradient of L1's input
                      {64, 0, 11, kActivation}}; // read by all
   StepOutline longer = repeatMiddleLayer(outline, {kForward, kBackward}, 1);
   std::vector<std::pair<int64_t, int64_t>> lives;
@@ -74,7 +75,7 @@ TEST(RepeatMiddleLayer, RepeatsCollectivesInOrder) {
   EXPECT_EQ(times, (std::vector<int64_t>{11, 13, 15, 17, 19}));
 }
 
-// Gradients of a bucket are one buffer from the first to the last use of any.
+// The gradients of a bucket are one buffer, from the first use of any to the last.
 TEST(RunCollectivesAside, JoinsGradientsOfABucket) {
   StepOutline outline;
   outline.length = 10;
@@ -82,13 +83,13 @@ TEST(RunCollectivesAside, JoinsGradientsOfABucket) {
   outline.collectives = {reduction(2, 0, 8), reduction(4, 1, 8), reduction(6, 2, 8)};
   runCollectivesAside(outline, /*bucketBytes=*/128, /*inFlight=*/4);
   ASSERT_EQ(outline.buffers.size(), 2u);
-  EXPECT_EQ(outline.buffers[0].bytes, 64); // the third one alone
+  EXPECT_EQ(outline.buffers[0].bytes, 64); // only the third one
   EXPECT_EQ(outline.buffers[1].bytes, 128);
   EXPECT_EQ(outline.buffers[1].begin, 1);
   EXPECT_EQ(outline.buffers[1].end, 9);
 }
 
-// What is needed closes a bucket.
+// An op that needs the result closes the bucket.
 TEST(RunCollectivesAside, DelaysNoCollectivePastItsUse) {
   StepOutline outline;
   outline.length = 10;
@@ -99,8 +100,8 @@ TEST(RunCollectivesAside, DelaysNoCollectivePastItsUse) {
   EXPECT_EQ(outline.buffers[0].end, 3);
 }
 
-// Compute waits for the one two back before the next is sent: buffers of the first end at the
-// third, those of the last two at the end.
+// Before it sends the next, compute waits for the collective two back: buffers of the first end at
+// the third, those of the last two at the end.
 TEST(RunCollectivesAside, KeepsFewBuffersUnderWay) {
   StepOutline outline;
   outline.length = 10;
@@ -116,8 +117,8 @@ TEST(RunCollectivesAside, KeepsFewBuffersUnderWay) {
   EXPECT_EQ(ends, (std::vector<int64_t>{5, 10, 10}));
 }
 
-// Scattered gradients (two parts of 64 bytes each) that another reduction reads, which would end the
-// bucket of the first at once: the reductions of parts are merged first, and the merged scatter
+// Another reduction reads scattered gradients (two parts of 64 bytes each), which would end the
+// bucket of the first at once. The reductions of parts are merged first, and the merged scatter
 // writes where they read.
 TEST(RunCollectivesAside, MergesWhatReducesScatteredFirst) {
   StepOutline outline;
@@ -138,10 +139,10 @@ TEST(RunCollectivesAside, MergesWhatReducesScatteredFirst) {
   }
   runCollectivesAside(outline, /*bucketBytes=*/1024, /*inFlight=*/4);
   ASSERT_EQ(outline.buffers.size(), 2u);
-  EXPECT_EQ(outline.buffers[0].bytes, 128); // of sums
+  EXPECT_EQ(outline.buffers[0].bytes, 128); // buffer of the sums
   EXPECT_EQ(outline.buffers[0].begin, 2);
   EXPECT_EQ(outline.buffers[0].end, 10);
-  EXPECT_EQ(outline.buffers[1].bytes, 256); // of what is scattered
+  EXPECT_EQ(outline.buffers[1].bytes, 256); // buffer of the scattered parts
   EXPECT_EQ(outline.buffers[1].begin, 1);
   EXPECT_EQ(outline.buffers[1].end, 9); // compute waits for the sums
 }
@@ -153,7 +154,7 @@ TEST(PlannedBytes, AddsWhatIsLiveWhenMostIs) {
   outline.buffers = {{100, 0, 1, kActivation}, {64, 1, 2, kGradient}, {64, 2, 3, kGradient}};
   BytesByKind bytes = plannedBytes(outline);
   EXPECT_EQ(bytes[static_cast<size_t>(exec::BufferKind::Parameter)], 128);
-  EXPECT_EQ(bytes[static_cast<size_t>(kActivation)], 128); // as buffers are aligned
+  EXPECT_EQ(bytes[static_cast<size_t>(kActivation)], 128); // rounded to the alignment of buffers
   EXPECT_EQ(bytes[static_cast<size_t>(kGradient)], 64);
 }
 

@@ -24,7 +24,7 @@ std::string hex(const std::string &bytes) {
   return out;
 }
 
-// Of RFC 3720, B.4, and of TensorBoard's own first record.
+// The check values are those of RFC 3720, B.4, and of TensorBoard's own first record.
 TEST(EventRecord, IsWhatTensorBoardReads) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
@@ -33,7 +33,8 @@ TEST(EventRecord, IsWhatTensorBoardReads) {
             "1800000000000000a37f4b220900000000000000001a0d627261696e2e4576656e743a32eedf28a3");
 }
 
-// Of protoc's encoding of wall_time: 1.5 step: 300 summary { value { tag: "a" simple_value: 2 } value { tag: "bc" simple_value: -0.5 } }.
+// The bytes are protoc's encoding of wall_time: 1.5 step: 300 summary { value { tag: "a"
+// simple_value: 2 } value { tag: "bc" simple_value: -0.5 } }.
 TEST(EventRecord, HasScalarsOfAStep) {
   std::string record = scalarsRecord(1.5, 300, {{"a", 2.0f}, {"bc", -0.5f}});
   std::string event = record.substr(12, record.size() - 16);
@@ -66,7 +67,7 @@ std::string contents(const std::string &path) {
   return text.str();
 }
 
-// Records by their lengths; checks both sums of each.
+// Splits records by their lengths, and checks both sums of each.
 std::vector<std::string> eventsOf(const std::string &bytes) {
   auto masked = [](std::string_view of) { return std::rotr(crc32c(of), 15) + 0xa282ead8u; };
   auto word = [&](size_t at) {
@@ -115,7 +116,7 @@ TEST(EventFile, SaysWhereItCannotWrite) {
                                   "/none': No such file or directory");
 }
 
-// A full disk: what comes after half a record could not be read, and would be lost on every look again.
+// The disk is full: a reader could not read past half a record, and would lose what follows.
 TEST(EventFile, StopsWhereTheDiskIsFull) {
   Folder folder;
   EventFile file;

@@ -44,7 +44,7 @@ protected:
     return all;
   }
 
-  // The answer to a request that comes in two parts.
+  // Sends a request in two parts and returns the answer.
   std::string ask(const std::string &request) const {
     int socket = connect();
     size_t half = request.size() / 2;
@@ -84,13 +84,13 @@ TEST_F(Http, SendsPagesThatNoBufferHolds) {
   EXPECT_EQ(all.size() - all.find("\r\n\r\n") - 4, size + 1);
 }
 
-// Who says nothing keeps nobody from reading, up to fifteen of them.
+// Up to fifteen silent clients do not delay others.
 TEST_F(Http, AnswersBesideOthersThatWait) {
   std::vector<int> silent;
   for (int i = 0; i < 15; ++i)
     silent.push_back(connect());
   EXPECT_TRUE(ask("GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
-  // With one more the next waits until they have had their time.
+  // One more makes the next client wait until their time is over.
   silent.push_back(connect());
   EXPECT_TRUE(ask("GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
   for (int each : silent)

@@ -1,4 +1,4 @@
-// What a rank reads and writes shows that it gets on.
+// Tests that the bytes a rank reads and writes show its progress.
 #include "runtime/monitor/BytesMoved.h"
 #include "runtime/comm/StartUp.h"
 #include "runtime/monitor/Standing.h"
@@ -49,7 +49,7 @@ TEST(Progress, SaysAtWhichPhaseOfTheStartARankIs) {
   progress.enterPhase(static_cast<uint32_t>(Phase::ReadingCheckpoint));
   EXPECT_EQ(standingOf(*page, {}, 0).place, "the start (reading a checkpoint)");
   EXPECT_NE(standingOf(*page, {}, 0).moves, before);
-  page->phase = 4711; // of a rank that went astray
+  page->phase = 4711; // a value that a faulty rank has written
   EXPECT_EQ(standingOf(*page, {}, 0).place, "the start (starting)");
   progress.enter(Activity::Working);
   EXPECT_EQ(standingOf(*page, {}, 0).place, "reading or writing files");

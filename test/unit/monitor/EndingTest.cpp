@@ -1,4 +1,4 @@
-// How the kernel's notes of memory that ran out are read, from folders made to look like its own.
+// Tests how the kernel's counts of exhausted memory are read, from folders that look like its own.
 #include "runtime/monitor/Ending.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ protected:
   std::string root;
 };
 
-// Not of a job that was asked to stop, nor of one whose input was found wrong before it did anything.
+// A job that was asked to stop needs no record, nor does one whose input was wrong before it did
+// anything.
 TEST(Ending, IsWorthARecordWhereSomethingFailed) {
   auto ends = [](int exitCode, int signal, bool hasTrained, const char *words = "") {
     return isWorthRecord({exitCode, signal, false, false, words}, hasTrained);
@@ -37,7 +38,7 @@ TEST(Ending, IsWorthARecordWhereSomethingFailed) {
     EXPECT_TRUE(ends(exitCode, 0, true)) << exitCode;
   EXPECT_TRUE(ends(70, 0, false));
   EXPECT_TRUE(ends(0, 9, false));
-  EXPECT_TRUE(ends(0, 0, false)); // before the job's end
+  EXPECT_TRUE(ends(0, 0, false)); // before the end of the job
   EXPECT_TRUE(ends(3, 0, false, "all-reduce: not complete"));
   EXPECT_FALSE(ends(1, 0, false));
   EXPECT_FALSE(ends(2, 0, false));

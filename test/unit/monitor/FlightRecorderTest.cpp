@@ -32,7 +32,7 @@ TEST(FlightRecorder, LeavesAloneWhatIsOverwritten) {
   auto recorder = std::make_unique<FlightRecorder>();
   for (uint64_t i = 1; i <= FlightRecorder::kEvents + 1; ++i)
     (void)recorder->schedule(i, 0, i, 1);
-  recorder->start(1, 50); // its slot is event 2001's now
+  recorder->start(1, 50); // its slot now belongs to event 2001
   recorder->complete(1, 60);
   EXPECT_EQ(recorder->find(FlightRecorder::kEvents + 1).started, 0);
   EXPECT_EQ(recorder->find(FlightRecorder::kEvents + 1).completed, 0);
@@ -40,7 +40,8 @@ TEST(FlightRecorder, LeavesAloneWhatIsOverwritten) {
   EXPECT_EQ(recorder->find(2).started, 50);
 }
 
-// What is read while it is written is whole: tag, sequence and time of one event.
+// An event that is read while it is written is complete: it has tag, sequence and time of one
+// event.
 TEST(FlightRecorder, IsReadWhileItIsWritten) {
   auto recorder = std::make_unique<FlightRecorder>();
   std::atomic<bool> ends{false};
@@ -64,7 +65,7 @@ TEST(FlightRecorder, IsReadWhileItIsWritten) {
   EXPECT_GT(seen, 0u);
 }
 
-// What telling costs a rank: some nanoseconds an instruction, and some tens more for an event.
+// Recording costs a rank some nanoseconds per instruction, and some tens more for an event.
 TEST(Progress, CostsLittle) {
   auto page = std::make_unique<ProgressPage>();
   Progress progress(*page, -1);
@@ -83,7 +84,7 @@ TEST(Progress, CostsLittle) {
   }
   double meeting = static_cast<double>(monotonicNanos() - begin) / count;
   std::printf("an instruction costs %.1f ns, a collective %.1f ns\n", instruction, meeting);
-  EXPECT_LT(meeting, 20000); // of a machine however busy
+  EXPECT_LT(meeting, 20000); // a limit for a busy machine
 }
 
 // A rank that has finished an all-reduce, is in its second all-reduce, and has enqueued a send.
@@ -148,7 +149,7 @@ TEST_F(Dump, HasTheKeysOfPyTorch) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
 }
 
-// PyTorch's analyser blames a group whose ranks do not hold the rank of an entry.
+// PyTorch's analyser blames a group that does not contain the rank of an entry.
 TEST_F(Dump, SaysThatAllRanksAreInTheControlGroup) {
   (void)progress.schedule(kHostTag | static_cast<uint64_t>(HostCall::Barrier),
                           ProgressPage::kHostGroup, Meets::Collective);
@@ -160,7 +161,7 @@ TEST_F(Dump, SaysThatAllRanksAreInTheControlGroup) {
 TEST_F(Dump, IsBoundedAndAppearsWhole) {
   for (int i = 0; i < 10000; ++i)
     (void)progress.schedule(tag(1), 0, Meets::Collective);
-  // Of this process alone: other jobs of this machine may run the same test.
+  // The path is unique to this process, because other jobs on this machine may run the same test.
   std::string folder = testing::TempDir() + "/flights-" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   ASSERT_TRUE(writeFlights(folder, *page, notes, {.rank = 12}).ok());
@@ -179,7 +180,7 @@ TEST_F(Dump, StandingSaysWhereItWaits) {
   EXPECT_FALSE(standing.computes);
   EXPECT_EQ(standing.trainingStep, 9u);
   EXPECT_EQ(standing.started[0][0], 2u);
-  // A stream that waits for it says nothing new; one that computes does.
+  // A stream that waits for it adds no information, but one that computes does.
   progress.begin(0, tag(4), 0, 0);
   EXPECT_FALSE(standingOf(*page, notes, 2).computes);
   uint64_t before = standingOf(*page, notes, 2).moves;
@@ -191,7 +192,7 @@ TEST_F(Dump, StandingSaysWhereItWaits) {
   EXPECT_NE(standing.place.find("gemm at m.mlir:12:3 (h.0.mlp)"), std::string::npos);
 }
 
-// Whatever a rank that went astray has left in the page, reading it ends well.
+// Any content of the page, such as a faulty rank may leave, can be read.
 TEST_F(Dump, ReadsAnythingThatIsInThePage) {
   auto *bytes = reinterpret_cast<unsigned char *>(page.get());
   uint32_t state = 1;

@@ -111,7 +111,7 @@ TEST(ProgramNotes, ComeBackAsTheyWereOrNotAtAll) {
   }
 }
 
-// Of a list 0, 1 rank 0 sends to rank 1.
+// Rank 0 sends to rank 1 in a list of 0 and 1.
 TEST(ProgramNotes, KnowWhoMeetsWhom) {
   ProgramNotes notes = test::smallNotes();
   EXPECT_EQ(notes.peerOf(1, Meets::Send, 0), 1);

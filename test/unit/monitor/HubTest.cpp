@@ -1,4 +1,4 @@
-// Rank 0's keeper with peers and a clock of the test.
+// Tests rank 0's keeper with peers and a clock of the test.
 #include "runtime/monitor/Hub.h"
 #include "test/unit/monitor/Notes.h"
 
@@ -44,7 +44,8 @@ protected:
     frame.ending = {code, signal, false, false, words};
     return frame;
   }
-  // Beats of `ranks` for `seconds`, which move where `moves`; the verdict, if one comes.
+  // Sends beats of `ranks` for `seconds`, with progress for those in `moves`. Returns the verdict,
+  // if there is one.
   std::optional<Verdict> pass(double seconds, std::vector<int> ranks, bool moves = true) {
     for (double until = now + seconds; now < until; now += 0.5) {
       for (int rank : ranks)
@@ -118,7 +119,7 @@ TEST_F(HubTest, BlamesNoHostThatAnswers) {
   EXPECT_EQ(verdict->report.find("nothing is heard"), std::string::npos) << verdict->report;
 }
 
-// A host that closes a connection is there.
+// A host that closes a connection is alive.
 TEST_F(HubTest, BlamesNoHostThatClosedAConnection) {
   for (int rank = 0; rank < 4; ++rank)
     join(rank, rank < 3 ? "a" : "b");
@@ -129,7 +130,7 @@ TEST_F(HubTest, BlamesNoHostThatClosedAConnection) {
   EXPECT_EQ(verdict->report.find("nothing is heard"), std::string::npos) << verdict->report;
 }
 
-// Its end would close the connection.
+// The end of its own machine would close the connection.
 TEST_F(HubTest, HasMorePatienceWithItsOwnMachine) {
   joinAll();
   EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
@@ -148,7 +149,7 @@ TEST_F(HubTest, ForgivesASleepOfItsOwn) {
   EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
 }
 
-// A keeper may wait for the processor for longer than its rank may stay where it is.
+// A keeper may wait longer for the processor than its rank may stay at one place.
 TEST_F(HubTest, JudgesByWhatKeepersTold) {
   Hub hasty({.ranks = 4, .patience = {1, 600}, .silenceSeconds = 5}, notes);
   for (int rank = 0; rank < 4; ++rank) {
@@ -157,7 +158,8 @@ TEST_F(HubTest, JudgesByWhatKeepersTold) {
     hello.rank = static_cast<uint32_t>(rank);
     ASSERT_TRUE(hasty.hear(rank, hello, now));
   }
-  // Ranks wait for rank 2, whose keeper tells nothing for 3 s, and then that it got on.
+  // Ranks wait for rank 2. Its keeper reports nothing for 3 s, and then that the rank made
+  // progress.
   auto wait = [&](double seconds, bool isHeard) {
     std::optional<Verdict> verdict;
     for (double until = now + seconds; now < until && !verdict; now += 0.25) {
@@ -189,7 +191,7 @@ TEST_F(HubTest, WaitsForNoOneThatHasNotJoined) {
 TEST_F(HubTest, BlamesTheFirstThatDied) {
   joinAll();
   EXPECT_FALSE(pass(3, {0, 1, 2, 3}));
-  // Rank 1 lost others before rank 3's end was told: its words are not the cause.
+  // Rank 1 lost others before rank 3's end was reported, so its message is not the cause.
   EXPECT_TRUE(hub.hear(1, end(3, 0, "all-reduce: not complete"), now));
   EXPECT_FALSE(pass(1, {0, 2, 3}));
   EXPECT_TRUE(hub.hear(3, end(0, 11), now));
@@ -201,7 +203,7 @@ TEST_F(HubTest, BlamesTheFirstThatDied) {
       << verdict->report;
 }
 
-// A rank that lost another may be heard before that one.
+// A rank that lost another one may be heard before that one.
 TEST_F(HubTest, BlamesOneThatWasEndedFromOutside) {
   joinAll();
   EXPECT_TRUE(hub.hear(0, end(3, 0, "reading the memory of rank 1"), now));
@@ -231,7 +233,7 @@ TEST_F(HubTest, LetsARankSpeakWhereNobodyDied) {
   EXPECT_EQ(verdict->report, "dtrun: all-reduce: not complete\n");
 }
 
-// What it has said itself is not said again; its exit code is the job's.
+// An error that the rank has printed itself is not printed again. Its exit code is the job's.
 TEST_F(HubTest, IsQuietAboutAnErrorThatWasTold) {
   joinAll();
   EXPECT_TRUE(hub.hear(1, end(1, 0), now));
@@ -243,7 +245,7 @@ TEST_F(HubTest, IsQuietAboutAnErrorThatWasTold) {
             "rank 1 on host 'h' (process 101) exited with code 1, an error that it has told");
 }
 
-// An error that was found before a step has run.
+// The error was found before a step had run.
 TEST_F(HubTest, WantsNoRecordsWhereNothingRan) {
   joinAll();
   Frame frame = end(1, 0);
@@ -291,16 +293,16 @@ TEST_F(HubTest, TakesNoContradiction) {
   back.standing.trainingStep = 3;
   EXPECT_FALSE(hub.hear(1, back, now));
   EXPECT_TRUE(hub.hear(1, end(0, 9), now));
-  EXPECT_FALSE(hub.hear(1, beat(3), now)); // from the dead
+  EXPECT_FALSE(hub.hear(1, beat(3), now)); // a beat of a dead rank
   Frame verdict;
   verdict.kind = FrameKind::Verdict;
-  EXPECT_FALSE(hub.hear(2, verdict, now)); // which only rank 0's keeper gives
+  EXPECT_FALSE(hub.hear(2, verdict, now)); // only rank 0's keeper gives verdicts
   Frame leave;
   leave.kind = FrameKind::Leave;
   EXPECT_FALSE(hub.hear(2, leave, now)); // before its rank's end
 }
 
-// One that hangs is asked for its stacks; the others are told together.
+// A rank that hangs is asked for its stacks. The others are reported together.
 TEST_F(HubTest, NamesAHangWithItsStacks) {
   joinAll();
   double begin = now;
@@ -329,7 +331,8 @@ TEST_F(HubTest, NamesAHangWithItsStacks) {
       << verdict->report;
 }
 
-// Steps of `seconds`, `count` of them; then rank 2 computes in one instruction. After how long that is a hang.
+// Runs `count` steps of `seconds`, after which rank 2 computes in one instruction. Returns the time
+// after which that counts as a hang.
 class HubTestOfSteps : public HubTest {
 protected:
   double hangAfter(double seconds, uint64_t steps, double stoppedShare = 0) {
@@ -352,7 +355,7 @@ protected:
     EXPECT_EQ(verdict->culprit, 2);
     return now - begin;
   }
-  // At work all the time.
+  // The rank works all the time.
   Frame busyBeat(uint64_t moves, uint64_t steps, double seconds) {
     Frame frame = beat(moves);
     frame.standing.isInStep = true;
@@ -362,11 +365,11 @@ protected:
     frame.standing.work = {0, steps, nanos, nanos, stopped};
     return frame;
   }
-  double share = 0; // of each step, for which signals keep the ranks stopped
+  double share = 0; // share of each step for which signals stop the ranks
 };
 
 TEST_F(HubTestOfSteps, FindsAHangSoonWhereStepsAreShort) {
-  EXPECT_NEAR(hangAfter(1, 5), 63, 2); // and the time for stacks
+  EXPECT_NEAR(hangAfter(1, 5), 63, 2); // includes the time for stacks
 }
 TEST_F(HubTestOfSteps, WaitsForTenSteps) { EXPECT_NEAR(hangAfter(20, 5), 203, 2); }
 TEST_F(HubTestOfSteps, CountsNoTimeForWhichARankWasStopped) {
@@ -376,7 +379,7 @@ TEST_F(HubTestOfSteps, WaitsForTheTimeoutWhileTheFirstStepsRun) {
   EXPECT_NEAR(hangAfter(1, 2), 603, 2);
 }
 
-// While it was stopped it could not get on.
+// A rank that was stopped could not make progress.
 TEST_F(HubTestOfSteps, GivesOneThatWasStoppedItsTime) {
   joinAll();
   auto passBusy = [&](double seconds, bool isStopped) {

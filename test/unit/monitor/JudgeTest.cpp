@@ -29,7 +29,7 @@ WatchedRank waitsIn(uint32_t group, uint64_t sequence, double quiet,
   return rank;
 }
 
-// Ranks 0 and 2 are of one group, 1 and 3 of the other; all meet as the host's group.
+// Ranks 0 and 2 are in one group, 1 and 3 in the other, and all meet as the host's group.
 TEST(Judge, NamesTheOneThatOthersWaitFor) {
   std::vector<WatchedRank> ranks = {waitsIn(0, 7, 70), waitsIn(0, 9, 3), computes(75, 0),
                                     waitsIn(0, 9, 3)};
@@ -46,7 +46,7 @@ TEST(Judge, LetsAComputingRankCompute) {
   EXPECT_EQ(findHung(ranks, notes, patience), 2);
 }
 
-// As far as it is known how long its steps take.
+// The limit applies if the time of its steps is known.
 TEST(Judge, LetsNoInstructionTakeManySteps) {
   std::vector<WatchedRank> ranks = {waitsIn(0, 7, 300), computes(1, 1), computes(61, 0.9),
                                     computes(1, 1)};
@@ -88,11 +88,12 @@ TEST(Judge, LetsNoStepOnASilentDeviceTakeMany) {
     rank.quietSeconds = 61;
   EXPECT_GE(findHung(ranks, notes, patience), 0);
   for (WatchedRank &rank : ranks)
-    rank.longestStepSeconds = 0; // the first ones
+    rank.longestStepSeconds = 0; // the first steps
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
 }
 
-// Who is stopped, or has not come as far, holds those up that are in a step; one that is no longer there does not.
+// A rank that is stopped, or is not as far as the others, delays those that are in a step. A rank
+// that has left does not.
 TEST(Judge, FindsTheOneThatSilentDevicesWaitFor) {
   std::vector<WatchedRank> ranks = {isOnASilentDevice(8, 90), isOnASilentDevice(8, 80),
                                     isOnASilentDevice(7, 61), isOnASilentDevice(3, 0)};
@@ -114,14 +115,14 @@ TEST(Judge, LetsARankWriteFiles) {
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 601;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
-  // As of a device that does not tell where it is.
+  // The device does not report its position.
   ranks[1].standing.activity = Activity::Stepping;
   ranks[1].standing.reportsStreams = false;
   ranks[1].quietSeconds = 300;
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
 }
 
-// What it reads counts as moves, so that it is quiet where nothing comes.
+// The bytes that it reads count as progress, so it is quiet if nothing arrives.
 TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
   std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 7, 300), computes(121, 0.01)};
   ranks[0].standing.activity = ranks[1].standing.activity = Activity::Starting;
@@ -130,11 +131,11 @@ TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
   ranks[1].quietSeconds = 119;
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 599;
-  ranks[1].cpuShare = 0.1; // of ten on one processor
+  ranks[1].cpuShare = 0.1; // ten ranks share one processor
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 601;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
-  // Whatever the other limits are.
+  // This applies whatever the other limits are.
   Patience brief = patience;
   brief.startSeconds = 5;
   ranks[0].quietSeconds = ranks[1].quietSeconds = 6;
@@ -142,7 +143,7 @@ TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
   EXPECT_EQ(findHung(ranks, notes, brief), 1);
 }
 
-// 1 waits for 3, which waits for 2 by the host's group, which is stopped in a call that 0 is in, too.
+// 1 waits for 3. 3 waits by the host's group for 2, which is stopped in a call that 0 is in, too.
 TEST(Judge, FollowsTheWayToItsEnd) {
   std::vector<WatchedRank> ranks = {waitsIn(0, 7, 61), waitsIn(0, 9, 90), waitsIn(0, 7, 61),
                                     waitsIn(ProgressPage::kHostGroup, 4, 61)};
@@ -151,7 +152,7 @@ TEST(Judge, FollowsTheWayToItsEnd) {
   EXPECT_EQ(findHung(ranks, notes, patience), 2);
 }
 
-// Of two that have not begun the call, the stopped one.
+// Two ranks have not begun the call, and the stopped one is blamed.
 TEST(Judge, BlamesAStoppedRankFirst) {
   std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 4, 90), computes(90, 0),
                                     computes(90, 0)};
@@ -160,11 +161,11 @@ TEST(Judge, BlamesAStoppedRankFirst) {
 }
 
 TEST(Judge, FindsTheOtherEndOfATransfer) {
-  // 1 receives for the 5th time; 0 has sent 4 times and computes.
+  // 1 receives for the 5th time. 0 has sent 4 times and computes.
   std::vector<WatchedRank> ranks = {computes(80, 0), waitsIn(1, 5, 80, Meets::Receive, 0)};
   ranks[0].standing.started[1][0] = 4;
   EXPECT_EQ(findHung(ranks, notes, patience), 0);
-  // It has sent, too: the network keeps the message.
+  // It has sent, too, so the network holds the message.
   ranks[0].standing.started[1][0] = 5;
   ranks[0].quietSeconds = 0;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
@@ -181,7 +182,7 @@ TEST(Judge, GivesACallOfManyBytesTime) {
   EXPECT_EQ(findHung(ranks, notes, patience), 0);
 }
 
-// A rank may say anything: groups and peers that are none, or waits in a circle.
+// A rank may report anything, such as groups and peers that do not exist, or a circle of waits.
 TEST(Judge, EndsWhateverRanksSay) {
   std::vector<WatchedRank> ranks = {waitsIn(0, 7, 100, Meets::Receive, 1),
                                     waitsIn(0, 7, 100, Meets::Receive, 0)};

@@ -1,4 +1,4 @@
-// Keepers as processes, with ranks that are functions.
+// Tests keepers as processes, with ranks that are functions.
 #include "runtime/monitor/Keeper.h"
 
 #include "runtime/monitor/Frames.h"
@@ -33,14 +33,15 @@ protected:
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  // Starts the keeper of `rank` of two, whose rank is `run`.
+  // Starts the keeper of `rank` of two, whose rank runs `run`.
   pid_t start(const std::function<int(Progress &)> &run, int rank) const {
     pid_t process = ::fork();
     if (process != 0)
       return process;
     if (!std::freopen(file(rank).c_str(), "w", stderr))
       ::_exit(99);
-    (void)std::signal(SIGSEGV, SIG_DFL); // a sanitizer's own would end the process with a code
+    // a sanitizer's own handler would end the process with a code
+    (void)std::signal(SIGSEGV, SIG_DFL);
     KeeperOptions options;
     options.flightFolder = folder;
     options.patience.hangSeconds = 1;
@@ -52,7 +53,7 @@ protected:
     ::_exit(code);
   }
   std::string file(int rank) const { return folder + "/err" + std::to_string(rank); }
-  // Its exit code, and what keeper and rank wrote to stderr.
+  // Returns its exit code, and what keeper and rank wrote to stderr.
   int end(pid_t process, int rank) {
     int status = 0;
     ::waitpid(process, &status, 0);
@@ -66,8 +67,9 @@ protected:
     took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return code;
   }
-  // That `before`, whole seconds, " s" and `after` were said, no fewer of them than `least` and no more than all of keep() took:
-  // a keeper that waits for the processor is later, and says so.
+  // Expects a message of `before`, whole seconds, " s" and `after`, with at least `least` seconds
+  // and at most the time of keep(). A keeper that waits for the processor is later, and reports
+  // that time.
   void expectSeconds(const std::string &before, int least, const std::string &after) const {
     size_t at = said.find(before);
     ASSERT_NE(at, std::string::npos) << said;
@@ -103,7 +105,7 @@ TEST_F(KeeperTest, SaysHowARankDiedThatHadNobody) {
   EXPECT_NE(said.find(" exited with code 0 before the job's end"), std::string::npos) << said;
 }
 
-// The reason is the one that it has where keepers have met: the place stands beside it.
+// The reason is the same as when keepers have met, with the place beside it.
 TEST_F(KeeperTest, WritesARecordOfARankThatHadNobody) {
   EXPECT_EQ(keep(
                 [](Progress &progress) {
@@ -131,7 +133,7 @@ TEST_F(KeeperTest, SaysWhatARankSaidThatLostOthers) {
 
 TEST_F(KeeperTest, WritesARecordWheneverItIsAsked) {
   EXPECT_EQ(keep([&](Progress &progress) {
-              // Under load: events go on while signals come.
+              // Under load, events continue while signals arrive.
               for (int i = 0; i < 300000; ++i) {
                 uint64_t event = progress.schedule(1, 0, Meets::Collective);
                 progress.begin(0, 1, event, 1);
@@ -163,7 +165,7 @@ TEST_F(KeeperTest, EndsWithASignalFromOutside) {
   EXPECT_EQ(said, "");
 }
 
-// No rank stays behind its keeper.
+// The rank ends with its keeper.
 TEST_F(KeeperTest, TakesItsRankAlong) {
   int pipes[2];
   ASSERT_EQ(::pipe(pipes), 0);
@@ -189,7 +191,7 @@ TEST_F(KeeperTest, TakesItsRankAlong) {
   ::close(pipes[1]);
 }
 
-// As ranks of one job that know each other's keepers; `told` carries the address.
+// Runs as a rank of a job in which the keepers know each other. `told` carries the address.
 void meet(Progress &progress, int rank, const int *told) {
   KeeperAddress &address = progress.shared().address;
   ssize_t size = rank == 0 ? ::write(told[1], &address, sizeof(address))
@@ -228,7 +230,7 @@ bool isWatchedSoon(const Progress &progress) {
   return progress.isWatched();
 }
 
-// Before, ranks cannot rely on them.
+// Ranks cannot rely on keepers before they have met.
 TEST_F(TwoKeepers, SayThatTheyWatchOnceBothHaveMet) {
   int go[2];
   ASSERT_EQ(::pipe(go), 0);
@@ -272,7 +274,8 @@ TEST_F(TwoKeepers, NameAHangWithItsStack) {
   EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
 }
 
-// Its keeper is as long about its stacks as a machine that sleeps, and it writes something meanwhile.
+// Its keeper takes as long for the stacks as a machine that sleeps, and the rank writes something
+// in the meantime.
 int elsewhere = -1;
 void answerSlowly(int) {
   static std::atomic<int> times{0};
@@ -284,7 +287,7 @@ void answerSlowly(int) {
   (void)::kill(::getppid(), SIGCONT);
 }
 
-// That rank 0's stacks are asked for makes it no rank that gets on.
+// The request for rank 0's stacks does not count as progress of the rank.
 TEST_F(TwoKeepers, AskForStacksOnce) {
   startSeconds = 1;
   EXPECT_EQ(keep([&](Progress &progress) {
@@ -314,7 +317,8 @@ TEST_F(TwoKeepers, NameAStoppedRankWithItsStack) {
   EXPECT_NE(said.find("stopWhereNobodyAnswers"), std::string::npos) << said;
 }
 
-// Steps were short, so that an instruction which computes for so long hangs; --timeout would be 600 s.
+// Steps were short, so an instruction that computes for so long is a hang. --timeout would be 600
+// s.
 TEST_F(TwoKeepers, NameAnInstructionThatComputesForEver) {
   EXPECT_EQ(keep([&](Progress &progress) {
               meet(progress, 0, told);
@@ -336,7 +340,7 @@ TEST_F(TwoKeepers, NameAnInstructionThatComputesForEver) {
       << said;
 }
 
-// Of a GPU in a step the host knows no more than that it is in one.
+// The host knows of a GPU in a step only that it is in one.
 TEST(Standing, TellsASilentDeviceFromAHostAtWork) {
   auto page = std::make_unique<ProgressPage>();
   Progress progress(*page, -1);
@@ -349,7 +353,7 @@ TEST(Standing, TellsASilentDeviceFromAHostAtWork) {
   progress.enter(Activity::Working);
   EXPECT_EQ(place(), "reading or writing files, step 5");
   progress.enter(Activity::Stepping);
-  progress.addWork(0, 1, 1); // it is over
+  progress.addWork(0, 1, 1); // the work is over
   EXPECT_EQ(place(), "between instructions, step 5");
   progress.enterStep(1, 1, 5); // an evaluation
   EXPECT_FALSE(standingOf(*page, {}, 0).isInStep);
@@ -383,19 +387,20 @@ TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
     EXPECT_TRUE(std::filesystem::exists(folder + name));
 }
 
-// Whatever ends a job that has trained, each rank leaves a record that says why; a request leaves none.
+// Each rank of a job that has trained leaves a record with the reason for its end, except after a
+// request.
 TEST_F(TwoKeepers, WriteRecordsOfEachFailure) {
   const struct {
     int code;
     uint32_t steps;
-    const char *reason; // nullptr: there is no record
+    const char *reason; // nullptr if there is no record
   } cases[] = {
       {70, 0, "exited with code 70, an internal error"},
       {1, 9, "exited with code 1, an error that it has told"},
       {143, 9, nullptr},
   };
   for (const auto &each : cases) {
-    // Rank 0 ends 0.15 s after rank 1 does, whenever that is.
+    // Rank 0 ends 0.15 s after rank 1, whenever that is.
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     auto run = [&](int rank) {
@@ -442,7 +447,8 @@ int connectTo(const KeeperAddress &address) {
   return socket;
 }
 
-// Who connects and says nothing, anything, or that it is a rank, without the secret, changes nothing.
+// A stranger who connects and sends nothing, anything, or that it is a rank, without the secret,
+// has no effect.
 TEST_F(TwoKeepers, HeedNoStrangers) {
   std::function<int(Progress &)> run[] = {[&](Progress &progress) {
                                             meet(progress, 0, told);
@@ -461,7 +467,7 @@ TEST_F(TwoKeepers, HeedNoStrangers) {
                                               if (i % 4 == 1)
                                                 bytes.assign(9000, static_cast<uint8_t>(i * 37));
                                               if (i % 4 == 2)
-                                                bytes[0] = 255; // longer than it is
+                                                bytes[0] = 255; // gives a length that is too large
                                               if (i % 4 != 3)
                                                 (void)::send(socket, bytes.data(), bytes.size(),
                                                              MSG_NOSIGNAL);

@@ -5,8 +5,8 @@
 
 namespace dtc::test {
 
-// Issue 0: a product; 1: an all_reduce over 'dp' of ranks 0, 2 and 1, 3; 2: a send from 0 to 1 and
-// 2 to 3; 3: its receive; 4: a wait.
+// Returns these instructions. Issue 0: a product; 1: an all_reduce over 'dp' of ranks 0, 2 and 1,
+// 3; 2: a send from 0 to 1 and 2 to 3; 3: its receive; 4: a wait.
 inline rt::ProgramNotes smallNotes() {
   rt::ProgramNotes notes;
   notes.groups = {{"dp", 2, 0, {0, 2, 1, 3}}, {"pp", 2, 1, {0, 1, 2, 3}}};

@@ -1,4 +1,4 @@
-// Who is slow, by totals and a clock of the test.
+// Tests which rank is slow, from totals and a clock of the test.
 #include "runtime/monitor/Stragglers.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,8 @@ namespace {
 
 class StragglersTest : public testing::Test {
 protected:
-  // Windows of 4 s and 100 steps of 33 ms, in which ranks work so many ms; how often it changed.
+  // Passes windows of 4 s and 100 steps of 33 ms, in which ranks work for these times in ms.
+  // Returns the number of changes.
   int pass(int windows, const std::vector<uint64_t> &millis, std::vector<uint32_t> programs = {}) {
     programs.resize(4);
     int changes = 0;
@@ -39,7 +40,7 @@ TEST_F(StragglersTest, NamesTheOneAndWhatItCosts) {
   EXPECT_NEAR(stragglers.current().othersSeconds, 0.020, 1e-9);
   EXPECT_NEAR(stragglers.current().costShare, 11.0 / 33, 1e-9);
   EXPECT_FALSE(stragglers.isAlone(2));
-  // Once, and until it is as fast as others for some time.
+  // It is reported once, until it has been as fast as others for some time.
   EXPECT_EQ(pass(5, {20, 20, 31, 20}), 0);
   EXPECT_EQ(pass(2, {20, 20, 20, 20}), 0);
   EXPECT_EQ(stragglers.current().rank, 2);
@@ -50,7 +51,7 @@ TEST_F(StragglersTest, NamesTheOneAndWhatItCosts) {
 TEST_F(StragglersTest, LeavesOthersAlone) {
   EXPECT_EQ(pass(9, {20, 21, 28, 20}), 0); // 1.4 times
   EXPECT_EQ(pass(9, {2, 2, 3, 2}), 0);     // 3 % of a step
-  for (int i = 0; i < 9; ++i) {            // now and then
+  for (int i = 0; i < 9; ++i) {            // only now and then
     EXPECT_EQ(pass(2, {20, 20, 40, 20}), 0);
     EXPECT_EQ(pass(1, {20, 20, 20, 20}), 0);
   }
@@ -69,7 +70,7 @@ TEST_F(StragglersTest, NamesOneThatSignalsStop) {
   EXPECT_NEAR(stragglers.current().costShare, 10.0 / 33, 1e-9);
 }
 
-// The step that it is stopped in has not ended.
+// The step in which it is stopped has not ended.
 TEST_F(StragglersTest, CostsNoMoreThanTheSteps) {
   for (uint64_t window = 1; window <= 3; ++window) {
     now += 4;
@@ -82,12 +83,12 @@ TEST_F(StragglersTest, CostsNoMoreThanTheSteps) {
   EXPECT_EQ(stragglers.current().costShare, 1);
 }
 
-// Stages of a pipeline do not work alike.
+// Stages of a pipeline have different work.
 TEST_F(StragglersTest, ComparesRanksOfOneProgram) {
   EXPECT_EQ(pass(9, {10, 30, 10, 30}, {0, 1, 0, 1}), 0);
   EXPECT_EQ(pass(3, {10, 30, 16, 30}, {0, 1, 0, 1}), 1);
   EXPECT_EQ(stragglers.current().rank, 2);
-  // The one that costs most.
+  // The result is the rank that costs most.
   EXPECT_EQ(pass(3, {10, 30, 16, 50}, {0, 1, 0, 1}), 1);
   EXPECT_EQ(stragglers.current().rank, 3);
 }

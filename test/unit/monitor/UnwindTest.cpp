@@ -1,4 +1,5 @@
-// Stacks of processes that are stopped, against what they say of themselves, and tables made by hand.
+// Compares stacks of stopped processes with what the processes report, and tests tables made by
+// hand.
 #include "runtime/monitor/Unwind.h"
 
 #include "runtime/base/Text.h"
@@ -27,13 +28,13 @@
 namespace dtc::rt {
 namespace {
 
-// What a child says of itself.
+// The report of a child about itself.
 struct Told {
   void *frames[64], *caller;
   int count;
   std::atomic<int> thread;
   std::atomic<uint64_t> turns;
-  std::atomic<bool> isOver; // never
+  std::atomic<bool> isOver; // never true
 };
 Told *told = nullptr;
 
@@ -52,7 +53,7 @@ Told *told = nullptr;
     turnForEver();
   else
     withoutFixedFrame(depth - 1);
-  bytes[0] = 2; // no tail call
+  bytes[0] = 2; // prevents a tail call
 }
 
 int compareForEver(const void *, const void *) {
@@ -66,10 +67,10 @@ void handleForEver(int) { turnForEver(); }
   turnForEver();
   std::abort();
 }
-// The instruction behind the call is no longer this function's.
+// The instruction behind the call no longer belongs to this function.
 [[gnu::noinline]] void endWithACall() { neverReturn(); }
 
-// Its first instruction is interrupted by a signal, and no function's is before that.
+// A signal interrupts its first instruction, and no function is before that.
 extern "C" void trapAtOnce();
 asm(".text\n.p2align 6\n.skip 64, 0x90\n.globl trapAtOnce\ntrapAtOnce:\n"
     ".cfi_startproc\nud2\nret\n.cfi_endproc\n");
@@ -103,14 +104,14 @@ protected:
     ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
     ASSERT_TRUE(WIFSTOPPED(status));
   }
-  // Until it is in that call to the system, which takes a while where others have the processor.
+  // Waits until the child is in that system call, which takes a while if others use the processor.
   void expectInCall(long number) const {
     const std::string place = ", state S, in call " + std::to_string(number) + " ";
     for (int i = 0; i < 5000 && placeOfThread(child, child).find(place) != 0; ++i)
       ::usleep(1000);
     ASSERT_EQ(placeOfThread(child, child).find(place), 0u) << placeOfThread(child, child);
   }
-  // All callers of turnForEver().
+  // Expects all callers of turnForEver().
   void expectFrames() {
     std::vector<uint64_t> found = framesOfStopped(child, told->thread, mappingsOf(child)), wanted;
     for (void **frame = std::find(told->frames, told->frames + told->count, told->caller);
@@ -130,7 +131,7 @@ TEST_F(StoppedProcess, HasTheStackThatItSees) {
   expectFrames();
 }
 
-// Of a library that was compiled by somebody else.
+// The library was compiled elsewhere.
 TEST_F(StoppedProcess, HasFramesOfTheSystemsLibrary) {
   start([] {
     int numbers[] = {3, 1, 2};
@@ -164,7 +165,8 @@ TEST_F(StoppedProcess, HasAStackOfEachThread) {
   expectFrames();
 }
 
-// Nothing of it runs while it is looked at, nor does it go on by that; SIGCONT still does what it does.
+// Nothing in it runs while it is inspected, and it does not continue afterwards. SIGCONT still has
+// its effect.
 TEST_F(StoppedProcess, StaysAsItIs) {
   start([] { turnForEver(); });
   auto page = std::make_unique<ProgressPage>();
@@ -188,7 +190,7 @@ TEST_F(StoppedProcess, StaysAsItIs) {
   EXPECT_GT(told->turns, turns);
 }
 
-// A tracer that stops it would end its call to the system.
+// A tracer that stopped it would end its system call.
 TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
   child = ::fork();
   if (child == 0) {
@@ -206,7 +208,7 @@ TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
   EXPECT_EQ(told->turns, 1u);
 }
 
-// One that blocks signals does not answer.
+// A process that blocks signals does not answer.
 TEST_F(StoppedProcess, IsPlacedWhereItDoesNotAnswer) {
   child = ::fork();
   if (child == 0) {
@@ -229,7 +231,7 @@ TEST_F(StoppedProcess, IsPlacedWhereItDoesNotAnswer) {
   EXPECT_NE(stacks.find("pause"), std::string::npos) << stacks;
 }
 
-// Wherever it stands, and whatever its registers are.
+// This holds at any place, and with any registers.
 TEST_F(StoppedProcess, EndsWithAnyRegisters) {
   start([] { turnForEver(); });
   std::vector<Mapping> mappings = mappingsOf(child);
@@ -247,7 +249,7 @@ TEST_F(StoppedProcess, EndsWithAnyRegisters) {
   EXPECT_LE(most, 20u);
 }
 
-// A module in this process's memory: code from 0x800 on, the instructions of one entry for 0x100 bytes of it.
+// A module in this process's memory, with code from 0x800 on, and one entry for 0x100 bytes of it.
 class MadeTable : public testing::Test {
 protected:
   static constexpr uint64_t codeAt = 0x800, codeBytes = 0x100;
@@ -306,7 +308,7 @@ protected:
   ForeignMemory memory{::getpid()};
   std::vector<uint8_t> bytes;
   Mapping mapping;
-  std::optional<FrameTable> table; // which the row refers to
+  std::optional<FrameTable> table; // the row refers to it
 };
 
 // push %rbp; a frame of 32 bytes; an early end, behind which the frame is as before.
@@ -351,7 +353,7 @@ TEST_F(MadeTable, GivesNoRowThatMakesNoSense) {
   EXPECT_TRUE(find(codeAt, row));
 }
 
-// Bytes that were written over.
+// The bytes were overwritten.
 TEST_F(MadeTable, EndsWhateverIsInIt) {
   std::mt19937 random(1);
   FrameRow row;
@@ -378,7 +380,7 @@ TEST(FrameExpression, Evaluates) {
   auto gives = [&](const std::vector<uint8_t> &bytes, const uint64_t *begin = nullptr) {
     return evaluate(bytes, memory, registers, begin, value);
   };
-  // Of entries of procedure linkage tables: rsp + 8 + ((rip & 15) >= 11) * 8.
+  // The entries are those of procedure linkage tables: rsp + 8 + ((rip & 15) >= 11) * 8.
   const std::vector<uint8_t> plt = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
   EXPECT_TRUE(gives(plt));
   EXPECT_EQ(value, 0x1010u);

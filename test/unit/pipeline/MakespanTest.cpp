@@ -1,4 +1,4 @@
-// Makespans: closed forms of the papers, bounds, and steady states that are skipped.
+// Tests makespans: closed forms of the papers, bounds, and steady states that are skipped.
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ TEST(Bubble, OfInterleaved) {
       }
 }
 
-// (p - 1) (F + B - W) for W no longer than F and B, a third of 1F1B's for equal ones.
+// The bubble is (p - 1) (F + B - W) for W no longer than F and B, which is a third of 1F1B's for
+// equal ones.
 TEST(Bubble, OfZeroBubbleH1) {
   for (int p : {1, 2, 4, 8})
     for (int m : {p, 2 * p, 4 * p + 1}) {
@@ -44,8 +45,8 @@ TEST(Bubble, OfZeroBubbleH1) {
     }
 }
 
-// Only the skew of the starts is left: a chunk's forward per stage. Another micro-batch costs its
-// own work and nothing else.
+// Only the skew of the starts is left: a chunk's forward per stage. Another micro-batch costs only
+// its own work.
 TEST(Bubble, OfZeroBubbleV) {
   for (int p : {1, 2, 3, 4, 8, 16})
     for (int m : {2 * p, 2 * p + 1, 5 * p}) {
@@ -54,7 +55,7 @@ TEST(Bubble, OfZeroBubbleV) {
     }
 }
 
-// (p - 1) (F + B - 2 W) is left of each stage's waiting, and the last one starts (p - 1) F late.
+// (p - 1) (F + B - 2 W) is left of each stage's waiting, and the last stage starts (p - 1) F late.
 TEST(Bubble, OfZeroBubble2P) {
   for (int p : {1, 2, 4, 8})
     for (double backward : {1.0, 1.5, 2.5}) {
@@ -65,7 +66,8 @@ TEST(Bubble, OfZeroBubble2P) {
     }
 }
 
-// Of 1F1B's p - 1 micro-batches of 6 tasks a half and two thirds, but for how the block falls.
+// The peaks are a half and two thirds of 1F1B's p - 1 micro-batches of 6 tasks, up to the position
+// of the block.
 TEST(Bubble, OfVHalfAndVMin) {
   for (int p : {2, 3, 4, 5, 6, 8, 12, 16})
     for (int m : {2 * p, 5 * p}) {
@@ -86,7 +88,7 @@ TEST(Makespan, IsAboveItsLowerBound) {
     }
 }
 
-// The bubbles of equal chunks are seen by the bound.
+// The bound includes the bubbles of equal chunks.
 TEST(Makespan, EqualsItsLowerBoundWhereAllIsEqual) {
   for (int p : {1, 2, 4, 8})
     for (auto [kind, chunks] : {std::pair{ScheduleKind::GPipe, 1},
@@ -101,8 +103,9 @@ TEST(Makespan, EqualsItsLowerBoundWhereAllIsEqual) {
     }
 }
 
-// Unequal tasks, as measured ones are: F, B and W of 1, 1.1 and 0.8, transfers of 0.05. A schedule
-// that lets early micro-batches take all the memory leaves stages idle for whole round trips.
+// Tasks are unequal, as in measurements: F, B and W of 1, 1.1 and 0.8, transfers of 0.05. A
+// schedule that lets early micro-batches take all the memory would leave stages idle for whole
+// round trips.
 TEST(Makespan, OfZeroBubbleVStaysNearItsWorkForUnequalTasks) {
   for (int p : {4, 8, 16}) {
     auto problem = equalProblem(ScheduleKind::ZeroBubbleV, p, 2, 16 * p, {1, 1.1, 0.8, 0.05, 0.05});
@@ -111,7 +114,7 @@ TEST(Makespan, OfZeroBubbleVStaysNearItsWorkForUnequalTasks) {
   }
 }
 
-// With the same work and the same micro-batches in flight.
+// Both have the same work and the same micro-batches in flight.
 TEST(Makespan, OfZeroBubbleH1IsNoWorseThanThatOfOneForwardOneBackward) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
@@ -149,7 +152,7 @@ TEST(ClosedFormMakespan, IsAbsentWhereThereIsNone) {
   EXPECT_FALSE(closedFormMakespan(problem).has_value());
 }
 
-// Unequal stages, slow transfers, groups that are not full, few and many micro-batches.
+// Stages are unequal, transfers slow, groups not full, micro-batches few and many.
 TEST(PipelineMakespan, EqualsTheSimulation) {
   std::mt19937 random(7);
   for (ScheduleKind kind : allKinds)
@@ -163,7 +166,7 @@ TEST(PipelineMakespan, EqualsTheSimulation) {
     }
 }
 
-// Plans have stages that are equal but for the first and the last; these repeat themselves soon.
+// Stages of plans are equal except for the first and the last, so they repeat themselves soon.
 TEST(PipelineMakespan, OfUsualStagesEqualsTheSimulation) {
   for (ScheduleKind kind : allKinds)
     for (int p : {2, 4, 16})
@@ -176,7 +179,7 @@ TEST(PipelineMakespan, OfUsualStagesEqualsTheSimulation) {
       }
 }
 
-// A channel whose queue grows slowly: the stages repeat themselves long before it holds them up.
+// The queue of a channel grows slowly: the stages repeat themselves long before it delays them.
 TEST(PipelineMakespan, SeesAQueueThatGrows) {
   auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 6, 1, 2000, {1, 1, 1});
   problem.chunks[2].sendForward = 3.01;

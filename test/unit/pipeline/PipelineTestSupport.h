@@ -13,7 +13,8 @@ inline constexpr ScheduleKind allKinds[] = {
     ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
     ScheduleKind::VHalf,       ScheduleKind::VMin};
 
-// `times` for every chunk; virtual stages of Interleaved as given, else what the kind needs.
+// Returns a problem with `times` for every chunk. Interleaved has the given virtual stages, and
+// other kinds as many as they need.
 inline PipelineProblem equalProblem(ScheduleKind kind, int stages, int virtualStages,
                                     int microBatches, const ChunkTimes &times) {
   PipelineProblem problem;
@@ -25,8 +26,8 @@ inline PipelineProblem equalProblem(ScheduleKind kind, int stages, int virtualSt
   return problem;
 }
 
-// Chunks that differ by up to `spread` in time, with transfers of up to `send` seconds and some
-// bytes.
+// Returns chunks that differ by up to `spread` in time, with transfers of up to `send` seconds and
+// some bytes.
 inline PipelineProblem randomProblem(std::mt19937 &random, ScheduleKind kind, double spread = 1,
                                      double send = 0.5) {
   auto pick = [&](int low, int high) {

@@ -1,4 +1,5 @@
-// Orders of the pipeline schedules: those of the papers, dependences, messages, and memory caps.
+// Tests the orders of pipeline schedules: those of the papers, dependences, messages, and memory
+// caps.
 #include "compiler/pipeline/BuildingBlock.h"
 #include "compiler/pipeline/ListScheduler.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
@@ -14,7 +15,8 @@ using namespace dtc;
 
 namespace {
 
-// "F0 F1 B0" for the tasks of one stage; with several chunks "F0.1": micro-batch 0, chunk 1.
+// Returns "F0 F1 B0" for the tasks of one stage, or with several chunks "F0.1": micro-batch 0,
+// chunk 1.
 std::string text(const std::vector<PipelineTask> &order, bool withChunk = false) {
   std::string result;
   for (const PipelineTask &task : order) {
@@ -27,8 +29,8 @@ std::string text(const std::vector<PipelineTask> &order, bool withChunk = false)
 }
 
 // Runs the orders as processes would: messages of one pair of stages and one pass are received in
-// the order in which they were sent, and a stage waits for the one it expects. Returns what went
-// wrong, or "".
+// the order in which they were sent, and a stage waits for the one that it expects. Returns the
+// mistake, or "".
 std::string runWithMessages(const PipelineSchedule &schedule, const PipelineProblem &problem) {
   struct Channel {
     int from, to;
@@ -136,7 +138,8 @@ TEST(BuildSchedule, GPipeByHand) {
   EXPECT_EQ(text(schedule.order[1]), "F0 F1 F2 B0 B1 B2");
 }
 
-// Warm-up counts 2 (p - i - 1) + (v - 1) p of Megatron-LM: 4 and 2, and its order of chunks.
+// The warm-up has 2 (p - i - 1) + (v - 1) p tasks as in Megatron-LM, which is 4 and 2, and its
+// order of chunks.
 TEST(BuildSchedule, InterleavedByHand) {
   auto problem = equalProblem(ScheduleKind::Interleaved, 2, 2, 4, {1, 1, 1});
   PipelineSchedule schedule = *buildSchedule(problem);
@@ -146,7 +149,7 @@ TEST(BuildSchedule, InterleavedByHand) {
             "F0.1 F1.1 F0.3 B0.3 F1.3 B1.3 F2.1 B0.1 F3.1 B1.1 F2.3 B2.3 F3.3 B3.3 B2.1 B3.1");
 }
 
-// Figure 3 (left) of Qi et al.: the last stage delays its W, the first does it at once.
+// Figure 3 (left) of Qi et al.: the last stage delays its W, and the first does it at once.
 TEST(BuildSchedule, ZeroBubbleH1ByHand) {
   auto problem = equalProblem(ScheduleKind::ZeroBubbleH1, 2, 1, 3, {1, 1, 1});
   PipelineSchedule schedule = *buildSchedule(problem);
@@ -154,7 +157,8 @@ TEST(BuildSchedule, ZeroBubbleH1ByHand) {
   EXPECT_EQ(text(schedule.order[1]), "F0 B0 F1 B1 W0 F2 B2 W1 W2");
 }
 
-// The first stage has three micro-batches alive where H1 has two, so that the second never waits.
+// The first stage has three micro-batches alive, and H1 has two, so that the second stage never
+// waits.
 TEST(BuildSchedule, ZeroBubble2PByHand) {
   auto problem = equalProblem(ScheduleKind::ZeroBubble2P, 2, 1, 3, {1, 1, 1});
   PipelineSchedule schedule = *buildSchedule(problem);
@@ -162,7 +166,8 @@ TEST(BuildSchedule, ZeroBubble2PByHand) {
   EXPECT_EQ(text(schedule.order[1]), "F0 B0 F1 B1 F2 B2 W0 W1 W2");
 }
 
-// Moments of the block on stage 0: F at 0 and 4, B at 8 and 13; on stage 1: 2 and 3, 10 and 12.
+// The moments of the block are F at 0 and 4 and B at 8 and 13 on stage 0, and 2 and 3, 10 and 12 on
+// stage 1.
 TEST(BuildSchedule, VHalfByHand) {
   auto problem = equalProblem(ScheduleKind::VHalf, 2, 2, 2, {1, 1, 1});
   PipelineSchedule schedule = *buildSchedule(problem);
@@ -180,7 +185,7 @@ std::array<int, 4> momentsOf(ScheduleKind kind, int stages, int stage) {
   return {block.firstForward, block.secondForward, block.secondBackward, block.firstBackward};
 }
 
-// Chunks that are alive at most while blocks follow one another, W at the first moment that is free.
+// Returns the most chunks alive while blocks follow one another, with W at the first free moment.
 int countedPeak(ScheduleKind kind, int stages, int stage) {
   std::array<int, 4> moments = momentsOf(kind, stages, stage);
   int alive = 0, peak = 0, weights = 0;
@@ -202,7 +207,7 @@ int countedPeak(ScheduleKind kind, int stages, int stage) {
 
 } // namespace
 
-// Of any six moments a stage's F and B take four, and each follows the one that it needs.
+// F and B of a stage take four of any six moments, and each follows the one that it needs.
 TEST(BuildingBlock, HasAMomentForEachTask) {
   for (ScheduleKind kind : {ScheduleKind::VHalf, ScheduleKind::VMin})
     for (int stages = 1; stages <= 40; ++stages)
@@ -245,7 +250,8 @@ TEST(BuildSchedule, PlacesAVDownAndUpAgain) {
   EXPECT_EQ(text(buildSchedule(problem)->order[0], true), "F0.0 F0.1 B0.1 B0.0 W0.1 W0.0");
 }
 
-// Interleaved with any number of micro-batches, though Megatron-LM wants a multiple of the stages.
+// Interleaved runs with any number of micro-batches, although Megatron-LM requires a multiple of
+// the stages.
 TEST(BuildSchedule, RunsWithMessagesWhateverTheDurations) {
   std::mt19937 random(1);
   for (ScheduleKind kind : allKinds)
@@ -274,7 +280,7 @@ TEST(BuildSchedule, InterleavesEverySmallShape) {
       }
 }
 
-// What is in flight by the closed forms is what the schedules do.
+// The schedules have as many micro-batches in flight as the closed forms.
 TEST(InFlight, IsWhatSchedulesKeep) {
   for (ScheduleKind kind : allKinds)
     for (int stages : {1, 2, 3, 4, 8})
@@ -289,7 +295,7 @@ TEST(InFlight, IsWhatSchedulesKeep) {
           EXPECT_LE(timing.stages[stage].peakActivations, most.activations);
           EXPECT_LE(timing.stages[stage].peakPending, most.pending);
           if (exact) {
-            // Of a block W are not told apart.
+            // A block does not distinguish its W tasks.
             if (kind != ScheduleKind::VHalf && kind != ScheduleKind::VMin)
               EXPECT_EQ(timing.stages[stage].peakActivations, most.activations)
                   << toString(kind).str() << " " << stages << " " << microBatches << " " << stage;
@@ -298,7 +304,7 @@ TEST(InFlight, IsWhatSchedulesKeep) {
           }
         }
       }
-  // Megatron-LM's memory factor of interleaving: 1 + (p - 1) / (p v) of p micro-batches.
+  // Megatron-LM's memory factor of interleaving is 1 + (p - 1) / (p v) of p micro-batches.
   EXPECT_EQ(inFlight(ScheduleKind::Interleaved, 8, 2, 64, 0).activations, 8 * 2 + 8 - 1);
 }
 
@@ -317,7 +323,7 @@ TEST(InFlight, IsNeverExceededWhateverTheDurations) {
     }
 }
 
-// From the least that works to more than is needed.
+// The caps range from the least that works to more than is needed.
 TEST(BuildSchedule, KeepsToTheMemoryCap) {
   std::mt19937 random(3);
   for (ScheduleKind kind : allKinds)
@@ -335,7 +341,7 @@ TEST(BuildSchedule, KeepsToTheMemoryCap) {
     }
 }
 
-// The least cap is one micro-batch at a time; with none the order is that of 1F1B.
+// The least cap is one micro-batch at a time. Without a cap the order is that of 1F1B.
 TEST(BuildSchedule, TradesMemoryForTime) {
   auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 4, 1, 8, {1, 1, 1, 0, 0, 10});
   std::vector<double> makespans;

@@ -1,4 +1,4 @@
-// Times of given orders: by hand, transfers, peaks, and orders that cannot run.
+// Tests times of given orders: by hand, transfers, peaks, and orders that cannot run.
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ PipelineTiming timingOf(const PipelineProblem &problem) {
 
 } // namespace
 
-// Two stages, F 1 s and B 2 s, 0.5 s of transfer: F0 is there at 1.5, its gradient back at 5.
+// Two stages with F 1 s, B 2 s and 0.5 s of transfer: F0 arrives at 1.5, and its gradient returns
+// at 5.
 TEST(TimeSchedule, ByHand) {
   auto problem =
       equalProblem(ScheduleKind::OneForwardOneBackward, 2, 1, 2, {1, 1, 1, 0.5, 0.5, 100, 0});
@@ -35,7 +36,7 @@ TEST(TimeSchedule, ByHand) {
   EXPECT_EQ(timing.stages[1].peakBytes, 100);
 }
 
-// A transfer of 3 s per forward of 1 s: one follows the other.
+// A transfer takes 3 s per forward of 1 s, so transfers follow one another.
 TEST(TimeSchedule, TransfersOfOneChannelFollowOneAnother) {
   auto problem = equalProblem(ScheduleKind::GPipe, 2, 1, 3, {1, 0, 0, 3, 0});
   PipelineTiming timing = timingOf(problem);
@@ -44,14 +45,15 @@ TEST(TimeSchedule, TransfersOfOneChannelFollowOneAnother) {
   EXPECT_EQ(timing.tasks[1][2].start, 10);
 }
 
-// The turn of the V is on one stage: nothing is sent.
+// The turn of the V is on one stage, so nothing is sent.
 TEST(TimeSchedule, SendsNothingWithinAStage) {
   auto problem = equalProblem(ScheduleKind::ZeroBubbleV, 2, 2, 1, {1, 1, 1, 10, 100});
-  // F: 4 chunks and 2 transfers; B the same; the W of chunk 0 is last.
+  // F has 4 chunks and 2 transfers, and B the same. The W of chunk 0 is last.
   EXPECT_EQ(timingOf(problem).makespan, 4 + 2 * 10 + 4 + 2 * 100 + 1);
 }
 
-// F to B 10 bytes, B to W 4: stage 1 stashes one W while it does the next forward.
+// F keeps 10 bytes for B, and B keeps 4 for W: stage 1 stashes one W while it does the next
+// forward.
 TEST(TimeSchedule, CountsStashesUntilTheirW) {
   auto problem = equalProblem(ScheduleKind::ZeroBubbleH1, 2, 1, 8, {1, 1, 1, 0, 0, 10, 4});
   PipelineTiming timing = timingOf(problem);
@@ -64,7 +66,7 @@ TEST(TimeSchedule, CountsStashesUntilTheirW) {
 TEST(TimeSchedule, NamesADeadlock) {
   auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 2, 1, 2, {1, 1, 1});
   PipelineSchedule schedule = *buildSchedule(problem);
-  // Stage 0 wants the gradient of 0 before it sends 1; stage 1 wants 1 first.
+  // Stage 0 needs the gradient of 0 before it sends 1, but stage 1 needs 1 first.
   schedule.order[0] = {
       {forwardKind, 0, 0}, {backwardKind, 0, 0}, {forwardKind, 0, 1}, {backwardKind, 0, 1}};
   schedule.order[1] = {
@@ -74,7 +76,7 @@ TEST(TimeSchedule, NamesADeadlock) {
             "0 on chunk 0");
 }
 
-// The own forward comes first even where its result goes elsewhere.
+// The own forward comes first, even if its result goes elsewhere.
 TEST(TimeSchedule, RefusesABackwardBeforeItsForward) {
   auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 1, 1, 1, {1, 1, 1});
   PipelineSchedule schedule;

@@ -1,4 +1,4 @@
-// Moments come out as from a sorted list of all.
+// Checks that moments come out as from a sorted list of all.
 #include "compiler/pipeline/WakeQueue.h"
 
 #include "gtest/gtest.h"
@@ -8,7 +8,8 @@
 
 using namespace dtc;
 
-// Few different moments, so that many are equal; later ones come while earlier ones are still there.
+// There are few different moments, so that many are equal. Later ones are added while earlier ones
+// are still there.
 TEST(WakeQueue, IsInTheOrderOfMomentsThenStages) {
   std::mt19937 random(7);
   for (int stages : {1, 2, 3, 8, 13}) {

@@ -81,7 +81,7 @@ protected:
 };
 
 // Megatron-LM's own choice (Shoeybi et al. 2019, arXiv:1909.08053): the first product of attention
-// and MLP is split by columns, the second by rows, tables by words.
+// and MLP is split by columns, the second one by rows, and tables by words.
 TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
   OwningOpRef<ModuleOp> module = gpt3();
   FoldedModel folded = foldLayers(*module);
@@ -102,10 +102,10 @@ TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
     }
 }
 
-// Bytes of a layer that a rank sends, over (n - 1) / n of an activation: Megatron-LM has four
-// all-reduces, two for each pair of products; with sequence parallelism a gather and a scatter for
-// each, and two gathers again for the gradients of weights (Korthikanti et al. 2022,
-// arXiv:2205.05198, section 4.2.2). What is cheapest sends no more.
+// Bytes of a layer that a rank sends, over (n - 1) / n of an activation. Megatron-LM has four
+// all-reduces, two for each pair of products. With sequence parallelism it has a gather and a
+// scatter for each, and two more gathers for the gradients of weights (Korthikanti et al. 2022,
+// arXiv:2205.05198, section 4.2.2). The cheapest placement sends no more.
 TEST_F(PlacementSearchTest, SendsNoMoreThanMegatron) {
   std::pair<OwningOpRef<ModuleOp>, double> models[] = {{gpt3(), 2048.0 * 12288 * 4},
                                                        {llama(2048), 2048.0 * 4096 * 4}};
@@ -125,7 +125,8 @@ TEST_F(PlacementSearchTest, SendsNoMoreThanMegatron) {
   }
 }
 
-// A network that has been solved for other worths says of each what a new one does, and what parameters are worth shows.
+// A network that was solved for other prices gives the same answers as a new one, and the price of
+// parameters has an effect.
 TEST_F(PlacementSearchTest, IsBuiltOnceForAllWorths) {
   OwningOpRef<ModuleOp> module = llama(2048);
   FoldedModel folded = foldLayers(*module);
@@ -147,11 +148,12 @@ TEST_F(PlacementSearchTest, IsBuiltOnceForAllWorths) {
     all.push_back(std::move(*found));
   }
   EXPECT_EQ(all.front(), all.back());
-  EXPECT_LT(wholeParameters(all[1]), wholeParameters(all[0])); // a second a MB
+  EXPECT_LT(wholeParameters(all[1]), wholeParameters(all[0])); // a second per MB
 }
 
-// Folded experts are whole, whatever memory is worth, and all that works on their tokens has a part of these; with
-// 16 ranks for 8 kv heads over both axes together. What is not of experts is split as ever.
+// Folded experts are whole, whatever the price of memory is, and all ops on their tokens have a
+// part of these; with 16 ranks for 8 kv heads, over both axes together. Everything else is split as
+// usual.
 TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
   OwningOpRef<ModuleOp> module = llama(2048, /*experts=*/8);
   FoldedModel folded = foldLayers(*module);
@@ -189,8 +191,8 @@ TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
   }
 }
 
-// Under sequence parallelism Megatron gathers a norm's result twice; keeping it is faster, where
-// there is memory for it.
+// Megatron gathers, with sequence parallelism, a norm's result twice. Keeping it is faster if there
+// is memory for it.
 TEST_F(PlacementSearchTest, SavesTheSecondGather) {
   OwningOpRef<ModuleOp> module = gpt3();
   FoldedModel folded = foldLayers(*module);
@@ -211,7 +213,7 @@ TEST_F(PlacementSearchTest, SavesTheSecondGather) {
   EXPECT_GT(cells->blocks.front().kept.at(one), policy->blocks.front().kept.at(one));
 }
 
-// Weights that memory is free for: every rank has its part of the sequence, as in DeepSpeed-Ulysses
+// Memory for weights is free: every rank has its part of the sequence, as in DeepSpeed-Ulysses
 // (Jacobs et al. 2023, arXiv:2309.14509), and only attention exchanges heads for sequence.
 TEST_F(PlacementSearchTest, SplitsLongSequencesWhereWeightsMayBeWhole) {
   OwningOpRef<ModuleOp> module = llama(65536);
@@ -262,8 +264,8 @@ TEST_F(PlacementSearchTest, PlacesMixturesOfExperts) {
     }
 }
 
-// 8 kv heads on 16 ranks: pairs of ranks hold the same kv head and run two of its four query heads
-// each, so that attention goes on to shrink with the ranks, as all products do.
+// The model has 8 kv heads on 16 ranks: pairs of ranks hold the same kv head and run two of its
+// four query heads each, so attention still shrinks with the ranks, as all products do.
 TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
   OwningOpRef<ModuleOp> module = llama(2048);
   FoldedModel folded = foldLayers(*module);
@@ -282,8 +284,8 @@ TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
     CellScale one;
     EXPECT_DOUBLE_EQ(2 * sixteen->blocks.front().parameters.at(one),
                      eight->blocks.front().parameters.at(one) + 2 * 4096); // norms are whole
-    // Keys and values come together, and their gradients are summed, in pairs: small change beside
-    // activations, which have 32 times the bytes of a kv head's keys.
+    // Keys and values are gathered and their gradients summed in pairs of ranks. This costs little
+    // beside activations, which have 32 times the bytes of a kv head's keys.
     double inPairs = 0;
     for (const CellCollective &each : sixteen->blocks.front().collectives) {
       if (each.part.size == 0 || sequenceParallel)
@@ -292,7 +294,7 @@ TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
       EXPECT_EQ(each.part.stride, 1);
       inPairs += each.bytes.at(one);
     }
-    double keys = 2048.0 * 128 * 4; // of one kv head
+    double keys = 2048.0 * 128 * 4; // bytes of one kv head
     if (!sequenceParallel) {
       EXPECT_GE(inPairs, 4 * keys);
       EXPECT_LE(inPairs, 8 * keys);
@@ -300,7 +302,7 @@ TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
   }
 }
 
-// No point of the frontier is worse in everything than another.
+// No point of the frontier is worse than another in every respect.
 TEST_F(PlacementSearchTest, PointsOfTheFrontierHaveMerits) {
   OwningOpRef<ModuleOp> module = gpt3();
   FoldedModel folded = foldLayers(*module);
@@ -310,7 +312,7 @@ TEST_F(PlacementSearchTest, PointsOfTheFrontierHaveMerits) {
   const std::vector<const PlacementPoint *> &points = frontier.of(d.tp, true);
   ASSERT_GT(points.size(), 1u);
   EXPECT_EQ(&points.front()->cells, store.get(d.tp, true));
-  // Seconds, kept bytes, parameters and summed gradients of all parts.
+  // The respects are seconds, kept bytes, parameters and summed gradients of all parts.
   auto meritsOf = [&](const ModelCells &cells) {
     ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
     ModelCost cost = costModel(applied, d, *topology, request.precision);

@@ -1,4 +1,4 @@
-// Tensor parallelism of software that has it written by hand, collective by collective.
+// Checks tensor parallelism of software in which it is written by hand, collective by collective.
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementFrontier.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Of one layer and phase, by kind.
+// Counts of one layer and phase, by kind.
 struct Counts {
   int64_t gathers = 0, scatters = 0, reduces = 0, others = 0;
   bool operator==(const Counts &) const = default;
@@ -59,7 +59,8 @@ protected:
     return readCells(folded, tp, sequenceParallel, foldsExperts, TensorPattern::Textbook);
   }
 
-  // Of all ranks of tensor parallelism; `pairs`: among those that share a kv head.
+  // Counts collectives of all ranks of tensor parallelism, or with `pairs` of those that share a kv
+  // head.
   static Counts count(const BlockCell &cell, bool isForward, bool pairs = false) {
     Counts counts;
     for (const CellCollective &each : cell.collectives) {
@@ -87,10 +88,10 @@ protected:
 };
 
 // Megatron-LM, core/tensor_parallel/layers.py: with sequence parallelism a ColumnParallelLinear
-// gathers its input forward and scatters the sum of its gradient, a RowParallelLinear the other way
-// round, and LinearWithGradAccumulationAndAsyncCommunication gathers the column's input again for
-// the gradient of its weight; without it each all-reduces once. A dense layer has two of each.
-// torchtitan's parallelize.py says the same in DTensor's words.
+// gathers its input forward and scatters the sum of its gradient, a RowParallelLinear does the
+// opposite, and LinearWithGradAccumulationAndAsyncCommunication gathers the column's input again
+// for the gradient of its weight. Without it each all-reduces once. A dense layer has two of each.
+// torchtitan's parallelize.py does the same in terms of DTensor.
 TEST_F(TextbookPatternTest, DenseLayersSendWhatMegatronSends) {
   for (int64_t sequence : {1024, 2048, 8192, 32768}) {
     std::pair<OwningOpRef<ModuleOp>, double> models[] = {
@@ -116,8 +117,8 @@ TEST_F(TextbookPatternTest, DenseLayersSendWhatMegatronSends) {
   }
 }
 
-// Gradients of norms, and of what is added after a scatter, are sums over the ranks that are
-// all-reduced once a step; without sequence parallelism all ranks have them.
+// Gradients of norms, and of biases that are added after a scatter, are sums over the ranks that
+// are all-reduced once per step. Without sequence parallelism all ranks have them.
 TEST_F(TextbookPatternTest, OnlyNormsAndBiasesHaveSharedGradients) {
   CellScale one;
   for (bool sequenceParallel : {false, true}) {
@@ -131,7 +132,7 @@ TEST_F(TextbookPatternTest, OnlyNormsAndBiasesHaveSharedGradients) {
   }
 }
 
-// A rank holds an equal part of what a layer keeps; without sequence parallelism the stream (the
+// A rank holds an equal part of what a layer keeps. Without sequence parallelism the stream (the
 // layer's input, the sum in the middle, and both after their norms) is whole (Korthikanti et al.
 // 2022, arXiv:2205.05198, section 4).
 TEST_F(TextbookPatternTest, KeepsWhatMegatronKeeps) {
@@ -151,10 +152,10 @@ TEST_F(TextbookPatternTest, KeepsWhatMegatronKeeps) {
   }
 }
 
-// 8 kv heads on 16 ranks: keys and values of a head are brought together in pairs of ranks, and
-// nothing else is beside the pattern. Keys are kept after rotary embedding, where they are whole,
-// and so are their gradients before it; values are kept in parts, gathered again, and their
-// gradients scattered.
+// The model has 8 kv heads on 16 ranks: keys and values of a head are gathered in pairs of ranks,
+// and nothing else differs from the pattern. Keys are kept after rotary embedding, where they are
+// whole, and so are their gradients before it. Values are kept in parts and gathered again, and
+// their gradients are scattered.
 TEST_F(TextbookPatternTest, RanksShareKvHeadsInPairs) {
   OwningOpRef<ModuleOp> module = llama(8192);
   for (bool sequenceParallel : {false, true}) {
@@ -171,7 +172,7 @@ TEST_F(TextbookPatternTest, RanksShareKvHeadsInPairs) {
   }
 }
 
-// Tables are split by words; a table of positions, norms and routers are whole.
+// Tables are split by words. A table of positions, norms and routers are whole.
 TEST_F(TextbookPatternTest, SplitsTablesByWords) {
   for (int64_t experts : {0, 8})
     for (bool sequenceParallel : {false, true}) {
@@ -194,7 +195,7 @@ TEST_F(TextbookPatternTest, SplitsTablesByWords) {
     }
 }
 
-// Experts are split like dense layers, or folded over the ranks; their weights stay where they are.
+// Experts are split like dense layers, or folded over the ranks. Their weights are not moved.
 TEST_F(TextbookPatternTest, MixturesSendActivationsAlone) {
   OwningOpRef<ModuleOp> module = llama(2048, 8, /*experts=*/8);
   for (int64_t tp : {2, 8})

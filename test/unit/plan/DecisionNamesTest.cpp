@@ -1,4 +1,4 @@
-// Words of decisions, and back.
+// Tests the words of decisions in both directions.
 #include "compiler/plan/DecisionNames.h"
 
 #include "gtest/gtest.h"

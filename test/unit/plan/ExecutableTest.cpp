@@ -1,4 +1,4 @@
-// What compiles, and how a plan that does not is mended.
+// Tests which plans compile, and the hints for those that do not.
 #include "compiler/plan/Executable.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// Which ranks are at the places of a mesh.
+// Tests the ranks at the places of a mesh.
 #include "compiler/plan/PlaceRanks.h"
 
 #include "gtest/gtest.h"
@@ -38,7 +38,7 @@ TEST(PlaceRanks, FollowTheOrderOfAxes) {
       (Ranks{0, 2, 4, 1, 3, 5}));
 }
 
-// Parts of one axis stay together, the last one innermost.
+// Parts of one axis stay together, with the last one innermost.
 TEST(PlaceRanks, KeepPartsOfAnAxisTogether) {
   EXPECT_EQ(placeRanks(planOf(1, 2, 4, {'d', 't', 'c', 'p'}, {{0, 1, 2, 3, 4, 5, 6, 7}}),
                        {"dp", "tp.kv", "tp.group"}, {2, 2, 2}),
@@ -48,7 +48,7 @@ TEST(PlaceRanks, KeepPartsOfAnAxisTogether) {
             (Ranks{0, 4, 1, 5, 2, 6, 3, 7}));
 }
 
-// On unlike devices the first stage need not have the first ranks.
+// If devices differ, the first stage may have other ranks than the first ones.
 TEST(PlaceRanks, AreThoseThatThePlanGivesStages) {
   EXPECT_EQ(
       placeRanks(planOf(2, 2, 1, kMegatronOrder, {{2, 3}, {0, 1}}), {"pp", "dp", "tp"}, {2, 2, 1}),

@@ -1,4 +1,4 @@
-// How plans write placements.
+// Tests the text of placements in plans.
 #include "compiler/plan/PlacementText.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Plans as JSON: what is written is read.
+// Tests that a plan that is written as JSON reads back.
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Plan.h"
 
@@ -8,7 +8,8 @@ using namespace dtc;
 
 namespace {
 
-// Every decision that plans say is unlike Decisions(), two layers recompute unlike each other.
+// Returns a plan in which every decision differs from Decisions(), and two layers recompute
+// differently.
 Plan unusual() {
   Plan plan;
   plan.devices = 64;
@@ -57,7 +58,7 @@ Plan unusual() {
 
 using LayerRuns = std::vector<std::pair<int64_t, int64_t>>;
 
-// The error, empty where there is none.
+// Returns the error, or "".
 std::string read(const std::string &text, Plan &plan) {
   Outcome done = planFromJson(text, "a.json", plan);
   return done ? "" : done.error().text();
@@ -79,8 +80,7 @@ TEST(PlanJson, KeepsEveryDecision) {
   EXPECT_EQ(again.predicted.mfuCausal, 0.25);
 }
 
-// Which layers are on the host the stages say, and the decision has to say the same.
-// What a search says beside the plan: the fastest one that was passed over, and recipes.
+// The search also describes the fastest plan, if it was passed over, and recipes.
 TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   Plan plan = unusual(), read;
   plan.origin.model = "m.json";
@@ -114,6 +114,7 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   EXPECT_TRUE(read.search.recipes[1].isChosen);
 }
 
+// The stages list the layers on the host, and the decision must agree with them.
 TEST(PlanJson, CountsLayersOnTheHost) {
   Plan plan = unusual(), again;
   plan.predicted.times.exposedHost = 0.5;
@@ -133,10 +134,10 @@ TEST(PlanJson, CountsLayersOnTheHost) {
       std::string::npos);
 }
 
-// A decision that is not in the JSON would be lost; one that is usual here could be.
+// A decision that is missing in the JSON would be lost, and one with its default could be.
 TEST(PlanJson, HasTheKeyOfEveryDecision) {
   Plan plan = unusual();
-  plan.decisions.vocabOverPp = 2; // beside which others are not read again
+  plan.decisions.vocabOverPp = 2; // some other decisions are not read again with this one
   plan.decisions.tensorOfParts = {4, 1};
   std::string text = planToJson(plan);
   for (const DecisionName &name : decisionNames()) {
@@ -145,7 +146,7 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
   }
 }
 
-// Embedding and head may be all that a chunk has; between them each has layers.
+// Only the first and the last chunk may have no layers, but just embedding or head.
 TEST(PlanJson, HasChunksWithoutLayersAtTheEndsAlone) {
   Plan plan = unusual(), back;
   auto cut = [&](LayerRuns first, LayerRuns second) {
@@ -174,8 +175,8 @@ TEST(PlanJson, SaysWhatAllLayersRecompute) {
   EXPECT_EQ(plan.decisions.recomputeMost, Recompute::Full);
 }
 
-// Experts of plans that say nothing are split, as are those of plans that say so; ep = 8 then has to be among
-// dp x cp = 8 ranks, and may be among these and those of tp otherwise.
+// A plan without the key has split experts, like a plan that has it. ep = 8 must then be among dp x
+// cp = 8 ranks; folded experts may also be among those of tp.
 TEST(PlanJson, SaysWhetherExpertsAreFolded) {
   std::string text = planToJson(unusual());
   const std::string one = ",\n    \"etp\": 1";
@@ -246,12 +247,12 @@ TEST(PlanJson, KeepsTensorsOfParts) {
   }
 }
 
-// In a group of 2 of the ranks of dp are 2 x 4 x 4 ranks of folded experts, and 2 x 4 of split ones.
+// In a group of 2 ranks of dp are 2 x 4 x 4 ranks of folded experts, and 2 x 4 of split ones.
 TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
   Plan plan = unusual(), again;
   plan.decisions.ep = 32;
   EXPECT_EQ(read(planToJson(plan), again), "");
-  plan.decisions.dp = 4; // of 16 ranks of split experts a group has 8
+  plan.decisions.dp = 4; // a group has 8 of 16 ranks of split experts
   plan.decisions.pp = 1;
   plan.decisions.ep = 16;
   plan.decisions.foldedExperts = false;
@@ -259,7 +260,7 @@ TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
             std::string::npos);
 }
 
-// Only plans whose ranks meet otherwise than in a ring name how.
+// Only plans whose ranks do not meet in a ring name the kind.
 TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
   auto errorOf = [](const Plan &plan) {
     Plan again;
@@ -305,7 +306,7 @@ TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
             std::string::npos);
 }
 
-// Only plans of pipelines whose stages share it out name the vocabulary.
+// Only plans of pipelines whose stages share the vocabulary name it.
 TEST(PlanJson, SaysHowStagesShareTheVocabularyOut) {
   Plan plan = unusual(), again;
   EXPECT_EQ(planToJson(plan).find("vocab"), std::string::npos);

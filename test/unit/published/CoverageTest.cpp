@@ -10,7 +10,8 @@ using namespace dtc::published;
 
 namespace {
 
-// From a tenth less to a tenth more; memory as in a run of the same size in half of the runs.
+// Returns errors from a tenth less to a tenth more. In half of the runs memory is as in a run of
+// the same size.
 Uncertainty tenth(const ErrorClass &) {
   ClassErrors errors;
   errors.timeLow = std::log(0.9);

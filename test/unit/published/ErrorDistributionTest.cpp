@@ -11,12 +11,12 @@ TEST(ErrorDistribution, OfNothingIsTheWiderOne) {
   ErrorDistribution base = ErrorDistribution::laplace(0.2);
   EXPECT_NEAR(base.shareBelow(0), 0.5, 1e-9);
   EXPECT_NEAR(base.quantile(0.5), 0, 1e-9);
-  // Half of all errors are within 0.2 log 2 of nothing, but for the width of a cell.
+  // Half of all errors are within 0.2 log 2 of 0, except for the width of a cell.
   EXPECT_NEAR(base.quantile(0.75), 0.2 * std::log(2), 0.002);
   EXPECT_NEAR(base.of({}, 5).quantile(0.9), base.quantile(0.9), 1e-9);
 }
 
-// Five runs at 0.3 against a pull of five: half of the mass is the runs'.
+// Five runs at 0.3 have the weight of a pull of five, which is half of the mass.
 TEST(ErrorDistribution, WeighsRunsAgainstTheWiderOne) {
   ErrorDistribution base = ErrorDistribution::laplace(0.2);
   ErrorDistribution found = base.of({{Kind::Exact, 0.3025, 5}}, 5);
@@ -27,7 +27,7 @@ TEST(ErrorDistribution, WeighsRunsAgainstTheWiderOne) {
   EXPECT_NEAR(lighter.shareBelow(0.3), 5.0 / 6 * base.shareBelow(0.3), 1e-9);
 }
 
-// A bound says nothing of what is on its right side: there, the shares stay in proportion.
+// A bound contains no information about its right side, so the shares there stay in proportion.
 TEST(ErrorDistribution, SpreadsBoundsOverWhatTheyLeave) {
   ErrorDistribution base = ErrorDistribution::laplace(0.2);
   ErrorDistribution above = base.of({{Kind::Above, 0, 1e6}}, 1);
@@ -38,7 +38,8 @@ TEST(ErrorDistribution, SpreadsBoundsOverWhatTheyLeave) {
   EXPECT_NEAR(below.quantile(0.5), base.quantile(0.25), 0.006);
 }
 
-// Two runs that are known to a bound each: what fits into 1 and what does not into 0.5 is between.
+// Two runs are known to one bound each: one fits into 1 and the other does not fit into 0.5, so
+// both are between.
 TEST(ErrorDistribution, BoundsFromBothSidesMeet) {
   ErrorDistribution base = ErrorDistribution::laplace(0.5);
   ErrorDistribution found = base.of({{Kind::Above, 0.2, 1000}, {Kind::AtMost, 0.4, 1000}}, 1);

@@ -11,8 +11,8 @@ using namespace dtc::published;
 
 namespace {
 
-// `count` rows of a family that take exp(off) times their estimate, and exp(without) times the
-// estimate of constants fitted without them.
+// Adds `count` rows of a family that take exp(off) times their estimate, and exp(without) times the
+// estimate of constants that were fitted without them.
 void add(Outcomes &made, std::vector<CrossFitted> &rows, const std::string &family, int count,
          double off, double without, const ErrorClass &key, double bytes = 40,
          const std::string &model = "") {
@@ -46,7 +46,8 @@ TEST(FitErrors, MakesEveryClassOfTheRows) {
   add(made, rows, "a", 3, 0.1, 0.1, bridge);
   add(made, rows, "b", 2, 0.1, 0.1, experts);
   std::vector<ClassErrors> table = fitErrors(rows, 0.05);
-  // bridge, core, gpu: on H100 and on any; core, gpu: on A100 and on any, of experts; each kind; all.
+  // Expected: bridge, core, gpu, on H100 and on any; core, gpu, on A100 and on any, of experts;
+  // each kind; all.
   EXPECT_EQ(table.size(), 6u + 4u + 3u);
   const ClassErrors *all = find(table, "", "", std::nullopt);
   ASSERT_TRUE(all);
@@ -58,7 +59,8 @@ TEST(FitErrors, MakesEveryClassOfTheRows) {
   EXPECT_FALSE(find(table, "bridge", "", ModelKind::Mixture));
 }
 
-// A family of 10,000 rows has the weight of 100: of its class, drawn by 5, it is nearly all.
+// A family of 10,000 rows has the weight of 100. Its class is pulled by 5, so it is nearly all of
+// it.
 TEST(FitErrors, FollowsManyRowsAndDrawsFewToWiderClasses) {
   Outcomes made;
   std::vector<CrossFitted> rows;
@@ -69,12 +71,12 @@ TEST(FitErrors, FollowsManyRowsAndDrawsFewToWiderClasses) {
   const ClassErrors *narrow = find(table, "bridge", "H100", ModelKind::Dense);
   ASSERT_TRUE(wide && narrow);
   EXPECT_NEAR(wide->timeHigh, 0.3025, 0.003);
-  EXPECT_EQ(wide->timeLow, 0); // all of it is slower than estimated: the estimate stays inside
+  EXPECT_EQ(wide->timeLow, 0); // all of it is slower than estimated, but the estimate stays inside
   EXPECT_NEAR(narrow->timeHigh, 0.3025, 0.003); // five parts of six are those of the wider class
-  EXPECT_NEAR(narrow->timeLow, -0.5025, 0.003); // one is its own
+  EXPECT_NEAR(narrow->timeLow, -0.5025, 0.003); // one part is its own
 }
 
-// 400 rows of one family weigh as 20, 4 rows of another one as 2.
+// 400 rows of one family weigh as much as 20, and 4 rows of another one as 2.
 TEST(FitErrors, WeighsFamiliesByTheRootOfTheirRows) {
   Outcomes made;
   std::vector<CrossFitted> rows;
@@ -83,7 +85,7 @@ TEST(FitErrors, WeighsFamiliesByTheRootOfTheirRows) {
   auto high = [&](double tail) {
     return find(fitErrors(rows, tail), "", "", std::nullopt)->timeHigh;
   };
-  // 2 of 20 + 2 + 5 are at 0.6, and some of the 5 beyond.
+  // 2 of 20 + 2 + 5 are at 0.6, and some of the 5 are beyond.
   EXPECT_NEAR(high(0.05), 0.6025, 0.003);
   EXPECT_NEAR(high(0.15), 0.1025, 0.15);
   EXPECT_LT(high(0.15), 0.59);
@@ -98,7 +100,8 @@ TEST(FitErrors, CountsARowHalfAsItIsAndHalfWithoutItsSource) {
   EXPECT_NEAR(errors.timeHigh, 0.4025, 0.003);
 }
 
-// The ratio of two configurations of one model: off by 0.2 in half of the pairs, right in the rest.
+// The ratio of two configurations of one model is off by 0.2 in half of the pairs, and right in the
+// rest.
 TEST(FitErrors, NoiseIsOfPairsOfOneModel) {
   Outcomes made;
   std::vector<CrossFitted> rows;
@@ -114,7 +117,7 @@ TEST(FitErrors, NoiseIsOfPairsOfOneModel) {
 TEST(FitErrors, MemoryIsFromWhatWasMeasuredAndFromWhatFitted) {
   Outcomes made;
   std::vector<CrossFitted> rows;
-  add(made, rows, "ran", 2500, 0, 0, core, /*bytes=*/100); // of 80, and ran
+  add(made, rows, "ran", 2500, 0, 0, core, /*bytes=*/100); // capacity is 80, and it ran
   for (CrossFitted &row : rows)
     row.now.estimate.fits = row.without.estimate.fits = false;
   std::vector<ClassErrors> table = fitErrors(rows, 0.05);
@@ -158,8 +161,8 @@ TEST(Coverage, WithoutAFamilyIsOfErrorsOfConstantsFittedWithoutIt) {
   EXPECT_EQ(known.inside, 200);
 }
 
-// Of ten families one is far off without its rows: 90 % of rows of unknown sources are inside at
-// any tail, so that it is the greatest one.
+// One of ten families is far off without its rows. 90 % of rows of unknown sources are inside at
+// any tail, so the result is the greatest tail.
 TEST(CalibratedTail, IsTheGreatestThatHoldsNineInTen) {
   Outcomes made;
   std::vector<CrossFitted> rows;

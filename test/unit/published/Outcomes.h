@@ -1,4 +1,4 @@
-// Outcomes of made-up rows.
+// Invented rows with their results.
 #pragma once
 
 #include "bench/planner/Statistics.h"
@@ -7,10 +7,11 @@
 
 namespace dtc::published {
 
+// Makes rows with their estimates, and keeps them.
 class Outcomes {
 public:
-  // A row that took `seconds`, or ran out of memory where that is 0, estimated to take `estimate`
-  // and `bytes` of a device of 80.
+  // Adds a row that took `seconds`, or ran out of memory if that is 0. Its estimate is `estimate`
+  // seconds and `bytes` of a device of 80.
   Outcome &add(const std::string &source, double seconds, double estimate, double bytes = 40) {
     Row &row = rows.emplace_back();
     row.line = rows.size();
@@ -32,9 +33,13 @@ public:
     outcome.key = {{"core", "gpu"}, "H100", ModelKind::Dense};
     return outcome;
   }
+  // Returns the row that was added last.
   Row &last() { return rows.back(); }
+  // Returns a row by its index.
   Row &rowOf(size_t index) { return rows[index]; }
+  // Returns the case of a row by its index.
   Case &caseOf(size_t index) { return cases[index]; }
+  // Returns all results in the order in which they were added.
   std::vector<const Outcome *> all() const {
     std::vector<const Outcome *> result;
     for (const Outcome &outcome : made)

@@ -45,7 +45,7 @@ TEST(Regret, CountsPicksThatRanOutOfMemoryAndTakesTheNext) {
   EXPECT_NEAR(regret.lost.at(0), 0.1, 1e-12);
 }
 
-// Other batches, models and sources are other groups, and one row alone is none.
+// Other batches, models and sources form other groups, and one row alone forms none.
 TEST(Regret, ComparesRowsThatDifferInTheirPlanAlone) {
   Outcomes rows;
   rows.add("a", 10, 10);
@@ -74,14 +74,14 @@ TEST(Regret, NinetiethPercentileIsOfGroups) {
 TEST(WeakSources, AreThoseOfFiveRowsOrMoreThatAreOftenWrong) {
   Outcomes rows;
   for (const char *source : {"four", "five", "seven", "mixed"})
-    rows.add(source, 1, 1, 90); // ran, and is said not to fit
+    rows.add(source, 1, 1, 90); // it ran, although the estimate did not fit
   for (int i = 0; i < 6; ++i) {
     rows.add("seven", 1, 1, 40); // 6 of 7 are right: 85.7 %
     if (i < 4)
       rows.add("five", 1, 1, 40);
     if (i < 3)
       rows.add("four", 1, 1, 40);
-    rows.add("mixed", 0, 1, i < 5 ? 90 : 40); // one that failed is said to fit: 5 of 7
+    rows.add("mixed", 0, 1, i < 5 ? 90 : 40); // one that failed fits by the estimate: 5 of 7
   }
   EXPECT_EQ(weakSources(rows.all()), (std::vector<std::string>{"five", "mixed"}));
 }

@@ -33,7 +33,7 @@ TEST(IsForRelease, HoldsForOneRowInFive) {
   }
   EXPECT_GT(kept, 900);
   EXPECT_LT(kept, 1100);
-  EXPECT_NEAR(both, kept * fitted / 5000.0, 60); // whichever half a row is in
+  EXPECT_NEAR(both, kept * fitted / 5000.0, 60); // both halves, whichever a row is in
 }
 
 TEST(StackOf, TellsTpusFromGpus) {
@@ -42,7 +42,7 @@ TEST(StackOf, TellsTpusFromGpus) {
   EXPECT_EQ(stackOf(rowsOf("JAX-Toolbox MaxText README,GPT,H100,2048,MaxText\n")[0]), "maxtext");
 }
 
-// Where gradients add up in f32 beside those of a micro-batch, and where in f16.
+// Tests whether gradients are added up in f32 beside those of a micro-batch, or in f16.
 TEST(StackOf, TellsTheOptimizersOfDeepSpeed) {
   EXPECT_EQ(stackOf(rowsOf("BLOOM prequel,GPT,A100,2048,BF16_Optimizer (ZeRO-1-like)\n")[0]),
             "bigscience-bf16");

@@ -1,4 +1,4 @@
-// HTML and SVG as text.
+// Tests HTML and SVG text.
 #include "compiler/report/Html.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Svg, NamesItselfForThoseWhoDoNotSeeIt) {
   std::string text = svg.finish();
   EXPECT_NE(text.find("aria-labelledby=\"id-title id-desc\""), std::string::npos);
   EXPECT_NE(text.find("<title id=\"id-title\">A &lt;title&gt;</title>"), std::string::npos);
-  EXPECT_NE(text.find("height=\"0\""), std::string::npos); // not below nothing
+  EXPECT_NE(text.find("height=\"0\""), std::string::npos); // a height is not negative
   EXPECT_NE(text.find("<title>hover &amp; see</title></rect>"), std::string::npos);
 }
 

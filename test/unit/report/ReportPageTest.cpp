@@ -1,4 +1,4 @@
-// The page as a whole, for plans that commands do not make.
+// Tests the whole page, for plans that no command makes.
 #include "compiler/report/Report.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@ using namespace dtc;
 
 namespace {
 
-// One stage of one layer; 1 s forward and 2 s backward.
+// Makes one stage of one layer, with 1 s forward and 2 s backward.
 Plan oneStage() {
   Plan plan;
   plan.modelName = "m";
@@ -63,7 +63,8 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
   EXPECT_TRUE(has(page, "<code>dtc plan &lt;m&gt;</code>"));
 }
 
-// Of 8 devices each with a tp of 2 the experts are over 4, which lie 2 apart; folded over tp, 1 apart.
+// Each of the 8 devices has a tp of 2. The experts are over 4 devices, which are 2 apart, or 1
+// apart if folded over tp.
 TEST(ReportPage, DrawsTheRanksOfExperts) {
   for (bool folded : {false, true}) {
     Plan plan = oneStage();
@@ -91,7 +92,7 @@ TEST(ReportPage, DrawsAllOfASmallStep) {
   EXPECT_TRUE(has(page, "One device: there is nothing to place."));
 }
 
-// Names come out of files.
+// Names come from files.
 TEST(ReportPage, EscapesNames) {
   Plan plan = oneStage();
   plan.modelName = "<script>alert(1)</script>";

@@ -1,4 +1,4 @@
-// Device code of a test, compiled for the emulator and loaded.
+// Compiles device code of a test for the emulator and loads it.
 #pragma once
 
 #include "runtime/simt/Simt.h"
@@ -10,22 +10,22 @@
 
 namespace dtc::simt::test {
 
-// LLVM IR as text, for NVPTX.
+// A program in LLVM IR for NVPTX.
 class DeviceProgram {
 public:
   explicit DeviceProgram(const std::string &assembly);
 
-  // The message of what went wrong, empty where nothing did: in compiling, loading or running.
+  // Runs a kernel. Returns the message of an error in compiling, loading or running, or "".
   std::string run(const std::string &kernel, Dim3 grid, Dim3 block,
                   const std::vector<void *> &parameters, uint64_t seed = 0,
                   uint32_t dynamicShared = 0, Counters *counters = nullptr);
 
-  std::string failure; // of compiling and loading
+  std::string failure; // message of an error in compiling or loading
   std::unique_ptr<Module> module;
   Memory memory;
 };
 
-// Global memory of a program; counts as written when `values` are given.
+// Global memory of a program. It counts as written if `values` are given.
 template <typename T>
 T *newBuffer(Memory &memory, const std::vector<T> &values, bool written = true) {
   void *address = nullptr;

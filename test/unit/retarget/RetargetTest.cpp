@@ -1,4 +1,5 @@
-// Device IR through passes/simt and the emulator: what it computes, and that faults are found with their source lines.
+// Runs device IR through passes/simt and the emulator: checks its results, and that faults are
+// found with their source lines.
 #include "test/unit/retarget/DeviceProgram.h"
 
 #include <cmath>
@@ -24,7 +25,7 @@ void expectPart(const std::string &message, const std::string &part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// y[i] = 2^x[i] where i < n.
+// y[i] = 2^x[i] for i < n.
 const std::string exponentials = header + R"(
 define ptx_kernel void @exponentials(ptr %y, ptr %x, i64 %n) {
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -66,7 +67,7 @@ TEST(Retarget, RunsAPointwiseKernel) {
   }
 }
 
-// y[block] = sum of 128 numbers of a block, by shuffles and shared memory.
+// y[block] is the sum of 128 numbers of a block, by shuffles and shared memory.
 std::string blockSum(const std::string &barrier) {
   return header + R"(
 @parts = internal addrspace(3) global [4 x float] undef, align 4
@@ -266,7 +267,7 @@ define ptx_kernel void @several(ptr %x) {
              "the emulator takes one instruction, without predicates");
 }
 
-// A loop that goes on for ever, with and without memory in it.
+// A loop that never ends, with memory accesses in it and without.
 TEST(Retarget, EndsLoopsThatDoNot) {
   for (std::string body : {"%v = load volatile i32, ptr %x, align 4\n  %end = icmp eq i32 %v, 1",
                            "%v = call i32 @next(i32 %at)\n  %end = icmp eq i32 %v, 1"}) {
@@ -292,7 +293,7 @@ done:
   }
 }
 
-// Tiles of 2 bytes that are accessed as 16: what PTX takes and a GPU does not.
+// Tiles of 2 bytes are accessed as 16 bytes, which PTX accepts but a GPU does not.
 TEST(Retarget, FindsSharedMemoryThatIsAlignedTooLittle) {
   auto program = [](const std::string &align) {
     return DeviceProgram(header + R"(

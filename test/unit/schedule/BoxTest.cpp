@@ -23,7 +23,7 @@ TEST(Box, DropsDimsOfSizeOne) {
   EXPECT_EQ(collapse({{}, {}, {}}), (Box{{1}, {1}, {1}}));
 }
 
-// Collapsing changes how a box is written down, never which element goes where, nor in which order.
+// Collapsing changes only the form of a box, never the places of elements or their order.
 TEST(Box, CollapsedMovesTheSameElements) {
   auto moves = [](const Box &box) {
     std::vector<std::pair<int64_t, int64_t>> result;

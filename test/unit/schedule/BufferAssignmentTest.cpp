@@ -65,8 +65,8 @@ TEST(BufferAssignment, KeepsMemoriesApart) {
   EXPECT_FALSE(assignment.isRedundant(copy));
 }
 
-// Without the pair the producer may write an element before it has read what it needs of the old
-// value.
+// Without the pair the producer could write an element before it has read the old values that it
+// needs.
 TEST(BufferAssignment, KeepsTheCopyWhereTheProducerMayNotOverwrite) {
   Program program;
   unsigned p = program.add(true), next = program.add();
@@ -141,7 +141,7 @@ TEST(BufferAssignment, MakesThePartsOfAConcatenationInIt) {
   EXPECT_TRUE(assignment.isRedundant(copy));
 }
 
-// One value cannot lie in both places.
+// One value cannot be in both places.
 TEST(BufferAssignment, KeepsOneOfTwoCopiesOfAValue) {
   Program program;
   unsigned value = program.add(), x = program.add(true), y = program.add(true);
@@ -197,7 +197,7 @@ TEST(BufferAssignment, GivesAnOperandToOneResultOnly) {
   EXPECT_EQ(assignment.getPlace(c).buffer, c);
 }
 
-// The same tensor also comes in as an operand that is read in another order.
+// The same tensor is also an operand that is read in another order.
 TEST(BufferAssignment, LooksAtEveryOperandOfTheInstruction) {
   Program program;
   unsigned a = program.add(), b = program.add();
@@ -217,7 +217,7 @@ TEST(BufferAssignment, NeverOverwritesWhatIsKept) {
   EXPECT_EQ(assignment.getPlace(b).buffer, b);
 }
 
-// Another run would make it where the sum has grown.
+// Another run would compute it where the sum has grown.
 TEST(BufferAssignment, MakesNoValueOfEveryRunWhereASumGrows) {
   Program program;
   unsigned value = program.add(), sum = program.addSum();

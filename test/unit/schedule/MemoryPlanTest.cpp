@@ -30,9 +30,9 @@ void expectValid(const std::vector<PlannedBuffer> &buffers, const MemoryPlan &pl
   }
 }
 
-// The smallest arena over all orders of placing each buffer as low as it fits. Some order gives an
-// optimal plan: that of ascending offsets in an optimal plan whose buffers have sunk as far as they
-// go.
+// Returns the smallest arena over all orders of placing each buffer as low as it fits. One order
+// gives an optimal plan: that of ascending offsets in an optimal plan whose buffers are as low as
+// possible.
 int64_t bestArena(const std::vector<PlannedBuffer> &buffers) {
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
@@ -90,8 +90,8 @@ TEST(MemoryPlan, CountsBothEndsAsLive) {
   EXPECT_EQ(apart.getArenaBytes(), 64);
 }
 
-// On 300 random cases of up to 7 buffers: always valid, never better than the best or the bound,
-// the best mostly, and within a quarter of it.
+// On 300 random cases of up to 7 buffers the plan is always valid, never better than the best or
+// the bound, mostly the best, and within a quarter of it.
 TEST(MemoryPlan, IsCloseToTheBestPlan) {
   std::mt19937 random(7);
   int optimal = 0;
@@ -114,8 +114,8 @@ TEST(MemoryPlan, IsCloseToTheBestPlan) {
   EXPECT_GE(optimal, kCases * 9 / 10);
 }
 
-// By size, by area, by life and by start one of the middle is placed last and sticks out; first, it
-// does not.
+// Ordered by size, by area, by life and by start, one of the middle buffers is placed last and
+// increases the arena. If it is placed first, it does not.
 TEST(MemoryPlan, PlacesFirstWhatSticksOut) {
   std::vector<PlannedBuffer> buffers = {
       {192, 2, 5}, {128, 2, 4}, {256, 0, 0}, {192, 0, 2}, {128, 3, 3}};
@@ -125,8 +125,7 @@ TEST(MemoryPlan, PlacesFirstWhatSticksOut) {
   EXPECT_EQ(plan.getLowerBound(), 512);
 }
 
-// Chains of activations kept for a backward pass, as a training step has, in reverse order of their
-// making.
+// A training step has chains of saved activations, which the backward pass reads in reverse order.
 TEST(MemoryPlan, MeetsTheBoundOnNestedLives) {
   std::vector<PlannedBuffer> buffers;
   constexpr int64_t kLayers = 50;

@@ -1,4 +1,4 @@
-// A pipeline stage between two others, in text, with any number of micro-batches.
+// A pipeline stage between two others, as text, with any number of micro-batches.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dtc::test {
 
-// The middle one of three stages: x comes in, y goes out, the gradient of y comes back, that of x goes
-// on. It keeps two micro-batches.
+// The middle one of three stages: x comes in, y goes out, the gradient of y comes back, and that of
+// x goes on. It has slots for two micro-batches.
 inline constexpr const char *kBody = R"(
   %x = exec.buffer "x" activation f32 64 bytes slots 3
   %h = exec.buffer "h" activation f32 64 bytes
@@ -46,12 +46,13 @@ inline constexpr const char *kBody = R"(
 
 using Runs = std::vector<std::pair<std::string, int>>;
 
+// Adds the runs of a pass for one micro-batch: its receive, its task and its send.
 inline void addRuns(Runs &runs, const std::string &pass, int microBatch) {
   for (const std::string &task : {"receive_" + pass, pass, "send_" + pass})
     runs.emplace_back(task, microBatch);
 }
 
-// Two forwards ahead of backwards.
+// Returns an order with forwards two micro-batches ahead of backwards.
 inline Runs trainOrder(int microBatches) {
   Runs runs;
   for (int i = 0; i < microBatches + 2; ++i) {
@@ -63,6 +64,7 @@ inline Runs trainOrder(int microBatches) {
   return runs;
 }
 
+// Returns the text of an entry with these runs, which ends in `end`.
 inline std::string entryText(const std::string &kind, const Runs &runs, const std::string &end) {
   std::string text = "  exec.entry " + kind + " order [";
   for (const auto &[task, microBatch] : runs)
@@ -70,6 +72,7 @@ inline std::string entryText(const std::string &kind, const Runs &runs, const st
   return text + end + "]\n";
 }
 
+// Returns the text of the stage, with the order of its training entry.
 inline std::string stageText(int microBatches, const Runs &train) {
   Runs evaluate;
   for (int i = 0; i < microBatches; ++i)

@@ -1,5 +1,6 @@
-// Transfers on streams of their own: dtc-verify-exec accepts what dtc-overlap-transfers makes, and refuses
-// the same program with any of its waits or records gone, or with another number of slots.
+// Tests transfers on streams of their own: dtc-verify-exec accepts the result of
+// dtc-overlap-transfers, and refuses the same program without any of its waits or records, or with
+// another number of slots.
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
 #include "test/unit/schedule/MiddleStage.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 namespace dtc::test {
 namespace {
 
-// With a few micro-batches, and with so many that most of them are skipped.
+// The cases have a few micro-batches, or so many that most of them are skipped.
 class MissingWaits : public testing::TestWithParam<int> {
 protected:
   void SetUp() override {
@@ -30,7 +31,7 @@ protected:
     ASSERT_TRUE(succeeded(passes.run(*module)));
   }
 
-  // What dtc-verify-exec says of a copy that `change` changed; empty where nothing.
+  // Returns the message of dtc-verify-exec about a copy that `change` changed, or "".
   std::string verify(llvm::function_ref<void(ModuleOp)> change) {
     OwningOpRef<ModuleOp> copy(module->clone());
     change(*copy);
@@ -77,7 +78,8 @@ TEST_P(MissingWaits, EachMissingRecordIsFound) {
   }
 }
 
-// Whether the wait is for what its own micro-batch does before; else it is for who had the slot.
+// Returns true if the wait is for an earlier instruction of its own micro-batch, and false if it is
+// for the last user of the slot.
 bool isOfOneMicroBatch(exec::WaitOp wait) {
   bool found = false;
   wait->getParentOfType<exec::ProgramOp>().walk([&](exec::RecordOp record) {
@@ -87,8 +89,8 @@ bool isOfOneMicroBatch(exec::WaitOp wait) {
   return found;
 }
 
-// A wait for the first slot's event is for an earlier micro-batch. (One for who had the slot is then for
-// a later one than it needs, which is too long, but not wrong.)
+// A wait for the first slot's event is for an earlier micro-batch. (A wait for the last user of the
+// slot is then for a later micro-batch than needed, which is too long, but not wrong.)
 TEST_P(MissingWaits, EachWaitForAnotherSlotIsFound) {
   size_t tried = 0;
   for (size_t i = 0; i < all<exec::WaitOp>(*module).size(); ++i) {
@@ -113,7 +115,8 @@ TEST_P(MissingWaits, FewerSlotsThanTheOrderKeepsAreFound) {
   }
 }
 
-// Without its receive a micro-batch waits for nothing, or finds what another one has left in the slot.
+// A micro-batch without its receive waits for nothing, or finds the data of another one in the
+// slot.
 TEST_P(MissingWaits, AMissingRunIsFound) {
   for (auto [missing, message] : {std::pair(1, "which nothing before it records"),
                                   std::pair(3, "reads 'x', which holds 'x' of micro-batch 0")}) {
@@ -134,13 +137,13 @@ TEST_P(MissingWaits, AMissingRunIsFound) {
   }
 }
 
-// The streams wait for each other as they should, but the order brings in the next micro-batch too soon.
+// The streams wait for each other correctly, but the order brings in the next micro-batch too soon.
 TEST_P(MissingWaits, AnOrderThatTakesASlotTooSoonIsFound) {
   std::string said = verify([](ModuleOp copy) {
     exec::EntryOp entry = all<exec::EntryOp>(copy).front();
     SmallVector<Attribute> tasks(entry.getTasks().getValue());
     SmallVector<int64_t> microBatches(entry.getMicroBatches());
-    // Both are runs of receive_forward and forward before the first backward: of 2 in place of 1's.
+    // Both are runs of receive_forward and forward before the first backward, with 2 in place of 1.
     for (size_t i = 0; i < tasks.size(); ++i)
       if (microBatches[i] == 0 && i > 6)
         microBatches[i] = 2;

@@ -1,11 +1,10 @@
-// All orders that streams and events allow for what the host has enqueued.
+// Explores all orders that streams and events allow for the commands that the host has enqueued.
 //
-// How orders are enumerated: a state is how far each stream is. From each state every stream that may
-// go on does, and a state that is reached on several ways must have the same memory on all of them.
-// Then all orders lead to the same memory, however many they are. Of several ranks each is explored by
-// itself: what the others bring to its collectives and transfers is that of a first run, and that this
-// rank brings the same in every order is checked, too. So no order of the ranks among each other is
-// left out.
+// A state is the progress of each stream. From each state every stream that may continue does, and
+// if a state is reached on several ways, memory must be the same on all of them. Then all orders
+// lead to the same memory, however many they are. Each of several ranks is explored by itself: the
+// others bring the data of a first run to its collectives and transfers, and the test also checks
+// that this rank brings the same data in every order. So no order between ranks is left out.
 #pragma once
 
 #include "runtime/comm/Loopback.h"
@@ -24,7 +23,7 @@ namespace dtc::test {
 // All ranks of a job on fake devices, on which nothing runs by itself.
 class FakeRanks {
 public:
-  // Of the rank `faulty` the device has `faults`.
+  // The device of the rank `faulty` has `faults`.
   FakeRanks(const std::vector<uint8_t> &file, int ranks, size_t stepsAhead,
             const Faults &faults = {}, int faulty = 0)
       : fakes(ranks), executors(static_cast<size_t>(ranks)) {
@@ -45,8 +44,8 @@ public:
       thread.join();
   }
 
-  // Runs all of it, next the stream of the rank that `choose` picks of those that may go on.
-  // False where a rank's side of a collective or transfer changed while it was under way.
+  // Runs everything. Each time `choose` picks one of the streams that may continue. Returns false
+  // if a rank's side of a collective or transfer changed while it was in progress.
   bool runAll(const std::function<size_t(size_t)> &choose) {
     bool isSame = true;
     std::vector<std::pair<FakeDevice *, size_t>> ready;
@@ -73,6 +72,7 @@ public:
   std::vector<std::unique_ptr<rt::Executor>> executors;
 };
 
+// The result of exploring all orders.
 struct Explored {
   uint64_t states = 0, runs = 0;
   double orders = 0;                         // ways through the states
@@ -80,7 +80,8 @@ struct Explored {
   std::set<std::vector<uint32_t>> work = {}; // FakeDevice::workDone of all states
 };
 
-// Every order of what `device` has to run. It is left at the end of one.
+// Explores every order of the commands that `device` has to run. The device is left at the end of
+// one of them.
 inline Explored explore(FakeDevice &device) {
   struct State {
     FakeDevice::Memory memory;
@@ -121,7 +122,7 @@ inline Explored explore(FakeDevice &device) {
   return explored;
 }
 
-// All ranks, each by itself, after a first run in which they met.
+// Explores all ranks, each by itself, after a first run in which they met.
 inline Explored exploreAll(FakeRanks &job) {
   std::vector<std::pair<FakeDevice::Position, FakeDevice::Memory>> starts;
   for (auto &device : job.devices)

@@ -1,5 +1,6 @@
-// Steps on a device that runs nothing until the test says what: in every order that streams and events
-// allow, with the host ahead by several steps, they leave the same bits as on the CPU.
+// Tests steps on a device that runs commands in an order that the test chooses. In every order that
+// streams and events allow, with the host ahead by several steps, the results must have the same
+// bits as on the CPU.
 #include "test/unit/schedule/OrderExplorer.h"
 #include "test/unit/schedule/StepProgram.h"
 
@@ -11,13 +12,13 @@ namespace {
 
 using rt::Executor;
 
-// What a rank's steps gave.
+// The results of a rank's steps.
 struct Result {
   std::vector<float> losses, norms, parameters;
   bool operator==(const Result &other) const = default;
 };
 
-// On the CPU, one step after the other.
+// Runs on the CPU, one step after the other.
 std::vector<Result> runPlainly(const std::vector<uint8_t> &file, const Shape &shape,
                                int64_t steps) {
   std::vector<Result> results(static_cast<size_t>(shape.dp * shape.tp));
@@ -81,10 +82,11 @@ protected:
   mlir::MLIRContext context;
 };
 
-// Reductions of gradients on a stream of their own, beside the tasks of other micro-batches.
+// Reductions of gradients run on a stream of their own, beside the tasks of other micro-batches.
 const Shape reducing{.dp = 2, .zero = 1, .microBatches = 2, .slots = 2, .bucketBytes = 4000};
 
-// Parameters gathered a block ahead and gradients scattered by block, each on a stream of its own, in every micro-batch.
+// Parameters are gathered a block ahead and gradients scattered by block, each on a stream of its
+// own, in every micro-batch.
 const Shape gathering{.dp = 2, .zero = 3, .microBatches = 2, .bucketBytes = 4000};
 
 TEST_F(Orders, AllLeaveTheSameBits) {
@@ -110,7 +112,7 @@ TEST_F(Orders, AllLeaveTheSameBits) {
   }
 }
 
-// More ranks and steps: all of them interleaved at random.
+// More ranks and steps run, all of them interleaved at random.
 TEST_F(Orders, AtRandomLeaveTheSameBits) {
   int cases = 0;
   for (Shape shape : {Shape{.dp = 2, .tp = 2, .microBatches = 3, .slots = 2, .bucketBytes = 0},
@@ -119,7 +121,7 @@ TEST_F(Orders, AtRandomLeaveTheSameBits) {
     std::vector<Result> wanted = runPlainly(file, shape, 3);
     for (unsigned seed = 0; seed < 20; ++seed, ++cases) {
       std::mt19937 random(seed);
-      // In half of the cases some streams are held up for long.
+      // In half of the cases some streams are delayed for long.
       unsigned favour = seed % 2 == 0 ? 1 : 50;
       Job job(file, shape, 3);
       EXPECT_TRUE(job.runAll([&](size_t ready) {
@@ -132,10 +134,11 @@ TEST_F(Orders, AtRandomLeaveTheSameBits) {
   std::printf("%d random orders\n", cases);
 }
 
-// Waits that do not show either order nothing that others do not order, too, or hold back what could
-// have gone on.
+// Waits whose absence has no effect order nothing that others do not order, too, or delay what
+// could have continued.
 TEST_F(Orders, AMissingWaitShows) {
-  // Every order of one step for each wait: large buckets, which are few collectives.
+  // Every order of one step is explored for each wait, with large buckets, which make few
+  // collectives.
   const Shape few{.dp = 2, .zero = 3, .microBatches = 2, .layers = 1};
   for (Shape shape : {reducing, few}) {
     int64_t steps = shape.zero == 3 ? 1 : 2;
@@ -169,7 +172,7 @@ TEST_F(Orders, ResultsThatAreReadTooEarlyShow) {
   rt::StepResult result;
   ASSERT_TRUE(early.executors[0]->collect(result).ok());
   EXPECT_NE(result.loss, runPlainly(file, reducing, 1)[0].losses[0]);
-  // A device that is honest makes the host wait.
+  // A correct device makes the host wait.
   Job honest(file, reducing, 1);
   EXPECT_EQ(honest.executors[0]->collect(result).statusCode(), rt::StatusCode::Aborted);
 }

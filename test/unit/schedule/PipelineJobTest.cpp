@@ -1,5 +1,5 @@
-// The pipeline of two stages as jobs of dtrun: ranks hold different tensors and read different
-// inputs, only some know the loss, and all of it is as in one program.
+// Runs the pipeline of two stages as jobs of dtrun. Ranks hold different tensors and read different
+// inputs, and only some know the loss, but all results are those of one program.
 #include "test/unit/dtrun/DtrunRunner.h"
 #include "test/unit/schedule/TwoStages.h"
 
@@ -25,7 +25,7 @@ protected:
     writeArray("t.npy", 1);
   }
 
-  // 80 samples of 16 numbers.
+  // Writes 80 samples of 16 numbers.
   void writeArray(const std::string &name, float phase) const {
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (80, 16)}\n";
     std::ofstream file(path(name), std::ios::binary);
@@ -37,7 +37,7 @@ protected:
     }
   }
 
-  // What JSON lines say of losses, "loss":1.25 and so on.
+  // Returns the losses in JSON lines, as "loss":1.25 and so on.
   static std::vector<std::string> losses(const std::string &output) {
     std::vector<std::string> found;
     std::regex wanted("\"(step|loss|eval_loss)\":[^,}]*");
@@ -67,7 +67,7 @@ TEST_F(PipelineJob, TrainsEvaluatesAndSavesLikeOneProgram) {
       EXPECT_FALSE(readBytes(path("whole" + dump)).empty());
       return losses(whole.output).size();
     };
-    // Step and loss of each, and step and loss of two evaluations.
+    // Expects step and loss of each step, and step and loss of two evaluations.
     EXPECT_EQ(
         both(" --steps 4 --format json --eval-data x=x.npy,targets=t.npy --eval-every 2", ".first"),
         12u);

@@ -1,5 +1,5 @@
-// A pipeline of two stages, one forward and one backward in turn, trains to the bits of the same
-// model in one program.
+// Trains a pipeline of two stages, with one forward and one backward in turn, and expects the bits
+// of the same model in one program.
 #include "compiler/emit/Inspect.h"
 #include "runtime/base/Fill.h"
 #include "runtime/exec/Binding.h"
@@ -27,8 +27,8 @@ class PipelineRun : public testing::Test {
 protected:
   PipelineRun() { context.loadDialect<exec::ExecDialect, graph::GraphDialect>(); }
 
-  // Of the samples of a step, those of the rank at coordinate `part` of dp. What is the same sample
-  // has the same values, whatever dp is.
+  // Returns the samples of a step for the rank at coordinate `part` of dp. The same sample has the
+  // same values for any dp.
   static std::vector<float> valuesOf(int64_t part, int64_t dp, int step, float phase) {
     std::vector<float> values;
     for (int64_t m = 0; m < TwoStages::microBatches; ++m)
@@ -109,8 +109,8 @@ TEST_F(PipelineRun, TrainsToTheBitsOfOneProgram) {
   }
 }
 
-// What inspect says of programs, their ranks, groups, and bytes sent: four micro-batches of 256 bytes
-// in either direction.
+// Inspect prints programs, their ranks, groups, and bytes sent: four micro-batches of 256 bytes in
+// either direction.
 TEST_F(PipelineRun, IsShownByInspect) {
   std::vector<uint8_t> file = TwoStages(context, 2).pipeline();
   auto shown = [&](const InspectOptions &options) {

@@ -1,4 +1,4 @@
-// What of a list stands several times in a row.
+// Tests the search for parts of a list that repeat several times in a row.
 #include "passes/schedule/RepeatSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -10,7 +10,7 @@
 using namespace dtc;
 
 namespace {
-// Items of the kinds that letters stand for, each with one number.
+// Returns items of the kinds that letters name, each with one number.
 std::vector<ListItem> listOf(const std::string &kinds, const std::vector<int64_t> &numbers) {
   std::vector<ListItem> items;
   for (auto [kind, number] : llvm::zip_equal(kinds, numbers))
@@ -21,7 +21,7 @@ std::vector<ListItem> listOf(const std::string &kinds) {
   return listOf(kinds, std::vector<int64_t>(kinds.size()));
 }
 
-// "1+2x3" for 3 times the two items from 1 on.
+// Returns "1+2x3" for 3 times the two items from 1 on.
 std::string found(const std::vector<ListItem> &items, unsigned minSaved = 1) {
   std::string text;
   for (const FoundRepeat &each : findRepeats(items, minSaved))
@@ -41,14 +41,14 @@ TEST(RepeatSearch, FindsWhatRepeats) {
 TEST(RepeatSearch, NumbersGrowByOneStrideFromTimeToTime) {
   EXPECT_EQ(found(listOf("abababab", {0, 5, 64, 4, 128, 3, 192, 2})), "0+2x4"); // one falls
   EXPECT_EQ(found(listOf("aaaaaa", {0, 1, 2, 10, 20, 30})), "0+1x3 3+1x3");
-  EXPECT_EQ(found(listOf("aaaa", {0, 1, 2, 4})), "0+1x3"); // the last is not alike
+  EXPECT_EQ(found(listOf("aaaa", {0, 1, 2, 4})), "0+1x3"); // the last one differs
   EXPECT_EQ(found(listOf("aaaa", {7, 0, 1, 2})), "1+1x3");
-  // Two buffers that take turns: two at a time.
+  // Two buffers take turns, so two items repeat.
   EXPECT_EQ(found(listOf("aaaaaa", {0, 9, 0, 9, 0, 9})), "0+2x3");
 }
 
 TEST(RepeatSearch, TakesWhatSavesMostFirst) {
-  // Once rolled, "aab" is left alone on both sides of the blocks.
+  // If the blocks are rolled, "aab" is not rolled on either side of them.
   EXPECT_EQ(found(listOf("xxaabcaabcaabcyy")), "0+1x2 2+4x3 14+1x2");
   EXPECT_EQ(found(listOf("xxaabcaabcaabcyy"), 2), "2+4x3");
 }
@@ -58,7 +58,7 @@ TEST(RepeatSearch, FewerThanWantedAreNotWorthARepeat) {
   EXPECT_EQ(found(listOf("abcabc"), 4), "");
 }
 
-// Blocks of 100 items of few kinds, the way of a model's layers.
+// Blocks have 100 items of few kinds, as a model's layers do.
 TEST(RepeatSearch, FindsLongPeriods) {
   std::string block;
   uint32_t state = 1;

@@ -1,6 +1,7 @@
-// What reshard emits, scheduled, written as an executable and run on loopback ranks: whatever two
-// placements of a tensor at rest, every rank ends with what the second one says. Both sides start
-// from the runtime's own initial values, which know a tensor's parts from `shards` of the file.
+// Schedules the ops that reshard emits, writes them as an executable and runs it on loopback ranks:
+// for any two placements of a stored tensor, every rank must end with its part by the second one.
+// Both sides start from the runtime's own initial values, which find a tensor's parts by `shards`
+// of the file.
 #include "compiler/emit/Emit.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Reshard.h"
@@ -32,7 +33,7 @@ protected:
     return cast<graph::ParameterOp>(builder.create(state));
   }
 
-  // A step that sets @y, placed `to`, to @x, placed `from`.
+  // Returns a step that sets @y, placed `to`, to @x, placed `from`.
   std::vector<uint8_t> compile(const Move &move) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     writeMesh(*module, move.mesh);
@@ -97,7 +98,7 @@ TEST_F(ReshardRun, MovesTensorsOnRanks) {
   int moves = 0;
   for (unsigned seed = 0; moves < 60; ++seed) {
     Move move = drawMove(seed);
-    // At rest a tensor is no unfinished sum. A few ranks are enough, and one is not.
+    // A stored tensor is not a partial sum. A few ranks are enough, and one is not.
     for (Placement *placement : {&move.from, &move.to})
       for (AxisPlacement &axis : *placement)
         if (axis.isPartial())

@@ -1,4 +1,5 @@
-// Micro-batches that repeat themselves: where they do, and that skipping them says what following them says.
+// Tests where micro-batches repeat themselves, and that skipping them gives the same result as
+// following them.
 #include "passes/schedule/RunPeriod.h"
 #include "passes/schedule/Passes.h"
 #include "passes/schedule/RunConflicts.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 namespace dtc::test {
 namespace {
 
-// What checkRuns says of the program, or nothing.
+// Returns the message of checkRuns about the program, or nothing.
 std::string check(exec::ProgramOp program, bool followsAll) {
   std::string said;
   ScopedDiagnosticHandler handler(program->getContext(),
@@ -26,8 +27,8 @@ std::string check(exec::ProgramOp program, bool followsAll) {
   return said;
 }
 
-// Micro-batches that are skipped are those of which following them says the same: in orders with two runs anywhere in each
-// other's place, and with any wait for another slot.
+// Skipping micro-batches gives the same result as following them: in orders in which any two runs
+// are exchanged, and with any wait for another slot.
 TEST(SkippedRuns, SayWhatFollowingThemSays) {
   constexpr int microBatches = 30;
   MLIRContext context;
@@ -59,7 +60,7 @@ TEST(SkippedRuns, SayWhatFollowingThemSays) {
   };
   compare(*good);
   EXPECT_EQ(wrong, 0);
-  // Memory and waits are those of the right order.
+  // Memory and waits are those of the correct order.
   for (size_t at = 0; at + 1 < order.size(); ++at)
     for (size_t with : {at + 1, at + 3, at + 40}) {
       if (with >= order.size())
@@ -88,7 +89,8 @@ TEST(SkippedRuns, SayWhatFollowingThemSays) {
     }
   EXPECT_GT(wrong, tried / 10);
   EXPECT_LT(wrong, tried * 9 / 10);
-  // What only the last run of a task does is looked at in that run, which is not skipped: what it sends may be on its way.
+  // Instructions of a task's last run only are checked in that run, which is not skipped: its sends
+  // may be in progress.
   OwningOpRef<ModuleOp> copy(good->clone());
   exec::ZeroOp zero;
   Value sent;
@@ -134,7 +136,7 @@ exec.program @p mesh ["pp"] sizes [1] micro_batches 20 {
   }
   EXPECT_FALSE(findRunPeriod(runs, 32));
   std::swap(runs[19], runs[20]);
-  EXPECT_FALSE(findRunPeriod(runs, 1)); // no stretch is over most of them
+  EXPECT_FALSE(findRunPeriod(runs, 1)); // no stretch covers most of them
   EXPECT_FALSE(findRunPeriod({}, 1));
 }
 

@@ -1,5 +1,5 @@
-// State of several types, with and without a parameter: what @update keeps from step to step is what
-// the same numbers give when they are computed here, on one rank and split over two.
+// Tests state of several types, with and without a parameter: the values that @update keeps from
+// step to step must equal those computed here, on one rank and split over two.
 #include "compiler/emit/Emit.h"
 #include "compiler/planner/Passes.h"
 #include "passes/codegen/KernelLibrary.h"
@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kRows = 6, kColumns = 4, kSamples = 4; // samples of all ranks
 constexpr int kSteps = 3;
 
-// A weight is moved by its gradient alone; the rest is state.
+// The gradient alone moves a weight. The rest is state.
 std::string modelText(int64_t dp) {
   std::string batch = std::to_string(kSamples / dp), all = std::to_string(kSamples);
   return "module attributes {graph.zero = 1 : i64} {\n"
@@ -148,7 +148,7 @@ TEST_F(StateRun, KeepsWhatUpdateSets) {
       rt::Status filled =
           rt::fillParameters(*executable, executor, device, /*seed=*/7, "", /*threads=*/1);
       ASSERT_TRUE(filled.ok()) << filled.message();
-      // Of state of @w a rank has its rows.
+      // A rank has its rows of the state of @w.
       int64_t rows = kRows / dp, firstRow = rank * rows, samples = kSamples / dp;
       const format::Tensor *tensor = executor.program().parameters()->Get(0);
       std::vector<float> w = get(executor, device, tensor->buffer()), before(w.size());
@@ -178,7 +178,7 @@ TEST_F(StateRun, KeepsWhatUpdateSets) {
         ASSERT_TRUE(executor.writeInput("x", std::as_bytes(std::span(x))).ok());
         ASSERT_TRUE(executor.writeInput("dy", std::as_bytes(std::span(dy))).ok());
         test::step(executor);
-        // All numbers are small multiples of powers of two but those of w: sums are exact.
+        // All numbers except w are small multiples of powers of two, so sums are exact.
         std::vector<float> sums(kColumns, 0.0f);
         before = w;
         for (int64_t i = 0; i < kRows; ++i)

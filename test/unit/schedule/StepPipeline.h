@@ -1,4 +1,4 @@
-// From a model to its scheduled step, for the tests that run or look at whole programs.
+// Lowers a model to its scheduled step, for tests that run or inspect whole programs.
 #pragma once
 
 #include "compiler/planner/Passes.h"
@@ -12,14 +12,15 @@
 
 namespace dtc::test {
 
+// How a step is split over ranks and micro-batches.
 struct StepPlan {
   int64_t dp = 1, tp = 1;
   bool sequenceParallel = false;
   int64_t zero = 0, microBatches = 1;
 };
 
-// Lowers `module` under `plan` with a global norm clipped at 1; `batch` is that of a micro-batch over
-// all ranks. False after a diagnostic.
+// Lowers `module` under `plan`, with a global norm clipped at 1. `batch` is that of a micro-batch
+// over all ranks. Returns false after a diagnostic.
 inline bool scheduleModel(mlir::ModuleOp module, const StepPlan &plan, int64_t batch,
                           const ScheduleOptions &options) {
   mlir::PassManager passes(module.getContext());

@@ -1,4 +1,4 @@
-// Small language models, compiled to training steps that the CPU runs, and what they read.
+// Small language models, compiled to training steps that the CPU runs, and their inputs.
 #pragma once
 
 #include "compiler/emit/Emit.h"
@@ -21,16 +21,18 @@ inline constexpr int64_t kSequence = 8, kSamples = 12,
                          kSteps = 3; // samples of a step, over all ranks
 inline constexpr uint32_t kWords = 61;
 
+// The size of a model, and how its step is split and scheduled.
 struct Shape {
   int64_t dp = 1, tp = 1, zero = 0, microBatches = 1, slots = 1;
   bool splitBackward = false;
   double dropout = 0;
   int64_t bucketBytes = 25 << 20;
-  bool llama = false; // with embeddings that are not tied, else GPT-2
+  bool llama = false; // Llama with embeddings that are not tied, else GPT-2
   int64_t layers = 2;
   bool sequenceParallel = false, roll = true;
 };
 
+// Compiles the training step of a model to the bytes of a .dte file.
 inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape &shape) {
   using namespace mlir;
   context.loadDialect<graph::GraphDialect, shard::ShardDialect>();
@@ -72,8 +74,8 @@ inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape 
   return file ? *file : std::vector<uint8_t>();
 }
 
-// Tokens of this rank in a step, [micro-batch, sample, position]: of each micro-batch the ranks of
-// dp, outermost, share out the samples.
+// Returns the tokens of this rank in a step, [micro-batch, sample, position]. The ranks of dp,
+// outermost, divide the samples of each micro-batch among them.
 inline std::vector<int32_t> tokensOf(const Shape &shape, int rank, int64_t step, int64_t shift) {
   int64_t ofMicroBatch = kSamples / shape.microBatches, ofRank = ofMicroBatch / shape.dp;
   int64_t first = rank / shape.tp * ofRank;
@@ -88,6 +90,7 @@ inline std::vector<int32_t> tokensOf(const Shape &shape, int rank, int64_t step,
   return tokens;
 }
 
+// Writes the tokens and targets of a rank for one step.
 inline void writeTokens(rt::Executor &executor, const Shape &shape, int rank, int64_t step) {
   for (auto [name, shift] : {std::pair("tokens", 0), std::pair("targets", 1)}) {
     std::vector<int32_t> tokens = tokensOf(shape, rank, step, shift);
@@ -95,7 +98,7 @@ inline void writeTokens(rt::Executor &executor, const Shape &shape, int rank, in
   }
 }
 
-// Fills the parameters of a rank as a run with seed 7 begins.
+// Fills the parameters of a rank with the initial values of a run with seed 7.
 inline void fillParameters(rt::Executor &executor, rt::Device &device, const Shape &shape) {
   std::vector<uint32_t> mesh{static_cast<uint32_t>(shape.dp), static_cast<uint32_t>(shape.tp)};
   for (const format::Tensor *tensor : *executor.program().parameters()) {
@@ -106,7 +109,7 @@ inline void fillParameters(rt::Executor &executor, rt::Device &device, const Sha
   }
 }
 
-// The parameters of a rank, one after another.
+// Returns the parameters of a rank, one after another.
 inline std::vector<float> readParameters(rt::Executor &executor, rt::Device &device) {
   std::vector<float> parameters;
   for (const format::Tensor *tensor : *executor.program().parameters())

@@ -1,5 +1,5 @@
-// Whole training steps of a small model, compiled and run on loopback ranks: however its micro-batches
-// are ordered, in how many slots, with which tasks, it trains to the same bits.
+// Compiles whole training steps of a small model and runs them on loopback ranks: it must train to
+// the same bits for any order of micro-batches, number of slots and set of tasks.
 #include "test/unit/schedule/StepProgram.h"
 
 #include <cmath>
@@ -11,9 +11,9 @@ namespace {
 
 struct Trained {
   std::vector<float> losses;
-  std::vector<float> parameters; // of rank 0, one after another
+  std::vector<float> parameters; // rank 0's, one after another
   float evaluated = 0;           // the loss of the first batch after the last step
-  float nextLoss = 0;            // what training on that batch then reports
+  float nextLoss = 0;            // the loss that training on that batch reports next
   uint64_t arenaBytes = 0;
   size_t instructions = 0, repeats = 0;
 };
@@ -77,7 +77,7 @@ TEST_F(StepRun, SlotsAndTasksChangeNoBit) {
        {Shape{.microBatches = 6}, Shape{.microBatches = 6, .dropout = 0.2},
         Shape{.dp = 2, .zero = 1, .microBatches = 3, .dropout = 0.2},
         Shape{.dp = 2, .tp = 2, .microBatches = 3},
-        // Many reductions under way while other micro-batches run.
+        // Many reductions are in progress while other micro-batches run.
         Shape{.dp = 2, .zero = 1, .microBatches = 6, .bucketBytes = 0, .llama = true}}) {
     Trained wanted = train(shape);
     uint64_t last = wanted.arenaBytes;
@@ -101,14 +101,15 @@ TEST_F(StepRun, SlotsAndTasksChangeNoBit) {
   }
 }
 
-// Layers that stand in the program once run as those that stand there one after another, in as much memory.
+// Layers that are in the program once run like layers that are there one after another, in as much
+// memory.
 TEST_F(StepRun, RollingLayersChangesNoBit) {
   for (Shape shape :
        {Shape{.dropout = 0.2}, Shape{.microBatches = 3, .dropout = 0.2},
         Shape{.microBatches = 3, .slots = 2, .dropout = 0.2, .llama = true},
         Shape{.tp = 2, .microBatches = 2, .dropout = 0.2, .sequenceParallel = true},
         Shape{.dp = 2, .zero = 1, .microBatches = 3, .slots = 2, .dropout = 0.2},
-        // Reductions and gathers of each layer on a stream of their own.
+        // Reductions and gathers of each layer are on a stream of their own.
         Shape{.dp = 2, .zero = 1, .microBatches = 2, .bucketBytes = 0},
         Shape{.dp = 2, .tp = 2, .microBatches = 2, .bucketBytes = 0, .llama = true}}) {
     SCOPED_TRACE(testing::Message() << "dp " << shape.dp << " tp " << shape.tp << " slots "
@@ -138,7 +139,7 @@ TEST_F(StepRun, MicroBatchesTrainLikeOneBatch) {
   }
 }
 
-// Evaluation is what training would report next, but for dropout, and changes nothing.
+// Except for dropout, evaluation gives what training would report next, and changes nothing.
 TEST_F(StepRun, EvaluationIsTheLossOfTheForwardPass) {
   for (Shape shape :
        {Shape{}, Shape{.microBatches = 4}, Shape{.dp = 2, .zero = 1, .microBatches = 2},

@@ -1,5 +1,5 @@
-// Schedules whole training steps of small models on several meshes and emits them: what dtrun's
-// verifier and dtc-verify-exec accept.
+// Schedules whole training steps of small models on several meshes and emits them. dtrun's verifier
+// and dtc-verify-exec must accept the results.
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/Inspect.h"
 #include "compiler/frontend/Frontend.h"
@@ -36,7 +36,7 @@ class StepTest : public ::testing::Test {
 protected:
   StepTest() { context.loadDialect<graph::GraphDialect, shard::ShardDialect>(); }
 
-  // Small, with sizes that 2 and 4 ranks do not divide.
+  // Returns a small model with sizes that cannot be divided by 2 and 4 ranks.
   OwningOpRef<ModuleOp> gpt2(double dropout = 0, int64_t layers = 2) {
     Gpt2Config config;
     config.vocabulary = 61;
@@ -60,7 +60,7 @@ protected:
     return completed(buildLlama(&context, config, 8));
   }
 
-  // The program of the scheduled module, or null after a failure.
+  // Returns the program of the scheduled module, or null after a failure.
   exec::ProgramOp schedule(ModuleOp module, const Plan &plan) {
     ScheduleOptions options;
     options.bucketBytes = plan.bucketBytes;
@@ -73,8 +73,7 @@ protected:
     return *module.getOps<exec::ProgramOp>().begin();
   }
 
-  // Schedules and emits; the executable passes the runtime's checks, as emitExecutable applies
-  // them.
+  // Schedules and emits. The executable passes the runtime's checks, which emitExecutable applies.
   exec::ProgramOp check(ModuleOp module, const Plan &plan) {
     exec::ProgramOp program = schedule(module, plan);
     EXPECT_TRUE(program);
@@ -117,7 +116,7 @@ TEST_F(StepTest, ParametersAndStateAreUpdatedInPlace) {
   OwningOpRef<ModuleOp> module = gpt2();
   exec::ProgramOp program = check(*module, {});
   ASSERT_TRUE(program);
-  // But the count of skipped steps, which is kept and reported.
+  // The count of skipped steps is excepted, because it is kept and reported.
   count<exec::CopyOp>(program, [](exec::CopyOp copy) {
     auto root = exec::getRange(copy.getDst()).root.getDefiningOp<exec::BufferOp>();
     if (root.getPersistent())
@@ -130,13 +129,13 @@ TEST_F(StepTest, MicroBatchesAddUpGradients) {
   OwningOpRef<ModuleOp> module = gpt2();
   exec::ProgramOp program = check(*module, {.microBatches = 3});
   ASSERT_TRUE(program);
-  // Every weight of a product is added to by the product itself; the first micro-batch starts the
-  // sums. Of the tied embedding's gradient the head's product is one addend.
+  // Each matrix product adds to the gradient of its weight itself, and the first micro-batch starts
+  // the sums. The head's product is one addend of the tied embedding's gradient.
   int64_t adding = count<exec::GemmOp>(program, [](exec::GemmOp gemm) {
     return gemm.getBeta().convertToFloat() == 1 && gemm.getStartsSum();
   });
   EXPECT_EQ(adding, 2 * 4 + 1);
-  // Of two addends of one sum, as the tied embedding has, only the first starts it.
+  // Only the first of two addends of one sum, as the tied embedding has, starts the sum.
   llvm::DenseMap<Value, int> starts;
   for (exec::InstructionOpInterface op : getInstructions(program))
     if (op.startsSum())
@@ -147,7 +146,7 @@ TEST_F(StepTest, MicroBatchesAddUpGradients) {
     EXPECT_EQ(count, 1) << exec::getName(sum).str();
 }
 
-// What a step executes grows with micro-batches, the program does not.
+// The instructions that a step executes grow with micro-batches, but the program does not.
 TEST_F(StepTest, MicroBatchesAddNoInstruction) {
   OwningOpRef<ModuleOp> few = gpt2(0.1), many = gpt2(0.1);
   exec::ProgramOp a = check(*few, {.dp = 2, .zero = 1, .microBatches = 2});
@@ -162,7 +161,8 @@ TEST_F(StepTest, MicroBatchesAddNoInstruction) {
   EXPECT_EQ(entry.getTasks().size(), 2u * 40 + 3); // loss, gradients, update
 }
 
-// Nor do layers that are alike: what is left of them are those whose memory is not at equal strides.
+// Equal layers do not make it grow either. Only instructions whose memory is not at equal strides
+// remain.
 TEST_F(StepTest, LayersAddHardlyAnInstruction) {
   auto countFor = [&](int64_t layers, int64_t dp) {
     OwningOpRef<ModuleOp> module = gpt2(0.1, layers);
@@ -173,14 +173,14 @@ TEST_F(StepTest, LayersAddHardlyAnInstruction) {
       program.walk([&](exec::InstructionOpInterface) { ++instructions; });
     return instructions;
   };
-  // Of more than 70 that a layer has. With data parallelism there is a bucket's end in some layers.
+  // A layer has more than 70 instructions. With data parallelism a bucket ends in some layers.
   for (auto [dp, ofLayer] : {std::pair<int64_t, int64_t>{1, 4}, {2, 12}}) {
     int64_t few = countFor(6, dp), many = countFor(24, dp);
     EXPECT_LT(many - few, 18 * ofLayer) << "dp " << dp << ": " << few << " and " << many;
   }
 }
 
-// As the loader counts them, whose limits they must keep to.
+// The loader counts in the same way, and its limits apply.
 TEST_F(StepTest, KnowsHowMuchAStepRuns) {
   for (bool roll : {false, true})
     for (Plan plan : {Plan{}, Plan{.dp = 2, .zero = 1, .microBatches = 3},

@@ -1,5 +1,5 @@
-// A pipeline whose transfers run beside compute, in every order that streams and events allow, leaves the
-// bits that it leaves on the CPU; and a wait that is not there shows.
+// Runs a pipeline whose transfers run beside compute in every order that streams and events allow.
+// It must give the bits of the CPU, and a missing wait must be found.
 #include "runtime/base/Fill.h"
 #include "runtime/exec/Binding.h"
 #include "test/unit/exec/RankRunner.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRanks = 2;
 
-// Parameters as a run with seed 7 begins, and what the rank reads in a step.
+// Fills the parameters with the initial values of a run with seed 7, and the inputs of a step.
 void fill(rt::Executor &executor, rt::Device &device) {
   std::vector<uint32_t> mesh{kRanks, 1};
   for (const format::Tensor *tensor : *executor.program().parameters()) {
@@ -93,8 +93,8 @@ TEST_F(TransferOrders, AllLeaveTheSameBits) {
   EXPECT_TRUE(exploreAll(evaluation).isOne);
 }
 
-// Of the waits of a step those that order nothing anew protect what something else protects, too: the
-// gradient that comes back says that what was sent is there.
+// Some waits of a step add no order, because something else protects the same memory: a gradient
+// that comes back shows that what was sent has arrived.
 TEST_F(TransferOrders, AMissingWaitShows) {
   std::vector<uint8_t> file = TwoStages(context, 1).pipeline(/*overlaps=*/true);
   ASSERT_FALSE(file.empty());

@@ -22,13 +22,15 @@
 
 namespace dtc::test {
 
+// Makes the files of the model in both forms.
 class TwoStages {
 public:
   static constexpr int64_t width = 16, microBatch = 4, microBatches = 4;
 
-  // `dp` ranks each have a part of the samples; in a pipeline those of stage 0 come first.
+  // `dp` ranks each have a part of the samples. In a pipeline those of stage 0 come first.
   TwoStages(mlir::MLIRContext &context, int64_t dp) : context(context), dp(dp) {}
 
+  // Returns the file of the model as one program.
   std::vector<uint8_t> oneProgram() {
     axis = "0";
     overlaps = false;
@@ -49,9 +51,10 @@ public:
                     "@forward 3, @report]\n"));
   }
 
-  // One forward, one backward; stage 0 is a micro-batch ahead and keeps two of them. A send waits for its
-  // receive, so that an answer is taken before the next message goes out; or with `overlaps` transfers
-  // have streams of their own, and stand where they are made or needed.
+  // Returns the file of the pipeline, with one forward and one backward in turn. Stage 0 is a
+  // micro-batch ahead and has slots for two of them. A send waits for its receive, so an answer is
+  // taken before the next message is sent. With `overlaps` transfers have streams of their own, and
+  // are placed where their data are made or needed.
   std::vector<uint8_t> pipeline(bool overlaps = false) {
     axis = "1";
     this->overlaps = overlaps;
@@ -121,7 +124,7 @@ private:
     return "exec.collective all_reduce sum %" + gradient + " to %" + gradient + " " + ends +
            " count 256 \"tied\" gradient\n";
   }
-  // w -= lr * g
+  // Returns the text of w -= lr * g.
   static std::string descend(const std::string &gradient, const std::string &weight) {
     return "exec.gemm %" + gradient + ", %lr to %" + weight +
            " sizes [256, 1, 1] strides [1, 1, 1] alpha -1.0 beta 1.0\n";
@@ -214,7 +217,7 @@ private:
                                 const std::string &options = "") {
     return product(a, b + " transposed", c, options);
   }
-  // sum += a' b over the micro-batch
+  // Returns the text of sum += a' b over the micro-batch.
   static std::string addGradient(const std::string &a, const std::string &b, const std::string &sum,
                                  const std::string &alpha = "") {
     return "exec.gemm %" + a + " transposed, %" + b + " to %" + sum +
@@ -231,7 +234,7 @@ private:
       "exec.copy %targets to %d sizes [64] from [1] at <0> into [1] at <0> accumulate\n"
       "exec.gemm %d, %d to %loss_sum sizes [1, 1, 64] strides [64, 1, 1] alpha 5.0e-01 beta 1.0 "
       "starts_sum\n";
-  // The derivative of z * z is 2 z, whose 2 the products take.
+  // The derivative of z * z is 2 z. The products contain the factor 2.
   const std::string secondBackward =
       product("d", "s", "db") + addGradient("d", "b", "gsb") + times("db", "z", "dz") +
       addGradient("y", "dz", "g2", "alpha 2.0") + transposed("dz", "w2", "dy", "alpha 2.0");

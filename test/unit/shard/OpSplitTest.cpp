@@ -1,4 +1,4 @@
-// Which splits a rule allows.
+// Tests which splits a rule allows.
 #include "passes/shard/OpSplit.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using graph::LoopKind;
 
-// Attention in small: 4 kv heads with `group` query heads each; q [heads, 8], k [kv heads, 8].
+// A small attention: 4 kv heads with `group` query heads each; q [heads, 8], k [kv heads, 8].
 graph::OpRule grouped(int64_t group) {
   graph::OpRule rule;
   rule.loops = {{4, LoopKind::Parallel}, {group, LoopKind::Parallel}, {8, LoopKind::Whole}};
@@ -32,11 +32,11 @@ graph::OpRule rows(int64_t size, bool zeroPreserving) {
 TEST(OpSplit, SplitsAnInnerLoopWhereTheOuterOneHasSingleSteps) {
   graph::OpRule rule = grouped(2);
   EXPECT_TRUE(canSplit(rule, {0, 1}, {4, 2}));
-  EXPECT_FALSE(canSplit(rule, {1, 0}, {2, 4})); // the inner loop outside: parts are strided
+  EXPECT_FALSE(canSplit(rule, {1, 0}, {2, 4})); // the inner loop is outside, so parts are strided
   EXPECT_FALSE(canSplit(rule, {0, 1}, {2, 2})); // two kv heads on a rank
   EXPECT_FALSE(canSplit(rule, {split::kNone, 1}, {4, 2}));
   EXPECT_FALSE(canSplitLoop(rule, 1, 2));
-  EXPECT_FALSE(canSplitLoop(rule, 2, 2)); // whole
+  EXPECT_FALSE(canSplitLoop(rule, 2, 2)); // needs to be whole
 }
 
 TEST(OpSplit, PadsNoLoopThatSharesADim) {
@@ -47,7 +47,8 @@ TEST(OpSplit, PadsNoLoopThatSharesADim) {
 
 TEST(OpSplit, SplitsALoopOverSeveralAxes) {
   EXPECT_TRUE(canSplit(rows(8, false), {0, 0}, {2, 4}));
-  EXPECT_FALSE(canSplit(rows(6, false), {0, 0}, {2, 2})); // 2 divides, 4 does not
+  // the rows can be divided by 2, but not by 4
+  EXPECT_FALSE(canSplit(rows(6, false), {0, 0}, {2, 2}));
   EXPECT_TRUE(canSplit(rows(6, true), {0, 0}, {2, 2}));
 }
 

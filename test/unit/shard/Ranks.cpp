@@ -24,7 +24,7 @@ int64_t product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-// The elements at `indices` of a dim; zero beyond its end.
+// Returns the elements at `indices` of a dim, with zeros beyond its end.
 Elements pick(const Elements &from, int64_t dim, ArrayRef<int64_t> indices) {
   int64_t outer = product(ArrayRef(from.shape).take_front(dim));
   int64_t inner = product(ArrayRef(from.shape).drop_front(dim + 1)), had = from.shape[dim];
@@ -64,7 +64,7 @@ Elements combine(ArrayRef<Elements> parts, bool maximum) {
   return result;
 }
 
-// Every rank's values of one group, in order of coordinates, and the place of a rank in it.
+// The values of one group on all ranks, in order of coordinates, and the place of a rank in it.
 struct Group {
   const std::vector<Elements> &parts;
   const Mesh &mesh;
@@ -106,7 +106,7 @@ struct Group {
   }
 };
 
-// The result of an op on one rank. `operands` hold all ranks' values of each operand.
+// Returns the result of an op on one rank. `operands` hold all ranks' values of each operand.
 Elements runOp(Operation &op, ArrayRef<std::vector<Elements>> operands, const Mesh &mesh,
                int64_t rank) {
   const Elements &x = operands[0][rank];
@@ -193,8 +193,8 @@ Elements runStepOn(const ReshardStep &step, const std::vector<Elements> &parts, 
   return x;
 }
 
-// Global indices of one dim that a rank holds. By definition: the chunks of the padded dim, cut
-// axis by axis from the outside in, each cut being of every chunk that is left.
+// Returns the global indices of one dim that a rank holds. The definition is: the chunks of the
+// padded dim, cut axis by axis from the outside in. Each cut is made in every chunk that is left.
 SmallVector<int64_t> indicesOf(int64_t global, ArrayRef<unsigned> axes, const Placement &placement,
                                const Mesh &mesh, int64_t rank) {
   int64_t parts = 1;
@@ -337,7 +337,7 @@ Move drawMove(unsigned seed) {
   }
   for (int64_t dim = 0, count = 1 + below(3); dim < count; ++dim)
     move.shape.push_back(below(2) ? 24 : 1 + below(9));
-  // Sums and maxima don't commute: one kind at a time in `from`.
+  // Sums and maxima do not commute, so `from` has one kind at a time.
   auto kind = below(2) ? graph::ReduceKind::Sum : graph::ReduceKind::Max;
   auto place = [&](bool isFrom) {
     Placement placement = replicated(move.mesh);

@@ -1,4 +1,5 @@
-// Whatever two placements: the steps between them, run on all ranks, end where the second one says.
+// Checks for any two placements that the steps between them, run on all ranks, end at the second
+// one.
 #include "passes/shard/ReshardSteps.h"
 
 #include "dialects/graph/Placement.h"
@@ -59,7 +60,7 @@ TEST(ReshardSteps, PadsWhatDoesNotDivide) {
   EXPECT_EQ(check({6, 5}, {sum}, {shard(0)}, mesh), "pad; reduce_scatter 0");
   EXPECT_EQ(check({8, 5}, {shard(0)}, {shard(1)}, mesh), "pad; all_to_all 0");
   EXPECT_EQ(check({6, 8}, {shard(0)}, {shard(1)}, mesh), "all_to_all 0; crop");
-  // The last two ranks hold nothing but padding.
+  // The last two ranks hold only padding.
   EXPECT_EQ(check({2, 8}, {shard(0)}, {whole}, mesh), "all_gather 0; crop");
 }
 
@@ -76,7 +77,7 @@ TEST(ReshardSteps, JoinsAxesInOneCollective) {
             "slice 0,1,2");
 }
 
-// What makes parts smaller goes first, what makes them larger last.
+// Steps that make parts smaller come first, and steps that make them larger last.
 TEST(ReshardSteps, ReducesBeforeItGathers) {
   Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   EXPECT_EQ(check({8, 16}, {shard(0), sum}, {whole, shard(1)}, mesh),
@@ -84,7 +85,7 @@ TEST(ReshardSteps, ReducesBeforeItGathers) {
   EXPECT_EQ(check({8, 16}, {whole, sum}, {shard(0), whole}, mesh), "slice 0; all_reduce 1");
 }
 
-// The outer axis keeps its place while the inner one comes or goes.
+// The outer axis stays in place while the inner one is added or removed.
 TEST(ReshardSteps, LeavesOuterAxesInPlace) {
   Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   EXPECT_EQ(check({16, 8}, {shard(0), shard(0)}, {shard(0), whole}, mesh), "all_gather 1");
@@ -93,12 +94,12 @@ TEST(ReshardSteps, LeavesOuterAxesInPlace) {
   // Optimizer state: dp inside of tp.
   EXPECT_EQ(check({16, 8}, {sum, shard(0)}, {shard(0, 1), shard(0)}, mesh), "reduce_scatter 0");
   EXPECT_EQ(check({16, 8}, {shard(0, 1), shard(0)}, {whole, shard(0)}, mesh), "all_gather 0");
-  // Leaving the outer axis, or changing the order, moves every part.
+  // Removing the outer axis, or changing the order, moves every part.
   EXPECT_EQ(check({16, 8}, {shard(0), shard(0)}, {whole, shard(0)}, mesh),
             "all_gather 0,1; slice 1");
   EXPECT_EQ(check({16, 8}, {shard(0), shard(0)}, {shard(0, 1), shard(0)}, mesh),
             "all_gather 0,1; slice 1; slice 0");
-  // Of 10 rows dp has 5 and 5, both together 2 each: other rows.
+  // dp has 5 and 5 of 10 rows, and both axes together 2 each, which are other rows.
   EXPECT_EQ(check({10, 8}, {shard(0), shard(0)}, {shard(0), whole}, mesh),
             "all_gather 0,1; crop; slice 0");
 }
@@ -134,7 +135,7 @@ TEST(ReshardSteps, AnyToAny) {
   }
 }
 
-// By a ring: twice (n - 1) / n of the tensor to add up, once to gather, scatter or exchange.
+// A ring sends (n - 1) / n of the tensor twice for a sum, and once to gather, scatter or exchange.
 TEST(ReshardSteps, CountsWhatARankSends) {
   Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   auto sent = [&](const Placement &from, const Placement &to) {

@@ -1,4 +1,4 @@
-// What reshard emits is its steps, op by op.
+// Checks that the ops that reshard emits are its steps.
 #include "passes/shard/Reshard.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
@@ -16,7 +16,7 @@ class ReshardTest : public testing::Test {
 protected:
   ReshardTest() { context.loadDialect<graph::GraphDialect, shard::ShardDialect>(); }
 
-  // Reshards on all ranks of `mesh` and compares; returns the names of the emitted ops.
+  // Reshards on all ranks of `mesh` and compares. Returns the names of the emitted ops.
   std::string check(ArrayRef<int64_t> shape, const Placement &from, const Placement &to,
                     const Mesh &mesh) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
@@ -70,7 +70,7 @@ TEST_F(ReshardTest, EmitsOneOpAStep) {
   EXPECT_EQ(check({8, 16}, {rows, rows}, {rows, rows}, mesh), "");
 }
 
-// Two chunks of each rank: the first half in order, then the second backwards.
+// Each rank has two chunks: the first half in order, then the second backwards.
 TEST_F(ReshardTest, EmitsReorderedBlocksAsSlicesAndAConcat) {
   Mesh mesh{{"cp"}, {2}, {}};
   EXPECT_EQ(check({8}, {AxisPlacement::shard(0, 0, true)}, {AxisPlacement::replicate()}, mesh),

@@ -1,4 +1,4 @@
-// Sectors and bank conflicts of patterns of which both are known.
+// Tests sectors and bank conflicts of patterns for which both are known.
 #include "test/unit/simt/HostKernel.h"
 
 #include <gtest/gtest.h>

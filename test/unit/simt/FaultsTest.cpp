@@ -1,4 +1,5 @@
-// Each kind of fault, planted in a kernel, is found, and named with where it is; the kernel without it runs.
+// Puts each kind of fault into a kernel. The emulator must find it and name its place. The kernel
+// without the fault must run.
 #include "test/unit/simt/HostKernel.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ template <typename Check> void forAllSeeds(Check check) {
     check(seed);
 }
 
-// x[i] of n numbers by a grid that may be too large.
+// Fills x[i] of n numbers with a grid that may be too large.
 void fillGlobal(void **parameters) {
   auto *x = parameter<uint32_t *>(parameters, 0);
   write<12>(x + 32 * blockIndex() + threadIndex(), 1u);
@@ -109,7 +110,7 @@ TEST(Faults, FindsAMissingBarrier) {
     EXPECT_EQ(y.values()[1], 62u);
     expectFault(launchAll(kernelOf(reverse<false>, 256), {1}, {64}, {y.data}, memory, seed),
                 "kernel 'kernel', block (0,0,0)",
-                "of shared memory"); // a race, or nothing written there yet
+                "of shared memory"); // a race, or nothing was written there yet
   });
 }
 
@@ -122,7 +123,8 @@ TEST(Faults, FindsARaceOfBlocks) {
       "of global memory, which thread 63 of block 0 wrote without a barrier between: a race");
 }
 
-// Writes to shared memory in one turn what all read in it, without a barrier at the end of the turn.
+// In each turn one thread writes to shared memory what all read, without a barrier at the end of
+// the turn.
 template <bool withBarrier> void turns(void **) {
   auto *shared = sharedArray<uint32_t>();
   for (uint32_t turn = 0; turn < 3; ++turn) {
@@ -144,7 +146,7 @@ TEST(Faults, FindsAWriteAfterReadsOfOtherThreads) {
   });
 }
 
-// Neighbours of 1 and 2 bytes are no race; the same byte is.
+// Accesses to neighbouring units of 1 and 2 bytes are no race; those to the same byte are.
 template <typename T, bool sameByte> void neighbours(void **parameters) {
   auto *x = parameter<T *>(parameters, 0);
   write<40>(x + (sameByte ? 0 : threadIndex()), T{1});
@@ -159,7 +161,7 @@ TEST(Faults, TellsNeighbouringBytesApart) {
               "kernel 'kernel'", "a race");
 }
 
-// A halves tree over lanes of one warp through shared memory.
+// A tree of halves over the lanes of one warp, through shared memory.
 template <bool withSync> void warpTree(void **parameters) {
   auto *shared = sharedArray<uint32_t>();
   uint32_t i = threadIndex();
@@ -206,7 +208,8 @@ TEST(Faults, LetsAtomicAccessesMeetOnlyEachOther) {
   });
 }
 
-// The last block to come adds up what all have written; the fence makes that known to it.
+// The block that arrives last adds up what all have written. The fence orders their writes before
+// it.
 template <bool withFence> void lastBlock(void **parameters) {
   auto *parts = parameter<uint32_t *>(parameters, 0), *count = parameter<uint32_t *>(parameters, 1);
   auto *isLast = sharedArray<uint32_t>();
@@ -308,7 +311,7 @@ TEST(Faults, EndsLoopsThatDoNot) {
               "the launch does not end within 100000 steps");
 }
 
-// A tile of 16 bytes a thread, through a copy on the side.
+// Each thread loads a tile of 16 bytes by an asynchronous copy.
 template <bool waits> void asyncTile(void **parameters) {
   auto *x = parameter<uint32_t *>(parameters, 0), *y = parameter<uint32_t *>(parameters, 1);
   auto *shared = sharedArray<uint32_t>();

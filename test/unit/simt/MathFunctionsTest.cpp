@@ -1,4 +1,5 @@
-// Arithmetic against its definition: rounding bit by bit, approximations within the error that the PTX ISA documents.
+// Compares arithmetic with its definition: rounding bit by bit, approximations within the error
+// that the PTX ISA documents.
 #include "runtime/simt/MathFunctions.h"
 
 #include <cmath>
@@ -9,7 +10,7 @@ using namespace dtc::simt;
 
 namespace {
 
-// Numbers of all magnitudes, with the special ones.
+// Returns numbers of all magnitudes, and the special ones.
 std::vector<float> numbers() {
   std::vector<float> all = {0.0f, -0.0f,     1.0f,      -1.0f,    INFINITY, -INFINITY,
                             NAN,  0x1p-126f, 0x1p-140f, 65504.0f, 65520.0f};
@@ -19,7 +20,8 @@ std::vector<float> numbers() {
   return all;
 }
 
-// The neighbour of 16 bits that is nearest; `step` apart are neighbours in words of 32 bits.
+// The result must be the nearest number of 16 bits. Neighbours differ by `step` in words of 32
+// bits.
 TEST(Conversions, RoundToNearestEvenBf16) {
   for (float x : numbers()) {
     uint32_t bits = math::toBf16(math::word(x));
@@ -108,7 +110,7 @@ TEST(Approximations, StayWithinTheDocumentedError) {
   }
 }
 
-// The table of special values in the PTX ISA.
+// The table of special values is in the PTX ISA.
 TEST(Approximations, TreatSpecialValuesAsThePtxIsaSays) {
   auto ex2 = math::unary<math::exp2, math::flush>;
   EXPECT_EQ(ex2(math::word(-INFINITY)), 0u);

@@ -1,4 +1,4 @@
-// Which accesses are ordered, and which bytes they share.
+// Tests which accesses are ordered, and which bytes they share.
 #include "runtime/simt/Races.h"
 
 #include <gtest/gtest.h>

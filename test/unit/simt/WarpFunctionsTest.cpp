@@ -1,4 +1,4 @@
-// Operations of a warp against their definition, under shuffled schedules.
+// Compares operations of a warp with their definition, under shuffled schedules.
 #include "runtime/simt/MathFunctions.h"
 #include "test/unit/simt/HostKernel.h"
 
@@ -14,7 +14,7 @@ using device::Shuffle;
 
 namespace {
 
-// What each of 32 lanes writes to x[lane], or x[words * lane + i].
+// Returns what each of 32 lanes writes to x[lane], or x[words * lane + i].
 std::vector<uint32_t> runWarp(void (*entry)(void **), const std::vector<uint32_t> &given,
                               uint32_t words, uint64_t seed, uint32_t sharedBytes = 0) {
   Memory memory;
@@ -36,14 +36,14 @@ std::vector<uint32_t> randomWords(size_t count, uint32_t seed) {
   return words;
 }
 
-// Input: 32 values, then the lane operand and the control word of all.
+// The input is 32 values, then the lane operand and the control word of all lanes.
 template <Shuffle kind> void shuffleAll(void **parameters) {
   auto *out = parameter<uint32_t *>(parameters, 0), *in = parameter<uint32_t *>(parameters, 1);
   device::shuffleWithPredicate<kind>(out + 2 * threadIndex(), ~0u, in[threadIndex()], in[32],
                                      in[33], at<1>());
 }
 
-// The definition in the PTX ISA, in its words.
+// The definition of the PTX ISA, in its words.
 template <Shuffle kind> void expectShuffle(uint32_t b, uint32_t c, uint64_t seed) {
   std::vector<uint32_t> given = randomWords(32, static_cast<uint32_t>(seed) + 1);
   given.push_back(b);
@@ -133,7 +133,7 @@ TEST(Votes, TakeTheLanesOfTheMask) {
 }
 
 void sumIntoShared(void **) {
-  if (threadIndex() >= 48) // leaves its warp, which goes on without it
+  if (threadIndex() >= 48) // leaves its warp, which continues without it
     return;
   uint32_t all = device::reduce<device::Reduce::Add>(1, ~0u, at<1>());
   EXPECT_EQ(all, threadIndex() < 32 ? 32u : 16u);
@@ -149,7 +149,7 @@ TEST(Votes, GoOnWithoutLanesThatHaveEnded) {
   }
 }
 
-// A [16,k], B [k,8] and C [16,8] as numbers, in fragments, and D = A B + C by a plain loop.
+// A [16,k], B [k,8] and C [16,8] as numbers and as fragments, and D = A B + C by a plain loop.
 struct Product {
   std::vector<float> a, b, c, d;
   uint32_t depth;
@@ -172,7 +172,8 @@ struct Product {
   }
 };
 
-// The PTX ISA's formulas: row = g for i < 2 or 4 <= i < 6, else g + 8; column = 2 t + (i & 1), + 8 for i >= 4.
+// Formulas of the PTX ISA: row = g for i < 2 or 4 <= i < 6, else g + 8; column = 2 t + (i & 1), + 8
+// for i >= 4.
 std::vector<uint32_t> fragments16(const Product &product, uint32_t (*convert)(uint32_t)) {
   std::vector<uint32_t> words;
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -257,7 +258,7 @@ TEST(MatrixProducts, EqualAPlainLoop) {
   }
 }
 
-// Four matrices of 8 x 8 in shared memory, row r of matrix m at 64 m + 8 r.
+// Four matrices of 8 x 8 in shared memory. Row r of matrix m is at 64 m + 8 r.
 template <bool transposed> void loadFour(void **parameters) {
   auto *out = parameter<uint32_t *>(parameters, 0), *in = parameter<uint32_t *>(parameters, 1);
   auto *shared = sharedArray<uint32_t>();

@@ -30,7 +30,7 @@ TEST(Bound, IsNeverAboveTheOptimumAndOftenNearIt) {
   EXPECT_GT(close, compared * 8 / 10);
 }
 
-// The least cost of the network's assignments that take each value.
+// Returns the least cost of the network's assignments that take each value.
 std::vector<double> leastByValue(const Network &network) {
   std::vector<double> least(network.unary.size(), network.forbidden);
   Search whole(network, 1);
@@ -85,7 +85,7 @@ TEST(Bound, BoundsEveryValueAndProbe) {
   EXPECT_GT(higher, values / 10);
 }
 
-// Two nodes, one of which must take the small, dear value: prices of memory find half of its cost.
+// One of two nodes must take the small, expensive value: prices of memory find half of its cost.
 TEST(Bound, PricesMemory) {
   Problem problem;
   problem.nodes = {{0, 2, {0, 10}, {8, 2}}, {0, 2, {0, 10}, {8, 2}}, {0, 2, {0, 10}, {8, 2}}};
@@ -95,7 +95,7 @@ TEST(Bound, PricesMemory) {
   Bound bound(reduction.network);
   for (int i = 0; i < 300; ++i)
     bound.iterate(20);
-  // 12 bytes of three nodes that want 24, 10 per 6 bytes given up: 20, which is the optimum.
+  // Three nodes need 24 bytes and have 12. Each 6 bytes given up cost 10, so the optimum is 20.
   EXPECT_GT(bound.best(), 19.5);
   EXPECT_LE(bound.best(), 20 + 1e-6);
 }

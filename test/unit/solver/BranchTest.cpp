@@ -18,7 +18,7 @@ Part everything(const Network &network) {
           std::vector<double>(network.numNodes(), 1.0), 0, 1};
 }
 
-// Ends, from no knowledge at all, with the optimum as its bound and as its best assignment.
+// Starts without any knowledge. Must end with the optimum as its bound and as its best assignment.
 TEST(Branch, FindsAndProvesTheOptimum) {
   int solved = 0, looked = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
@@ -55,7 +55,7 @@ TEST(Branch, FindsAndProvesTheOptimum) {
   EXPECT_GT(looked, solved);
 }
 
-// Time that is up leaves the part as it was.
+// If the time is over, the part is unchanged.
 TEST(Branch, GivesPartsBackWhenTimeIsUp) {
   Reduction reduction = presolve(randomProblem(3));
   PartResult result =

@@ -8,7 +8,7 @@
 namespace dtc::solver {
 namespace {
 
-// 12 nodes of 4 values and about 20 edges: too dense for presolve to take apart.
+// 12 nodes of 4 values and about 20 edges, which is too dense for presolve to simplify.
 Problem denseProblem(uint64_t seed) {
   std::mt19937_64 random(seed);
   Problem problem;
@@ -29,7 +29,7 @@ Problem denseProblem(uint64_t seed) {
   return problem;
 }
 
-// The forest's minimum is no more than what other values of its nodes cost, others fixed.
+// The forest's minimum costs no more than any other values of its nodes, with the others fixed.
 TEST(Forest, FindsTheMinimum) {
   int compared = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -11,7 +11,7 @@ constexpr int kOpsPerLayer = 4;
 
 using Trade = std::pair<int64_t, int64_t>; // bytes, cost
 
-// Only trades that no other one beats in both, by rising bytes.
+// Keeps only trades that no other trade beats in both, by ascending bytes.
 void keepBest(std::vector<Trade> &trades) {
   std::sort(trades.begin(), trades.end());
   std::vector<Trade> kept;
@@ -51,7 +51,7 @@ Problem layerProblem(const LayerShape &shape) {
     problem.edges.push_back({a, b, static_cast<int32_t>(problem.tables.size())});
     problem.tables.push_back(std::move(table));
   };
-  // The backward op of op f is forward + f; it follows that of op f + 1.
+  // The backward op of op f is forward + f. It follows that of op f + 1.
   for (int f = 0; f < forward; ++f) {
     if (f > 0)
       join(f - 1, f);
@@ -80,13 +80,14 @@ std::optional<int64_t> leastLayerCost(const Problem &problem, const LayerShape &
   std::vector<size_t> turn(order.size());
   for (size_t k = 0; k < order.size(); ++k)
     turn[order[k]] = k;
-  std::vector<size_t> closes(turn); // when the last neighbour of each node has had its turn
+  std::vector<size_t> closes(turn); // the turn of the last neighbour of each node
   for (const ProblemEdge &edge : problem.edges)
     for (int32_t end : {edge.a, edge.b})
       closes[end] = std::max({closes[end], turn[edge.a], turn[edge.b]});
 
-  std::vector<int32_t> open;                                                 // the nodes of a state
-  std::map<std::vector<int32_t>, std::vector<Trade>> states{{{}, {{0, 0}}}}; // by their values
+  std::vector<int32_t> open; // the nodes of a state
+  // keyed by their values
+  std::map<std::vector<int32_t>, std::vector<Trade>> states{{{}, {{0, 0}}}};
   for (size_t k = 0; k < order.size(); ++k) {
     int32_t node = order[k];
     open.push_back(node);
@@ -121,7 +122,7 @@ std::optional<int64_t> leastLayerCost(const Problem &problem, const LayerShape &
     std::erase_if(open, [&](int32_t of) { return closes[of] <= k; });
     states = std::move(next);
   }
-  // All nodes are closed: one state with the best trades, the dearest first.
+  // All nodes are closed: one state is left, with the best trades, the most expensive first.
   if (states.empty() || states.begin()->second.empty())
     return std::nullopt;
   return states.begin()->second.back().second;

@@ -6,7 +6,7 @@
 namespace dtc::solver {
 namespace {
 
-// The least cost of the network by enumeration, and the assignment that has it.
+// Returns the least cost of the network by enumeration, and the assignment that has it.
 std::optional<double> bestOf(const Network &network, std::vector<int32_t> &best) {
   std::optional<double> least;
   std::vector<int32_t> choice(network.numNodes(), 0);
@@ -57,14 +57,14 @@ TEST(Presolve, KeepsTheOptimum) {
     std::vector<int32_t> lifted = reduction.lift(best);
     ASSERT_EQ(plainCost(problem, lifted), expected) << seed;
   }
-  // The problems are of every kind.
+  // There must be problems of every kind.
   EXPECT_GT(infeasible, 50);
   EXPECT_LT(infeasible, 500);
   EXPECT_GT(smaller, 500);
   EXPECT_GT(withMemory, 100);
 }
 
-// Both ends of an edge that wants equal values become one node, with the usage of both.
+// Both ends of an edge that requires equal values become one node, with the usage of both.
 TEST(Presolve, MergesWhatFollows) {
   Problem problem;
   problem.nodes = {{0, 2, {0, 5}, {8, 4}}, {1, 3, {1, 0}, {8, 4}}};

@@ -9,8 +9,8 @@
 namespace dtc::solver {
 namespace {
 
-// The least of some planes: what assignments of these costs that overrun two limits by these bytes
-// cost at prices p.
+// The least of some planes: the cost at prices p of assignments with these costs, which exceed two
+// limits by these bytes.
 struct Planes {
   std::vector<double> cost;
   std::vector<std::array<double, 2>> over;
@@ -27,7 +27,7 @@ struct Planes {
   }
 };
 
-// Cheap planes overrun both limits, dear ones none: the best prices lie between.
+// Cheap planes exceed both limits and expensive ones none, so the best prices are between.
 Planes randomPlanes(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> share(0, 1);
@@ -45,7 +45,8 @@ Planes randomPlanes(uint64_t seed) {
 TEST(PriceAscent, ReachesTheTopOfConcaveFunctions) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Planes planes = randomPlanes(seed);
-    // Slopes are below 17 a coordinate: the top is less than 1 above the best point of this grid.
+    // Slopes are below 17 per coordinate, so the top is less than 1 above the best point of this
+    // grid.
     double top = 0;
     for (int x = 0; x <= 400; ++x)
       for (int y = 0; y <= 400; ++y) {
@@ -65,7 +66,7 @@ TEST(PriceAscent, ReachesTheTopOfConcaveFunctions) {
   }
 }
 
-// The best value may lie where no price is needed.
+// The best value may be at prices of 0.
 TEST(PriceAscent, StaysAtZeroWhereNothingOverruns) {
   PriceAscent ascent({0, 0}, 0.1);
   for (int i = 0; i < 50; ++i) {

@@ -71,7 +71,7 @@ std::optional<int64_t> bruteForce(const Problem &problem) {
   for (size_t next = 0; next < choice.size();) {
     if (std::optional<int64_t> cost = plainCost(problem, choice); cost && (!best || *cost < *best))
       best = cost;
-    // Counts up, first node fastest.
+    // Counts up, with the first node changing fastest.
     for (next = 0; next < choice.size(); ++next) {
       if (++choice[next] < static_cast<int32_t>(problem.nodes[next].costs.size()))
         break;

@@ -1,4 +1,4 @@
-// Small placement problems by chance, and their answers by enumeration.
+// Small random placement problems, and their answers by enumeration.
 #pragma once
 
 #include "compiler/solver/Problem.h"
@@ -8,15 +8,16 @@
 
 namespace dtc::solver {
 
-// Two to seven nodes of one to four values; forbidden pairs, several edges of one pair, empty
-// intervals, and a limit that mostly binds. Each third one is dense: presolve rarely solves it.
+// Returns a problem of two to seven nodes with one to four values: with forbidden pairs, several
+// edges of one pair, empty intervals, and a limit that mostly matters. Each third problem is dense,
+// so that presolve rarely solves it.
 Problem randomProblem(uint64_t seed);
 
-// What an assignment costs, point of time by point of time; nothing where it is forbidden or over
-// the limit.
+// Returns the cost of an assignment, computed for each point of time, or nothing if it is forbidden
+// or over the limit.
 std::optional<int64_t> plainCost(const Problem &problem, const std::vector<int32_t> &choice);
 
-// The least cost of all assignments; nothing where none is allowed.
+// Returns the least cost of all assignments, or nothing if none is allowed.
 std::optional<int64_t> bruteForce(const Problem &problem);
 
 } // namespace dtc::solver

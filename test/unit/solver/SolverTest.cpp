@@ -12,7 +12,7 @@ namespace {
 
 SolveOptions small(uint64_t seed = 1) {
   SolveOptions options;
-  options.seconds = 1e6; // rounds end it
+  options.seconds = 1e6; // the rounds end it
   options.seed = seed;
   options.threads = 1;
   options.rounds = 2000;
@@ -54,7 +54,7 @@ TEST(Solver, SameSeedSameResultOnOneThreadAndTwo) {
   }
 }
 
-// Chains with residual edges, and ladders of a forward and a backward chain, as planning has them.
+// Chains with residual edges, and ladders of a forward and a backward chain, occur in planning.
 TEST(Solver, ProvesLayersOptimal) {
   SolveOptions options;
   options.seconds = 1e6;
@@ -122,7 +122,7 @@ TEST(Solver, SaysThatNothingIsAllowed) {
   EXPECT_TRUE(std::isinf(result.gap()));
 }
 
-// The wall clock stops it, whatever the limit on rounds.
+// The wall clock stops the solver, whatever the limit of rounds is.
 TEST(Solver, StopsAtTheTimeLimit) {
   // Even and odd nodes compete for memory in ways that no bound closes at once.
   std::mt19937_64 random(3);

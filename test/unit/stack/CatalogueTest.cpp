@@ -1,5 +1,5 @@
-// The stacks of the catalogue and those of the bench: that they read, and that they say where their
-// figures are from.
+// Checks that the stacks of the catalogue and of the bench can be read, and that each figure has a
+// source.
 #include "compiler/stack/StackFields.h"
 #include "compiler/stack/StackFile.h"
 #include "compiler/support/File.h"
@@ -58,7 +58,8 @@ TEST(StackCatalogue, NamesAreThoseOfTheFiles) {
   }
 }
 
-// On the line of the figure, or in the comment right above it; of [space] above the table.
+// The source is on the line of the figure or in the comment directly above it, and for [space]
+// above the table.
 TEST(StackCatalogue, EachFigureSaysItsSource) {
   for (const std::string &file : allFiles()) {
     Result<std::string> text = readFile(file);
@@ -85,7 +86,7 @@ TEST(StackCatalogue, EachFigureSaysItsSource) {
   }
 }
 
-// As in "dtc stack show": each key once.
+// Each key is once in the tables, as in "dtc stack show".
 TEST(StackCatalogue, KeysAreInOneTableEach) {
   std::set<std::string> keys;
   size_t count = 0;
@@ -109,19 +110,19 @@ TEST(LoadStackFor, TakesTheStackOfTheDevice) {
   EXPECT_EQ(loadStackFor("megatron-core", gpu)->name, "megatron-core");
 }
 
-// What stands in for dtc on GPUs is of that one alone: not of stacks that say their differences to
-// it.
+// The stack that replaces dtc on GPUs applies to dtc alone, not to stacks that extend it.
 TEST(LoadStackFor, InheritsNoStackOfGpus) {
   Result<SoftwareStack> mine = parseStack("name = \"mine\"\nextends = \"dtc\"\n", "mine.toml");
   ASSERT_TRUE(mine.ok()) << mine.error().text();
   EXPECT_EQ(mine->onGpu, "");
 }
 
-// Its kernels are as they were measured, what it does besides is in the code; of collectives nothing is known yet.
+// Its kernels have measured figures, and the rest follows from the code. Nothing is known about
+// collectives yet.
 TEST(StackCatalogue, DtcOnGpusHasItsOwnKernelsAndHidesNoTensorCollectives) {
   SoftwareStack own = *loadStack("dtc-gpu"), core = *loadStack("megatron-core");
   EXPECT_GT(own.sustained, 0.95);
-  EXPECT_EQ(core.sustained, 0); // as the device's constants say
+  EXPECT_EQ(core.sustained, 0); // the device's constants apply
   EXPECT_TRUE(own.replaysGraphs && own.productEpilogues && own.partsInPlace && own.skipsUnread);
   EXPECT_FALSE(core.replaysGraphs || core.productEpilogues || core.partsInPlace ||
                core.skipsUnread);
@@ -132,7 +133,7 @@ TEST(StackCatalogue, DtcOnGpusHasItsOwnKernelsAndHidesNoTensorCollectives) {
   EXPECT_EQ(own.reservedBytes, 1.7e9);
   EXPECT_EQ(core.reservedBytes, 2.9e9);
   EXPECT_TRUE(own.choosesBuckets && own.runsPrograms && own.searchesPlacements);
-  // Its space is dtc's, not that of the stack whose kernels it is taken to have.
+  // Its space is dtc's, not that of the stack from which it takes the kernels.
   SoftwareStack dtc = *loadStack("dtc");
   for (const SpaceFlag &flag : spaceFlags())
     EXPECT_EQ(own.space.*flag.member, dtc.space.*flag.member) << flag.key.str();

@@ -1,4 +1,4 @@
-// Stack files: what is read, and what is said about mistakes.
+// Tests which stack files are accepted, and the messages about mistakes.
 #include "compiler/stack/StackFile.h"
 #include "compiler/stack/StackFields.h"
 #include "dialects/graph/Recompute.h"
@@ -33,7 +33,7 @@ TEST(ParseStack, TakesWhatItDoesNotSayFromTheStackThatItExtends) {
   EXPECT_EQ(file->stack.extends, (std::vector<std::string>{"gpu", "dtc"}));
 }
 
-// Each flag and each figure is read, at its bounds, too.
+// Each flag and each figure is read, also at its bounds.
 TEST(ParseStack, ReadsEachKey) {
   for (const StackFlag &flag : stackFlags())
     for (bool value : {false, true}) {
@@ -68,7 +68,7 @@ TEST(ParseStack, ReadsTheSpace) {
   for (const SpaceSet &set : spaceSets())
     for (auto [index, word] : llvm::enumerate(set.words)) {
       std::string text = kHead + ("[space]\n" + set.key + " = ['" + word + "']\n").str();
-      if (set.key == "offload_activations") // of what all layers may do
+      if (set.key == "offload_activations") // a subset of what all layers may do
         text += ("recompute = ['" + word + "']").str();
       Result<SoftwareStack> stack = parseStack(text, "s.toml");
       ASSERT_TRUE(stack.ok()) << stack.error().text();
@@ -83,7 +83,8 @@ TEST(ParseStack, ReadsTheSpace) {
   EXPECT_EQ(wordsOf(spaceSet("recompute_mixes"), core), "none-full");
 }
 
-// What layers on the host recompute all layers may; what is inherited goes with what there is no more.
+// Layers on the host may recompute what all layers may. Inherited words that depend on a removed
+// word are removed too.
 TEST(ParseStack, OffloadsActivationsOfWhatLayersMayRecompute) {
   const SpaceSet &set = spaceSet("offload_activations");
   std::string head = "name = 'mine'\nextends = 'maxtext'\n[space]\nrecompute = ['none', 'full']\n";
@@ -94,8 +95,8 @@ TEST(ParseStack, OffloadsActivationsOfWhatLayersMayRecompute) {
   EXPECT_TRUE(parseStack(head + "offload_activations = ['none']\n", "s.toml").ok());
 }
 
-// Groups of ops come on top of what is cheap: where selective recomputation is something else, a stack does not get them
-// from the one that it extends, and may not ask for them.
+// Groups of ops come on top of cheap ops. If a stack defines selective recomputation in another
+// way, it does not inherit groups from the stack that it extends, and may not ask for them.
 TEST(ParseStack, RecomputesGroupsOfOpsOnTopOfWhatIsCheap) {
   const SpaceSet &set = spaceSet("recompute");
   for (const char *change :
@@ -166,7 +167,7 @@ TEST(ParseStack, RefusesWordsThatASetDoesNotHave) {
   EXPECT_EQ(errorOf(std::string(kHead) + "[space]\nzero = 1\n").find("s.toml:4:8: "), 0u);
 }
 
-// Keys and members by name, one by one: the table could pair them wrongly.
+// Keys and members are compared by name, because the table could pair them wrongly.
 TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
   auto figure = [](llvm::StringRef key) {
     for (const StackFigure &each : stackFigures())
@@ -302,7 +303,7 @@ TEST(Fingerprint, DiffersWhereAFigureDoes) {
   EXPECT_EQ(fingerprintOf(own), fingerprintOf(*loadStack(kOwnStack)));
 }
 
-// Whatever stands in a file, it is read or refused with a message.
+// Any file is read or refused with a message.
 TEST(ParseStack, SurvivesMutations) {
   std::mt19937_64 random(1);
   const std::string alphabet = "[]{}=\"'#.,\n 0123456789truefalsnan-+e_";
@@ -335,6 +336,6 @@ TEST(ParseStack, SurvivesMutations) {
       EXPECT_TRUE(value >= figure.least && value <= figure.most) << figure.key.str();
     }
   }
-  EXPECT_GT(read, 200); // in comments, and of names and digits
+  EXPECT_GT(read, 200); // mutations in comments, names and digits
   EXPECT_GT(refused, 200);
 }

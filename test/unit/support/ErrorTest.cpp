@@ -1,4 +1,4 @@
-// User errors as text, and nearest names.
+// Tests the text of user errors, and nearest names.
 #include "compiler/support/Error.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Result, HoldsAValueOrAnError) {
   Result<int> failed = UserError("not a number");
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().message, "not a number");
-  // A value that is itself text is not taken for an error.
+  // A value that is a string is not taken for an error.
   Result<std::string> text = std::string("not a number");
   EXPECT_TRUE(text.ok());
 }

@@ -1,4 +1,4 @@
-// Files written whole or not at all.
+// Tests that files are written completely or not at all.
 #include "compiler/support/File.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace dtc;
 namespace fs = std::filesystem;
 
 namespace {
-// A folder of its own for each case, removed afterwards.
+// Each case has a folder of its own, which is removed afterwards.
 class FileTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -72,7 +72,7 @@ TEST_F(FileTest, WritesIntoAPipeThatSomebodyReads) {
   UserError refused = writeFileAtomically(in("pipe"), "x").error();
   EXPECT_EQ(refused.message, "writing '" + in("pipe") + "': nobody reads this pipe");
   EXPECT_EQ(refused.note, "start its reader first, or name a file");
-  // More than a pipe holds, so that the writer has to wait for the reader.
+  // A pipe holds less than this, so the writer must wait for the reader.
   const std::string contents(1 << 20, 'x');
   int reader = ::open(in("pipe").c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
@@ -89,7 +89,7 @@ TEST_F(FileTest, WritesIntoAPipeThatSomebodyReads) {
     if (count > 0)
       got.append(bytes, static_cast<size_t>(count));
     else
-      ::usleep(1000); // the writer has not opened it yet
+      ::usleep(1000); // the writer has not opened the pipe yet
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -109,7 +109,7 @@ TEST_F(FileTest, SaysWhatCannotBeRead) {
             "reading '" + in("big") + "': it is larger than the limit of 4 bytes");
 }
 
-// The signal comes as soon as the temporary file is there, long before so many bytes are written.
+// The signal arrives when the temporary file exists, long before so many bytes are written.
 TEST_F(FileTest, LeavesNothingBehindWhenASignalEndsIt) {
   const std::string contents(256 << 20, 'x');
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {

@@ -1,4 +1,4 @@
-// Lines of a file under the errors that point into them.
+// Tests the lines of a file that are shown with errors.
 #include "compiler/support/Hints.h"
 
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@ namespace {
 
 TEST(ExcerptAt, HasTheLineAndACaretUnderTheColumn) {
   EXPECT_EQ(excerptAt({"a", 2, 3}, "one\n\ttwo\nthree"), "   two\n    ^");
-  EXPECT_EQ(excerptAt({"a", 1, 4}, "one"), "  one\n     ^"); // just behind the end
+  EXPECT_EQ(excerptAt({"a", 1, 4}, "one"), "  one\n     ^"); // directly behind the end
   EXPECT_EQ(excerptAt({"a", 1, 2}, "\xc3\xa4x"),
-            ""); // between the bytes of one letter is no column
+            ""); // no column is between the bytes of one letter
   EXPECT_EQ(excerptAt({"a", 1, 3}, "\xc3\xa4x"), "  \xc3\xa4x\n   ^");
 }
 

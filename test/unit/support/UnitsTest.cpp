@@ -1,4 +1,4 @@
-// Quantities with units: what is read, what is refused, and that printing reads back.
+// Tests which quantities with units are accepted, and that printed ones read back.
 #include "compiler/support/Units.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(ParseQuantity, ReadsTheExamples) {
   EXPECT_EQ(read("1.5 us", Quantity::Seconds), 1.5e-6);
 }
 
-// One rounding only: 0.1 GB is 1e8 and not 0.1 * 1e9 with its two roundings.
+// The result is rounded once: 0.1 GB is 1e8, not 0.1 * 1e9 with two roundings.
 TEST(ParseQuantity, RoundsOnce) {
   EXPECT_EQ(read("0.1 GB", Quantity::Bytes), 1e8);
   EXPECT_EQ(read("4.35 us", Quantity::Seconds), 4.35e-6);

@@ -1,4 +1,5 @@
-// Seconds of single instructions of an executable: by the sizes and the type that they name.
+// Tests the seconds of single instructions of an executable, which depend on the sizes and the type
+// that they name.
 #include "compiler/timeline/InstructionCost.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@ using namespace dtc;
 
 namespace {
 
-// Of `op`, which reads and writes one buffer, on a GPU of a DGX H100.
+// Returns the seconds of `op`, which reads and writes one buffer, on a GPU of a DGX H100.
 template <typename OpT> double secondsOn(OpT op) {
   format::ManifestT manifest;
   auto program = std::make_unique<format::ProgramT>();
@@ -31,7 +32,7 @@ DeviceKind gpu() { return loadTopology("dgx-h100", 1, 1)->device; }
 
 } // namespace
 
-// Tensor cores take products of 16 bits: 15 times as fast as f32 there.
+// Tensor cores compute products of 16 bits, 15 times as fast as f32 on this GPU.
 TEST(InstructionCost, TakesProductsByTheirType) {
   format::GemmT gemm;
   gemm.m = 8192, gemm.n = 3072, gemm.k = 768;
@@ -44,7 +45,7 @@ TEST(InstructionCost, TakesProductsByTheirType) {
   }
 }
 
-// An epilogue costs what it moves: of GELU what that is of.
+// An epilogue costs the traffic of its operands, such as the input of a GELU.
 TEST(InstructionCost, CountsWhatEpiloguesMove) {
   format::GemmT gemm;
   gemm.m = 8192, gemm.n = 3072, gemm.k = gemm.lda = 768;

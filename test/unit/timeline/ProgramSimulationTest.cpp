@@ -1,5 +1,5 @@
-// Programs made by hand, simulated with seconds that are known: pipelines against closed forms, and what
-// is exposed, idle and in use.
+// Simulates programs made by hand with known seconds: compares pipelines with closed forms, and
+// checks exposed, idle and used time and memory.
 #include "compiler/timeline/ProgramSimulation.h"
 #include "compiler/pipeline/Schedule.h"
 
@@ -11,8 +11,8 @@ using namespace dtc;
 
 namespace {
 
-// A manifest and how to add to it. Every rank has a program of its own; an instruction takes as many
-// seconds as its location says.
+// A manifest, with functions that add to it. Every rank has its own program, and an instruction
+// takes as many seconds as its location gives.
 struct Programs {
   explicit Programs(uint32_t ranks, uint32_t streams) {
     auto axis = std::make_unique<format::AxisT>();
@@ -49,7 +49,7 @@ struct Programs {
     manifest.programs[rank]->buffers.push_back(std::move(made));
     return static_cast<uint32_t>(manifest.programs[rank]->buffers.size() - 1);
   }
-  // A task that the step runs next; what is added goes to its end.
+  // Adds a task that the step runs next. Later instructions go to its end.
   void task(uint32_t rank, uint32_t microBatch) {
     format::ProgramT &program = *manifest.programs[rank];
     auto made = std::make_unique<format::TaskT>();
@@ -111,11 +111,13 @@ PipelineProblem problemOf(ScheduleKind kind, int stages, int virtualStages, int 
   return problem;
 }
 
-// The pipeline as programs: each part receives on a stream of its own, computes, and sends on another.
+// Makes a pipeline as programs: each part receives on its own stream, computes, and sends on
+// another.
 Programs pipelineOf(const PipelineProblem &problem, const PipelineSchedule &schedule) {
   int chunks = problem.stages * problem.virtualStages;
   Programs programs(static_cast<uint32_t>(problem.stages), static_cast<uint8_t>(1 + 4 * chunks));
-  std::map<std::pair<int, bool>, uint32_t> groups; // of the chunk that sends; whether forward
+  std::map<std::pair<int, bool>, uint32_t>
+      groups; // keyed by the chunk that sends, and true for forward
   for (int chunk = 0; chunk < chunks; ++chunk)
     for (bool forward : {true, false})
       groups[{chunk, forward}] = programs.group();
@@ -155,7 +157,8 @@ Programs pipelineOf(const PipelineProblem &problem, const PipelineSchedule &sche
 
 } // namespace
 
-// (p - 1) / (m + p - 1) of GPipe and 1F1B, (p - 1) / (v m + p - 1) of v interleaved chunks.
+// The bubble is (p - 1) / (m + p - 1) for GPipe and 1F1B, and (p - 1) / (v m + p - 1) for v
+// interleaved chunks.
 TEST(ProgramSimulation, HasTheBubblesOfClosedForms) {
   struct Case {
     ScheduleKind kind;
@@ -179,7 +182,7 @@ TEST(ProgramSimulation, HasTheBubblesOfClosedForms) {
   }
 }
 
-// Schedules without a closed form take what the plan's own simulation of the same order says.
+// A schedule without a closed form takes as long as the plan's own simulation of the same order.
 TEST(ProgramSimulation, TakesAsLongAsTheOrderOfAZeroBubbleSchedule) {
   for (auto [kind, chunks] :
        {std::pair(ScheduleKind::ZeroBubbleH1, 1), std::pair(ScheduleKind::ZeroBubbleV, 2),
@@ -195,7 +198,8 @@ TEST(ProgramSimulation, TakesAsLongAsTheOrderOfAZeroBubbleSchedule) {
   }
 }
 
-// Of 3 seconds beside 2 of computing 1 is exposed; of what the compute stream does itself, all.
+// One of 3 seconds beside 2 of computing is exposed. Time of the compute stream itself is all
+// exposed.
 TEST(ProgramSimulation, CountsAsExposedWhatComputeStandsStillFor) {
   Programs programs(2, 2);
   uint32_t group = programs.group();
@@ -222,7 +226,7 @@ TEST(ProgramSimulation, CountsAsExposedWhatComputeStandsStillFor) {
   EXPECT_NEAR(simulation.classes[1].idleSeconds, 0, 1e-9);
 }
 
-// An activation is in use from its first use to its last, parameters always.
+// An activation is in use from its first use to its last, and parameters always.
 TEST(ProgramSimulation, FollowsWhatIsInUse) {
   Programs programs(1, 1);
   programs.buffer(0, 1000, format::BufferKind::parameter);

@@ -1,4 +1,4 @@
-// Seconds of instructions where devices are unlike.
+// Tests the seconds of instructions if devices differ.
 #include "compiler/timeline/InstructionCost.h"
 
 #include "gtest/gtest.h"
@@ -8,7 +8,8 @@
 namespace dtc {
 namespace {
 
-// Three stages of 8 ranks, on a node of L4, one of A100 and one of H100. Stages are the programs, not in that order.
+// Three stages of 8 ranks, on a node of L4, one of A100 and one of H100. Each stage has its own
+// program, in another order.
 class UnlikeDevices : public testing::Test {
 protected:
   void SetUp() override {
@@ -29,7 +30,7 @@ protected:
     return static_cast<uint32_t>(manifest.groups.size() - 1);
   }
 
-  // Of `op` as each of the ranks does it.
+  // Returns the seconds of `op` on each of the ranks.
   template <typename OpT> std::vector<double> secondsOf(OpT op, std::vector<uint32_t> ranks) {
     format::InstructionT made;
     made.op.Set(std::move(op));
@@ -73,7 +74,7 @@ TEST_F(UnlikeDevices, MeetOverTheLinksOfTheirOwnNode) {
   EXPECT_GT(seconds[0], 2 * seconds[2]); // PCIe, NVSwitch
 }
 
-// One program on all: a rank stands for others, the slowest of which all wait for.
+// All ranks have one program, so one rank represents others, and all wait for the slowest.
 TEST_F(UnlikeDevices, ComputeLikeTheSlowestWhereOneProgramIsOnAll) {
   manifest.rank_program.assign(24, 0);
   format::GemmT gemm;

@@ -1,4 +1,4 @@
-// The systems of the catalogue, with the figures of their data sheets.
+// Compares the systems of the catalogue with the figures of their data sheets.
 #include "compiler/topology/Description.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ TEST(Catalogue, TwoDgxH100AreSixteenDevices) {
 
 namespace {
 
-// What the vendors print: dense TFLOP/s, the memory's bytes, GB/s and what links the devices of a
-// node, one direction. 0: not supported.
+// Figures that the vendors publish: dense TFLOP/s, the memory's bytes, GB/s and the bandwidth of
+// the links between the devices of a node, in one direction. 0 means not supported.
 struct DataSheet {
   const char *name;
   double f32, tf32, bf16, f16, fp8;
@@ -62,7 +62,8 @@ constexpr DataSheet dataSheets[] = {
     {"gb300-nvl72",       80,    1250,   2500,   2500,   5000,   279 * GB,     8000,  4,  152, nvlink, 900},
     // "NVIDIA L4 Tensor Core GPU" data sheet, halves of the sparse figures; PCIe 4.0 x16.
     {"g6.48xlarge",       30.3,  60,     121,    121,    242.5,  23034 * MiB,  300,   8,  58,  pcie,   31.5},
-    // "NVIDIA L40S" data sheet; white papers of GA102, Ada and RTX Blackwell, products that are added in f32.
+    // "NVIDIA L40S" data sheet; white papers of GA102, Ada and RTX Blackwell, for products that are
+    // added in f32.
     {"l40s",              91.6,  183,    362.05, 362.05, 733,    46068 * MiB,  864,   8,  142, pcie,   31.5},
     {"rtx-3090",          35.6,  35.6,   71,     71,     0,      24576 * MiB,  936,   4,  82,  pcie,   31.5},
     {"rtx-4090",          82.6,  82.6,   165.2,  165.2,  330.3,  24564 * MiB,  1008,  4,  128, pcie,   31.5},
@@ -70,14 +71,14 @@ constexpr DataSheet dataSheets[] = {
     // "AMD Instinct MI300X" and "MI355X" data sheets; 7 links of 64 and 76.8 GB/s.
     {"mi300x",            163.4, 653.7,  1307.4, 1307.4, 2614.9, 192 * GiB,    5300,  8,  304, xgmi,   448},
     {"mi355x",            157.3, 157.3,  2516.6, 2516.6, 5033.2, 288 * GB,     8000,  8,  256, xgmi,   537.6},
-    // Google Cloud's pages of each; f32 is a sixth of bf16, as XLA multiplies it.
+    // Google Cloud's pages of each. f32 is a sixth of bf16, because XLA computes it from bf16.
     {"tpu-v4",            45.8,  0,      275,    0,      0,      32 * GiB,     1200,  4,  2,   ici,    45},
     {"tpu-v5e",           32.8,  0,      197,    0,      0,      16 * GiB,     819,   4,  1,   ici,    45},
     {"tpu-v5p",           76.5,  0,      459,    0,      0,      95 * GiB,     2765,  4,  2,   ici,    90},
 };
 
-// A node's memory beside its devices, and its GB/s: the vendors' pages that the files name. Of TPUs
-// nobody says, and this machine's processes are its host.
+// A node's memory beside its devices, and its GB/s, from the vendors' pages that the files name.
+// Nothing is published for TPUs, and the host of this machine's processes is the machine.
 struct HostSheet {
   const char *name;
   double memory, memoryBandwidth;
@@ -111,7 +112,7 @@ constexpr HostSheet hostSheets[] = {
 
 } // namespace
 
-// "TFLOP/s" and "GB/s" are read as decimal numbers: exact up to rounding of the last bit.
+// "TFLOP/s" and "GB/s" are read as decimal numbers, exact up to rounding of the last bit.
 TEST(Catalogue, HasTheFiguresOfTheDataSheets) {
   for (const DataSheet &sheet : dataSheets) {
     SCOPED_TRACE(sheet.name);
@@ -132,7 +133,7 @@ TEST(Catalogue, HasTheFiguresOfTheDataSheets) {
   }
 }
 
-// A device has its share of the host while all of a node use it.
+// A device has its share of the host while all devices of a node use it.
 TEST(Catalogue, HasTheFiguresOfTheHosts) {
   std::set<std::string> known{"cpu", "tpu-v4", "tpu-v5e", "tpu-v5p"};
   for (const HostSheet &sheet : hostSheets) {
@@ -151,7 +152,7 @@ TEST(Catalogue, HasTheFiguresOfTheHosts) {
   }
 }
 
-// Every system is in the table above, or is this machine, or is made of others.
+// Every system is in the table above, is this machine, or is made of others.
 TEST(Catalogue, HasADataSheetForEachSystem) {
   std::set<std::string> known{"cpu"};
   for (const DataSheet &sheet : dataSheets)
@@ -163,7 +164,7 @@ TEST(Catalogue, HasADataSheetForEachSystem) {
   }
 }
 
-// A system printed as TOML is the same system, and it has room for more nodes.
+// A system that is printed as TOML reads back as the same system, and its number of nodes may grow.
 TEST(Catalogue, PrintsAndReadsBack) {
   for (const std::string &name : catalogueNames()) {
     SCOPED_TRACE(name);
@@ -181,12 +182,12 @@ TEST(Catalogue, PrintsAndReadsBack) {
   }
 }
 
-// Each figure of a file has its source or says "assumed", beside it or above its table.
+// Each figure of a file has its source or the word "assumed", beside it or above its table.
 TEST(Catalogue, NamesItsSources) {
   for (const std::string &name : catalogueNames()) {
     llvm::StringRef text = catalogueText(name);
     EXPECT_TRUE(text.contains("# ")) << name;
-    // A latency is nowhere on a data sheet: its line says where it is from, or the table's comment.
+    // No data sheet has a latency: its source is on its line or in the table's comment.
     llvm::SmallVector<llvm::StringRef> lines;
     text.split(lines, '\n');
     for (llvm::StringRef line : lines)
@@ -195,7 +196,7 @@ TEST(Catalogue, NamesItsSources) {
   }
 }
 
-// The kinds of network, each in a system that has it.
+// Each kind of network is in a system that has it.
 TEST(Catalogue, HasEachKindOfNetwork) {
   std::set<LinkShape> shapes;
   std::set<LinkKind> kinds;
@@ -236,7 +237,8 @@ TEST(Catalogue, MeanPeakIsOfWhatEachDeviceComputesIn) {
                                                         (ofFast + ofSlow));
 }
 
-// Whatever the machine: it has something of everything, and twice as many processes have half each.
+// This holds for any machine: it has a part of everything, and twice as many processes have half
+// each.
 TEST(Catalogue, CpuIsSharedByItsProcesses) {
   Topology one = load("cpu");
   EXPECT_EQ(one.numDevices(), 1);

@@ -1,4 +1,4 @@
-// What `dtc topology` prints.
+// Tests the output of `dtc topology`.
 #include "compiler/topology/Commands.h"
 
 #include "compiler/support/File.h"
@@ -79,7 +79,7 @@ TEST(TopologyCommands, ErrorsGoToTheirStream) {
   EXPECT_EQ(output.out, "");
   EXPECT_EQ(output.errors, "error: 'dgx-h100' has 8 devices in 1 node, but 9 are asked for\n"
                            "note: nearest feasible: --devices 8, or --nodes 2\n");
-  // A name of the catalogue is no file.
+  // A name of the catalogue is not a file.
   EXPECT_EQ(runTopologyCheck("dgx-h100", output.outStream, output.errorStream), 1);
 }
 
@@ -93,7 +93,7 @@ TEST(TopologyCommands, DiscoverWritesAFileThatChecks) {
   EXPECT_EQ(runTopologyCheck(path, output.outStream, output.errorStream), 0) << output.errors;
   EXPECT_EQ(output.out,
             path + ": 'discovered' describes 1 device in 1 node on 0 levels of links\n");
-  // The file is this machine, as the name "cpu" is.
+  // The file describes this machine, as the name "cpu" does.
   EXPECT_EQ(loadTopology(path, 0, 4)->device.memoryBytes,
             loadTopology("cpu", 0, 4)->device.memoryBytes);
   std::filesystem::remove(path);

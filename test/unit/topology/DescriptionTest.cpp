@@ -1,4 +1,4 @@
-// Topology files: what is read, and where errors point.
+// Tests which topology files are accepted, and the places of errors.
 #include "compiler/topology/Description.h"
 #include "test/unit/topology/Edited.h"
 
@@ -81,7 +81,7 @@ TEST(ParseDescription, PrintsWhatItReadsBack) {
   EXPECT_EQ(parseDescription(printDescription(odd), "b")->name, odd.name);
 }
 
-// Where a file says nothing of graphs, a launch within one takes what any takes.
+// If a file has no latency of graphs, a launch within a graph takes as long as any launch.
 TEST(ParseDescription, ReadsTheLatencyOfGraphs) {
   EXPECT_EQ(parseDescription(file, "a")->device.graphLatency, 0);
   EXPECT_EQ(parseDescription(file, "a")->device.replayLatency(), 5e-6);
@@ -101,7 +101,7 @@ TEST(ParseDescription, PointsAtMisspeltKeys) {
             "box.toml:26:1: note: known keys are 'name', 'kind', 'shape', 'group', 'bandwidth', "
             "'latency', 'in_network_reduction', 'oversubscription', 'shared_bandwidth', "
             "'subset_bandwidth', 'dims', 'axes', 'wrap_from', 'cross_rail'");
-  // The first in the file, not the first in the alphabet.
+  // The error is about the first key in the file, not the first in the alphabet.
   EXPECT_EQ(errorOf(with("nodes = 2", "zzz = 1\nnodes = 2\nqqq = 1")).substr(0, 43),
             "box.toml:2:1: error: unknown key 'zzz' in t");
 }
@@ -158,7 +158,7 @@ TEST(ParseDescription, ChecksThatLevelsJoinTheDevices) {
             "box.toml:24:8: note: give each level a name of its own");
 }
 
-// A device has its share of what the node's host has.
+// A device has its share of the node's host.
 TEST(ParseDescription, ReadsTheHost) {
   std::string host = "[host]\nmemory = \"64 GiB\"\nmemory_bandwidth = \"80 GB/s\"\n"
                      "link_bandwidth = \"10 GB/s\"\n";
@@ -201,8 +201,8 @@ TEST(ParseDescription, PointsAtBadSyntax) {
   EXPECT_NE(errorOf(std::string(100000, '[')), "no error");
 }
 
-// Whatever is done to a file: an error or a description that resolves or says why not, never a
-// crash.
+// Any change of a file gives an error, or a description that resolves or fails with a message,
+// never a crash.
 TEST(ParseDescription, SurvivesMutations) {
   std::mt19937_64 random(1);
   const std::string alphabet = "[]{}=\"'.,#\n 019eE+-_xabGiBs/T\\u";
@@ -236,5 +236,5 @@ TEST(ParseDescription, SurvivesMutations) {
                 topology->numDevices());
     }
   }
-  EXPECT_GT(read, 200); // some mutations of names and digits are still files
+  EXPECT_GT(read, 200); // some mutations of names and digits are valid files
 }

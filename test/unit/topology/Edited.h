@@ -1,4 +1,4 @@
-// Texts with one place changed, for tests of what readers say about it.
+// Returns texts with one place changed, for tests of readers' messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace dtc {
 
-// `text` with the first `from` replaced by `to`.
+// Returns `text` with the first `from` replaced by `to`.
 inline std::string edited(std::string text, const std::string &from, const std::string &to) {
   size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;

@@ -1,7 +1,7 @@
-// A stand-in for NVIDIA's management library, with the entry points that compiler/topology asks.
-// The variable DTC_FAKE_NVML says what machine it is: "h100" 4 H100 behind NVSwitches, "rtx" two
-// GPUs that no catalogue has, linked with each other, "broken" a driver that does not start,
-// "hidden" one whose GPUs may not be used, "many" a count that no machine has.
+// A stand-in for NVIDIA's management library, with the functions that compiler/topology calls. The
+// variable DTC_FAKE_NVML selects the machine: "h100" has 4 H100 behind NVSwitches, "rtx" two linked
+// GPUs that are not in the catalogue, "broken" a driver that does not start, "hidden" GPUs that may
+// not be used, "many" a count that no machine has.
 #include <cstdlib>
 #include <cstring>
 
@@ -84,7 +84,7 @@ int nvmlDeviceGetNumGpuCores(void * /*handle*/, unsigned *cores) {
 }
 
 int nvmlDeviceGetMaxClockInfo(void * /*handle*/, int type, unsigned *megahertz) {
-  *megahertz = type == 1 ? 2505 : 10001; // the multiprocessors', the memory's
+  *megahertz = type == 1 ? 2505 : 10001; // the multiprocessors' and the memory's
   return success;
 }
 
@@ -119,7 +119,7 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *handle, unsigned link, Pci *pci) {
 }
 
 int nvmlDeviceGetNvLinkRemoteDeviceType(void * /*handle*/, unsigned /*link*/, int *type) {
-  *type = is("rtx") ? 0 : 2; // a GPU, a switch
+  *type = is("rtx") ? 0 : 2; // a GPU or a switch
   return success;
 }
 

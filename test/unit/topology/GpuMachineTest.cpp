@@ -1,4 +1,4 @@
-// GPUs of this machine, as a stand-in for NVIDIA's library has them.
+// Tests the discovery of this machine's GPUs with a stand-in for NVIDIA's library.
 #include "compiler/topology/GpuMachine.h"
 #include "compiler/topology/Commands.h"
 
@@ -39,7 +39,7 @@ TEST_F(FakeNvml, ReportsGpusBehindSwitches) {
   EXPECT_FALSE(second.links[3].toGpu);
 }
 
-// The catalogue's figures, with the memory that this one has, and the links that are up.
+// The figures are the catalogue's, with the memory of this GPU and the links that are up.
 TEST_F(FakeNvml, BecomesATopology) {
   machineIs("h100");
   std::optional<Inventory> inventory = discoverGpus(library);
@@ -56,8 +56,8 @@ TEST_F(FakeNvml, BecomesATopology) {
   EXPECT_TRUE(system->levels[0].inNetworkReduction);
 }
 
-// hwloc says what the GPUs and adapters are behind; what a slot carries stands for a rate that
-// only the machine itself knows.
+// hwloc tells the bridges of GPUs and adapters. The rate of a slot replaces a rate that only the
+// machine itself knows.
 TEST_F(FakeNvml, TakesItsPlaceInTheMachine) {
   machineIs("h100");
   setenv("HWLOC_XMLFILE", DTC_SOURCE_DIR "/test/topology/Inputs/hwloc-two-sockets.xml", 1);
@@ -82,7 +82,8 @@ TEST_F(FakeNvml, TakesItsPlaceInTheMachine) {
   EXPECT_EQ(system->levels[1].bandwidth, 63e9 / 4);
 }
 
-// A GPU that the catalogue lacks has what its clocks and cores make: 142 multiprocessors.
+// The figures of a GPU that is not in the catalogue follow from its clocks and cores: 142
+// multiprocessors.
 TEST_F(FakeNvml, DescribesAGpuByItsClocks) {
   machineIs("rtx");
   std::optional<Inventory> inventory = discoverGpus(library);
@@ -92,7 +93,7 @@ TEST_F(FakeNvml, DescribesAGpuByItsClocks) {
   const DeviceKind &device = system->device;
   EXPECT_EQ(device.name, "NVIDIA RTX 6000 Ada Generation");
   EXPECT_EQ(device.computeUnits, 142);
-  // Data sheet: 91.1 TFLOP/s f32, 364.2 f16, 728.5 FP8, 960 GB/s.
+  // The data sheet has 91.1 TFLOP/s f32, 364.2 f16, 728.5 FP8, 960 GB/s.
   EXPECT_NEAR(device.peak(ComputeType::F32), 91.1e12, 0.1e12);
   EXPECT_NEAR(device.peak(ComputeType::BF16), 364.2e12, 0.2e12);
   EXPECT_NEAR(device.peak(ComputeType::FP8), 728.5e12, 0.3e12);
@@ -133,7 +134,7 @@ TEST_F(FakeNvml, SaysWhyThereIsNoGpu) {
 
 TEST_F(FakeNvml, BelievesNoCountThatNoMachineHas) {
   machineIs("many");
-  EXPECT_EQ(queryNvml(library).gpus.size(), 4u); // those that have a handle
+  EXPECT_EQ(queryNvml(library).gpus.size(), 4u); // GPUs with a handle
 }
 
 TEST(DeviceOfNvml, NeedsWhatAFigureComesFrom) {

@@ -1,4 +1,4 @@
-// Devices that are alike, slow links, and systems cut out of larger ones.
+// Tests groups of equal devices, slow links, and systems cut out of larger ones.
 #include "compiler/topology/Description.h"
 #include "test/unit/topology/Edited.h"
 
@@ -57,7 +57,7 @@ std::string part(const std::string &name, int64_t nodes, int64_t devices, const 
          "kind = \"ib\"\nbandwidth = \"200 Gbit/s\"\nlatency = \"3 us\"\n";
 }
 
-// 2 nodes of 8 and 3 of 4.
+// The system has 2 nodes of 8 and 3 of 4.
 const std::string uneven = "name = \"uneven\"\n" + part("big", 2, 8, "15 TFLOP/s") +
                            part("small", 3, 4, "30 TFLOP/s") +
                            "\n[[link]]\nkind = \"ethernet\"\nbandwidth = \"100 Gbit/s\"\n"
@@ -74,7 +74,7 @@ std::string errorOf(const std::string &text) {
   return topology ? "no error" : topology.error().text();
 }
 
-// {first device, devices, nodes, devices a node} of each group.
+// Returns {first device, devices, nodes, devices per node} of each group.
 std::vector<std::vector<int64_t>> shapes(const Topology &topology) {
   std::vector<std::vector<int64_t>> result;
   for (const DeviceGroup &group : topology.groups)
@@ -110,14 +110,14 @@ TEST(DeviceGroups, PartAtASlowLink) {
   EXPECT_EQ(topology.groups[1].levels[1].bandwidth, 5e9);
   EXPECT_EQ(topology.groups[1].levels[1].latency, 7e-6);
   EXPECT_EQ(topology.groups[1].levels[0].bandwidth, 160e9);
-  // Nowhere better than the real one.
+  // The levels are nowhere better than the real ones.
   EXPECT_EQ(topology.levels[1].bandwidth, 5e9);
   EXPECT_EQ(topology.levels[1].latency, 7e-6);
   EXPECT_EQ(topology.levelsOf({0, 8})[1].bandwidth, 25e9);
   EXPECT_EQ(topology.levelsOf({0, 31})[1].bandwidth, 5e9);
-  // Without the slow node it is not there.
+  // The group is gone without the slow node.
   EXPECT_TRUE(read(eightNodes + slow, 3).isUniform());
-  // Without a second node the level is not there.
+  // The level is gone without a second node.
   EXPECT_TRUE(read(eightNodes + slow, 1).isUniform());
 }
 
@@ -170,7 +170,7 @@ TEST(Slice, KeepsWhatIsInside) {
   EXPECT_TRUE(topology.slice(63, 1).levels.empty());
 }
 
-// Ranks 4 to 11 are the second half of a node and the first of the next.
+// Ranks 4 to 11 are the second half of a node and the first half of the next.
 TEST(Slice, CutsNodesInTheMiddle) {
   Topology cut = read(eightNodes).slice(4, 8);
   EXPECT_EQ(cut.nodes, 2);
@@ -182,7 +182,7 @@ TEST(Slice, CutsNodesInTheMiddle) {
   EXPECT_EQ(cut.levels[0].name, "outer");
 }
 
-// Every slice of every length is a system of that many devices whose levels join them all.
+// Every slice is a system of that many devices, whose levels join them all.
 TEST(Slice, CountsItsDevices) {
   for (const char *name : {"mixed-a100-h100", "mi300x", "tpu-v4", "dgx-v100"}) {
     Topology topology = *loadTopology(name, 8);
@@ -251,8 +251,8 @@ TEST(SlowLinks, AreChecked) {
             "box.toml:56:1: note: move it into the parts it is of");
 }
 
-// Whatever is done to a file with parts or slow links: an error, or a system whose groups and
-// slices have all of its devices.
+// Any change of a file with parts or slow links gives an error, or a system whose groups and slices
+// have all of its devices.
 TEST(SlowLinks, SurviveMutations) {
   std::mt19937_64 random(1);
   const std::string alphabet = "[]{}=\"'.,#\n 0193eE+-_xnodesGb/s";

@@ -1,4 +1,4 @@
-// NCCL's descriptions of a node, which come from outside.
+// Tests NCCL's descriptions of a node, which come from unknown sources.
 #include "compiler/topology/NcclXml.h"
 
 #include "compiler/support/File.h"
@@ -90,7 +90,7 @@ TEST(NcclXml, PointsAtWhatIsWrong) {
             "n.xml:7:2: note: write a [[part]] for each kind, or name one's figures with --device");
 }
 
-// Counts that no machine has are refused before they cost anything.
+// Counts that no machine has are refused before they cost time or memory.
 TEST(NcclXml, RefusesAbsurdCounts) {
   std::string gpu = "<pci><gpu/></pci>", head = "<system version=\"1\"><cpu>",
               tail = "</cpu></system>";
@@ -107,7 +107,7 @@ TEST(NcclXml, RefusesAbsurdCounts) {
   EXPECT_NE(errorOf(head + "<pci><gpu>" + repeated("<nvlink/>", 129) + "</gpu></pci>" + tail)
                 .find("<gpu> has more than 128 links"),
             std::string::npos);
-  // A million elements in each other that are none of NCCL's are passed over.
+  // A million nested elements that are not NCCL's are skipped.
   EXPECT_NE(errorOf(head + repeated("<a>", 1000000) + repeated("</a>", 1000000) + tail)
                 .find("there is no GPU"),
             std::string::npos);
@@ -130,7 +130,7 @@ TEST(NcclXml, ExpandsNoEntities) {
   EXPECT_EQ(inventory->gpus[0].busId, "&file;");
 }
 
-// Whatever is done to a file: an error, or a description that reads back.
+// Any change of a file gives an error, or a description that reads back.
 TEST(NcclXml, SurvivesMutations) {
   std::mt19937_64 random(1);
   const std::string alphabet = "<>/=\"& \n019axgpu!-[]";
@@ -156,7 +156,7 @@ TEST(NcclXml, SurvivesMutations) {
       case 2:
         text.insert(at, text.substr(random() % text.size(), random() % 200));
         break;
-      default: // a digit for a digit
+      default: // replaces a digit by a digit
         while (at < text.size() && !isdigit(static_cast<unsigned char>(text[at])))
           ++at;
         if (at < text.size())
@@ -180,5 +180,6 @@ TEST(NcclXml, SurvivesMutations) {
 TEST(PcieBandwidth, FollowsGenerationAndLanes) {
   EXPECT_NEAR(pcieBandwidth("16.0 GT/s PCIe", 16), 31.508e9, 1e6);
   EXPECT_EQ(pcieBandwidth("5.0 GT/s PCIe", 8), 4e9);
-  EXPECT_NEAR(pcieBandwidth("", 0), 15.754e9, 1e6); // as NCCL takes what it cannot read
+  // the value that NCCL uses for text that it cannot read
+  EXPECT_NEAR(pcieBandwidth("", 0), 15.754e9, 1e6);
 }

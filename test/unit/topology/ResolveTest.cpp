@@ -1,4 +1,4 @@
-// Numbers of nodes and devices, and what is nearest to those that do not divide.
+// Tests numbers of nodes and devices, and the nearest ones if a number cannot be divided.
 #include "compiler/topology/Description.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ LinkLevel level(const char *name, int64_t groupSize) {
   return result;
 }
 
-// Two groups of four devices a node, and any number of nodes.
+// Returns two groups of four devices per node, and any number of nodes.
 SystemDescription pairsOfFour() {
   SystemDescription system;
   system.name = "box";

@@ -52,7 +52,7 @@ std::string messageOf(const std::string &text) {
 
 TEST(ErrorsOf, TakesTheNearestClassThatHasErrors) {
   EXPECT_EQ(foundFor({"bridge", "core"}, "B200", ModelKind::Dense), "bridge|B200|dense");
-  // The stack itself on any device comes before what it extends on the same one.
+  // The stack itself on any device is preferred to a stack that it extends on the same device.
   EXPECT_EQ(foundFor({"bridge", "core"}, "H100", ModelKind::Dense), "bridge||dense");
   EXPECT_EQ(foundFor({"own", "core"}, "H100", ModelKind::Dense), "core|H100|dense");
   EXPECT_EQ(foundFor({"own", "core"}, "L4", ModelKind::Dense), "core||dense");
@@ -130,7 +130,7 @@ TEST(ErrorTable, IsTheFileOfTheTree) {
     EXPECT_EQ(errorTableLine((*table)[i]), errorTableLine(errorTable()[i]));
     EXPECT_TRUE(names.insert(nameOf((*table)[i])).second) << nameOf((*table)[i]);
   }
-  // What plans are for most has a class of its own.
+  // The most common targets of plans have classes of their own.
   for (const char *name : {"megatron-core|H100|dense", "megatron-core|H100|experts",
                            "fsdp-compiled||dense", "gpu||dense", "||dense"})
     EXPECT_EQ(names.count(name), 1u) << name;

@@ -8,8 +8,8 @@ using namespace dtc;
 
 namespace {
 
-// A tenth less to a fifth more than estimated; memory from 0.8 to 1.25 times, linear in its
-// logarithm between the outermost levels.
+// Errors from a tenth less to a fifth more than estimated. Memory is 0.8 to 1.25 times the
+// estimate, linear in its logarithm between the outermost levels.
 ClassErrors example() {
   ClassErrors errors;
   errors.stack = "megatron-core";
@@ -34,17 +34,18 @@ TEST(Uncertainty, GivesTheIntervalOfAStep) {
   EXPECT_EQ(errors.noise(), 0.04);
 }
 
-// Half of the runs take up to the geometric mean of 0.8 and 1.25, 1.
+// Half of the runs take at most the geometric mean of 0.8 and 1.25, which is 1.
 TEST(Uncertainty, GivesTheProbabilityThatARunFits) {
   Uncertainty errors(example());
   EXPECT_NEAR(errors.fitProbability(80e9, 80e9), 0.5, 1e-9);
   EXPECT_NEAR(errors.fitProbability(100e9, 80e9), 0.01, 1e-9);
   EXPECT_NEAR(errors.fitProbability(64e9, 80e9), 0.99, 1e-9);
-  // Between two levels: log(1.1) / log(1.5625) is 0.2136 of the way.
+  // The limit is between two levels: log(1.1) / log(1.5625) is 0.2136 of the way.
   EXPECT_NEAR(errors.fitProbability(80e9, 88e9), 0.5 + 0.98 * 0.2136, 1e-4);
 }
 
-// From the 10th to the 1st percentile it falls to a tenth, within 9 of 98 parts of the logarithm.
+// The probability falls to a tenth from the 10th to the 1st percentile, within 9 of 98 parts of the
+// logarithm.
 TEST(Uncertainty, FallsOffBeyondWhatWasMeasured) {
   Uncertainty errors(example());
   double step = std::log(1.25 / 0.8) * 9 / 98;
@@ -124,12 +125,12 @@ TEST(Uncertainty, CountsRunsOfAStackItself) {
     EXPECT_LE(errors.ownRuns, errors.runs);
     if (errors.stack.empty())
       EXPECT_EQ(errors.ownRuns, errors.runs);
-    if (errors.stack == "dtc" || errors.stack == "gpu") // of which nothing was published
+    if (errors.stack == "dtc" || errors.stack == "gpu") // nothing was published
       EXPECT_EQ(errors.ownRuns, 0);
   }
 }
 
-// Of every class of the file, and of what the file has no class of.
+// This covers every class of the file, and a class that the file does not have.
 TEST(Uncertainty, IsMonotoneForAllClasses) {
   std::vector<Uncertainty> all{Uncertainty::of({{"nobody's"}, "H900", ModelKind::Mixture})};
   for (const ClassErrors &errors : errorTable())

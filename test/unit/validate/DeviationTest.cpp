@@ -1,4 +1,4 @@
-// How far runs are apart, and what counts as a mismatch.
+// Tests how deviations of runs are measured, and which ones are mismatches.
 #include "compiler/validate/Deviation.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ TEST(Deviation, IsRelativeToTheRootMeanSquare) {
   EXPECT_NEAR(all.parameters[0].largest, 0.5 / std::sqrt(12.5), 1e-12);
 }
 
-// All gradients together have a root mean square of sqrt(4 / 6): of a gradient that is zero, 1e-3 of that counts.
+// All gradients together have a root mean square of sqrt(4 / 6). A deviation of a zero gradient is
+// relative to 1e-3 of that.
 TEST(Deviation, OfAZeroGradientIsThatOfAll) {
   TrainedRun found = sampleRun();
   found.gradients["zero"][0] = 1e-8F;
@@ -51,7 +52,7 @@ TEST(Deviation, OfWhatIsMissingOrNotFiniteIsInfinite) {
     EXPECT_TRUE(std::isinf(gradientOf(all, name).largest)) << name;
   EXPECT_TRUE(std::isinf(all.loss.largest));
   EXPECT_TRUE(findMismatch(all, nullptr).has_value());
-  EXPECT_TRUE(findMismatch(all, &all).has_value()); // of NaN, too
+  EXPECT_TRUE(findMismatch(all, &all).has_value()); // also for NaN
 }
 
 TEST(Deviation, InF32IsBounded) {

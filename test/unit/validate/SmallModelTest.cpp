@@ -1,4 +1,4 @@
-// Plans and models made small keep what plans may stumble over.
+// Small versions of plans and models must keep the properties that plans may fail on.
 #include "compiler/validate/SmallModel.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(SmallPlan, KeepsEveryKind) {
 TEST(SmallPlan, KeepsTheOrderOfAxes) {
   Plan plan = planOf(64, 8, 16);
   EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("zero_group"), 0u);
-  EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("axis_order"), 0u); // Megatron's
+  EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("axis_order"), 0u); // the order is Megatron's
   plan.decisions.order = {'t', 'c', 'p', 'd'};
   EXPECT_EQ(shrinkPlan(plan, 8)->pins().at("axis_order"), "tp-cp-pp-dp");
 }
@@ -47,7 +47,8 @@ TEST(SmallPlan, HasTwoGroupsOfTwo) {
   EXPECT_EQ(shrinkPlan(plan, 8)->pins().at("zero_group"), "2");
   EXPECT_EQ(shrinkPlan(plan, 8)->decisions.dp, 4);
   EXPECT_EQ(shrinkPlan(plan, 8)->decisions.tp, 2);
-  EXPECT_EQ(shrinkPlan(plan, 4)->pins().count("zero_group"), 0u); // no ranks for them
+  // there are no ranks for the group
+  EXPECT_EQ(shrinkPlan(plan, 4)->pins().count("zero_group"), 0u);
 }
 
 TEST(SmallPlan, WidensWhatRanksAllow) {
@@ -81,7 +82,7 @@ TEST(SmallModel, KeepsWhatDivides) {
                  "vocab_size": 128256, "tie_word_embeddings": false, "attention_bias": true})",
              planOf(8, 8, 4));
   EXPECT_EQ(config["num_hidden_layers"], 2);
-  EXPECT_EQ(config["num_key_value_heads"], 2); // as many as tensor-parallel ranks
+  EXPECT_EQ(config["num_key_value_heads"], 2); // equal to the number of tensor-parallel ranks
   EXPECT_EQ(config["num_attention_heads"], 4);
   EXPECT_EQ(config["hidden_size"], 32);
   EXPECT_EQ(config["intermediate_size"], 112);
@@ -95,7 +96,8 @@ TEST(SmallModel, KeepsWhatDoesNot) {
                  "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18945,
                  "vocab_size": 151645})",
              planOf(1, 8, 2));
-  // Fewer kv heads than ranks, an odd number of query heads each; tensor parallelism is 4 wide.
+  // There are fewer kv heads than ranks, and an odd number of query heads each. Tensor parallelism
+  // is 4 wide.
   EXPECT_EQ(config["num_key_value_heads"], 2);
   EXPECT_EQ(config["num_attention_heads"], 6);
   EXPECT_EQ(config["num_hidden_layers"].get<int>() % 2, 1);

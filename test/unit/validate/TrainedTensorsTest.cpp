@@ -1,4 +1,4 @@
-// Tensors of safetensors files, and files that are none.
+// Reads tensors of safetensors files, and refuses other files.
 #include "compiler/validate/TrainedTensors.h"
 
 #include "llvm/Support/FileSystem.h"

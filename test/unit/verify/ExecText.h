@@ -1,4 +1,4 @@
-// Files made of programs that are written as exec text, for tests of what is proved of them.
+// Makes files of programs that are written as exec text, for tests of proofs about them.
 #pragma once
 
 #include "compiler/emit/ManifestBuilder.h"
@@ -19,10 +19,10 @@
 
 namespace dtc::test {
 
-using Change = std::pair<std::string, std::string>; // a piece of the text, and what takes its place
+using Change = std::pair<std::string, std::string>; // a piece of the text, and its replacement
 using Edit = std::function<void(format::ManifestT &)>;
 
-// `text` with every change made; each piece has to be there.
+// Returns `text` with every change made. Each piece must be in it.
 inline std::string changed(std::string text, const std::vector<Change> &changes) {
   for (const auto &[from, to] : changes) {
     EXPECT_NE(text.find(from), std::string::npos) << "the text lacks: " << from;
@@ -32,8 +32,8 @@ inline std::string changed(std::string text, const std::vector<Change> &changes)
   return text;
 }
 
-// What the file of these programs has; every buffer has memory of its own. Nothing of it has been
-// checked. `edit` changes what the text cannot say.
+// Returns the file of these programs. Every buffer has memory of its own. Nothing is checked.
+// `edit` changes what the text cannot express.
 inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<exec::ExecDialect>();
@@ -64,12 +64,13 @@ inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
     builder.add(program);
   }
   if (!manifest.kernels.empty())
-    manifest.segments.push_back(std::make_unique<format::SegmentT>()); // nothing runs its code
+    manifest.segments.push_back(std::make_unique<format::SegmentT>()); // its code is never run
   if (edit)
     edit(manifest);
   return Packed(manifest);
 }
 
+// Returns the buffer of that name.
 inline format::BufferT &bufferOf(format::ManifestT &manifest, const std::string &name) {
   for (auto &program : manifest.programs)
     for (auto &buffer : program->buffers)
@@ -79,22 +80,24 @@ inline format::BufferT &bufferOf(format::ManifestT &manifest, const std::string 
   return *manifest.programs.front()->buffers.front();
 }
 
+// Returns the fault in words, or "" if there is none.
 inline std::string textOf(const std::optional<Fault> &fault) {
   return fault ? fault->text() + (fault->note.empty() ? "" : "; " + fault->note) : "";
 }
 
-// A program that is right, changed so that it breaks one rule.
+// A correct program with a change that breaks one rule.
 struct Broken {
   const char *name, *text;
   std::vector<Change> changes;
-  std::string fault; // with its note, if it matters
+  std::string fault; // includes the note, if it matters
   Edit edit = {};
-  bool isRefusedByLoader = false; // as well
+  bool isRefusedByLoader = false; // the loader refuses it, too
 };
-// The name by which GoogleTest finds it.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// Prints the name for GoogleTest. NOLINTNEXTLINE(readability-identifier-naming)
 inline void PrintTo(const Broken &broken, std::ostream *out) { *out << broken.name; }
 
+// Expects that the program is correct, and has the fault after the changes. The loader must accept
+// the changed program unless the case says otherwise.
 inline void expectFault(const Broken &broken) {
   Packed whole = manifestOf(broken.text);
   ASSERT_EQ(format::verifyManifest(*whole, "m.dte").message(), "");

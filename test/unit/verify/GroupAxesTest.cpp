@@ -9,7 +9,7 @@ namespace {
 
 constexpr AxisSet kPp = 1, kDp = 2, kTp = 4;
 
-// A mesh pp 2, dp 2, tp 2, with a program for each stage, and groups of these lists.
+// A mesh of pp 2, dp 2 and tp 2, with a program for each stage, and groups of these lists.
 class Job {
 public:
   explicit Job(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists,
@@ -54,7 +54,7 @@ TEST(GroupAxes, KnowsOnWhichAxesRanksOfAProgramDiffer) {
   EXPECT_EQ(job->varying(1), kDp | kTp);
 }
 
-// Lists of ranks that differ along dp alone, or along dp and tp, join these axes.
+// Lists of ranks that differ only along dp, or only along dp and tp, join these axes.
 TEST(GroupAxes, JoinsTheAxesThatListsHaveAllOf) {
   Job job({{2, {0, 2, 1, 3, 4, 6, 5, 7}}, {4, {0, 1, 2, 3, 4, 5, 6, 7}}});
   for (uint32_t program : {0u, 1u}) {
@@ -65,14 +65,15 @@ TEST(GroupAxes, JoinsTheAxesThatListsHaveAllOf) {
   }
 }
 
-// Of 0 and 3 neither dp nor tp is whole: a sum over them says nothing of ranks 1 and 2.
+// The list of 0 and 3 has neither all of dp nor all of tp: a sum over it gives no information about
+// ranks 1 and 2.
 TEST(GroupAxes, JoinsNothingWhereAListHasSomeOfTheRanksOfItsAxes) {
   Job job({{2, {0, 3, 1, 2}}});
   EXPECT_EQ(job->joined(0, 0), 0);
   EXPECT_EQ(job->spread(0, 0), kDp | kTp);
 }
 
-// One list of a group is along dp, the other along tp: only what holds of both holds.
+// One list of a group is along dp, and the other along tp, so neither axis is joined.
 TEST(GroupAxes, JoinsWhatEveryListJoins) {
   Job job({{2, {0, 2, 4, 5}}, {2, {0, 2, 4, 6, 1, 5}}});
   EXPECT_EQ(job->joined(0, 0), kDp);
@@ -81,7 +82,7 @@ TEST(GroupAxes, JoinsWhatEveryListJoins) {
   EXPECT_EQ(job->spread(1, 0), kDp);
 }
 
-// Ranks of other programs in a list say nothing of the axes of a program's own.
+// Ranks of other programs in a list do not affect the axes of a program's own ranks.
 TEST(GroupAxes, TellsTheProgramsOfAListApart) {
   Job job({{2, {0, 4, 1, 5, 2, 6, 3, 7}}});
   EXPECT_EQ(job->joined(0, 0), 0);
@@ -105,7 +106,7 @@ TEST(GroupAxes, SeesRanksThatDoNotAscendInTheirList) {
   EXPECT_FALSE(job->ascends(1));
 }
 
-// Ranks counted along dp, then pp, then tp: the same lists mean other axes.
+// Ranks are counted along dp, then pp, then tp, so the same lists mean other axes.
 TEST(GroupAxes, GoesByThePlacesOfRanks) {
   Job job({{2, {0, 4, 1, 5, 2, 6, 3, 7}}, {4, {0, 4, 1, 5, 2, 6, 3, 7}}, {2, {0, 2, 5, 7}}},
           {0, 4, 1, 5, 2, 6, 3, 7});

@@ -1,15 +1,16 @@
-// Programs of many micro-batches that are right, for tests of what may be skipped.
+// Correct programs of many micro-batches, for tests of what may be skipped.
 #pragma once
 
 #include "test/unit/verify/ExecText.h"
 
 namespace dtc::test {
 
+// Returns one run of a task for a micro-batch, as text.
 inline std::string run(const std::string &task, uint32_t microBatch) {
   return "@" + task + " " + std::to_string(microBatch) + ", ";
 }
 
-// Runs of so many micro-batches from `first` on, round and round; forward `ahead` of backward.
+// Returns runs of so many micro-batches from `first` on, in turn, with forward `ahead` of backward.
 inline std::string orderOf(uint32_t microBatches, uint32_t ahead, uint32_t first = 0) {
   std::string order;
   for (uint32_t m = 0; m < microBatches + ahead; ++m) {
@@ -21,8 +22,9 @@ inline std::string orderOf(uint32_t microBatches, uint32_t ahead, uint32_t first
   return order;
 }
 
-// Two stages of two ranks each, one micro-batch after another: the second one runs these tasks, @both or @end. In it
-// tp splits what dy = c v sums over: both tasks finish it, by collectives "dy" and "last dy".
+// Returns two stages of two ranks each, one micro-batch after another. The second stage runs these
+// tasks, @both or @end. In it tp splits the sum in dy = c v: both tasks finish it, by collectives
+// "dy" and "last dy".
 inline std::string stagesOf(const std::vector<std::string> &tasks) {
   std::string first, second, count = std::to_string(tasks.size());
   for (uint32_t m = 0; m < tasks.size(); ++m) {

@@ -1,4 +1,4 @@
-// What ranks do together: the same, and to its end.
+// Checks that ranks of a collective do the same, and that all of them finish.
 #include "compiler/verify/Meetings.h"
 
 #include "compiler/emit/Emit.h"
@@ -22,7 +22,7 @@ std::string meet(const std::string &text, uint32_t ringSlots = kRingSlots) {
   return test::textOf(Meetings(*packed, steps, ringSlots).prove());
 }
 
-// Two stages of two ranks each: forth and back for each of two micro-batches, and a sum of all.
+// Two stages of two ranks each: forward and back for each of two micro-batches, and a sum of all.
 const char *kTwoStages = R"(
 exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] micro_batches 2 {
   %y = exec.buffer "y" activation f32 64 bytes
@@ -80,7 +80,8 @@ TEST(Meetings, FindTransfersOfUnlikeTypes) {
       "micro-batch 0, instruction 0, receive of tensors of stages over pairs 'y'");
 }
 
-// The collective of the second program, with what differs; buffers as its kind wants them.
+// Returns the collective of the second program, with the difference, and with buffers that fit its
+// kind.
 std::string reducesOf(const std::string &instruction, const char *dtype = "f32") {
   std::string text = R"(
 exec.program @first mesh ["dp"] sizes [2] ranks [0] {
@@ -143,7 +144,7 @@ exec.program @step mesh ["dp"] sizes [1] streams 2 events 1 {
             "which nothing before it records");
 }
 
-// The first rank sends when it has what the second one sends in return.
+// The first rank sends when it has what the second rank sends in return.
 TEST(Meetings, WaitForEventsOfOtherStreams) {
   EXPECT_EQ(
       meet(R"(
@@ -172,7 +173,7 @@ exec.program @second mesh ["pp"] sizes [2] ranks [1] {
       "instruction 0, receive of tensors of stages over pp 'x'");
 }
 
-// Sends to the next rank and receives from the one before, all in one program.
+// Each rank sends to the next one and receives from the one before, all in one program.
 const char *kRing = R"(
 exec.program @ring mesh ["cp"] sizes [3] streams 2 events 1 {
   %x = exec.buffer "x" activation f32 64 bytes
@@ -195,8 +196,9 @@ TEST(Meetings, LetStreamsOfARankRunSideBySide) {
             "2, send of activations over cp 'x'");
 }
 
-// Stream 1 of the first rank waits for the second one, which waits for what the first one sends on
-// stream 0 behind `between` instructions of stream 1: these have to fit into its ring, those `behind` do not.
+// Stream 1 of the first rank waits for the second rank. That waits for what the first rank sends on
+// stream 0, behind `between` instructions of stream 1. These must fit into its ring, but those
+// `behind` need not.
 std::string ringOf(uint32_t between, uint32_t behind = 0) {
   auto zerosOf = [](uint32_t count) {
     std::string zeros;
@@ -237,19 +239,19 @@ TEST(Meetings, HoldUpTheHostWhereARingIsFull) {
             "instructions of a stream lie behind one that waits");
 }
 
-// Files are proved with a ring that dtrun's are no smaller than.
+// Files are proved with a ring that is not larger than dtrun's.
 TEST(Meetings, AreProvedWithRingsThatDtrunHas) {
   static_assert(kRingSlots <= rt::WorkRing::kSlots);
   EXPECT_EQ(meet(ringOf(kRingSlots - 1)), "");
   EXPECT_NE(meet(ringOf(kRingSlots)).find("the host cannot enqueue it"), std::string::npos);
 }
 
-// Plays every rank by itself, with rings that never fill; whether all of them end.
+// Simulates every rank by itself, with rings that never fill. Tells whether all of them end.
 class EveryRank {
 public:
   struct Step {
     uint32_t group;
-    int32_t shift; // 0: a collective; else sends so many places further; -s: receives from there
+    int32_t shift; // 0: a collective; s > 0: sends so many places further; -s: receives from there
   };
   EveryRank(std::vector<std::vector<uint32_t>> groups, uint32_t size)
       : groups(std::move(groups)), size(size) {}
@@ -257,7 +259,7 @@ public:
   bool end(const std::vector<std::vector<Step>> &programs, const std::vector<uint32_t> &programOf) {
     size_t ranks = programOf.size();
     std::vector<size_t> at(ranks, 0);
-    // A meeting is over when all of it stand in it.
+    // A meeting is over when all of its members have arrived.
     for (bool moved = true; moved;) {
       moved = false;
       for (uint32_t rank = 0; rank < ranks && !moved; ++rank) {
@@ -310,8 +312,8 @@ private:
   uint32_t size;
 };
 
-// One rank stands for all that meet alike ones. That is as good as playing each of them: two programs
-// of three ranks each, with some steps over lists of three.
+// One rank represents all that have equal meetings. The result must be that of simulating each of
+// them: two programs of three ranks each, with some steps over lists of three.
 TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
   std::mt19937 random(7);
   uint32_t ended = 0, hung = 0;
@@ -322,7 +324,7 @@ TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
       std::shuffle(ranks.begin(), ranks.end(), random);
       groups.push_back(ranks);
     }
-    // What some rank sends, another one receives, in this order or nearly.
+    // Each message of a rank is received by another one, in this order or nearly.
     std::vector<std::vector<EveryRank::Step>> programs(2);
     std::vector<uint32_t> programOf{0, 0, 0, 1, 1, 1};
     for (int i = 0; i < 3; ++i) {
@@ -331,7 +333,7 @@ TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
       for (std::vector<EveryRank::Step> &program : programs) {
         program.push_back({group, shift});
         if (shift != 0)
-          program.push_back({group, shift - 3}); // from as many places before
+          program.push_back({group, shift - 3}); // receives from as many places before
         if (random() % 2 && program.size() > 1)
           std::swap(program[program.size() - 1], program[program.size() - 2]);
       }
@@ -362,7 +364,7 @@ TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
   EXPECT_GT(hung, 100u);
 }
 
-// What no file can say of programs is refused when it is written.
+// Programs that no file can contain are refused when it is written.
 TEST(Emit, WritesProgramsOfOneJobAlone) {
   auto write = [](const std::string &text) {
     mlir::MLIRContext context;

@@ -1,4 +1,4 @@
-// What is read is what was written for it, in order.
+// Checks that what is read was written for that use, in order.
 #include "test/unit/verify/ExecText.h"
 #include "test/unit/verify/SmallPrograms.h"
 
@@ -62,7 +62,7 @@ const Broken kBroken[] = {
      "rank 0, task 'backward', micro-batch 0, instruction 0, gemm: reads 'y' (buffer 4), which "
      "holds what belongs to micro-batch 1; it was written by task 'forward', micro-batch 1, "
      "instruction 0, gemm (h.0)"},
-    // Two micro-batches under way, and one slot.
+    // Two micro-batches are in progress, and there is one slot.
     {"SlotsEnough",
      kDataParallel,
      {{"\"y\" activation f32 64 bytes", "\"y\" activation f32 64 bytes slots 2"},
@@ -96,7 +96,8 @@ const Broken kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Verify, MemoryRule, testing::ValuesIn(kBroken),
                          [](const auto &info) { return std::string(info.param.name); });
 
-// Each layer writes a buffer of its own, each micro-batch the part of the input that it has read.
+// Each layer writes a buffer of its own, and each micro-batch the part of the input that it has
+// read.
 TEST(MemoryRule, FollowsLayersAndWhatMovesOnWithMicroBatches) {
   const char *layers = R"(
 exec.program @step mesh ["dp"] sizes [1] {

@@ -1,13 +1,13 @@
-// A gradient that no sample enters, such as that of a penalty, need not be summed over ranks with
-// samples of their own; everything else still has to be.
+// A gradient that does not depend on samples, such as that of a penalty, need not be summed over
+// ranks with samples of their own. Everything else still must be.
 #include "test/unit/verify/ExecText.h"
 
 namespace dtc {
 namespace {
 
-// Two ranks with samples of their own and one half of w each, which they gather before use. The
-// gradient is x' y, summed over both, and each half has the same half of 'pen', a product of w
-// alone, added to it.
+// Two ranks have samples of their own and one half of w each, which they gather before use. The
+// gradient is x' y, summed over both. Each half has the same half of 'pen', a product of w alone,
+// added to it.
 constexpr const char *kPenalty = R"(
 exec.program @step mesh ["dp"] sizes [2] {
   %w = exec.buffer "w" parameter f32 32 bytes persistent
@@ -62,7 +62,7 @@ const test::Broken kPenalties[] = {
      {{kProduct, "exec.gemm %x, %use to %twice sizes [4, 4, 4] strides [4, 4, 4]\n"
                  "exec.copy %twice to %pen sizes [16] from [1] at <0> into [1] at <0>"}},
      kNotSummed},
-    // All ranks have it alike, and none the sum.
+    // All ranks have the same value, and none has the sum.
     {"GatheredSamples",
      kPenalty,
      {{kProduct, "exec.copy %y to %half sizes [8] from [1] at <0> into [1] at <0>\n"

@@ -1,4 +1,4 @@
-// Where an order repeats itself.
+// Tests where an order repeats itself.
 #include "compiler/verify/Periods.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kForward = 0, kBackward = 1, kUpdate = 2;
 
-// All forward runs `ahead` micro-batches before the backward ones, then the update.
+// Returns all forward runs `ahead` micro-batches before the backward ones, then the update.
 std::vector<format::Run> orderOf(uint32_t microBatches, uint32_t ahead) {
   std::vector<format::Run> order;
   for (uint32_t m = 0; m < microBatches + ahead; ++m) {

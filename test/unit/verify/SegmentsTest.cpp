@@ -32,7 +32,7 @@ TEST(Segments, KeepsOneBoundOfManyAndNoneOfNothing) {
   EXPECT_EQ(span.last - span.first, 1u);
 }
 
-// Between two ranges lies a segment that neither finds.
+// Neither range finds a segment that is between them.
 TEST(Segments, FindsNothingOfAGap) {
   Segments segments;
   segments.add(0, 8);

@@ -1,4 +1,5 @@
-// What micro-batches do is followed until it is known, and a fault of any of them is found.
+// Checks that micro-batches are followed until their effect is known, and that a fault of any of
+// them is found.
 #include "compiler/verify/Values.h"
 #include "test/unit/verify/LongPrograms.h"
 #include "test/unit/verify/SmallPrograms.h"
@@ -11,7 +12,8 @@ using test::Change;
 using test::kDataParallel;
 using test::orderOf;
 
-// Data parallelism of so many micro-batches, of which `ahead` + 1 are under way, a slot each.
+// Returns data parallelism of so many micro-batches, of which `ahead` + 1 are in progress, with a
+// slot each.
 std::string textOf(uint32_t microBatches, uint32_t ahead, const std::vector<Change> &changes = {}) {
   std::string count = std::to_string(microBatches), slots = std::to_string(ahead + 1);
   std::string text = test::changed(
@@ -30,7 +32,7 @@ VerifyReport verify(const std::string &text, bool skips = true, const test::Edit
   return verifyPrograms(*test::manifestOf(text, edit), skips);
 }
 
-// The same fault whether what is known is skipped or not.
+// Expects the same fault whether known micro-batches are skipped or not.
 void expectFault(const std::string &text, const std::string &wanted, const test::Edit &edit = {}) {
   EXPECT_EQ(test::textOf(verify(text, false, edit).fault).substr(0, wanted.size()), wanted);
   EXPECT_EQ(test::textOf(verify(text, true, edit).fault).substr(0, wanted.size()), wanted);
@@ -75,8 +77,8 @@ TEST(SkipPeriods, CountsAddendsOfAllMicroBatches) {
                 "added, wanted as many of each of 64 micro-batches");
 }
 
-// Each period begins the sum anew and leaves six addends; the runs before the first one left three. With three more of
-// each period there would be as many as micro-batches.
+// Each period begins the sum again and leaves six addends. The runs before the first period left
+// three. Three more per period would give as many as there are micro-batches.
 TEST(SkipPeriods, CountsAddendsOfSumsThatPeriodsBegin) {
   std::string add = "    exec.gemm %w, %w to %s sizes [4, 4, 4] strides [4, 4, 4]", order;
   for (uint32_t m = 3; m < 63; m += 3)
@@ -104,7 +106,7 @@ exec.program @step mesh ["dp"] sizes [2] micro_batches 63 {
       "which 6 addends were added, wanted as many of each of 63 micro-batches");
 }
 
-// Inputs are at 64 to 4160, micro-batch by micro-batch; lr is behind them.
+// Inputs are at 64 to 4160, micro-batch by micro-batch, and lr is behind them.
 TEST(SkipPeriods, LooksAtTheInputsOfAllMicroBatches) {
   for (uint32_t past : {1u, 20u})
     expectFault(textOf(64, 0),
@@ -114,7 +116,7 @@ TEST(SkipPeriods, LooksAtTheInputsOfAllMicroBatches) {
                 [&](format::ManifestT &m) { bufferOf(m, "x.m").offset += 64 * past; });
 }
 
-// Of the two that run after the last micro-batch nothing is wrong.
+// The two that run after the last micro-batch are correct.
 TEST(SkipPeriods, LooksAtTheInputsThatItSkips) {
   std::string order = orderOf(64, 0), text = textOf(64, 0, {{order, orderOf(64, 0, 2)}});
   EXPECT_EQ(test::textOf(verify(text).fault), "");
@@ -124,7 +126,7 @@ TEST(SkipPeriods, LooksAtTheInputsThatItSkips) {
               [&](format::ManifestT &m) { bufferOf(m, "x.m").offset += 64; });
 }
 
-// The last run of a task is one also where others before it were skipped.
+// The last run of a task is also one if others before it were skipped.
 TEST(SkipPeriods, LeavesLastRunsToTheEnd) {
   std::string reduce =
       "exec.collective all_reduce sum %g to %g axes [0] count 16 \"grad w\" gradient";
@@ -145,7 +147,7 @@ TEST(SkipPeriods, FindsAnInputThatEachPeriodOverwrites) {
                 [&](format::ManifestT &m) { bufferOf(m, "y").offset = 64 + 64 * over; });
 }
 
-// Gradients on a stream of their own, which waits for the very micro-batch, or for none.
+// Gradients are on a stream of their own, which waits for its own micro-batch, or for none.
 TEST(SkipPeriods, TellsEventsOfSlotsApart) {
   std::vector<Change> apart = {
       {"streams 2 events 1", "streams 2 events 4"},
@@ -166,8 +168,9 @@ TEST(SkipPeriods, TellsEventsOfSlotsApart) {
       "stream 1, which waits for no event after stream 0 has written it");
 }
 
-// @use is on a stream that @write waits for once, in @sync, which looks like the @mark of every period in all else. The
-// first period is in order because of it, and leaves the streams as it found them; the next one is not. @again waits for the last.
+// @use is on a stream for which @write waits once, in @sync, which otherwise looks like the @mark
+// of every period. Because of it the first period is in order, and leaves the streams as it found
+// them. The next one is not in order. @again waits for the last.
 TEST(SkipPeriods, TellsWhatStreamsWaitedForOnlyOnce) {
   std::string product = " sizes [4, 4, 4] strides [4, 4, 4]", order;
   for (uint32_t m = 1; m < 40; ++m)
@@ -216,7 +219,7 @@ exec.program @step mesh ["dp"] sizes [2] micro_batches 40 streams 2 events 3 {
                     what);
 }
 
-// Two stages, one micro-batch after another, of which the last one is of task @end.
+// Returns two stages, one micro-batch after another, of which the last one belongs to task @end.
 std::string stagesOf(uint32_t microBatches) {
   std::vector<std::string> second(microBatches, "both");
   second.back() = "end";
@@ -232,7 +235,7 @@ TEST(SkipPeriods, SkipsWhatStagesSendEachOther) {
   EXPECT_EQ(many.instructions, all.instructions);
 }
 
-// What comes behind the repetition is read with what was sent for it.
+// An instruction behind the repetition reads what was sent for it.
 TEST(SkipPeriods, ReadsWhatWasSentBehindWhatItSkips) {
   std::string finish =
       "exec.collective all_reduce sum %dy to %dy axes [1] count 16 \"last dy\" activation";
@@ -241,7 +244,7 @@ TEST(SkipPeriods, ReadsWhatWasSentBehindWhatItSkips) {
               "for a product, which is still a partial sum along tp");
 }
 
-// What is taken to repeat itself is compared with what is sent in the end.
+// The expected repetition is compared with what is sent in the end.
 TEST(Board, TellsWhetherMeetingsAreAsExpected) {
   Board board;
   Board::Key key{0, 1, 2};
@@ -254,7 +257,7 @@ TEST(Board, TellsWhetherMeetingsAreAsExpected) {
   EXPECT_TRUE(board.counts(1).empty());
   board.expect(key, 3, 2, 4);
   EXPECT_TRUE(board.isAsExpected());
-  board.expect(key, 3, 2, 5); // of which the last one is not there
+  board.expect(key, 3, 2, 5); // the last one of them is missing
   EXPECT_FALSE(board.isAsExpected());
   board.post(key, {2, 0});
   EXPECT_TRUE(board.isAsExpected());

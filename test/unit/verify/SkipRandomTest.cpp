@@ -1,4 +1,5 @@
-// Random programs, right and wrong, get the same answer whether what is known is skipped or followed.
+// Checks that random programs, correct and wrong, get the same answer whether known periods are
+// skipped or followed.
 #include "test/unit/verify/LongPrograms.h"
 
 #include <random>
@@ -22,8 +23,9 @@ std::string loss(const std::string &operand, const std::string &rest) {
          ", %x to %sum sizes [1, 1, 16] strides [16, 1, 1] beta 1.0 starts_sum" + rest + "\n";
 }
 
-// Tasks in a chain, each some rounds behind the one before and some on a stream of its own, with events of several
-// slots; a round is one micro-batch or two. Some keep too few slots or wait too late.
+// Tasks in a chain. Each runs some rounds behind the one before, and some run on a stream of their
+// own, with events of several slots. A round is one micro-batch or two. Some chains keep too few
+// slots or wait too late.
 class Chain {
 public:
   explicit Chain(Random &random)
@@ -137,7 +139,7 @@ FINISH  }
   uint32_t group, rounds, events = 0;
 };
 
-// Two stages, of which the second one leaves out a sum in some micro-batches.
+// Returns two stages, of which the second one leaves out a sum in some micro-batches.
 std::string stagesOf(Random &random) {
   std::vector<std::string> tasks(12 + below(random, 20), "both");
   for (uint32_t ends = below(random, 4); ends > 0; --ends)
@@ -147,7 +149,7 @@ std::string stagesOf(Random &random) {
   return test::changed(test::stagesOf(tasks), {{finish, below(random, 2) ? finish + " " : ""}});
 }
 
-// One of the things that a compiler could get wrong, at a random place.
+// Makes one of the mistakes that a compiler could make, at a random place.
 void breakSome(format::ManifestT &manifest, Random &random) {
   format::ProgramT &program = *pick(random, manifest.programs);
   std::vector<format::Run> &order = program.entries[0]->order;
@@ -212,7 +214,7 @@ TEST(SkipRandom, ProgramsGetTheSameAnswerAsIfAllWereFollowed) {
     skipped += !all.fault && some.followed < some.instructions;
     late += all.fault && 2 * all.fault->microBatch >= (*packed).num_micro_batches();
   }
-  // What would it show otherwise?
+  // Otherwise the test would show nothing.
   EXPECT_GT(skipped, kPrograms / 10);
   EXPECT_GT(late, kPrograms / 40);
 }

@@ -1,9 +1,10 @@
-// Small programs that are right, for tests that break them.
+// Small correct programs, for tests that break them.
 #pragma once
 
 namespace dtc::test {
 
-// Two ranks with samples of their own, three micro-batches: y = x w, a loss of the squares of y.
+// Two ranks with samples of their own and three micro-batches: y = x w, with a loss of the squares
+// of y.
 inline constexpr const char *kDataParallel = R"(
 exec.program @step mesh ["dp"] sizes [2] micro_batches 3 streams 2 events 1 {
   %w = exec.buffer "w" parameter f32 64 bytes persistent
@@ -45,7 +46,7 @@ exec.program @step mesh ["dp"] sizes [2] micro_batches 3 streams 2 events 1 {
 }
 )";
 
-// Two ranks with the rows of w of one each, and the columns of x: p = x w is a sum over both.
+// Two ranks that each have one row of w and one column of x: p = x w is a sum over both.
 inline constexpr const char *kTensorParallel = R"(
 exec.program @step mesh ["tp"] sizes [2] {
   %w = exec.buffer "w" parameter f32 32 bytes persistent
@@ -76,8 +77,9 @@ exec.program @step mesh ["tp"] sizes [2] {
 }
 )";
 
-// Two ranks along dp times two along tp. Of the rows of w ranks along tp have two each, at rest ranks along dp one of
-// these: it is gathered before use. p = x w is a sum along tp, @norm makes y of it.
+// Two ranks along dp times two along tp. Ranks along tp have two rows of w each. Ranks along dp
+// store one of these, which is gathered before use. p = x w is a sum along tp, and @norm makes y of
+// it.
 inline constexpr const char *kGathered = R"(
 exec.program @step mesh ["dp", "tp"] sizes [2, 2] {
   %w = exec.buffer "w" parameter f32 16 bytes persistent

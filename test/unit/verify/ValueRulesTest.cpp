@@ -1,4 +1,4 @@
-// What is added up is added up once, over the right ranks, and copies stay equal.
+// Checks that sums are added up once, over the right ranks, and that copies stay equal.
 #include "test/unit/verify/LongPrograms.h"
 #include "test/unit/verify/SmallPrograms.h"
 
@@ -191,7 +191,7 @@ const Broken kOfParts[] = {
      "4) "
      "for attention, which is still a partial sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, gemm"},
-    // Each rank has queries of its own for keys that all have.
+    // Each rank has queries of its own for keys that all ranks have.
     {"SumsOfQueriesFinished",
      kTensorParallel,
      {{"%lse = exec.buffer", "%l = exec.buffer \"l\" temporary f32 8 bytes\n"
@@ -215,7 +215,7 @@ const Broken kOfParts[] = {
      {{kFinish, kFinish + "\n" + kFinish}},
      "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of activations over tp 'p': "
      "combines 'p' (buffer 3) over tp, but it is already replicated there"},
-    // A kernel would have to say that it makes shares of what all hold.
+    // A kernel would have to declare that it makes shares of what all ranks hold.
     {"WholeValuesNotSummed",
      kTensorParallel,
      {{"exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]",
@@ -272,7 +272,8 @@ const Broken kOfGathered[] = {
      "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'p' (buffer 5) as "
      "if "
      "it were whole, which is still a partial sum along tp"},
-    // A kernel that says that it makes parts of parts may; who reads what it made may not.
+    // A kernel that declares that it makes parts of parts may do so, but a reader of its result may
+    // not.
     {"PartsOfKernelsFinished",
      kGathered,
      {{kGatheredSum, ""}, {kNorm, "exec.launch @norm(%p) to (%y) range 1 shares [2]"}},
@@ -340,7 +341,7 @@ INSTANTIATE_TEST_SUITE_P(OfParts, ValueRule, testing::ValuesIn(kOfParts), nameOf
 INSTANTIATE_TEST_SUITE_P(OfGathered, ValueRule, testing::ValuesIn(kOfGathered), nameOf);
 INSTANTIATE_TEST_SUITE_P(OfStages, ValueRule, testing::ValuesIn(kOfStages), nameOf);
 
-// Hosts of two programs that wait for one another in turns, as streams need not.
+// The hosts of two programs wait for one another in turns, which streams need not do.
 TEST(ValueRules, OfWhatIsKnownLater) {
   std::string receive =
       "exec.receive %dy over <\"pairs\", 2, [0, 2, 1, 3]> shift 1 \"dy\" pipeline";
@@ -361,7 +362,7 @@ TEST(ValueRules, OfWhatIsKnownLater) {
       "pairs 'dy': contributes a partial sum that other programs' ranks have yet to finish");
 }
 
-// All that a message is made of, in parts of their own.
+// Shows each part of a message by itself.
 TEST(Fault, SaysRankTaskInstructionAndWhereInTheModel) {
   test::Packed packed = test::manifestOf(test::changed(kDataParallel, {{kReduce, ""}}));
   std::optional<Fault> fault = verifyPrograms(*packed).fault;

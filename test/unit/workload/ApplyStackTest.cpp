@@ -1,4 +1,4 @@
-// What software makes of cells.
+// Tests how a software stack changes cells.
 #include "compiler/workload/ApplyStack.h"
 
 #include "gtest/gtest.h"
@@ -14,7 +14,8 @@ CellOp op(const char *name, WorkKind kind, CellPhase phase = CellPhase::Forward)
   return op;
 }
 
-// A layer: norm, product, attention, its gradient, and an op that is joined to the one before.
+// A layer of a norm, a product, attention, its gradient, and an op that is fused with the one
+// before.
 ModelCells layer() {
   ModelCells cells;
   cells.tp = 4;
@@ -64,12 +65,12 @@ TEST(ApplyStack, MovesMoreWhereOpsAreNotJoined) {
   EXPECT_FALSE(block.ops[4].joined);
   EXPECT_EQ(block.ops[4].traffic, 1.5);
   EXPECT_EQ(block.ops[4].looseTraffic, 1.5);
-  EXPECT_EQ(block.ops[0].traffic, 6); // each of four passes
-  EXPECT_EQ(block.ops[1].traffic, 1); // a product moves what it moves
+  EXPECT_EQ(block.ops[0].traffic, 6); // traffic of each of four passes
+  EXPECT_EQ(block.ops[1].traffic, 1); // a product has its own traffic only
 }
 
-// The rate of attention in blocks is the stack's own; without blocks it is that of products, scores
-// are kept, and recomputing them is what selective recomputation does besides the cheap ops.
+// Blocked attention has a rate of its own in the stack. Without blocks it has the rate of products,
+// scores are kept, and selective recomputation computes them again in addition to the cheap ops.
 TEST(ApplyStack, KeepsScoresWhereAttentionIsNotBlocked) {
   SoftwareStack stack = own();
   stack.attentionShare = 0.5;
@@ -85,7 +86,7 @@ TEST(ApplyStack, KeepsScoresWhereAttentionIsNotBlocked) {
   EXPECT_EQ(block.keptSelective.at({}), 60);
 }
 
-// Korthikanti et al. 2022: attention is computed again, all else is kept.
+// Korthikanti et al. 2022: attention is computed again, and everything else is kept.
 TEST(ApplyStack, RecomputesAttentionAloneWhereTheStackDoes) {
   SoftwareStack stack = own();
   stack.selectiveAttention = true;
@@ -111,7 +112,7 @@ TEST(ApplyStack, CastsAndKeepsLessIn8Bits) {
   EXPECT_EQ(block.keptShare, 0.125);
 }
 
-// Logits are made in 16 bits whatever layers are in.
+// Logits are made in 16 bits whatever the layers use.
 TEST(ApplyStack, KeepsTheOutputLayerWide) {
   ModelCells cells = layer();
   cells.head = cells.blocks.front();
@@ -147,9 +148,9 @@ TEST(ApplyStack, WaitsForTheFullestExpert) {
   EXPECT_EQ(applyStack(router, stack, ComputeType::BF16).rateShare, 0.5);
 }
 
-// Tokens to split experts and back: each of 4 tensor ranks sends its quarter, 10 of 40 bytes, and the 40 are gathered
-// and scattered in place of what the partition moves for experts alone. What the router reads, too, stays, and
-// nothing changes where ranks have whole sequences or whole experts.
+// Tokens are sent to split experts and back: each of 4 tensor ranks sends its quarter, 10 of 40
+// bytes. They are gathered and scattered in place of what the partition sends for experts alone.
+// What the router reads stays, and nothing changes if ranks have whole sequences or whole experts.
 TEST(ApplyStack, GathersRowsBetweenTensorRanks) {
   ModelCells cells = layer();
   cells.sequenceParallel = true;
@@ -167,7 +168,7 @@ TEST(ApplyStack, GathersRowsBetweenTensorRanks) {
     each.of = std::move(of);
     each.isToExperts = isToExperts;
   };
-  add(CellAxis::Tp, CollectiveKind::AllGather, {0, 1}); // for the router, too
+  add(CellAxis::Tp, CollectiveKind::AllGather, {0, 1}); // also for the router
   add(CellAxis::Tp, CollectiveKind::AllGather, {1});
   add(CellAxis::Ep, CollectiveKind::AllToAll, {1}, /*isToExperts=*/true);
   add(CellAxis::Tp, CollectiveKind::AllReduce, {2});

@@ -1,4 +1,4 @@
-// Quantities by what they scale with.
+// Tests how quantities scale.
 #include "compiler/workload/Cells.h"
 
 #include "gtest/gtest.h"
@@ -12,7 +12,7 @@ TEST(CellScale, MultipliesAndDividesByItsBits) {
   EXPECT_EQ(scale.factor(ScalesWithBatch), 3);
   EXPECT_EQ(scale.factor(ScalesWithBatch | ScalesWithSequence), 1.5);
   EXPECT_EQ(scale.factor(ScalesWithExperts), 0.25);
-  // Each of fewer experts gets the tokens of more ranks.
+  // If there are fewer experts, each gets the tokens of more ranks.
   EXPECT_EQ(scale.factor(ScalesWithExperts | ScalesWithCapacity), 1);
   scale.vocabulary = 6;
   EXPECT_EQ(scale.factor(ScalesWithBatch | ScalesWithVocabulary), 0.5);

@@ -1,4 +1,4 @@
-// Which dims of a program are sequence and channels, as its ops say.
+// Tests which dims of a program are sequence and channels, as its ops show.
 #include "compiler/workload/DimRoles.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -18,7 +18,7 @@ class DimRolesTest : public testing::Test {
 protected:
   DimRolesTest() { context.loadDialect<graph::GraphDialect>(); }
 
-  // Roles of the arguments of '@loss', by number.
+  // Returns the roles of the arguments of '@loss', by number.
   std::vector<Bits> rolesOf(StringRef text) {
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
@@ -35,7 +35,7 @@ protected:
   OwningOpRef<ModuleOp> module;
 };
 
-// Features of a sample are as many as there are steps in the series; they are no sequence for that.
+// A sample has as many features as the series has steps, but they are not a sequence.
 TEST_F(DimRolesTest, TellsASequenceByTheAttentionThatReadsIt) {
   auto roles = rolesOf(R"mlir(
     module attributes {graph.sequence_length = 8 : i64} {
@@ -58,7 +58,8 @@ TEST_F(DimRolesTest, TellsASequenceByTheAttentionThatReadsIt) {
   ASSERT_EQ(roles.size(), 2U);
   EXPECT_EQ(roles[0], (Bits{kBatch, kSequence, kChannels}));
   EXPECT_EQ(roles[1], (Bits{kBatch, kChannels}));
-  // What is added for each position is a sequence of channels; weights are channels alone.
+  // An operand that is added for each position is a sequence of channels; weights have only
+  // channels.
   DimRoles all(*module, graph::kLossFunction);
   std::vector<Bits> constants;
   for (auto constant : loss().getBody().getOps<graph::ConstantOp>())
@@ -80,7 +81,8 @@ TEST_F(DimRolesTest, TellsNoSequenceFromItsLength) {
   EXPECT_EQ(roles[0], (Bits{kBatch, 0, kChannels}));
 }
 
-// From the rows of a table on, and back from what the loss picks from: through the output layer to its weights.
+// The role is found forward from the rows of a table, and backward from the input of the loss
+// through the output layer to its weights.
 TEST_F(DimRolesTest, TellsWordsFromOtherRows) {
   auto roles = rolesOf(R"mlir(
     module {
@@ -113,7 +115,7 @@ TEST_F(DimRolesTest, TellsWordsFromOtherRows) {
   EXPECT_EQ(results, (std::vector<Words>{{false, false, false}, {false, false, true}}));
 }
 
-// [batch, time, width] to [batch, time * width] and on to other channels.
+// [batch, time, width] is joined to [batch, time * width] and then mapped to other channels.
 TEST_F(DimRolesTest, SaysOfAJoinedDimAllThatItIs) {
   auto roles = rolesOf(R"mlir(
     module {

@@ -1,4 +1,4 @@
-// The products of a training step, where some parameters are frozen.
+// Tests the products of a training step in which some parameters are frozen.
 #include "compiler/workload/TrainingFlops.h"
 
 #include "compiler/frontend/Frontend.h"
@@ -12,7 +12,8 @@ namespace dtc {
 namespace {
 
 constexpr int64_t kTokens = 32, kWidth = 64, kLayers = 3, kWords = 256;
-// Flops of one sample: a product of all tokens with a matrix of the layer's width, and attention's products.
+// Flops of one sample: a product of all tokens with a matrix of the layer's width, and attention's
+// products.
 constexpr double kProduct = 2.0 * kTokens * kWidth * kWidth,
                  kAttention = 4.0 * kTokens * kTokens * kWidth,
                  kHead = 2.0 * kTokens * kWidth * kWords;
@@ -53,15 +54,15 @@ TEST_F(TrainingFlopsTest, LeaveOutGradientsOfFrozenWeights) {
   EXPECT_EQ(flops(), 3 * (kLayers * kLayer + kHead) - kLayers * 4 * kProduct);
 }
 
-// The first layer's norms and biases are trained, so that gradients reach all of it but what lies before
-// its norm.
+// The first layer's norms and biases are trained, so gradients reach all of it except what comes
+// before its norm.
 TEST_F(TrainingFlopsTest, StopWhereNothingBeforeIsTrained) {
   freeze([](llvm::StringRef name) { return !name.contains("lm_head"); });
   EXPECT_EQ(flops(), kLayers * kLayer + 2 * kHead);
   freeze([](llvm::StringRef name) { return !name.contains("ln_f"); });
   EXPECT_EQ(flops(), kLayers * kLayer + 2 * kHead);
   freeze([](llvm::StringRef name) { return !name.ends_with("mlp.c_proj.bias"); });
-  // The first layer has no products of gradients, the others have those that lead back.
+  // The first layer has no products of gradients. The others have those that lead back.
   EXPECT_EQ(flops(),
             kLayers * kLayer + (kLayers - 1) * (12 * kProduct + 2 * kAttention) + 2 * kHead);
 }

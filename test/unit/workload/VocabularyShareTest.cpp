@@ -15,8 +15,9 @@ CellOp product(const char *name, CellPhase phase) {
   return op;
 }
 
-// 16 rows a sample, 8 channels, 64 words: an embedding with dropout, a norm, an output layer and its loss. Tensor
-// parallelism gathers the norm's result for the output layer, and sums statistics of the norm.
+// 16 rows per sample, 8 channels, 64 words: an embedding with dropout, a norm, an output layer and
+// its loss. Tensor parallelism gathers the norm's result for the output layer, and sums statistics
+// of the norm.
 ModelCells cellsOfWords() {
   ModelCells cells;
   BlockCell &embedding = cells.embedding, &head = cells.head;
@@ -50,7 +51,7 @@ ModelCells cellsOfWords() {
   head.kept.parts[kRows] = 3 * 16 * 8 * 4;
   head.kept.parts[kRows | ScalesWithVocabulary] = 16 * 64 * 4;
   head.parameters.parts[ScalesWithVocabulary] = 64 * 8;
-  head.parameters.parts[0] = 8; // of the norm
+  head.parameters.parts[0] = 8; // the norm's
   head.hostSeconds = 1;
   return cells;
 }
@@ -74,7 +75,7 @@ TEST(DivideVocabulary, LeavesOnTheEndsWhatIsNotOfWords) {
   EXPECT_EQ(divided.head.kept.at(whole), 3 * 16 * 8 * 4);
   EXPECT_EQ(divided.head.hostSeconds, 0);
   EXPECT_EQ(divided.share.hostSeconds, 1);
-  // What the output layer reads is gathered for it, by its place among the ops of the share.
+  // The input of the output layer is gathered, at its place among the ops of the share.
   ASSERT_EQ(divided.head.collectives.size(), 1U);
   EXPECT_EQ(divided.head.collectives.front().kind, CollectiveKind::AllReduce);
   ASSERT_EQ(divided.share.collectives.size(), 1U);
@@ -95,7 +96,8 @@ TEST(DivideVocabulary, GivesEachStageItsWordsAndAllRows) {
   EXPECT_EQ(share.ops[2].bytes.at(scale), 2 * 16 * 64 * 4 / 4);
 }
 
-// Two samples of 16 rows of 8 channels, in 16 bits but for the head's input and three numbers a row.
+// Two samples of 16 rows of 8 channels, in 16 bits except for the head's input and three numbers
+// per row.
 TEST(VocabularyCollectives, SendRowsAndThreeNumbersOfEach) {
   CellScale scale;
   scale.samples = 2;
