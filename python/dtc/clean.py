@@ -1,9 +1,12 @@
 """Tidies a graph of torch.export: ops that do nothing go, ops in place become ordinary ones, pieces
 of a split become slices."""
 
+import contextlib
 import operator
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._subclasses.fake_tensor import FakeTensor
 
 from dtc.errors import ExportError, Unsupported, op_name, place_of
 from dtc.fold import rows_of
@@ -58,11 +61,21 @@ def insert(before, target, *args, **kwargs):
     with graph.inserting_before(before):
         node = graph.call_function(target, args, kwargs)
     node.meta = {key: value for key, value in before.meta.items() if key != "val"}
-    plain = torch.fx.node.map_aggregate(
-        (args, kwargs), lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x
-    )
-    node.meta["val"] = target(*plain[0], **plain[1])
+    node.meta["val"] = shape_of(target, args, kwargs)
     return node
+
+
+def shape_of(target, args, kwargs):
+    """Runs an op on tensors that have shapes only, under the mode that they were made in."""
+
+    def value_of(x):
+        return x.meta["val"] if isinstance(x, torch.fx.Node) else x
+
+    args, kwargs = (torch.fx.node.map_aggregate(each, value_of) for each in (args, kwargs))
+    flat = torch.utils._pytree.tree_leaves((args, kwargs))
+    mode = next((x.fake_mode for x in flat if isinstance(x, FakeTensor)), contextlib.nullcontext())
+    with mode, enable_python_dispatcher():
+        return target(*args, **kwargs)
 
 
 def replace(node, new):
@@ -119,6 +132,13 @@ def clean_node(node, name):
         )
         if whole:
             replace(node, node.args[0])
+    elif name == "cat":
+        # Empty tensors of one dim, such as a cache that has nothing yet, add nothing.
+        parts = [part for part in node.args[0] if sizes_of(part) != (0,)]
+        if len(parts) == 1:
+            replace(node, parts[0])
+        elif len(parts) < len(node.args[0]):
+            node.args = (parts, *node.args[1:])
     elif name == "broadcast_tensors":
         for user in list(node.users):
             source, piece = node.args[0][user.args[1]], user.meta["val"]

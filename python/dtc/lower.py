@@ -1,7 +1,5 @@
 """Writes graph IR for the nodes of a graph; ops_*.py have a function for each op of PyTorch."""
 
-import operator
-
 import torch
 
 from dtc import views
@@ -38,7 +36,7 @@ class Lowering:
         self.captured, self.folder, self.module = captured, folder, module
         self.graph = Graph()
         self.build = Builder(self.graph)
-        self.views, self.problems, self.poisoned = {}, [], set()
+        self.views, self.problems, self.poisoned = {}, {}, set()
         self.index_inputs, self.masks = set(), {}
         self.node = None
         self.names = canonical_names(module)
@@ -88,34 +86,38 @@ class Lowering:
             except Unsupported as problem:
                 self.problem(self.captured.output, problem)
         if self.problems:
-            raise ExportError("\n".join(self.problems))
+            self.refuse()
         return self.graph
 
-    def problem(self, node, problem, op=True):
-        text = str(problem)
-        line = f"{place_of(node)}: {op_name(node) + ' ' if op else ''}{text}"
-        if line not in self.problems:
-            self.problems.append(line)
+    def problem(self, node, problem):
+        """Notes what is wrong with an op; the same of other places is counted."""
+        what = f"{op_name(node)} {problem}"
+        self.problems.setdefault(what, []).append(place_of(node))
         self.poisoned.add(node)
 
+    def refuse(self):
+        """Raises the error that has all problems, a line each."""
+        lines = []
+        for what, places in self.problems.items():
+            others = len(set(places)) - 1
+            more = f" (and in {others} other places)" if others > 1 else ""
+            more = f" (and at {sorted(set(places[1:]) - {places[0]})[0]})" if others == 1 else more
+            lines.append(f"{places[0]}: {what}{more}")
+        raise ExportError("\n".join(lines))
+
     def lower(self, node):
-        if any(argument in self.poisoned for argument in node.all_input_nodes):
-            self.poisoned.add(node)
-            return
-        if (
-            not isinstance(node.meta.get("val"), torch.Tensor)
-            and node.target is not operator.getitem
-            and not name_of(node)
-        ):
-            if isinstance(node.meta.get("val"), (torch.SymInt, int)):
-                return
-        self.node = node
-        self.build.path = without_prefix(module_path(node)[0])
+        if isinstance(node.meta.get("val"), (torch.SymInt, int)) and not name_of(node):
+            return  # arithmetic on sizes, which shapes have the result of
         name = name_of(node) or getattr(node.target, "__name__", str(node.target))
         function = OPS.get(name)
+        self.node = node
+        self.build.path = without_prefix(module_path(node)[0])
         try:
             if function is None:
                 raise Unsupported(missing(name))
+            if any(argument in self.poisoned for argument in node.all_input_nodes):
+                self.poisoned.add(node)
+                return
             self.check_types(node)
             self.views[node] = function(self, node)
             self.check(node)

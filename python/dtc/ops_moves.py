@@ -316,22 +316,36 @@ def by_positions(lower, table, ids, sizes):
     """Looks up constant ids that count up: rows of the table, one after the other."""
     flat = ids.flatten()
     count, start = flat.numel(), int(flat[0])
-    if any(int(a) != start + at for at, a in enumerate(flat.tolist())):
+    if bool((flat == start).all()):
+        count = 1
+    elif any(int(a) != start + at for at, a in enumerate(flat.tolist())):
         raise Unsupported(
             "looks up constant ids that do not count up by one; use a slice or an input"
         )
     rows = table if count == table.sizes[0] else take(lower, table, 0, start, count)
     if count == 1:
-        rows = with_dims(rows, ((),) + rows.dims[-1:])
+        dims = ((),) * ids.dim() + rows.dims[-1:]
+        rows = with_dims(rows, dims)
+        return with_dims(
+            rows,
+            [
+                dim if views.size_of(dim) == size else batch_or_repeat(size)
+                for dim, size in zip(rows.dims, sizes)
+            ],
+        )
     return expand_rows(rows, ids, sizes)
+
+
+def batch_or_repeat(size):
+    """Returns a dim that only repeats."""
+    if not isinstance(size, Batch):
+        return (Atom(size, repeats=True),)
+    return (Atom(Batch(1), True),) + ((Atom(size.rows, True),) if size.rows > 1 else ())
 
 
 def expand_rows(rows, ids, sizes):
     result = views.reshape(rows, tuple(ids.shape) + rows.sizes[-1:])
     dims = []
     for dim, size in zip(result.dims, sizes):
-        if views.size_of(dim) == size:
-            dims.append(dim)
-        else:
-            dims.append((Atom(size, repeats=True),))
+        dims.append(dim if views.size_of(dim) == size else batch_or_repeat(size))
     return with_dims(result, dims)

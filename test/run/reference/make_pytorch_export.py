@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[2] / "python")]
 
 import dtc  # noqa: E402
 import pytorch_models  # noqa: E402
+from dtc.capture import scalar_of  # noqa: E402
 from dtc.losses import loss_of  # noqa: E402
 from dtc import safetensors  # noqa: E402
 from pytorch_export_data import ADAMW, BATCH, STEPS, input_of, values_of  # noqa: E402
@@ -58,7 +59,7 @@ def steps_of(module, inputs, loss):
 
     def loss_now():
         out = module(**{name: inputs[name] for name in model_names})
-        return out if function is None else function(out, **{name: inputs[name] for name in inputs if name not in model_names})
+        return scalar_of(out) if function is None else function(out, **{name: inputs[name] for name in inputs if name not in model_names})
 
     trained = {name: value for name, value in module.named_parameters() if value.requires_grad}
     groups = [{"params": [value for value in trained.values() if value.dim() > 1], "weight_decay": ADAMW["weight_decay"]},

@@ -31,6 +31,13 @@ def qwen2(layers=2):
                               num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=True)
 
 
+def llama_with_labels():
+    """The class of transformers itself, which shifts labels and returns its loss among other things."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    return LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+                                        num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=32))
+
+
 class Root(nn.Module):
     """RMS norm as people write it."""
 
@@ -208,11 +215,12 @@ def penalised_loss(output, targets):
 # name -> module, inputs as (name, shape of a sample, integers below or None), loss, plans beside one process.
 CASES = {
     "gpt2": (gpt2, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], VOCABULARY)), "cross_entropy",
-             ("dp=2,tp=1", "tp=3", "pp=2", "dp=2,tp=1,zero=3")),
+             ("tp=3", "pp=2", "dp=2,tp=1,zero=3")),
     "llama": (llama, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], VOCABULARY)), "cross_entropy",
               ("dp=2,tp=2,sp=0", "pp=2", "dp=2,tp=1,zero=3")),
     "qwen2": (qwen2, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], VOCABULARY)), "cross_entropy",
               ("dp=2,tp=2,sp=0", "pp=2", "dp=2,tp=1,zero=3")),
+    "labels": (llama_with_labels, (("input_ids", [LENGTH], VOCABULARY), ("labels", [LENGTH], -VOCABULARY)), None, ("dp=2,tp=2,sp=0",)),
     "parallel": (ParallelGpt, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], -VOCABULARY)), None,
                  ("dp=2,tp=2,sp=0", "pp=3", "dp=2,tp=1,zero=3")),
     "vit": (Vit, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy", ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
