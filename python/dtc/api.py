@@ -45,16 +45,8 @@ def export(module, example_inputs, path, *, loss=None, weights=None):
     of docs/pytorch.md. weights: a safetensors file that is written for dtrun --init. Raises
     ExportError, and writes nothing, where the module can't be expressed.
     """
-    captured = capture(module, example_inputs, loss)
-    folder = Folder(captured.graph_module, captured.constants)
-    clean(captured, folder)
-    recogniser = Recogniser(captured.graph_module.graph, folder)
-    recogniser.run()
-    lowering = Lowering(captured, folder, module)
-    lowering.counts = recogniser.counts
-    graph = lowering.run()
-    tidy(graph)
-    result = report(graph, recogniser.counts)
+    graph, counts = graph_of(module, example_inputs, loss)
+    result = report(graph, counts)
     tensors = {name: parameter.tensor for name, parameter in graph.parameters.items()}
     check_buffers(graph, weights)
     result.notes = notes_of(module, graph)
@@ -64,6 +56,20 @@ def export(module, example_inputs, path, *, loss=None, weights=None):
     text = Writer(graph, blocks, name).text()
     write_files(path, text.encode(), weights, tensors)
     return result
+
+
+def graph_of(module, example_inputs, loss):
+    """Returns the graph IR of a module, without blocks, and op -> how many were recognised."""
+    captured = capture(module, example_inputs, loss)
+    folder = Folder(captured.graph_module, captured.constants)
+    clean(captured, folder)
+    recogniser = Recogniser(captured.graph_module.graph, folder)
+    recogniser.run()
+    lowering = Lowering(captured, folder, module)
+    lowering.counts = recogniser.counts
+    graph = lowering.run()
+    tidy(graph)
+    return graph, recogniser.counts
 
 
 def names_of(blocks):
