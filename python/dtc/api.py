@@ -1,0 +1,197 @@
+"""dtc.export and dtc.load."""
+
+import os
+import re
+import tempfile
+
+import torch
+
+from dtc import (
+    ops_attention,
+    ops_images,
+    ops_layers,
+    ops_losses,
+    ops_moves,
+    ops_points,
+    safetensors,
+)
+from dtc.blocks import find_blocks
+from dtc.capture import capture
+from dtc.clean import clean
+from dtc.errors import ExportError
+from dtc.fold import Folder
+from dtc.lower import Lowering, canonical_names
+from dtc.recognise import Recogniser
+from dtc.report import report
+from dtc.tidy import tidy
+from dtc.write import Writer
+
+TABLES = (
+    ops_attention,
+    ops_images,
+    ops_layers,
+    ops_losses,
+    ops_moves,
+    ops_points,
+)  # modules that register ops
+
+
+def export(module, example_inputs, path, *, loss=None, weights=None):
+    """Writes a module and its loss as graph IR; returns what was understood of it (Exported).
+
+    example_inputs: a tuple of tensors, those of forward and then those of the loss, or a dict of
+    them by name; their first dim is the batch, whose size does not matter. loss: None where the
+    module returns its loss; else a function of the module's output and of further inputs, or a name
+    of docs/pytorch.md. weights: a safetensors file that is written for dtrun --init. Raises
+    ExportError, and writes nothing, where the module can't be expressed.
+    """
+    graph, counts = graph_of(module, example_inputs, loss)
+    result = report(graph, counts)
+    tensors = {name: parameter.tensor for name, parameter in graph.parameters.items()}
+    check_buffers(graph, weights)
+    result.notes = notes_of(module, graph)
+    blocks = find_blocks(graph)
+    result.blocks = names_of(blocks)
+    name = re.sub(r"\W", "_", type(module).__name__).lower() or "model"
+    text = Writer(graph, blocks, name).text()
+    write_files(path, text.encode(), weights, tensors)
+    return result
+
+
+def graph_of(module, example_inputs, loss):
+    """Returns the graph IR of a module, without blocks, and op -> how many were recognised."""
+    captured = capture(module, example_inputs, loss)
+    folder = Folder(captured.graph_module, captured.constants)
+    clean(captured, folder)
+    recogniser = Recogniser(captured.graph_module.graph, folder)
+    recogniser.run()
+    lowering = Lowering(captured, folder, module)
+    lowering.counts = recogniser.counts
+    graph = lowering.run()
+    tidy(graph)
+    return graph, recogniser.counts
+
+
+def names_of(blocks):
+    """Returns the names of repeated layers -> how many; where a module list has several kinds, with
+    the block's name."""
+    containers = [block.container for block in blocks]
+    return {
+        block.container
+        + ".{}"
+        + (f" @{block.name}" if containers.count(block.container) > 1 else ""): block.executions
+        for block in blocks
+    }
+
+
+def buffers_in_files(graph):
+    """Returns the names of buffers that are read and hold several numbers, which graph IR can't
+    state."""
+    read = {value for op in graph.ops for value in op.operands}
+    return [
+        name
+        for name, parameter in graph.parameters.items()
+        if parameter.value in read
+        and not isinstance(parameter.tensor, torch.nn.Parameter)
+        and parameter.tensor.numel()
+        and not bool((parameter.tensor == parameter.tensor.flatten()[0]).all())
+    ]
+
+
+def check_buffers(graph, weights):
+    """Refuses a module with such buffers where no file is to hold them."""
+    names = buffers_in_files(graph)
+    if names and weights is None:
+        raise ExportError(
+            f"the buffer '{names[0]}' holds numbers that only a file can hold: give"
+            " weights='model.safetensors', and start dtrun with --init model.safetensors"
+        )
+
+
+def notes_of(module, graph):
+    """Returns what a user should know of parameters and buffers that are left out."""
+    left = [
+        name
+        for name, tensor in module.named_buffers()
+        if name in module.state_dict()
+        and name not in graph.parameters
+        and canonical_names(module)[name] == name
+    ]
+    notes = (
+        [
+            "buffers that are no f32 are not in files:"
+            f" {', '.join(left[:3])}{' and others' if len(left) > 3 else ''}"
+        ]
+        if left
+        else []
+    )
+    held = buffers_in_files(graph)
+    if held:
+        notes.append(
+            f"start dtrun with --init and the weights file: only that has the buffer '{held[0]}'"
+            + (f" and {len(held) - 1} others" if len(held) > 1 else "")
+        )
+    return notes
+
+
+def write_files(path, text, weights, tensors):
+    """Writes both files beside where they go and then renames them, so that none is half there."""
+    done = []
+    try:
+        for target, fill in (
+            (weights, lambda file: safetensors.write(file, tensors)),
+            (path, lambda file: file.write(text)),
+        ):
+            if target is None:
+                continue
+            folder = os.path.dirname(os.path.abspath(target))
+            handle, name = tempfile.mkstemp(dir=folder, prefix=".dtc-export-")
+            done.append((name, target))
+            with os.fdopen(handle, "wb") as file:
+                fill(file)
+            os.chmod(name, 0o666 & ~current_umask())
+        for name, target in done:
+            os.replace(name, target)
+    except OSError as error:
+        raise ExportError(f"can't write {error.filename or path}: {error.strerror}") from error
+    finally:
+        for name, _ in done:
+            if os.path.exists(name):
+                os.unlink(name)
+
+
+def current_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def load(module, path):
+    """Loads parameters that dtrun --dump-params or dtc checkpoint export wrote into the module they
+    were exported from.
+
+    Tied parameters, which a file has once, get their value under every name. Names and shapes have
+    to be those of the module.
+    """
+    tensors = safetensors.read(path)
+    names, state = canonical_names(module), module.state_dict()
+    unknown = [name for name in tensors if name not in state]
+    if unknown:
+        raise ExportError(f"{path} has '{unknown[0]}', which the module does not have")
+    for name in state:
+        first = names.get(name, name)
+        if name not in tensors and first in tensors:
+            tensors[name] = tensors[first]
+        elif name not in tensors and state[name].dtype != torch.float32:
+            tensors[name] = state[name]  # counters and masks, which files do not have
+    missing = [name for name in state if name not in tensors]
+    if missing:
+        raise ExportError(f"{path} has no '{missing[0]}', which the module has")
+    wrong = [name for name in state if state[name].shape != tensors[name].shape]
+    if wrong:
+        raise ExportError(
+            f"{path}: '{wrong[0]}' has shape {list(tensors[wrong[0]].shape)}, the module's has"
+            f" {list(state[wrong[0]].shape)}"
+        )
+    module.load_state_dict(tensors, strict=True)
+    return module

@@ -1,0 +1,262 @@
+"""Writes graph IR for the nodes of a graph; ops_*.py have a function for each op of PyTorch."""
+
+import torch
+
+from dtc import views
+from dtc.build import Builder
+from dtc.clean import name_of, sizes_of
+from dtc.errors import ExportError, Unsupported, module_path, op_name, place_of, without_prefix
+from dtc.ir import Batch, Graph, Parameter, Value
+from dtc.views import identity
+
+# name of an aten op (or a function that stands for an op) -> function(lower, node); filled by
+# lowers().
+OPS = {}
+# Names of aten ops that only rearrange a tensor, so that constants pass through them.
+MOVES = set()
+
+
+def lowers(*names, moves=False):
+    """Registers the function that writes graph IR for ops of these names."""
+
+    def register(function):
+        for name in names:
+            OPS[name] = function
+            if moves:
+                MOVES.add(name)
+        return function
+
+    return register
+
+
+class Lowering:
+    """Goes through the nodes in order; the problems of all of them are reported at once."""
+
+    def __init__(self, captured, folder, module):
+        self.captured, self.folder, self.module = captured, folder, module
+        self.graph = Graph()
+        self.build = Builder(self.graph)
+        self.views, self.problems, self.poisoned = {}, {}, set()
+        self.index_inputs, self.masks = set(), {}
+        self.node = None
+        self.names = canonical_names(module)
+        self.declare()
+
+    def declare(self):
+        for node, name in self.captured.inputs.items():
+            kind = "f32" if node.meta["val"].is_floating_point() else "i32"
+            value = Value(sizes_of(node), kind)
+            if (
+                value.dims[0] != Batch(1)
+                or value.has_batch
+                and any(isinstance(size, Batch) for size in value.dims[1:])
+            ):
+                raise ExportError(
+                    f"input '{name}' has dims {value.dims}; only the first may be the batch"
+                )
+            self.graph.inputs.append((name, value))
+            self.views[node] = identity(value)
+        for name, tensor in self.module.named_parameters():
+            self.graph.parameters[name] = Parameter(
+                name, tuple(tensor.shape), tensor, not tensor.requires_grad
+            )
+        persistent = self.module.state_dict(keep_vars=True)
+        for name, tensor in self.module.named_buffers():
+            if name in persistent and tensor.dtype == torch.float32:
+                self.graph.parameters[name] = Parameter(name, tuple(tensor.shape), tensor, True)
+
+    def parameter(self, name):
+        """Returns the view of a parameter or persistent buffer."""
+        parameter = self.graph.parameters[self.names[name]]
+        if parameter.value is None:
+            parameter.value = Value(parameter.shape)
+        return identity(parameter.value)
+
+    def run(self):
+        nodes = list(self.captured.graph_module.graph.nodes)
+        for node in nodes:
+            if node.op == "placeholder":
+                if node in self.captured.parameters:
+                    self.views[node] = self.parameter(self.captured.parameters[node])
+            elif node.op == "call_function" and not self.folder.is_constant(node):
+                self.lower(node)
+        if not self.problems:
+            try:
+                self.finish()
+            except Unsupported as problem:
+                self.problem(self.captured.output, problem)
+        if self.problems:
+            self.refuse()
+        return self.graph
+
+    def problem(self, node, problem):
+        """Notes what is wrong with an op; the same of other places is counted."""
+        what = f"{op_name(node)} {problem}"
+        self.problems.setdefault(what, []).append(place_of(node))
+        self.poisoned.add(node)
+
+    def refuse(self):
+        """Raises the error that has all problems, a line each."""
+        lines = []
+        for what, places in self.problems.items():
+            others = len(set(places)) - 1
+            more = f" (and in {others} other places)" if others > 1 else ""
+            more = f" (and at {sorted(set(places[1:]) - {places[0]})[0]})" if others == 1 else more
+            lines.append(f"{places[0]}: {what}{more}")
+        raise ExportError("\n".join(lines))
+
+    def lower(self, node):
+        if isinstance(node.meta.get("val"), (torch.SymInt, int)) and not name_of(node):
+            return  # arithmetic on sizes, which shapes have the result of
+        name = name_of(node) or getattr(node.target, "__name__", str(node.target))
+        function = OPS.get(name)
+        self.node = node
+        self.build.path = without_prefix(module_path(node)[0])
+        try:
+            if function is None:
+                raise Unsupported(missing(name))
+            if any(argument in self.poisoned for argument in node.all_input_nodes):
+                self.poisoned.add(node)
+                return
+            self.check_types(node)
+            self.views[node] = function(self, node)
+            self.check(node)
+        except Unsupported as problem:
+            self.problem(node, problem)
+
+    def check_types(self, node):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.dtype not in (
+            torch.float32,
+            torch.int64,
+            torch.int32,
+            torch.bool,
+        ):
+            raise Unsupported(
+                f"gives {value.dtype}, but graph IR is f32 and i32: leave casts and autocast out,"
+                " dtc compile --precision trains in 16 bits"
+            )
+
+    def check(self, node):
+        """Compares the shape of a view with that of PyTorch."""
+        view = self.views[node]
+        if isinstance(view, views.View) and view.sizes != sizes_of(node):
+            raise AssertionError(
+                f"{place_of(node)}: {op_name(node)} has {view.sizes}, PyTorch {sizes_of(node)}"
+            )
+
+    def view(self, node):
+        """Returns the view of an operand; a constant is written out, where graph IR has it."""
+        if node not in self.views or self.folder.is_constant(node):
+            return self.constant(node)
+        return self.views[node]
+
+    def constant(self, node):
+        """Writes a constant: one number repeated, or a buffer of the module, moved about."""
+        value = self.folder.value(node)
+        if (
+            isinstance(value, torch.Tensor)
+            and value.is_floating_point()
+            and value.numel()
+            and bool((value == value.flatten()[0]).all())
+        ):
+            number = self.build.constant(float(value.flatten()[0]))
+            dims = tuple(
+                (views.Atom(size, repeats=True),) if size != 1 else () for size in sizes_of(node)
+            )
+            return views.View(number, (), dims)
+        if node in self.captured.buffers:
+            name = self.captured.buffers[node]
+            if name not in self.names or self.names[name] not in self.graph.parameters:
+                raise Unsupported(
+                    f"uses the buffer '{name}', which "
+                    + (
+                        "is none of f32"
+                        if not value.is_floating_point()
+                        else (
+                            "state_dict() does not have: register it with "
+                            "persistent=True, so that files keep it"
+                        )
+                    )
+                )
+            return self.parameter(name)
+        if name_of(node) in MOVES and node.all_input_nodes:
+            previous, path = self.node, self.build.path
+            self.node = node
+            result = OPS[name_of(node)](self, node)
+            self.node, self.build.path = previous, path
+            return result
+        shape = list(value.shape) if isinstance(value, torch.Tensor) else value
+        raise Unsupported(
+            f"uses a constant tensor {shape} with several values, which graph IR does not have:"
+            " make it a buffer of the module (register_buffer) or a parameter with"
+            " requires_grad=False"
+        )
+
+    def finish(self):
+        view = self.view(self.captured.output)
+        value = self.build.plain(view)
+        if not value.total:
+            raise Unsupported(
+                "gives the loss, which does not depend on the samples by a mean or a sum over the"
+                " batch"
+            )
+        self.graph.loss = value
+        length = {value.dims[1] if len(value.dims) > 1 else None for _, value in self.graph.inputs}
+        if (
+            len(length) == 1
+            and None not in length
+            and any(value in self.index_inputs for _, value in self.graph.inputs)
+        ):
+            self.graph.sequence = length.pop()
+
+    def same_samples(self, *values):
+        """Refuses to use a mean or sum over the batch for single samples."""
+        if any(value.total for value in values) and any(value.has_batch for value in values):
+            raise Unsupported(
+                "uses a mean or sum over the batch for each sample, which couples the samples of a"
+                " batch; a step is cut into micro-batches and ranks, so that each sample's loss has"
+                " to be its own"
+            )
+
+
+def canonical_names(module):
+    """Returns every name of a parameter or buffer -> the first name of the same memory."""
+    first, names = {}, {}
+    tensors = list(module.named_parameters(remove_duplicate=False)) + list(
+        module.named_buffers(remove_duplicate=False)
+    )
+    for name, tensor in tensors:
+        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride()) if tensor.numel() else name
+        names[name] = first.setdefault(key, name)
+    return names
+
+
+def missing(name):
+    """Returns what to say of an op that graph IR does not have."""
+    hints = {
+        "batch_norm": (
+            "use LayerNorm, or GroupNorm written with means; batch norm keeps statistics that a"
+            " step changes, which graph IR does not have yet"
+        ),
+        "einsum": "write it with torch.matmul, transpose and reshape",
+        "detach": (
+            "stops the gradient, which graph IR can't; freeze parameters with requires_grad=False"
+            " instead"
+        ),
+        "wrap_with_set_grad_enabled": (
+            "is torch.no_grad() around what depends on inputs or parameters; freeze parameters with"
+            " requires_grad=False instead"
+        ),
+        "wrap_with_autocast": (
+            "is torch.autocast; leave it out, dtc compile --precision trains in 16 bits"
+        ),
+        "index": "takes elements by computed indices; use an embedding or a slice",
+        "item": "reads a value; a compiled step can't depend on it",
+        "log_softmax": "stands alone; give its logits to cross_entropy",
+        "masked_fill": (
+            "masks by what is computed from inputs; only causal masks in front of a softmax are"
+            " known yet"
+        ),
+    }
+    return "is not in graph IR yet" + (f": {hints[name]}" if name in hints else "")

@@ -1,0 +1,182 @@
+"""Attention, its masks and groups of heads, and rotary embedding."""
+
+import torch
+
+from dtc.clean import bound
+from dtc.errors import Unsupported
+from dtc.ir import Batch
+from dtc.lower import lowers
+from dtc.ops_points import floats, views_written
+from dtc import views
+from dtc.views import View, identity, with_dims
+
+
+def mask_kind(mask, queries, keys, is_causal):
+    """Returns (causal, window or None) of a constant mask, or None where it hides other keys."""
+    if mask is None:
+        if is_causal and queries != keys:
+            # PyTorch lines up the first query and the first key, graph.attention the last ones.
+            return None
+        return is_causal, None
+    if is_causal:
+        return None
+    if mask.dtype == torch.bool:
+        seen = mask
+    elif bool(((mask == 0) | (mask <= -1e4)).all()):
+        seen = mask == 0
+    else:
+        return None
+    seen = seen.expand(*seen.shape[:-2], queries, keys).reshape(-1, queries, keys)
+    if not bool((seen == seen[:1]).all()):
+        return None
+    seen = seen[0]
+    if bool(seen.all()):
+        return False, None
+    distance = torch.arange(queries)[:, None] + keys - queries - torch.arange(keys)[None, :]
+    if torch.equal(seen, distance >= 0):
+        return True, None
+    window = int(seen[-1].sum())
+    if torch.equal(seen, (distance >= 0) & (distance < window)):
+        return True, window
+    return None
+
+
+@lowers("scaled_dot_product_attention")
+def attention(lower, node):
+    arguments = bound(node)
+    q, k, v = (
+        lower.build.settled(floats(lower.view(arguments[name])))
+        for name in ("query", "key", "value")
+    )
+    lower.same_samples(q.value, k.value, v.value)
+    mask = arguments["attn_mask"]
+    queries, keys, width = q.sizes[-2], k.sizes[-2], q.sizes[-1]
+    if mask is not None and not lower.folder.is_constant(mask):
+        raise Unsupported(
+            "has a mask that is made of inputs, which graph.attention does not have yet; leave"
+            " padding out by targets of -100, or give samples of one length"
+        )
+    if any(isinstance(size, Batch) for size in (queries, keys, width)):
+        raise Unsupported("has the batch as sequence or width; keep it as the first dim")
+    key = (mask, queries, keys, arguments["is_causal"])
+    if key not in lower.masks:
+        lower.masks[key] = mask_kind(None if mask is None else lower.folder.value(mask), *key[1:])
+    kind = lower.masks[key]
+    if kind is None:
+        raise Unsupported(
+            "has a mask that is none of: all keys, causal (the last query sees the last key),"
+            " causal within a window; graph.attention has these"
+        )
+    if v.sizes[-1] != width:
+        raise Unsupported(
+            f"has values {v.sizes[-1]} wide and queries {width} wide, which graph.attention wants"
+            " equal; pad the values"
+        )
+    heads, shared = grouped(q, k, v, bool(arguments.get("enable_gqa")))
+    if shared is None:
+        q, k, v = (identity(lower.build.plain(each)) for each in (q, k, v))
+        heads, shared = grouped(q, k, v, False)
+    values = []
+    for view, atoms in ((q, heads), (k, shared), (v, shared_of(v, shared, k))):
+        batch = [atom for dim in view.dims[:-2] for atom in dim if isinstance(atom.size, Batch)]
+        values.append(lower.build.materialise(view, [batch, view.dims[-2], atoms, view.dims[-1]]))
+    scale = arguments.get("scale")
+    scale = None if scale is None or abs(scale * width**0.5 - 1) < 1e-6 else float(scale)
+    dropout = float(arguments["dropout_p"])
+    value = lower.build.emit(
+        "attention",
+        values,
+        values[0].dims,
+        causal=kind[0],
+        sliding=kind[1],
+        scale=scale,
+        dropout=dropout or None,
+    )
+    result = identity(value)
+    by_head = list(heads)
+    split = (
+        views.refine(result, result.dims[2], [atom.size for atom in by_head])
+        if by_head
+        else (result, [])
+    )
+    result, fresh = split
+    renamed = dict(zip(by_head, fresh))
+    dims = []
+    for dim in q.dims[:-2]:
+        dims.append(
+            tuple(
+                result.dims[0][0] if isinstance(atom.size, Batch) else renamed[atom] for atom in dim
+            )
+        )
+    lower.counts["attention"] = lower.counts.get("attention", 0) + 1
+    return with_dims(result, dims + [result.dims[1], result.dims[3]])
+
+
+def grouped(q, k, v, gqa):
+    """Returns the atoms of query heads and of kv heads; None for the latter where repeats are not
+    in the order of groups."""
+    heads = [atom for dim in q.dims[:-2] for atom in dim if not isinstance(atom.size, Batch)]
+    if any(atom.repeats for dim in q.dims for atom in dim):
+        return heads, None
+    of = []
+    for view in (k, v):
+        atoms = [atom for dim in view.dims[:-2] for atom in dim if not isinstance(atom.size, Batch)]
+        repeats = [atom.repeats for atom in atoms]
+        if (
+            repeats != sorted(repeats)
+            or any(atom.repeats for dim in view.dims[-2:] for atom in dim)
+            or any(
+                atom.repeats
+                for dim in view.dims[:-2]
+                for atom in dim
+                if isinstance(atom.size, Batch)
+            )
+        ):
+            return heads, None
+        of.append([atom for atom in atoms if not atom.repeats])
+    if [atom.size for atom in of[0]] != [atom.size for atom in of[1]]:
+        return heads, None
+    return heads, of[0]
+
+
+def shared_of(v, shared, k):
+    return [
+        atom
+        for dim in v.dims[:-2]
+        for atom in dim
+        if not isinstance(atom.size, Batch) and not atom.repeats
+    ]
+
+
+@lowers("rotary")
+def rotary(lower, node):
+    frequencies, positions, inverse, dim = node.meta["rotary"]
+    x = lower.build.settled(views_written(lower, floats(lower.view(node.args[0]))))
+    batch = [atom for dims in x.dims for atom in dims if isinstance(atom.size, Batch)]
+    others = [
+        atom
+        for at, dims in enumerate(x.dims[:-1])
+        if at != dim
+        for atom in dims
+        if not isinstance(atom.size, Batch)
+    ]
+    value = lower.build.materialise(x, [batch, x.dims[dim], others, x.dims[-1]])
+    path, lower.build.path = lower.build.path, ""
+    cos, sin = lower.build.emit_many(
+        "rotary_table", [], [(positions, len(frequencies))] * 2, **table_attributes(frequencies)
+    )
+    lower.build.path = path
+    value = lower.build.emit("rotary", [value, cos, sin], value.dims, inverse=inverse)
+    result = View(value, (tuple(batch), x.dims[dim], tuple(others), x.dims[-1]), x.dims)
+    return result
+
+
+def table_attributes(frequencies):
+    """Returns the base of frequencies that are powers of one, else the frequencies."""
+    count = len(frequencies)
+    if count > 1 and frequencies[0] == 1 and 0 < frequencies[-1] < 1:
+        base = frequencies[-1] ** (-count / (count - 1))
+        base = float(f"{base:.5g}")
+        if all(abs(f - base ** (-at / count)) <= 1e-6 * f for at, f in enumerate(frequencies)):
+            return {"base": base}
+    return {"frequencies": tuple(frequencies)}

@@ -1,0 +1,116 @@
+"""Convolution and pooling."""
+
+from dtc.clean import bound, sizes_of
+from dtc.errors import Unsupported
+from dtc.ir import Batch
+from dtc.lower import lowers
+from dtc.ops_layers import reduced
+from dtc.ops_points import floats
+from dtc.views import identity, with_dims
+
+
+@lowers("conv2d", "conv1d")
+def convolution(lower, node):
+    arguments = bound(node)
+    x, weight = floats(lower.view(arguments["input"])), lower.view(arguments["weight"])
+    flat = node.target._opname == "conv1d"
+    pair = lambda value, one: [one, *value] if flat else list(value) * (2 if len(value) == 1 else 1)
+    stride, dilation, padding = (
+        pair(arguments["stride"], 1),
+        pair(arguments["dilation"], 1),
+        arguments["padding"],
+    )
+    sizes = sizes_of(node)
+    if flat:
+        x = with_dims(x, (*x.dims[:2], (), x.dims[2]))
+        weight = with_dims(weight, (*weight.dims[:2], (), weight.dims[2]))
+        sizes = (*sizes[:2], 1, sizes[2])
+    if len(sizes) != 4 or not isinstance(sizes[0], Batch):
+        raise Unsupported("is of one image without a batch; give the batch as the first dim")
+    kernel = weight.sizes[2:]
+    if isinstance(padding, str):
+        extents = [(size - 1) * each for size, each in zip(kernel, dilation)]
+        if padding == "same" and any(extent % 2 for extent in extents):
+            raise Unsupported(
+                "pads one side more than the other; pad explicitly, or use an odd kernel"
+            )
+        padding = [extent // 2 if padding == "same" else 0 for extent in extents]
+    else:
+        padding = pair(padding, 0)
+    operands = [lower.build.plain(x), lower.build.plain(weight)]
+    if arguments["bias"] is not None:
+        operands.append(lower.build.plain(lower.view(arguments["bias"])))
+    value = lower.build.emit(
+        "conv2d",
+        operands,
+        sizes,
+        stride=unless(stride, [1, 1]),
+        padding=unless(padding, [0, 0]),
+        dilation=unless(dilation, [1, 1]),
+    )
+    result = identity(value)
+    return with_dims(result, (*result.dims[:2], result.dims[3])) if flat else result
+
+
+def unless(value, default):
+    value = [int(each) for each in value]
+    return None if value == default else value
+
+
+@lowers("max_pool2d", "avg_pool2d")
+def pool(lower, node):
+    arguments = bound(node)
+    name = node.target._opname
+    kernel = twice(arguments["kernel_size"])
+    stride = twice(arguments["stride"]) if arguments["stride"] else kernel
+    padding = twice(arguments["padding"])
+    if arguments["ceil_mode"]:
+        raise Unsupported("rounds sizes up; leave ceil_mode off")
+    if name == "max_pool2d" and twice(arguments["dilation"]) != [1, 1]:
+        raise Unsupported("is dilated; leave dilation at 1")
+    if name == "avg_pool2d" and (
+        arguments["divisor_override"] or any(padding) and not arguments["count_include_pad"]
+    ):
+        raise Unsupported(
+            "does not count padding or has a divisor of its own; leave count_include_pad on and"
+            " divisor_override out"
+        )
+    return pooled(
+        lower, floats(lower.view(arguments["self"])), name, kernel, stride, padding, sizes_of(node)
+    )
+
+
+def twice(value):
+    value = [value] if isinstance(value, int) else list(value)
+    return value * 2 if len(value) == 1 else value
+
+
+def pooled(lower, view, name, kernel, stride, padding, sizes):
+    if len(sizes) != 4:
+        raise Unsupported("is of one image without a batch; give the batch as the first dim")
+    value = lower.build.plain(view)
+    return identity(
+        lower.build.emit(
+            name,
+            [value],
+            sizes,
+            kernel=kernel,
+            stride=unless(stride, [1, 1]),
+            padding=unless(padding, [0, 0]),
+        )
+    )
+
+
+@lowers("adaptive_avg_pool2d")
+def adaptive(lower, node):
+    view, sizes = floats(lower.view(node.args[0])), sizes_of(node)
+    into, image = sizes[-2:], view.sizes[-2:]
+    if tuple(into) == (1, 1):
+        result = reduced(lower, view, "mean", [len(sizes) - 2, len(sizes) - 1])
+        return with_dims(result, (*result.dims, (), ()))
+    if any(size % part for size, part in zip(image, into)):
+        raise Unsupported(
+            f"pools {image} to {into}, whose windows are not all alike; use sizes that divide"
+        )
+    kernel = [size // part for size, part in zip(image, into)]
+    return pooled(lower, view, "avg_pool2d", kernel, kernel, [0, 0], sizes)

@@ -1,0 +1,168 @@
+"""Losses: cross entropy and what is written with point-by-point ops."""
+
+from dtc import views
+from dtc.clean import bound
+from dtc.errors import Unsupported
+from dtc.ir import Batch
+from dtc.lower import lowers
+from dtc.ops_layers import reduced, rows_and_last
+from dtc.ops_points import beside, binary, floats, magnitude, number, pointwise, scaled
+from dtc.views import View, with_dims
+
+REDUCTIONS = {0: None, 1: "mean", 2: "sum"}
+
+
+def finish(lower, view, reduction):
+    """Takes the mean or sum over everything."""
+    kind = REDUCTIONS[reduction]
+    return view if kind is None else reduced(lower, view, kind, list(range(len(view.dims))))
+
+
+@lowers("cross_entropy_loss")
+def cross_entropy(lower, node):
+    arguments = bound(node)
+    logits, targets = floats(lower.view(arguments["self"])), lower.view(arguments["target"])
+    if arguments["weight"] is not None:
+        raise Unsupported(
+            "has class weights, which graph IR does not have yet; give a weight for each target as"
+            " an input (loss='cross_entropy_weighted')"
+        )
+    if arguments["label_smoothing"]:
+        raise Unsupported("has label smoothing, which graph IR does not have yet; leave it out")
+    if targets.kind != "i32":
+        raise Unsupported(
+            "has probabilities as targets, which graph IR does not have yet; give class indices"
+        )
+    if len(logits.dims) < 2:
+        raise Unsupported("is of one sample without a batch; give the batch as the first dim")
+    rows = with_dims(
+        logits, (logits.dims[0], *logits.dims[2:], logits.dims[1])
+    )  # classes are dim 1
+    rows, count = rows_and_last(lower, rows)
+    if count != 1:
+        groups = list(rows.layout[:-count]) + [rows.dims[-1]]
+        rows = View(lower.build.arrange(rows, groups), tuple(groups), rows.dims)
+    if rows.value.total:
+        raise Unsupported("is not linear in a mean or sum over the batch")
+    lead = View(rows.value, rows.layout[:-1], rows.dims[:-1])
+    value, ids = same_order(lower, lead, targets, rows)
+    ignoring = int(arguments["ignore_index"])
+    lower.counts["cross_entropy"] = lower.counts.get("cross_entropy", 0) + 1
+    if arguments["reduction"] == 1:
+        result = lower.build.emit("cross_entropy", [value, ids], (), ignoring=ignoring, mean=True)
+        return views.identity(result)
+    losses = lower.build.emit("cross_entropy", [value, ids], ids.dims, ignoring=ignoring)
+    lead = View(losses, lead.layout, lead.dims)
+    return finish(lower, lead, arguments["reduction"])
+
+
+def same_order(lower, lead, targets, rows):
+    """Returns the logits and the targets, these in the order of the logits' rows."""
+    targets = lower.build.settled(targets)
+    pairs = {}
+    for mine, theirs in zip(lead.dims, targets.dims):
+        if [atom.size for atom in mine] != [atom.size for atom in theirs] or any(
+            atom.repeats for atom in (*mine, *theirs)
+        ):
+            break
+        pairs.update(zip(mine, theirs))
+    else:
+        groups = [tuple(pairs[atom] for atom in group) for group in lead.layout]
+        return rows.value, lower.build.arrange(targets, groups)
+    raise Unsupported("has logits and targets in another order; flatten both in the same way")
+
+
+@lowers("mse_loss")
+def mse(lower, node):
+    arguments = bound(node)
+    difference = binary(lower, "subtract", *pair(lower, arguments))
+    return finish(lower, binary(lower, "multiply", difference, difference), arguments["reduction"])
+
+
+def pair(lower, arguments):
+    a, b = floats(lower.view(arguments["self"])), floats(lower.view(arguments["target"]))
+    if a.sizes != b.sizes:
+        raise Unsupported(
+            f"compares {shape(a.sizes)} with {shape(b.sizes)}, which PyTorch repeats; give both the"
+            " same shape"
+        )
+    return a, b
+
+
+def shape(sizes):
+    return (
+        "["
+        + ", ".join(
+            (
+                "batch"
+                if size == Batch(1)
+                else f"batch * {size.rows}" if isinstance(size, Batch) else str(size)
+            )
+            for size in sizes
+        )
+        + "]"
+    )
+
+
+@lowers("l1_loss")
+def l1(lower, node):
+    arguments = bound(node)
+    difference = binary(lower, "subtract", *pair(lower, arguments))
+    return finish(lower, magnitude(lower, difference), arguments["reduction"])
+
+
+@lowers("smooth_l1_loss", "huber_loss")
+def smooth_l1(lower, node):
+    """Writes the loss with m = min(|d|, beta): m^2 / 2 + beta (|d| - m), divided by beta for smooth
+    L1."""
+    arguments = bound(node)
+    beta = arguments["beta"] if "beta" in arguments else arguments["delta"]
+    if beta <= 0:
+        raise Unsupported(f"has beta {beta}; use the L1 loss for 0")
+    size = magnitude(lower, binary(lower, "subtract", *pair(lower, arguments)))
+    small = binary(lower, "minimum", size, number(lower, beta))
+    square = scaled(lower, binary(lower, "multiply", small, small), 0.5)
+    loss = binary(lower, "add", square, scaled(lower, binary(lower, "subtract", size, small), beta))
+    if "beta" in arguments:
+        loss = scaled(lower, loss, 1 / beta)
+    return finish(lower, loss, arguments["reduction"])
+
+
+@lowers("binary_cross_entropy_with_logits")
+def bce(lower, node):
+    """Writes softplus(x) - x y with softplus(x) = (x + |x|) / 2 + log(1 + exp(-|x|)), which is
+    finite for any x."""
+    arguments = bound(node)
+    if arguments["weight"] is not None or arguments["pos_weight"] is not None:
+        raise Unsupported("has weights; multiply the losses of reduction='none' by them")
+    x, y = pair(lower, arguments)
+    size = magnitude(lower, x)
+    positive = scaled(lower, binary(lower, "add", x, size), 0.5)
+    fall = pointwise(lower, "exp", pointwise(lower, "negate", size))
+    soft = binary(
+        lower,
+        "add",
+        positive,
+        pointwise(lower, "log", binary(lower, "add", fall, number(lower, 1.0))),
+    )
+    return finish(
+        lower,
+        binary(lower, "subtract", soft, binary(lower, "multiply", x, y)),
+        arguments["reduction"],
+    )
+
+
+@lowers("weighted_mean")
+def weighted_mean(lower, node):
+    x, weights = floats(lower.view(node.args[0])), floats(lower.view(node.args[1]))
+    found = beside(lower, x, weights)
+    if found is None or found[0].value.dims != found[1].dims:
+        raise Unsupported("has weights of another shape than the losses; repeat them by hand")
+    return views.identity(lower.build.emit("weighted_mean", [found[0].value, found[1]], ()))
+
+
+@lowers("counted")
+def counted(lower, node):
+    view = lower.build.settled(lower.view(node.args[0]))
+    value = lower.build.emit("counted", [view.value], view.value.dims, ignoring=int(node.args[1]))
+    return View(value, view.layout, view.dims)

@@ -1,0 +1,351 @@
+"""Ops that move elements: most only rearrange a view."""
+
+from dtc import views
+from dtc.clean import bound, sizes_of
+from dtc.errors import Unsupported
+from dtc.ir import Batch
+from dtc.lower import lowers
+from dtc.views import Atom, View, identity, with_dims
+
+
+@lowers(
+    "view",
+    "reshape",
+    "flatten",
+    "unflatten",
+    "_unsafe_view",
+    "view_as",
+    "squeeze",
+    "unsqueeze",
+    moves=True,
+)
+def reshaped(lower, node):
+    view, sizes = lower.view(node.args[0]), sizes_of(node)
+    result = views.reshape(view, sizes)
+    if result is None:
+        value = lower.build.plain(view)
+        result = identity(lower.build.reshape(value, sizes))
+    return result
+
+
+@lowers("transpose", "swapaxes", "swapdims", moves=True)
+def transposed(lower, node):
+    view = lower.view(node.args[0])
+    dims = list(view.dims)
+    a, b = node.args[1], node.args[2]
+    dims[a], dims[b] = dims[b], dims[a]
+    return with_dims(view, dims)
+
+
+@lowers("t", "numpy_T", "mT", moves=True)
+def flipped(lower, node):
+    view = lower.view(node.args[0])
+    return with_dims(view, view.dims[::-1])
+
+
+@lowers("permute", moves=True)
+def permuted(lower, node):
+    view = lower.view(node.args[0])
+    return with_dims(view, [view.dims[dim] for dim in node.args[1]])
+
+
+@lowers("movedim", moves=True)
+def moved(lower, node):
+    view = lower.view(node.args[0])
+    arguments = bound(node)
+    sources = (
+        [arguments["source"]] if isinstance(arguments["source"], int) else list(arguments["source"])
+    )
+    targets = (
+        [arguments["destination"]]
+        if isinstance(arguments["destination"], int)
+        else list(arguments["destination"])
+    )
+    rank = len(view.dims)
+    taken = {target % rank: source % rank for source, target in zip(sources, targets)}
+    rest = [dim for dim in range(rank) if dim not in taken.values()]
+    return with_dims(
+        view, [view.dims[taken[dim] if dim in taken else rest.pop(0)] for dim in range(rank)]
+    )
+
+
+@lowers("expand", "expand_as", "broadcast_to", moves=True)
+def expanded(lower, node):
+    view, sizes = lower.view(node.args[0]), sizes_of(node)
+    dims = [()] * (len(sizes) - len(view.dims)) + list(view.dims)
+    wide = []
+    for dim, size in zip(dims, sizes):
+        if views.size_of(dim) == size:
+            wide.append(dim)
+        elif isinstance(size, Batch):
+            wide.append(
+                (Atom(Batch(1), repeats=True),)
+                + ((Atom(size.rows, repeats=True),) if size.rows > 1 else ())
+            )
+        else:
+            wide.append((Atom(size, repeats=True),))
+    return with_dims(view, wide)
+
+
+@lowers("repeat", moves=True)
+def repeated(lower, node):
+    view, times = lower.view(node.args[0]), list(node.args[1])
+    dims = [()] * (len(times) - len(view.dims)) + list(view.dims)
+    if any(not isinstance(time, int) for time in times):
+        sizes = sizes_of(node)
+        if (
+            views.size_of(dims[0]) != 1
+            or any(not isinstance(time, int) for time in times[1:])
+            or sizes[0] != Batch(1)
+        ):
+            raise Unsupported(
+                "repeats by the number of samples; repeat along a dim of size 1 at the front"
+            )
+        return with_dims(view, [(Atom(Batch(1), repeats=True),)] + repeat_dims(dims[1:], times[1:]))
+    return with_dims(view, repeat_dims(dims, times))
+
+
+def repeat_dims(dims, times):
+    return [
+        ((Atom(time, repeats=True),) if time != 1 else ()) + tuple(dim)
+        for dim, time in zip(dims, times)
+    ]
+
+
+@lowers("repeat_interleave", moves=True)
+def interleaved(lower, node):
+    arguments = bound(node)
+    view, times, dim = lower.view(arguments["self"]), arguments.get("repeats"), arguments["dim"]
+    if not isinstance(times, int) or dim is None:
+        raise Unsupported("repeats by a tensor or without a dim; give a number and a dim")
+    dims = list(view.dims)
+    dims[dim] = tuple(dims[dim]) + ((Atom(times, repeats=True),) if times != 1 else ())
+    return with_dims(view, dims)
+
+
+@lowers("select", moves=True)
+def selected(lower, node):
+    view, dim, index = lower.view(node.args[0]), node.args[1], node.args[2]
+    dim %= len(view.dims)
+    size = view.sizes[dim]
+    if isinstance(size, Batch):
+        raise Unsupported(
+            "selects a sample of the batch, which couples samples; keep the batch as the first dim"
+        )
+    rest = view.dims[:dim] + view.dims[dim + 1 :]
+    index %= size
+    atoms = view.dims[dim]
+    plain = [atom for atom in atoms if not atom.repeats]
+    if len(plain) == len(atoms):
+        fixed = []
+        for atom in reversed(atoms):
+            fixed.append((atom, index % atom.size))
+            index //= atom.size
+        return View(view.value, view.layout, rest, view.fixed + tuple(fixed))
+    if not plain:
+        return with_dims(view, rest)
+    value = lower.build.plain(view)
+    return selected_of(lower, value, dim, index)
+
+
+def selected_of(lower, value, dim, index):
+    dims = value.dims[:dim] + value.dims[dim + 1 :]
+    return identity(
+        lower.build.emit(
+            "slice", [value], dims, value.kind, dim=dim, start=index, size=1, squeeze=True
+        )
+    )
+
+
+@lowers("slice", moves=True)
+def sliced(lower, node):
+    arguments = bound(node)
+    view, dim, size = lower.view(arguments["self"]), arguments["dim"], None
+    dim %= len(view.dims)
+    size = view.sizes[dim]
+    if isinstance(size, Batch):
+        raise Unsupported("takes a part of the batch, which couples samples; keep the batch whole")
+    if arguments["step"] != 1:
+        raise Unsupported("takes every n-th element; reshape to [..., m, n] and select instead")
+    start = min(
+        max((arguments["start"] or 0) + (size if (arguments["start"] or 0) < 0 else 0), 0), size
+    )
+    count = sizes_of(node)[dim]
+    if count == size:
+        return view
+    return take(lower, view, dim, start, count)
+
+
+def take(lower, view, dim, start, count):
+    """Returns elements [start, start + count) of a dim: as one index of an atom where they are an
+    even part, else a slice."""
+    size = view.sizes[dim]
+    atoms = view.dims[dim]
+    if (
+        count
+        and size % count == 0
+        and start % count == 0
+        and not any(atom.repeats for atom in atoms)
+    ):
+        split = views.reshape(
+            view, view.sizes[:dim] + (size // count, count) + view.sizes[dim + 1 :]
+        )
+        if split is not None:
+            index, fixed = start // count, []
+            for atom in reversed(split.dims[dim]):
+                fixed.append((atom, index % atom.size))
+                index //= atom.size
+            return View(
+                split.value,
+                split.layout,
+                split.dims[:dim] + split.dims[dim + 1 :],
+                split.fixed + tuple(fixed),
+            )
+    if all(atom.repeats for atom in atoms):
+        return with_dims(
+            view,
+            view.dims[:dim]
+            + ((Atom(count, repeats=True),) if count != 1 else (),)
+            + view.dims[dim + 1 :],
+        )
+    by = lower.build.by_dims(view)
+    at = by.layout.index(by.dims[dim])
+    dims = by.value.dims[:at] + (count,) + by.value.dims[at + 1 :]
+    value = lower.build.emit("slice", [by.value], dims, by.kind, dim=at, start=start, size=count)
+    part = (Atom(count),)
+    return View(
+        value,
+        by.layout[:at] + (part,) + by.layout[at + 1 :],
+        tuple(part if index == dim else group for index, group in enumerate(by.dims)),
+    )
+
+
+@lowers("cat", "concat", "concatenate")
+def joined(lower, node):
+    arguments = bound(node)
+    dim = arguments["dim"] % len(sizes_of(node))
+    return join(lower, arguments["tensors"], dim, False, sizes_of(node))
+
+
+@lowers("stack")
+def stacked(lower, node):
+    arguments = bound(node)
+    dim = arguments["dim"] % len(sizes_of(node))
+    return join(lower, arguments["tensors"], dim, True, sizes_of(node))
+
+
+def join(lower, nodes, dim, stack, sizes):
+    parts = [lower.view(each) for each in nodes]
+    if isinstance(sizes[dim], Batch):
+        raise Unsupported(
+            "joins along the batch, which changes the number of samples; join along another dim"
+        )
+    values = [lower.build.materialise(view, view.dims) for view in parts]
+    lower.same_samples(*values)
+    return identity(lower.build.emit("concat", values, sizes, values[0].kind, dim=dim, stack=stack))
+
+
+@lowers("pad", "constant_pad_nd")
+def padded(lower, node):
+    arguments = bound(node)
+    if arguments.get("mode", "constant") != "constant" or (arguments.get("value") or 0) != 0:
+        raise Unsupported(
+            "pads by other than zeros, which graph IR does not have yet; pad with zeros"
+        )
+    pads = list(arguments["pad"])
+    view = lower.build.by_dims(lower.view(arguments["self"]))
+    if view.kind != "f32" or not all(isinstance(pad, int) for pad in pads):
+        raise Unsupported("pads integers or by computed sizes; pad the data instead")
+    for index in range(len(pads) // 2):
+        low, high = pads[2 * index], pads[2 * index + 1]
+        dim = len(view.dims) - 1 - index
+        if low < 0 or high < 0:
+            raise Unsupported("pads by less than 0; slice instead")
+        if low or high:
+            view = pad_dim(lower, view, dim, low, high)
+    return view
+
+
+def pad_dim(lower, view, dim, low, high):
+    size = view.sizes[dim]
+    if isinstance(size, Batch):
+        raise Unsupported("pads the batch; the number of samples is fixed")
+    value = view.value
+    if view.dims[dim] not in view.layout or not view.dims[dim]:
+        value = lower.build.plain(view)
+        view = View(value, view.dims, view.dims)
+        at = dim
+    else:
+        at = view.layout.index(view.dims[dim])
+    dims = value.dims[:at] + (size + low + high,) + value.dims[at + 1 :]
+    value = lower.build.emit("pad", [value], dims, dim=at, low=low, high=high)
+    part = (Atom(size + low + high),)
+    return View(
+        value,
+        view.layout[:at] + (part,) + view.layout[at + 1 :],
+        tuple(part if index == dim else group for index, group in enumerate(view.dims)),
+    )
+
+
+@lowers("embedding")
+def embedding(lower, node):
+    arguments = bound(node)
+    table, ids = arguments["weight"], arguments["indices"]
+    if arguments["scale_grad_by_freq"] or arguments["sparse"]:
+        raise Unsupported("scales gradients by frequency or makes them sparse; leave both off")
+    table = lower.view(table)
+    if lower.folder.is_constant(ids):
+        return by_positions(lower, table, lower.folder.value(ids), sizes_of(node))
+    rows = lower.build.plain(table)
+    index = lower.view(ids)
+    ids = lower.build.plain(index)
+    if ids.kind != "i32":
+        raise Unsupported("looks up by other than integers")
+    lower.index_inputs.add(ids)
+    padding = (
+        arguments["padding_idx"]
+        if isinstance(arguments["padding_idx"], int) and arguments["padding_idx"] >= 0
+        else None
+    )
+    value = lower.build.emit("embedding", [rows, ids], ids.dims + rows.dims[1:], padding=padding)
+    result = identity(value)
+    return views.reshape(result, sizes_of(node))
+
+
+def by_positions(lower, table, ids, sizes):
+    """Looks up constant ids that count up: rows of the table, one after the other."""
+    flat = ids.flatten()
+    count, start = flat.numel(), int(flat[0])
+    if bool((flat == start).all()):
+        count = 1
+    elif any(int(a) != start + at for at, a in enumerate(flat.tolist())):
+        raise Unsupported(
+            "looks up constant ids that do not count up by one; use a slice or an input"
+        )
+    rows = table if count == table.sizes[0] else take(lower, table, 0, start, count)
+    if count == 1:
+        dims = ((),) * ids.dim() + rows.dims[-1:]
+        rows = with_dims(rows, dims)
+        return with_dims(
+            rows,
+            [
+                dim if views.size_of(dim) == size else batch_or_repeat(size)
+                for dim, size in zip(rows.dims, sizes)
+            ],
+        )
+    return expand_rows(rows, ids, sizes)
+
+
+def batch_or_repeat(size):
+    """Returns a dim that only repeats."""
+    if not isinstance(size, Batch):
+        return (Atom(size, repeats=True),)
+    return (Atom(Batch(1), True),) + ((Atom(size.rows, True),) if size.rows > 1 else ())
+
+
+def expand_rows(rows, ids, sizes):
+    result = views.reshape(rows, tuple(ids.shape) + rows.sizes[-1:])
+    dims = []
+    for dim, size in zip(result.dims, sizes):
+        dims.append(dim if views.size_of(dim) == size else batch_or_repeat(size))
+    return with_dims(result, dims)

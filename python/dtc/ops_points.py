@@ -1,0 +1,362 @@
+"""Point-by-point ops: a table of the unary ones, and two operands that broadcast."""
+
+from dtc import views
+from dtc.clean import bound, sizes_of
+from dtc.errors import Unsupported
+from dtc.ir import Batch
+from dtc.lower import lowers
+from dtc.algebra import is_node
+from dtc.views import Atom, View, identity, with_dims
+
+UNARY = {
+    "relu": "relu",
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "tanh": "tanh",
+    "silu": "silu",
+    "neg": "negate",
+}
+
+
+def pointwise(lower, name, view, **attributes):
+    """Returns a unary op of a view: the value changes, the order stays."""
+    view = lower.build.settled(view)
+    if name not in ("negate", "scale") and view.value.total:
+        raise Unsupported(
+            "is not linear in a mean or sum over the batch; take it of each sample, before the mean"
+        )
+    value = lower.build.emit(name, [view.value], view.value.dims, **attributes)
+    return View(value, view.layout, view.dims)
+
+
+@lowers(*UNARY)
+def unary(lower, node):
+    view = floats(lower.view(node.args[0]))
+    return pointwise(lower, UNARY[getattr(node.target, "_opname", node.target)], view)
+
+
+def floats(view):
+    if view.kind != "f32":
+        raise Unsupported(
+            "computes with integers, which graph IR only looks up: turn them into numbers with"
+            " .float()"
+        )
+    return view
+
+
+@lowers("gelu")
+def gelu(lower, node):
+    kind = bound(node)["approximate"]
+    return pointwise(
+        lower, "gelu", floats(lower.view(node.args[0])), how="tanh" if kind == "tanh" else "erf"
+    )
+
+
+@lowers("dropout")
+def dropout(lower, node):
+    return pointwise(
+        lower,
+        "dropout",
+        views_written(lower, floats(lower.view(node.args[0]))),
+        p=float(bound(node)["p"]),
+    )
+
+
+def views_written(lower, view):
+    """Returns the view with repeats written out, for ops that treat each repetition in another
+    way."""
+    return (
+        identity(lower.build.plain(view))
+        if any(atom.repeats for dim in view.dims for atom in dim)
+        else view
+    )
+
+
+@lowers("to", "_to_copy")
+def cast(lower, node):
+    view = lower.view(node.args[0])
+    kinds = (
+        node.args[0].meta["val"].dtype.is_floating_point,
+        node.meta["val"].dtype.is_floating_point,
+    )
+    if kinds != (False, True) or view.kind != "i32":
+        raise Unsupported(
+            "turns numbers into integers or logic; graph IR has casts from integers to f32 only"
+        )
+    view = lower.build.settled(view)
+    return View(lower.build.emit("cast", [view.value], view.value.dims), view.layout, view.dims)
+
+
+@lowers("pow")
+def power(lower, node):
+    base, exponent = node.args[0], node.args[1]
+    if is_node(exponent) or not is_node(base):
+        raise Unsupported(
+            "takes a tensor as exponent; graph IR has powers by the numbers 2, 3, 0.5, -0.5 and -1"
+        )
+    view = floats(lower.view(base))
+    if exponent in (2, 3):
+        square = binary(lower, "multiply", view, view)
+        return square if exponent == 2 else binary(lower, "multiply", square, view)
+    if exponent == 0.5:
+        return pointwise(lower, "sqrt", view)
+    if exponent in (-0.5, -1):
+        below = pointwise(lower, "sqrt", view) if exponent == -0.5 else view
+        return binary(lower, "divide", number(lower, 1.0), below)
+    if exponent == 1:
+        return view
+    raise Unsupported(
+        f"has the exponent {exponent}; graph IR has powers by the numbers 2, 3, 0.5, -0.5 and -1"
+    )
+
+
+@lowers("square")
+def square(lower, node):
+    view = floats(lower.view(node.args[0]))
+    return binary(lower, "multiply", view, view)
+
+
+@lowers("rsqrt")
+def rsqrt(lower, node):
+    return binary(
+        lower,
+        "divide",
+        number(lower, 1.0),
+        pointwise(lower, "sqrt", floats(lower.view(node.args[0]))),
+    )
+
+
+@lowers("reciprocal")
+def reciprocal(lower, node):
+    return binary(lower, "divide", number(lower, 1.0), floats(lower.view(node.args[0])))
+
+
+@lowers("abs")
+def absolute(lower, node):
+    return magnitude(lower, floats(lower.view(node.args[0])))
+
+
+def magnitude(lower, view):
+    """Returns |x| as max(x, -x), whose gradient at 0 is 0, as PyTorch's is."""
+    return binary(lower, "maximum", view, pointwise(lower, "negate", view))
+
+
+@lowers("clamp", "clamp_min", "clamp_max")
+def clamp(lower, node):
+    arguments = bound(node)
+    low, high = arguments.get("min"), arguments.get("max")
+    view = floats(lower.view(node.args[0]))
+    for bound_, op in ((low, "maximum"), (high, "minimum")):
+        if is_node(bound_):
+            raise Unsupported("clamps to a tensor; give numbers")
+        if bound_ is not None:
+            view = binary(lower, op, view, number(lower, float(bound_)))
+    return view
+
+
+@lowers("sigmoid")
+def sigmoid(lower, node):
+    """Writes sigmoid(x) as the first of softmax([x, 0]): as exact as PyTorch's, in value and
+    gradient, for any x."""
+    view = lower.build.settled(floats(lower.view(node.args[0])))
+    if view.value.total:
+        raise Unsupported(
+            "is not linear in a mean or sum over the batch; take it of each sample, before the mean"
+        )
+    value = view.value
+    zero = lower.build.emit("scale", [value], value.dims, factor=0.0)
+    last = len(value.dims)
+    both = lower.build.emit("concat", [value, zero], value.dims + (2,), dim=last, stack=True)
+    shares = lower.build.emit("softmax", [both], both.dims)
+    first = lower.build.emit("slice", [shares], value.dims, dim=last, start=0, size=1, squeeze=True)
+    return View(first, view.layout, view.dims)
+
+
+def number(lower, value):
+    return identity(lower.build.constant(value))
+
+
+def scaled(lower, view, factor):
+    return view if factor == 1 else pointwise(lower, "scale", view, factor=float(factor))
+
+
+@lowers("add", "sub", "rsub")
+def add(lower, node):
+    a, b = node.args[0], node.args[1]
+    alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
+    if getattr(node.target, "_opname", "") == "rsub":
+        a, b = b, a
+    op = "add" if getattr(node.target, "_opname", "") == "add" else "subtract"
+    a, b = operand(lower, a), operand(lower, b)
+    return binary(lower, op, a, scaled(lower, b, alpha))
+
+
+def operand(lower, value):
+    return floats(lower.view(value)) if is_node(value) else number(lower, float(value))
+
+
+@lowers("mul")
+def multiply(lower, node):
+    a, b = node.args[0], node.args[1]
+    if not is_node(b):
+        return scaled(lower, floats(lower.view(a)), b)
+    if not is_node(a):
+        return scaled(lower, floats(lower.view(b)), a)
+    for x, factor in ((a, b), (b, a)):
+        repeated = uniform(lower, factor)
+        if repeated is not None and sizes_of(x) == sizes_of(node):
+            return scaled(lower, floats(lower.view(x)), repeated)
+    return binary(lower, "multiply", operand(lower, a), operand(lower, b))
+
+
+def uniform(lower, node):
+    """Returns the number that a constant tensor repeats, or None."""
+    if not lower.folder.is_constant(node):
+        return None
+    value = lower.folder.value(node)
+    if not hasattr(value, "flatten"):
+        return float(value)
+    flat = value.flatten()
+    return float(flat[0]) if flat.numel() and bool((flat == flat[0]).all()) else None
+
+
+@lowers("div", "true_divide")
+def divide(lower, node):
+    arguments = bound(node)
+    if arguments.get("rounding_mode"):
+        raise Unsupported("rounds a quotient, which has no gradient")
+    a, b = node.args[0], node.args[1]
+    if not is_node(b):
+        return scaled(lower, floats(lower.view(a)), 1 / b)
+    by = uniform(lower, b)
+    if by is not None and is_node(a) and sizes_of(a) == sizes_of(node):
+        return scaled(lower, floats(lower.view(a)), 1 / by)
+    return binary(lower, "divide", operand(lower, a), operand(lower, b))
+
+
+@lowers("maximum", "minimum")
+def extremum(lower, node):
+    return binary(
+        lower, node.target._opname, operand(lower, node.args[0]), operand(lower, node.args[1])
+    )
+
+
+def binary(lower, name, a, b):
+    """Writes an op of two views that broadcast as in NumPy."""
+    check_totals(name, a.value, b.value)
+    lower.same_samples(a.value, b.value)
+    rank = max(len(a.dims), len(b.dims))
+    a, b = (with_dims(view, ((),) * (rank - len(view.dims)) + tuple(view.dims)) for view in (a, b))
+    sizes = tuple(x if x != 1 else y for x, y in zip(a.sizes, b.sizes))
+    for lead, other, swap in ((a, b, False), (b, a, True)):
+        if lead.sizes == sizes and not any(atom.repeats for dim in lead.dims for atom in dim):
+            found = beside(lower, lead, other)
+            if found is not None:
+                lead, value = found
+                operands = [value, lead.value] if swap else [lead.value, value]
+                return View(
+                    lower.build.emit(name, operands, lead.value.dims), lead.layout, lead.dims
+                )
+    return outer(lower, name, a, b, sizes)
+
+
+def check_totals(name, a, b):
+    """Refuses what is not linear in a mean or sum over the batch."""
+    if not a.total and not b.total:
+        return
+    linear = (
+        name in ("add", "subtract")
+        or name == "multiply"
+        and not (a.total and b.total)
+        or name == "divide"
+        and not b.total
+    )
+    if not linear:
+        raise Unsupported(
+            "is not linear in a mean or sum over the batch, so that micro-batches would add up to"
+            " another loss; compute it for each sample, before the mean"
+        )
+    if (
+        name in ("add", "subtract")
+        and {a.total, b.total} & {"sum"}
+        and {a.total, b.total} - {"sum"}
+    ):
+        raise Unsupported(
+            "adds a sum over the batch to a mean or to what does not depend on it; use one of them"
+            " throughout"
+        )
+
+
+def beside(lower, lead, other):
+    """Returns the lead and the other operand's value in the lead's order, or None where their dims
+    have no common factors."""
+    lead, other = lower.build.settled(lead), lower.build.settled(other)
+    partner = {}
+    for dim in range(len(lead.dims)):
+        theirs = other.dims[dim]
+        if not theirs or theirs[0].repeats and all(atom.repeats for atom in theirs):
+            continue
+        common = views.common_sizes(
+            [atom.size for atom in lead.dims[dim]], [atom.size for atom in theirs]
+        )
+        if common is None:
+            return None
+        lead, mine = views.refine(lead, lead.dims[dim], common)
+        other, theirs = views.refine(other, theirs, common)
+        partner.update((x, y) for x, y in zip(mine, theirs) if not y.repeats)
+    groups = []
+    for atoms in lead.layout:  # a dim of the value that the other has in part is cut
+        for atom in atoms:
+            if (
+                groups
+                and groups[-1]
+                and atom is not atoms[0]
+                and (groups[-1][-1] in partner) == (atom in partner)
+            ):
+                groups[-1] = groups[-1] + (atom,)
+            else:
+                groups.append((atom,))
+        if not atoms:
+            groups.append(())
+    value = lower.build.arrange(lead, groups)
+    lead = View(value, tuple(groups), lead.dims)
+    wanted = [tuple(partner[atom] for atom in group if atom in partner) for group in groups]
+    while wanted and not wanted[0]:
+        wanted.pop(0)
+    return lead, lower.build.arrange(other, wanted)
+
+
+def outer(lower, name, a, b, sizes):
+    """Writes an op whose operands both repeat along dims of the other."""
+    front = [dim for dim, size in enumerate(sizes) if isinstance(size, Batch)]
+    order = front + [dim for dim in range(len(sizes)) if dim not in front]
+    values = []
+    for view in (a, b):
+        view = lower.build.settled(view)
+        dims = [tuple(atom for atom in view.dims[dim] if not atom.repeats) for dim in order]
+        if any(
+            views.size_of(group) != view.sizes[dim] and group for group, dim in zip(dims, order)
+        ):
+            value = lower.build.materialise(view, [view.dims[dim] for dim in order])
+        else:
+            value = lower.build.arrange(view, dims)
+        values.append(value)
+    wide = [max_size(x, y) for x, y in zip(values[0].dims, values[1].dims)]
+    value = lower.build.emit(name, values, wide)
+    result = identity(value)
+    dims = [None] * len(sizes)
+    for at, dim in enumerate(order):
+        dims[dim] = result.dims[at]
+        if result.value.dims[at] == 1 and sizes[dim] != 1:
+            rows = sizes[dim]
+            dims[dim] = (
+                (Atom(Batch(1), True),) + ((Atom(rows.rows, True),) if rows.rows > 1 else ())
+                if isinstance(rows, Batch)
+                else (Atom(rows, True),)
+            )
+    return with_dims(result, dims)
+
+
+def max_size(x, y):
+    return y if x == 1 else x

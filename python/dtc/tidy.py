@@ -1,0 +1,162 @@
+"""Makes ops of graph IR as a person would write them: weights that have the dims of heads, slices
+taken in one op, nothing unused."""
+
+from dtc.ir import Op, Value, elements
+
+
+def tidy(graph):
+    changed = True
+    while changed:
+        changed = merge_reshapes(graph) | split_linear(graph)
+        drop_unused(graph)
+    split_parameters(graph)
+    unstack(graph)
+    drop_unused(graph)
+
+
+def drop_unused(graph):
+    live, kept = {graph.loss}, []
+    for op in reversed(graph.ops):
+        if any(value in live for value in op.results):
+            live.update(op.operands)
+            kept.append(op)
+    graph.ops = kept[::-1]
+
+
+def merge_reshapes(graph):
+    """Makes one of two reshapes in a row, and none of one that changes nothing."""
+    changed = False
+    for op in graph.ops:
+        if op.name != "reshape":
+            continue
+        source = op.operands[0].op
+        if source is not None and source.name == "reshape":
+            op.operands[0] = source.operands[0]
+            changed = True
+        if op.operands[0].dims == op.result.dims:
+            graph.replace(op.result, op.operands[0])
+            changed = True
+    return changed
+
+
+def split_linear(graph):
+    """Gives a linear layer the dims that its only readers reshape its result to: the dims of heads
+    become those of the weight."""
+    changed, uses = False, graph.uses()
+    parameters = {
+        parameter.value for parameter in graph.parameters.values() if parameter.value is not None
+    }
+    for op in list(graph.ops):
+        if op.name != "linear":
+            continue
+        readers = uses.get(op.result, [])
+        lead = op.result.dims[:-1]
+        if not readers or any(
+            user is None
+            or user.name != "reshape"
+            or user.result.dims[: len(lead)] != lead
+            or len(user.result.dims) <= len(lead) + 1
+            for user in readers
+        ):
+            continue
+        shapes = {user.result.dims for user in readers}
+        if len(shapes) != 1 or op.result.dims[-1] != elements(next(iter(shapes))[len(lead) :]):
+            continue
+        out = next(iter(shapes))[len(lead) :]
+        weights = op.operands[1:]
+        roots = [
+            (
+                weight.op.operands[0]
+                if weight.op is not None and weight.op.name == "reshape"
+                else weight
+            )
+            for weight in weights
+        ]
+        if any(root not in parameters or len(uses[root]) != 1 for root in roots):
+            continue
+        matrix = op.operands[1].dims
+        wanted = [out + matrix[1:] if op.attributes.get("transposed") else matrix[:-1] + out, out]
+        at = graph.ops.index(op)
+        for index, (root, dims) in enumerate(zip(roots, wanted)):
+            reshape = Op("reshape", [root], [Value(tuple(dims))], {}, op.path)
+            reshape.result.op = reshape
+            graph.ops.insert(at, reshape)
+            op.operands[1 + index] = reshape.result
+            at += 1
+        op.result.dims = next(iter(shapes))
+        changed = True
+    return changed
+
+
+def grouping(shape, dims):
+    """Returns which dims make up each dim of a shape, or None where it is no splitting of dims."""
+    groups, at = [], 0
+    for size in shape:
+        group, product = [], 1
+        while product < size and at < len(dims):
+            group.append(at)
+            product *= dims[at]
+            at += 1
+        if product != size or not group and (at >= len(dims) or dims[at] != 1):
+            return None
+        if not group:
+            group.append(at)
+            at += 1
+        groups.append(group)
+    while at < len(dims) and dims[at] == 1:
+        groups[-1].append(at)
+        at += 1
+    return groups if at == len(dims) else None
+
+
+def split_parameters(graph):
+    """Declares a parameter with the dims that all its readers reshape it to."""
+    uses = graph.uses()
+    for parameter in graph.parameters.values():
+        readers = uses.get(parameter.value, [])
+        if not readers or any(user is None or user.name != "reshape" for user in readers):
+            continue
+        shapes = {user.result.dims for user in readers}
+        if len(shapes) != 1:
+            continue
+        dims = next(iter(shapes))
+        groups = grouping(parameter.shape, dims)
+        if groups is None:
+            continue
+        parameter.value.dims, parameter.stored = dims, groups
+        for user in readers:
+            graph.replace(user.result, parameter.value)
+
+
+def unstack(graph):
+    """Takes all elements of a dim by one op."""
+    uses = graph.uses()
+    for value, readers in list(uses.items()):
+        slices = [
+            op
+            for op in readers
+            if op is not None and op.name == "slice" and op.attributes.get("squeeze")
+        ]
+        for dim in {op.attributes["dim"] for op in slices}:
+            found = {op.attributes["start"]: op for op in slices if op.attributes["dim"] == dim}
+            if (
+                len(found) == value.dims[dim]
+                and len(found) > 1
+                and len({op.path for op in found.values()}) == 1
+            ):
+                pieces = [found[index] for index in range(len(found))]
+                at = min(graph.ops.index(op) for op in pieces)
+                op = Op(
+                    "unstack",
+                    [value],
+                    [piece.result for piece in pieces],
+                    {"dim": dim},
+                    pieces[0].path,
+                )
+                graph.ops = (
+                    [each for each in graph.ops[:at] if each not in pieces]
+                    + [op]
+                    + [each for each in graph.ops[at:] if each not in pieces]
+                )
+                for result in op.results:
+                    result.op = op

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Exports random modules, executes their graph IR with torch, and compares loss and gradients with the modules.
+
+The modules are chains of views, transposes, slices, joins, repeats, norms, products and attention on tensors of a few dims; what they
+need is the right order of every tensor. Usage: pytorch_fuzz.py [--cases N] [--seed S]
+"""
+import argparse
+import random
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "python"))
+
+from dtc.api import graph_of  # noqa: E402
+from dtc.ir import Batch  # noqa: E402
+
+SAMPLES, TOLERANCE = 3, 1e-3
+
+
+class Chain(nn.Module):
+    """The steps that a seed draws. Tensors of fewer than two dims beside the batch, or of many elements, skip some."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+        self.weights = nn.ParameterList(nn.Parameter(torch.randn(12, 12) * 0.3) for _ in range(4))
+        self.gains = nn.ParameterList(nn.Parameter(torch.rand(12) + 0.5) for _ in range(4))
+
+    def forward(self, x):
+        draw, steps = random.Random(self.seed), (self.permute, self.merge, self.split, self.linear, self.softmax, self.norm, self.halves,
+                                                 self.repeat, self.add, self.outer, self.matmul, self.mean, self.attention, self.gain,
+                                                 self.join, self.select, self.pad)
+        for index in range(draw.randint(4, 9)):
+            x = draw.choice(steps)(x, draw, index % 4)
+        return ((x + 0.3) ** 3).mean()
+
+    def permute(self, x, draw, _):
+        order = list(range(1, x.dim()))
+        draw.shuffle(order)
+        return x.permute(0, *order)
+
+    def merge(self, x, draw, _):
+        at = draw.randint(0, max(0, x.dim() - 2))
+        if x.dim() < 3:
+            return x
+        y = torch.tanh(x.flatten(at, at + 1))
+        return y if at else y.view(x.shape)
+
+    def split(self, x, draw, _):
+        even = [dim for dim in range(1, x.dim()) if x.shape[dim] % 2 == 0]
+        if not even or x.dim() > 4:
+            return x
+        dim = draw.choice(even)
+        return x.unflatten(dim, draw.choice([(2, x.shape[dim] // 2), (x.shape[dim] // 2, 2)]))
+
+    def linear(self, x, draw, which):
+        width = x.shape[-1]
+        if width > 12:
+            return x
+        if draw.random() < 0.5:
+            return x @ self.weights[which][:width]
+        return F.linear(x, self.weights[which][:, :width], self.gains[which] if draw.random() < 0.5 else None)
+
+    def softmax(self, x, draw, _):
+        return x.softmax(draw.randint(1, x.dim() - 1)) * 2 + 0.1 * x
+
+    def norm(self, x, draw, which):
+        width = x.shape[-1]
+        if draw.random() < 0.5:
+            return F.rms_norm(x, (width,), eps=1e-4) * 0.5 + x
+        return F.layer_norm(x, (width,), self.gains[which][:width] if width <= 12 else None) * 0.5 + x
+
+    def halves(self, x, draw, _):
+        even = [dim for dim in range(1, x.dim()) if x.shape[dim] % 2 == 0]
+        if not even:
+            return x
+        dim = draw.choice(even)
+        a, b = x.chunk(2, dim)
+        return torch.tanh(a) * b if draw.random() < 0.5 else torch.cat((b, -a), dim)
+
+    def repeat(self, x, draw, _):
+        if x.dim() > 4:
+            return x
+        if draw.random() < 0.4 and x.dim() == 4:
+            return x.repeat_interleave(2, 1)
+        wide = x.unsqueeze(1).expand(-1, 3, *x.shape[1:])
+        return wide if draw.random() < 0.5 else wide + x.unsqueeze(1)
+
+    def add(self, x, draw, _):
+        order = list(range(1, x.dim()))
+        draw.shuffle(order)
+        y = x.permute(0, *order)
+        return x + torch.tanh(y) if y.shape == x.shape else x
+
+    def outer(self, x, draw, _):
+        return x[:, :, None] * torch.tanh(x)[:, None, :] if x.dim() == 2 else x
+
+    def matmul(self, x, draw, _):
+        return torch.tanh(x @ x.transpose(-1, -2)) if x.dim() in (3, 4) else x
+
+    def mean(self, x, draw, _):
+        return x.mean(draw.randint(1, x.dim() - 1), keepdim=draw.random() < 0.5) if x.dim() > 2 else x
+
+    def attention(self, x, draw, _):
+        return F.scaled_dot_product_attention(x, torch.tanh(x), x, is_causal=draw.random() < 0.5) if x.dim() == 4 else x
+
+    def gain(self, x, draw, which):
+        dim = draw.randint(1, x.dim() - 1)
+        size = x.shape[dim]
+        return x * self.gains[which][:size].view(size, *[1] * (x.dim() - 1 - dim)) if size <= 12 else x
+
+    def join(self, x, draw, _):
+        return torch.cat((x, torch.tanh(x)), draw.randint(1, x.dim() - 1)) if x.shape[1:].numel() < 300 else x
+
+    def select(self, x, draw, _):
+        if x.dim() < 3:
+            return x
+        dim = draw.randint(1, x.dim() - 1)
+        return x.select(dim, draw.randrange(x.shape[dim]))
+
+    def pad(self, x, draw, _):
+        return F.pad(x, (1, 1)) if x.shape[-1] < 6 else x[..., 1:-1]
+
+
+def wide(x, dims, shape):
+    if x.dim() != len(shape):
+        for dim in dims:
+            x = x.unsqueeze(dim)
+    return x.expand(shape)
+
+
+def padded(x, dim, low, high):
+    sizes = [0, 0] * x.dim()
+    sizes[2 * (x.dim() - 1 - dim): 2 * (x.dim() - dim)] = [low, high]
+    return F.pad(x, sizes)
+
+
+def linear(a, x, weight, bias=None):
+    count = a.get("contract", 1)
+    inner = list(range(weight.dim() - count, weight.dim())) if a.get("transposed") else list(range(count))
+    y = torch.tensordot(x, weight, dims=(list(range(x.dim() - count, x.dim())), inner))
+    return y if bias is None else y + bias
+
+
+def attention(a, q, k, v):
+    q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool() if a.get("causal") else None
+    return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
+
+
+# What ops mean, by docs/dialects/graph.md: attributes, shape of the result, operands.
+MEANING = {
+    "reshape": lambda a, shape, x: x.reshape(shape), "transpose": lambda a, shape, x: x.permute(a["by"]),
+    "slice": lambda a, shape, x: x.narrow(a["dim"], a["start"], a["size"]).reshape(shape),
+    "concat": lambda a, shape, *x: torch.stack(x, a["dim"]) if a.get("stack") else torch.cat(x, a["dim"]),
+    "pad": lambda a, shape, x: padded(x, a["dim"], a["low"], a["high"]), "broadcast": lambda a, shape, x, like=None: wide(x, a["dims"], shape),
+    "add": lambda a, shape, x, y: x + y, "subtract": lambda a, shape, x, y: x - y, "multiply": lambda a, shape, x, y: x * y,
+    "divide": lambda a, shape, x, y: x / y, "negate": lambda a, shape, x: -x, "tanh": lambda a, shape, x: x.tanh(),
+    "scale": lambda a, shape, x: x * a["factor"], "constant": lambda a, shape: torch.full(shape, a["value"]),
+    "reduce": lambda a, shape, x: getattr(torch, a["how"])(x, a["dims"]), "softmax": lambda a, shape, x: x.softmax(-1),
+    "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
+    "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)), "linear": lambda a, shape, *x: linear(a, *x),
+    "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
+    "attention": lambda a, shape, *x: attention(a, *x),
+}
+
+
+def execute(graph, inputs, parameters):
+    """Executes graph IR with torch; returns the loss."""
+    values = {value: inputs[name] for name, value in graph.inputs}
+    for name, parameter in graph.parameters.items():
+        if parameter.value is not None:
+            values[parameter.value] = parameters[name].reshape(parameter.value.dims)
+    for op in graph.ops:
+        operands = [values[value] for value in op.operands]
+        if op.name == "unstack":
+            values.update(zip(op.results, operands[0].unbind(op.attributes["dim"])))
+            continue
+        shape = [SAMPLES * size.rows if isinstance(size, Batch) else size for size in op.result.dims]
+        values[op.result] = MEANING[op.name](op.attributes, shape, *operands)
+        assert list(values[op.result].shape) == shape, (op.name, op.attributes, shape, values[op.result].shape)
+    return values[graph.loss]
+
+
+def check(seed):
+    torch.manual_seed(seed)
+    module, draw = Chain(seed).double(), random.Random(-seed)
+    x = torch.randn(SAMPLES, *draw.choice([(12,), (4, 6), (2, 4, 3), (4, 4, 6)]))
+    graph, _ = graph_of(module.float(), {"x": x}, None)
+    module = module.double()  # so that differences are those of the order, not of rounding
+    x = x.double().requires_grad_()
+    torch.set_default_dtype(torch.float64)
+    found, wanted = execute(graph, {"x": x}, dict(module.named_parameters())), module(x)
+    torch.set_default_dtype(torch.float32)
+    leaves = [x, *module.parameters()]
+    gradients = [torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True) for loss in (found, wanted)]
+    worst = abs(found - wanted) / abs(wanted).clamp(min=1e-9)
+    floor = 1e-6 * max(wanted_gradient.abs().max() for wanted_gradient in gradients[1])
+    for a, b in zip(*gradients):
+        worst = max(worst, (a - b).abs().max() / b.abs().max().clamp(min=floor, max=None))
+    if not worst <= TOLERANCE:
+        sys.exit(f"FAILED: seed {seed}: graph IR and module differ by {worst:.2e}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    for seed in range(arguments.seed, arguments.seed + arguments.cases):
+        check(seed)
+    print(f"graph IR of {arguments.cases} random modules is the module")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Checks of dtc.export that need torch: what it refuses and how it says so, the size of deep models, files, the command.
+
+Usage: pytorch_refusals.py FOLDER BIN   FOLDER: empty, for what is written; BIN: where dtc and dtrun are
+"""
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parents[2] / "python"
+sys.path[:0] = [str(HERE), str(HERE.parent), str(PACKAGE)]
+
+import dtc.cli  # noqa: E402
+import pytorch_models as models  # noqa: E402
+from dtc_tools import write_npy  # noqa: E402
+
+
+class Wrong(nn.Module):
+    """A layer in a list, so that errors have a path, with a body of one line."""
+
+    def __init__(self, body, **attributes):
+        super().__init__()
+        self.body, self.layer = body, nn.Linear(4, 4)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def forward(self, x):
+        return self.body(self, self.layer(x))
+
+
+class Outer(nn.Module):
+    def __init__(self, body, **attributes):
+        super().__init__()
+        self.layers = nn.ModuleList([Wrong(body, **attributes)])
+
+    def forward(self, x):
+        return self.layers[0](x)
+
+
+def counting(m, x):
+    m.seen.add_(1.0)
+    return x
+
+
+def mixed_in_place(m, x):
+    y = x.view(-1, 2, 2)
+    x.mul_(2.0)
+    return x + y.flatten(1)
+
+
+def no_grad(m, x):
+    with torch.no_grad():
+        scale = x.exp()
+    return x * scale
+
+
+def half(m, x):
+    with torch.autocast("cpu", torch.bfloat16):
+        return m.layer(x)
+
+
+def branch(m, x):
+    return x if x.sum() > 0 else -x
+
+
+def two_unknown(m, x):
+    return torch.cumsum(x, -1) + torch.sort(x, -1).values + torch.cumsum(x, 0)
+
+
+def seen():
+    return torch.zeros(4)
+
+
+LABELS = torch.tensor([0, 1, 2])
+# What is exported, its loss, and the words that the error has to have; PLACE: this file and a line.
+PLACE = "pytorch_refusals.py:"
+REFUSED = {
+    "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
+    "item": (Outer(lambda m, x: x * x.sum().item()), "mse", ["pytorch_refusals.py:"]),
+    "boolean index": (Outer(lambda m, x: x[x > 0]), "mse", ["the loss", "depends on the values"]),
+    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.cumsum is not", "aten.sort is not"]),
+    "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse", ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
+    "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
+    "a view changed in place": (Outer(mixed_in_place), "mse", ["another view reads"]),
+    "no_grad": (Outer(no_grad), "mse", ["no_grad"]),
+    "detach": (Outer(lambda m, x: x * x.detach()), "mse", ["aten.detach", "requires_grad=False"]),
+    "autocast": (Outer(half), "mse", ["autocast"]),
+    "einsum": (Outer(lambda m, x: torch.einsum("bi,oi->bo", x, m.layer.weight)), "mse", ["einsum", "torch.matmul"]),
+    "pairs of samples": (Outer(lambda m, x: (x @ x.T) @ x), "mse", ["couples samples"]),
+    "the largest of a batch": (Outer(lambda m, x: x - x.mean(0)), "mse", ["couples the samples"]),
+    "softmax over the batch": (Outer(lambda m, x: x.softmax(0)), "mse", ["couples samples"]),
+    "samples joined": (Outer(lambda m, x: torch.cat((x, x), 0).view(2, -1, 4).sum(0)), "mse", ["batch"]),
+    "a sample selected": (Outer(lambda m, x: x - x[0]), "mse", ["couples samples"]),
+    "samples counted": (Outer(lambda m, x: x / torch.arange(x.shape[0]).sum()), "mse", ["batch"]),
+    "a root of a mean": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets).sqrt(), ["linear"]),
+    "a product of means": (Outer(lambda m, x: x), lambda out, targets: out.mean() * targets.mean(), ["linear"]),
+    "a sum beside a mean": (Outer(lambda m, x: x), lambda out, targets: out.sum() + F.mse_loss(out, targets), ["adds a sum"]),
+    "a loss by row": (Outer(lambda m, x: x), lambda out, targets: (out - targets).sum(-1), ["1 dims"]),
+    "no loss": (Outer(lambda m, x: x), None, ["2 dims", "loss="]),
+    "kl": (Outer(lambda m, x: x), "kl_div", ["kl_div"]),
+    "an unknown loss": (Outer(lambda m, x: x), "cross-entropy", ["cross_entropy"]),
+    "label smoothing": (Outer(lambda m, x: x), lambda out, labels: F.cross_entropy(out, labels, label_smoothing=0.1), ["smoothing"]),
+    "class weights": (Outer(lambda m, x: x, w=torch.rand(4)), lambda out, labels: F.cross_entropy(out, labels, torch.arange(4.0)),
+                      ["class weights", "cross_entropy_weighted"]),
+    "a constant": (Outer(lambda m, x: x + m.c, c=torch.arange(4.0)), "mse", ["several values", "register_buffer"]),
+    "half precision": (Outer(lambda m, x: x).bfloat16(), "mse", ["bfloat16", "module.float()"]),
+    "strided slices": (Outer(lambda m, x: torch.cat((x[:, ::2], x[:, 1::2]), 1)), "mse", ["every n-th"]),
+    "random numbers": (Outer(lambda m, x: x + torch.rand(4)), "mse", ["aten.rand"]),
+    "integers": (Outer(lambda m, x: x), lambda out, labels: (out * (labels * 2).float()[:, None]).mean(), ["integers"]),
+    "an exception": (Outer(lambda m, x: x.view(3, 7)), "mse", [PLACE]),
+}
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def inputs_for(loss):
+    names = dtc.losses.loss_of(loss).names(None) if loss and not isinstance(loss, str) else ["targets"]
+    given = {"x": torch.rand(3, 4)}
+    if loss is not None:
+        given[names[0]] = LABELS if names[0] == "labels" else torch.rand(3, 4)
+    return given
+
+
+def check_refused(folder):
+    for name, (module, loss, words) in REFUSED.items():
+        try:
+            given = inputs_for(loss) if loss not in ("kl_div", "cross-entropy") else {"x": torch.rand(3, 4), "targets": torch.rand(3, 4)}
+            dtc.export(module, given, folder / "refused.mlir", loss=loss, weights=folder / "refused.safetensors")
+        except dtc.ExportError as error:
+            said = str(error)
+            for word in words:
+                check(word in said, f"{name}: '{word}' is not in the error: {said}")
+            check(all(len(line) < 600 for line in said.splitlines()) and len(said.splitlines()) <= 4, f"{name}: the error is long: {said}")
+        else:
+            sys.exit(f"FAILED: {name}: it was exported")
+        check(not list(folder.iterdir()), f"{name}: left are {list(folder.iterdir())}")
+    for inputs, words in (({"y": torch.rand(3, 4)}, "'y' is no parameter"), ({"x": torch.rand(3, 4)}, "the loss takes 'targets'"),
+                          ((torch.rand(3, 4),) * 3, "3 example inputs"), ({"x": torch.rand(3, 4), "targets": torch.rand(2, 4)}, "3 ('x'), 2"),
+                          ({"x": torch.rand(3, 4).double(), "targets": torch.rand(3, 4)}, "float64"),
+                          ({"x": 3, "targets": torch.rand(3, 4)}, "int"), ({"x": torch.rand(()), "targets": torch.rand(3, 4)}, "no dims")):
+        try:
+            dtc.export(Outer(lambda m, x: x), inputs, folder / "refused.mlir", loss="mse")
+        except dtc.ExportError as error:
+            check(words in str(error), f"'{words}' is not in: {error}")
+        else:
+            sys.exit(f"FAILED: {words}: it was exported")
+    return len(REFUSED) + 7
+
+
+def check_depth(folder):
+    """The IR of 48 layers is that of 12, but for the number."""
+    tokens = torch.zeros(2, models.LENGTH, dtype=torch.long)
+    for make, depths in ((lambda layers: models.Mixer(layers=layers), (12, 48)), (models.qwen2, (2, 6))):
+        sizes = []
+        for layers in depths:
+            module = make(layers)
+            given = (torch.rand(2, 8, 12), tokens[:, 0]) if isinstance(module, models.Mixer) else (tokens, tokens)
+            dtc.export(module, given, folder / "deep.mlir", loss="cross_entropy", weights=folder / "deep.safetensors")
+            sizes.append(os.path.getsize(folder / "deep.mlir"))
+        check(sizes[1] <= 1.1 * sizes[0], f"the IR of {depths} layers has {sizes} bytes")
+    for name in ("deep.mlir", "deep.safetensors"):
+        (folder / name).unlink()
+
+
+class Tied(nn.Module):
+    """Dropout, tied weights, an unused parameter, a counter that is no f32, and layers that alternate in kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(16, 8), nn.Linear(8, 16, bias=False)
+        self.head.weight = self.embed.weight
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.GELU() if at % 2 else nn.Tanh(), nn.Dropout(0.1)) for at in range(6))
+        self.unused = nn.Parameter(torch.ones(3))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.head(x)
+
+
+def run(*command, code=0):
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(result.returncode == code, f"{command} ended with {result.returncode}: {result.stdout} {result.stderr}")
+    return result
+
+
+def check_round_trip(folder, programs):
+    """Exported by a tuple, trained, loaded: the module has the trained values under all names, and its loss."""
+    module, text, model, weights = Tied(), folder / "ids.bin", folder / "m.mlir", folder / "w.safetensors"
+    tokens = torch.zeros(2, 8, dtype=torch.long)
+    result = dtc.export(module, (tokens, tokens), model, loss="cross_entropy", weights=weights)
+    check(result.parameters == sum(p.numel() for p in module.parameters()), result.parameters)
+    check(sorted(result.blocks.values()) == [3, 3], f"blocks are {result.blocks}")
+    check("calls" in result.summary(), f"the counter is not named: {result.summary()}")
+    check(model.read_text().count("graph.call") == 6 and "instance 5" in model.read_text(), f"alternating layers: {model.read_text()}")
+    text.write_bytes(b"".join(int(at * at % 16).to_bytes(2, "little") for at in range(400)))
+    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "m.dte")
+    out = run(programs / "dtrun", folder / "m.dte", "--data", f"u16:{text}", "--steps", 3, "--init", weights, "--format", "json",
+              "--dump-params", folder / "after.safetensors", "--eval-data", f"u16:{text}")
+    loss = [json.loads(line) for line in out.stdout.splitlines() if "eval_loss" in line][-1]["eval_loss"]
+    other = dtc.load(Tied(), folder / "after.safetensors").eval()
+    check(torch.equal(other.head.weight, other.embed.weight) and not torch.equal(other.embed.weight, module.embed.weight), "ties are lost")
+    rows = torch.tensor([at * at % 16 for at in range(393)])
+    samples = torch.stack([rows[at: at + 9] for at in range(0, 385, 8)])
+    wanted = F.cross_entropy(other(samples[:, :-1]).flatten(0, 1), samples[:, 1:].flatten()).item()
+    check(abs(loss - wanted) < 1e-5 * wanted, f"the loaded module has loss {wanted}, dtrun {loss}")
+    for wrong, words in (({"embed.weight": (3, 8)}, "shape"), ({"nothing": (1,)}, "does not have"), ({}, "has no")):
+        with open(folder / "wrong.safetensors", "wb") as file:
+            dtc.safetensors.write(file, {**({} if not wrong or "nothing" in wrong else dtc.safetensors.read(weights)),
+                                         **{name: torch.zeros(shape) for name, shape in wrong.items()}})
+        try:
+            dtc.load(Tied(), folder / "wrong.safetensors")
+        except dtc.ExportError as error:
+            check(words in str(error), f"'{words}' is not in: {error}")
+        else:
+            sys.exit(f"FAILED: {wrong}: it was loaded")
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def check_buffer(folder, programs):
+    """A buffer of several values is in the file, and the loss is PyTorch's with it."""
+    module = models.Regressor()
+    module.table.copy_(torch.rand(4, 12))
+    given = {"features": torch.rand(4, 6), "targets": torch.rand(4, 3)}
+    try:
+        dtc.export(module, given, folder / "b.mlir", loss="mse")
+    except dtc.ExportError as error:
+        check("'table'" in str(error) and "--init" in str(error), str(error))
+    else:
+        sys.exit("FAILED: a buffer of several values was exported without weights")
+    result = dtc.export(module, given, folder / "b.mlir", loss="mse", weights=folder / "b.safetensors")
+    check("--init" in result.summary() and "'table'" in result.summary(), result.summary())
+    run(programs / "dtc", "compile", folder / "b.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "b.dte")
+    files = []
+    for name, values in given.items():
+        write_npy(folder / f"{name}.npy", "<f4", "f", values.shape, values.flatten().tolist())
+        files.append(f"{name}={folder / name}.npy")
+    out = run(programs / "dtrun", folder / "b.dte", "--data", ",".join(files), "--steps", 1, "--init", folder / "b.safetensors",
+              "--format", "json")
+    loss = [json.loads(line) for line in out.stdout.splitlines() if '"step"' in line][0]["loss"]
+    wanted = F.mse_loss(module(given["features"]), given["targets"]).item()
+    check(abs(loss - wanted) < 1e-5 * wanted, f"a buffer: the loss is {loss}, PyTorch's {wanted}")
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def check_command(folder, programs):
+    def command(*arguments, code=0):
+        out, error, before = io.StringIO(), io.StringIO(), os.getcwd()
+        os.chdir(folder)
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+                result = dtc.cli.main([str(each) for each in arguments])
+        except SystemExit as end:
+            result = end.code
+        finally:
+            os.chdir(before)
+        check(result == code, f"dtc-export {arguments}: {result} {out.getvalue()} {error.getvalue()}")
+        return out.getvalue() if code == 0 else error.getvalue()
+
+    hub, model = folder / "hub", folder / "model.mlir"
+    out = command(hub, "-o", model, "--seq-len", 12, code=1)
+    check("is no folder" in out and not model.exists(), out)
+    hub.mkdir()
+    check("no config.json" in command(hub, "-o", model, "--seq-len", 12, code=1), "an empty folder")
+    stored = HERE / "data" / "hugging_face" / "llama"
+    said = command(stored, "-o", model, "--seq-len", 12, "--weights", folder / "w.safetensors")
+    check("2 x model.layers.{}" in said and "a token" in said and "2 attention" in said, said)
+    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "m.dte")
+    for arguments, words in (((stored, "-o", model), "--seq-len"), ((stored, "-o", model, "--seq-len", 99), "1 to 32"),
+                             (("pytorch_models:nothing", "-o", model), "has no 'nothing'"), (("no_such:thing", "-o", model), "can't import"),
+                             (("pytorch_models:gpt2", "-o", model), "has to return")):
+        error = command(*arguments, code=1)
+        check(words in error and error.startswith("error: ") and error.count("\n") == 1, f"'{words}' is not in: {error}")
+    command("-o", model, code=2)
+    (folder / "mine.py").write_text("import torch\nfrom torch import nn\n\ndef make():\n"
+                                    "    return nn.Linear(3, 2), {'input': torch.rand(1, 3), 'targets': torch.rand(1, 2)}, 'mse'\n")
+    command("mine:make", "-o", model)
+    check("%input: " in model.read_text() and '"weight"' in model.read_text(), model.read_text())
+
+
+def check_page(folder, programs):
+    """The commands of docs/pytorch.md work as they are written, from an installed package where setuptools is there to build one."""
+    page, shop, site = (PACKAGE.parent / "docs" / "pytorch.md").read_text(), folder / "page", folder / "site"
+    (shop / "dtc").mkdir(parents=True)
+    shutil.copytree(PACKAGE, shop / "dtc" / "python", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    (shop / "mine.py").write_text(re.search(r"```python\n(.*?)```", page, re.S).group(1))
+    environment = {**os.environ, "PATH": f"{site / 'bin'}:{programs}:{os.environ['PATH']}", "PYTHONPATH": str(site)}
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
+    if subprocess.run([sys.executable, "-c", "import pip, setuptools"], capture_output=True).returncode:
+        install = None
+        (site / "bin").mkdir(parents=True)
+        shutil.copytree(PACKAGE / "dtc", site / "dtc")
+        (site / "bin" / "dtc-export").write_text(f"#!{sys.executable}\nimport sys\nfrom dtc.cli import main\nsys.exit(main())\n")
+        (site / "bin" / "dtc-export").chmod(0o755)
+    commands = [line[2:] for line in re.search(r"```console\n(.*?)```", page, re.S).group(1).splitlines()]
+    check(len(commands) == 5, f"the page has {commands}")
+    for command in commands:
+        words = shlex.split(command)
+        if words[:2] == ["pip", "install"]:
+            words = install and install + words[2:]
+        elif words[0] == "python3":
+            words[0] = sys.executable
+        if words:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, cwd=shop)
+            check(done.returncode == 0, f"docs/pytorch.md: {command}: {done.stdout} {done.stderr}")
+    check("tensor(" in done.stdout, done.stdout)
+
+
+def main():
+    folder, programs = Path(sys.argv[1]).resolve() / "refusals", Path(sys.argv[2]).resolve()
+    folder.mkdir()
+    torch.set_num_threads(1)
+    refused = check_refused(folder)
+    check_depth(folder)
+    check_round_trip(folder, programs)
+    check_buffer(folder, programs)
+    check_command(folder, programs)
+    check_page(folder, programs)
+    print(f"{refused} modules and inputs are refused with a reason; deep models, files and dtc-export are right")
+
+
+if __name__ == "__main__":
+    main()
