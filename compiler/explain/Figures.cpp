@@ -151,9 +151,14 @@ std::string simplerText(const Plan &plan) {
   const PlanSearch &search = plan.search;
   if (search.passedOver.empty())
     return "";
+  constexpr double notable = 5e-4;
   double less = 1 - search.fastestSeconds / plan.predicted.stepSeconds;
-  std::string text = "than the fastest, " + seconds(search.fastestSeconds);
-  if (less > 5e-4)
+  // The fastest one is that of expected seconds, which count a chance not to fit.
+  bool isInExpectation = less < 0 || less > search.tieShare + notable;
+  std::string text = isInExpectation ? "than the one that is fastest if chances to fit count, "
+                                     : "than the fastest, ";
+  text += seconds(search.fastestSeconds);
+  if (less > notable && !isInExpectation)
     text += " (" + percent(less, 1) + " less)";
   return text + ", which takes " + search.passedOver + "; plans within " +
          percent(search.tieShare, 1) + " count as equally fast";

@@ -74,7 +74,8 @@ std::string Uncertainty::basis(llvm::StringRef software) const {
     return "programs that dtc plans to the byte";
   const ClassErrors &of = *errors;
   bool isOwnStack = !key.stacks.empty() && key.stacks.front() == of.stack;
-  std::string text = std::to_string(of.runs) + " runs" + (of.kind ? kindText(*of.kind) : "");
+  std::string text = std::to_string(of.runs) + (of.runs == 1 ? " run" : " runs") +
+                     (of.kind ? kindText(*of.kind) : "");
   bool isRoot = key.stacks.size() == 1; // all software extends it
   if (isOwnStack && isRoot && of.ownRuns == 0)
     text += " with other software";

@@ -101,6 +101,13 @@ TEST(SimplerText, SaysWhatTheFastestTakes) {
   EXPECT_EQ(simplerText(plan),
             "than the fastest, 1.98 s (0.8 % less), which takes pipeline parallelism; plans "
             "within 1.0 % count as equally fast");
+  // The fastest in expected seconds may be slower in seconds, or faster by more than ties are.
+  for (double fastest : {2.02, 1.95}) {
+    plan.search.fastestSeconds = fastest;
+    EXPECT_EQ(simplerText(plan).rfind("than the one that is fastest if chances to fit count, ", 0),
+              0u);
+    EXPECT_EQ(simplerText(plan).find(" less)"), std::string::npos);
+  }
 }
 
 // Above a quarter the relaxation is a bound and no judgement.
