@@ -19,8 +19,10 @@ namespace dtc {
 namespace {
 
 constexpr int kUsualRequests = 6;
-// Cuts into stages are those of equal seconds, which other rates may move: the step's other parts then take another
-// share of it. docs/planner.md says how far a cut may be from the best one.
+// Cuts into stages are those of equal seconds, which other rates may move: the step's other parts
+// then take another share of it. docs/planner.md says how far a cut may be from the best one. Of
+// requests of seed 1 three need it: at half the latency a step of 9 DGX H100 is 1.03 % slower, and
+// two with 1.5 times the peak are 0.2 % and 0.06 % slower.
 constexpr double kCuts = 0.02;
 // Sums in another order, and decisions between plans that are as fast.
 constexpr double kSame = 1e-6;
