@@ -171,8 +171,7 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
       "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<[{
       Makes the instruction add to `target` instead of writing its one result; returns false if it cannot. With
-      `startsSum`
-      the first run of its task in a step writes to it.}],
+      `startsSum` the first run of its task in a step writes to it.}],
       "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", [{
         if (!ConcreteOp::addsUp || $_op.accumulates() || (startsSum && !ConcreteOp::startsSums))
           return false;

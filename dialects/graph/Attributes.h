@@ -53,8 +53,8 @@ constexpr llvm::StringLiteral kAddsUpAttr = "graph.adds_up";
 // Attribute of an op with a rule: the loop that each mesh axis splits, array<i64>; -1 for none, -2
 // if operands and results are partial sums along the axis.
 constexpr llvm::StringLiteral kSplitsAttr = "graph.splits";
-// Attribute of a collective of the `shard` dialect: #graph.communication, its role and if it may
-// overlap with compute.
+// Attribute of a collective of the `shard` dialect: #graph.communication, its role; `async` if it
+// may overlap with compute.
 constexpr llvm::StringLiteral kCommunicationAttr = "graph.communication";
 
 // Attributes of an op of the step: the chunk of the model, in model order (i64), and "forward" or

@@ -97,7 +97,8 @@ OpRule MoeBalanceLossOp::getRule() {
 }
 
 // Finishes a rule whose work is moving rows. `exchanges`: tokens and rows are on different ranks
-// under expert parallelism. The gradient of the weights reads rows that have been combined already.
+// under expert parallelism. It is false for the gradient of the weights, which reads rows that have
+// already been sent to the ranks of the tokens.
 static OpRule finishRouted(RuleBuilder &builder, const RoutedLoops &loops, bool exchanges) {
   OpRule rule = builder.flops(0).zeroPreserving().take();
   rule.indexedLoops = {loops.expert};

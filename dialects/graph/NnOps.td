@@ -334,8 +334,8 @@ def Graph_WeightedMeanOp : Graph_Op<"weighted_mean", [Pure, Graph_Rule, AllTypes
   let description = [{
     sum(x * weights) / sum(weights) over all elements, 0 if the weights add up to 0. Weights are 0 or more, and their
     sum is that of the whole step, over all its micro-batches and ranks; the result is not a mean of means. So only
-    `@loss` may have it, as its result. `dtc-differentiate` turns it into both sums, which `@update` divides, and scales
-    the gradients.
+    `@loss` may have it, as its result or as a term of it. `dtc-differentiate` turns it into both sums; `@update`
+    divides one by the other. It scales the gradients too, unless other terms stand beside the mean: backward does then.
 
     Constraints:
     - (C1) `x` has f32.

@@ -8,7 +8,8 @@ namespace {
 
 // Holds 32-bit words in the low halves of 64 bits: x86 multiplies those of all lanes at once
 // (vpmuludq), while the two halves of a product of 32-bit lanes take three instructions and
-// shuffles. The contents of the high halves only matter to a multiplication, which ignores them.
+// shuffles. The high halves may hold anything: multiplications mask them, which costs nothing
+// because vpmuludq reads only the low halves.
 struct Words {
   Words(ImplicitLocOpBuilder &builder, Type type) : builder(builder), type(type) {}
 

@@ -174,11 +174,12 @@ struct Pool2dShape {
 void maxPool2d(const Pool2dShape &shape, const float *x, float *y, ThreadPool &pool);
 // Computes the mean of each window.
 void avgPool2d(const Pool2dShape &shape, const float *x, float *y, ThreadPool &pool);
-// Adds dy to dx at the first maximum of every window, row by row, which is found again in x; a NaN
-// counts as the maximum.
+// Computes dx: the sum of dy over the windows whose first maximum, row by row, is the pixel, else
+// 0. Maxima are found again in x; a NaN counts as the maximum.
 void maxPool2dGrad(const Pool2dShape &shape, const float *x, const float *dy, float *dx,
                    ThreadPool &pool);
-// Distributes dy evenly over the pixels of each window.
+// Computes dx: the sum of dy over the windows that contain the pixel, divided by the size of the
+// kernel.
 void avgPool2dGrad(const Pool2dShape &shape, const float *dy, float *dx, ThreadPool &pool);
 
 // dst[...] = (accumulate ? dst[...] : 0) + src[...] over a box; `elementBytes` is 1, 2, 4 or 8

@@ -7,7 +7,8 @@ namespace dtc::cuda {
 
 inline constexpr int kMaxCopyDims = 12;
 
-// A dim; strides are in the units that the kernel copies, or in bytes.
+// A dim. Strides are in the units that the kernel copies: one element, or several contiguous ones
+// (up to 16 bytes).
 struct CopyDim {
   int64_t size, src, dst;
 };

@@ -14,8 +14,7 @@ public:
   void forEachRow(const RowShape &rows, Extent extent,
                   llvm::function_ref<void(Value)> body) override;
   int64_t laneCount(int64_t size) override { return vectorWidth(size); }
-  // Returns the first `count` lanes of a vector of `width` lanes, or of the narrowest vector that
-  // holds them.
+  // Returns the first `count` lanes of a vector of `width` lanes.
   Lanes firstLanes(int64_t count, int64_t width);
   // Returns the first `count` lanes of the narrowest vector that holds them.
   Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }

@@ -30,8 +30,8 @@ public:
   void setThreads(ThreadShape threads) { shape = threads; }
   // Returns the emitter of thread numbers, shuffles and barriers for the present shape.
   GpuThreads threads() { return GpuThreads(builder, loc, function, shape); }
-  // Returns the elements in 16 bytes of the narrowest buffer, or the largest smaller number that
-  // divides `size`.
+  // Returns the elements in 16 bytes of the narrowest buffer, halved until they divide `size`
+  // (all of them for a `size` of 0).
   int64_t alignedLanes(int64_t size) const;
   // Returns alignedLanes, or 1 if the buffers are not aligned.
   int64_t laneCount(int64_t size) override;

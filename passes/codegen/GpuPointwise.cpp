@@ -71,8 +71,8 @@ public:
 
 private:
   // Returns a number that the vector width must divide, so that no vector crosses a row and each
-  // begins at a whole vector of every buffer. Only a single long row may have a rest, which threads
-  // do element by element.
+  // begins at a whole vector of every buffer; 0 if any width is possible. Only a single long row
+  // may have a rest, which threads do element by element.
   int64_t vectorSize() const {
     if (!body.isContiguous())
       return 1;

@@ -91,7 +91,7 @@ public:
   Value sub(Value a, Value b);
   // Returns a * b.
   Value mul(Value a, int64_t b);
-  // Returns the smaller one of two non-negative indices.
+  // Returns the smaller one of two indices, which are compared as signed numbers.
   Value min(Value a, Value b);
   // Returns a / b, rounded down, for non-negative `a` and positive `b`.
   virtual Value div(Value a, int64_t b);
@@ -201,8 +201,8 @@ public:
   Value maxOfRow(Value buffer, Value base, int64_t columns);
   // Loads a vector of a row, with -inf in masked lanes. It may be called more than once per column.
   using LoadColumns = llvm::function_ref<Value(Value column, const Lanes &lanes)>;
-  // The maximum of a row, or the lowest finite number if no element is finite, and the sum of exp(x
-  // - max).
+  // The maximum of a row and the sum of exp(x - max). If all elements are -inf, the maximum is -inf
+  // on a processor and the lowest finite f32 on a GPU.
   struct SumOfExponentials {
     Value max, sum;
   };

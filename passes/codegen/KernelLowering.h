@@ -17,9 +17,9 @@ enum class Processor { Cpu, Gpu };
 
 // Step 1. Adds to `target` a func.func for every kernel function of `source` that runs on `place`.
 // Its arguments are a memref<Nxtype> per operand and per result, an index per piece of
-// kernel_scalars, and begin and end, or on a GPU the number of units. A pointwise kernel holds one
-// linalg.generic over all points; any other holds its loops over the units, or on a GPU the work of
-// one block.
+// kernel_scalars, and as indices the begin and the end of the units, or on a GPU their number
+// (`range`). A pointwise kernel holds one linalg.generic over all points; any other holds its loops
+// over the units, or on a GPU the work of one block.
 llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target,
                                    Processor processor = Processor::Cpu,
                                    KernelPlace place = KernelPlace::Any);

@@ -38,7 +38,7 @@ public:
   mlir::Value buffer(unsigned i) const { return buffers[i]; }
 
 private:
-  // The innermost loop along which a value changes.
+  // The rate at which a value changes: once per kernel, per row or per vector.
   enum class Level { Kernel, Row, Vector };
 
   void addBuffer(mlir::OpOperand &operand);

@@ -8,7 +8,8 @@ using namespace dtc;
 
 namespace {
 
-// Rows are cut only if there are fewer of them than this, too few to share among threads.
+// Rows of minUnitPoints or more are cut only if there are fewer of them than this, too few to share
+// among threads.
 constexpr int64_t manyRows = 64;
 
 } // namespace

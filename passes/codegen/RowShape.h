@@ -27,7 +27,7 @@ struct RowShape {
       result.rows *= size;
     return result;
   }
-  // Returns the rows of a unit, enough for about 1024 elements.
+  // Returns the rows of a unit, enough for at least 1024 elements.
   int64_t rowsPerUnit() const {
     return std::max<int64_t>(1, (1024 + columns - 1) / std::max<int64_t>(columns, 1));
   }

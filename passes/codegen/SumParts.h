@@ -10,10 +10,10 @@ namespace dtc {
 // two, for each of the 132 multiprocessors of an H200.
 inline constexpr int64_t wantedSumBlocks = 512, enoughSumBlocks = 264;
 
-// Columns of a unit of a sum over rows, of a norm's parameter gradients on a processor, and of a
-// part of those. A sum over rows takes as many columns as there are registers for their sums, since
-// longer pieces of rows are read faster. Two sums at once take fewer columns, except in parts,
-// which only GPUs have: each of their threads has one vector of columns.
+// Columns of a unit of a sum over rows, of the parameter gradients of a norm in one step, and of
+// these in parts. A sum over rows takes as many columns as there are registers for their sums,
+// since longer pieces of rows are read faster. Two sums at once take fewer columns, except in
+// parts, which only GPUs have: each of their threads has one vector of columns.
 inline constexpr int64_t rowSumColumns = 128, normParamColumns = 32, normPartColumns = 128;
 
 // The elements of a tensor in chunks of whole runs: a warp adds up one run at a time, a block 16 of

@@ -12,7 +12,8 @@ struct WindowStarts {
   llvm::SmallVector<mlir::Value, 2> starts;
 };
 
-// Returns the global index of local index `local`.
+// Returns the global index of local index `local`: local + start of its piece - the local indices
+// before the piece.
 mlir::Value globalIndex(mlir::OpBuilder &builder, mlir::Location loc, const WindowStarts &window,
                         mlir::Value local);
 

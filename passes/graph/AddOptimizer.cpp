@@ -39,7 +39,7 @@ public:
   void run() {
     createFunction();
     Value loss = func.getArgument(0), norm = buildNorm();
-    SmallVector<Value> divisors; // factors by which the gradients and their norm are too large
+    SmallVector<Value> divisors; // factors that turn the gradients and their norm into the loss's
     if (rows > 0) { // the loss is a weighted mean: so far it was divided by the number of rows
       Value share = divide(func.getArgument(1), constant(static_cast<double>(rows)));
       Value inverse = graph::InverseOrZeroOp::create(builder, loc, scalar, share);
@@ -159,15 +159,15 @@ private:
 
   Value input(graph::InputRole role) { return graph::InputOp::create(builder, loc, scalar, role); }
 
-  // True if both are pieces of one repeat that was split. They are not updated together, because a
-  // rank may hold only some of them.
+  // True if both belong to the same piece of a repeat and to the same chunk. Pieces of one repeat
+  // that was split are not updated together, because a rank may hold only some of them.
   static bool ofOneRepeat(graph::ParameterOp a, graph::ParameterOp b) {
     return graph::firstMember(a.getSymName()) == graph::firstMember(b.getSymName()) &&
            a->getAttr(graph::kChunkAttr) == b->getAttr(graph::kChunkAttr);
   }
 
-  // Returns runs of neighbouring parameters that have the same number of repeats: a block updates
-  // each run.
+  // Returns runs of neighbouring parameters of the same repeat: a block updates each run. A
+  // parameter without repeats is a run of its own.
   static SmallVector<ArrayRef<Trained>> runsOf(ArrayRef<Trained> all) {
     SmallVector<ArrayRef<Trained>> runs;
     while (!all.empty()) {

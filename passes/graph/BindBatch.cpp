@@ -27,7 +27,8 @@ Type bind(Type type, int64_t rows) {
   return tensor.clone(shape);
 }
 
-// Turns a mean into a sum whose scale is one over the global count.
+// Turns a mean into a sum and divides its scale by the count of elements, which is that of all
+// ranks: so splitting the batch later does not change the divisor.
 void bindMean(graph::ReduceOp reduce) {
   if (reduce.getKind() != graph::ReduceKind::Mean)
     return;

@@ -219,8 +219,9 @@ private:
                                   builder.getF64FloatAttr(-1));
   }
 
-  // Returns the gradient of the returned loss with respect to itself: one over the number of
-  // micro-batches, times the loss scale if there is one, which '@update' divides by.
+  // Returns the gradient of the step's loss with respect to `value`: `scale` (one over the number
+  // of micro-batches, or 1 if the loss is a sum), times the loss scale if there is one, which
+  // '@update' divides by.
   Value seedOf(OpBuilder &builder, Value value) {
     Location loc = value.getLoc();
     Value seed =

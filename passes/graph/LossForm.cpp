@@ -127,7 +127,7 @@ private:
     return ofLinear(op, operands);
   }
 
-  // Returns the extent of a result whose dims include the loop over the batch.
+  // Returns the extent of a result that combines the samples of an operand by a mean or a sum.
   static FailureOr<Extent> ofBatch(Operation &op, const Extents &operands) {
     bool mixed = llvm::any_of(operands, isOverBatch);
     graph::OpRule rule;

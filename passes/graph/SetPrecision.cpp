@@ -134,8 +134,8 @@ private:
   }
 
   Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
-    // Keeps convolution, pooling and weighted means in f32: the runtime has no other kernels for
-    // them.
+    // Keeps convolution and pooling in f32, since the runtime has no other kernels for them, and
+    // weighted means, since losses are in f32.
     if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp>(op))
       return wide;
     // Keeps exponentials and logarithms in f32, as PyTorch's autocast does: a rounded operand moves

@@ -14,7 +14,8 @@ namespace dtc {
 // 1. If every run of a task uses other streams, each of them starts after stream 0 in each run, and
 // stream 0 waits for it at the end of the run, so that runs follow each other.
 // 2. A prefetch (stream kGatherStream) starts when stream 0 reaches the place of its instruction.
-// 3. Memory that is sent is in use until stream 0 has waited for it, so it waits now and then.
+// 3. Buffers of a collective are in use until stream 0 has waited for it, so stream 0 waits for
+// older collectives from time to time.
 // 4. At the end of the step stream 0 waits for all streams.
 class EventInsertion {
 public:
@@ -39,7 +40,7 @@ private:
     exec::TaskOp forkedIn;  // the last task in which it started after stream 0
     int64_t lastOfRun = -1; // its last instruction that every run of `lastTask` has
     exec::TaskOp lastTask;
-    std::vector<unsigned> starts; // collectives that stream 0 has to wait for now and then
+    std::vector<unsigned> starts; // collectives for which stream 0 has to wait (throttle)
   };
 
   int64_t lastConflict(unsigned index, int64_t stream);

@@ -62,14 +62,15 @@ public:
   // Returns a view of `elements` of `base` from element `first` on; `base` itself if that is all of
   // it.
   mlir::Value createView(mlir::Value base, int64_t first, int64_t elements);
-  // Returns a view of `elements` that advances with each micro-batch of the step through `base`.
+  // Returns a view of `elements` elements of `base`: the first ones for micro-batch 0 of the step,
+  // the following ones for each further micro-batch.
   mlir::Value createMicroBatchView(mlir::Value base, int64_t elements);
   // Returns a builder for declarations that are not buffers.
   mlir::OpBuilder declarations();
   // Records the last declaration, after which the next one is inserted.
   void declared(mlir::Operation *op) { lastDeclaration = op; }
-  // Declares a kernel unless it has been declared. `bufferBytes` has the size of each operand and
-  // result.
+  // Declares a kernel unless it has been declared. `bufferBytes` has the size in bytes of each
+  // operand, then of each result.
   void declareKernel(mlir::FlatSymbolRefAttr symbol, llvm::ArrayRef<int64_t> bufferBytes,
                      int64_t scalars, int64_t points, bool combines, mlir::ArrayAttr inPlace);
 

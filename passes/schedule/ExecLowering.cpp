@@ -498,7 +498,7 @@ void ExecLowering::addStageEntries(const StepTasks &tasks) {
   exec::ProgramOp program = emitter->getProgram();
   OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
   Order train, evaluate;
-  if (prepare) // evaluation runs it too; streams of other tasks wait for its memory
+  if (prepare) // evaluation runs it too: transfers on other streams wait for an event after it
     for (Order *order : {&train, &evaluate})
       order->add(context, kPrepareTask, -1);
   for (const StageOrder::Run &run : stage->runs)

@@ -79,7 +79,7 @@ private:
   // per argument of @microbatch: the buffer of all micro-batches
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Value> sums;    // per result of @microbatch
-  llvm::SmallVector<bool> started;        // per sum: an addend was added
+  llvm::SmallVector<bool> started;        // per sum: true once an addend was added
   llvm::StringMap<mlir::Value> gradients; // keyed by parameter
   llvm::StringMap<mlir::Value> otherSums; // keyed by name, such as the loss
   // Outputs of the step, with the value of @update that they report.

@@ -14,7 +14,7 @@ using namespace dtc;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// The ranks of a collective, its role, and if compute waits for it.
+// The ranks of a collective and its role; `async` if compute does not wait for it.
 struct Group {
   SmallVector<int64_t> axes;
   int64_t ranks = 1;

@@ -65,8 +65,8 @@ private:
   // clocks[i][s] is the last instruction of stream s that is complete when i starts, i itself on
   // its own stream; -1 if there is none.
   std::vector<Clock> clocks;
-  // The same clocks within a run, computed from instructions that every run has alone; empty for
-  // all others.
+  // The clocks within one run of a task, computed only from the instructions that every run has;
+  // empty for all other instructions.
   std::vector<Clock> clocksOfRun;
   std::vector<int64_t> ends;
   struct Task {

@@ -133,8 +133,8 @@ def PrefetchGathers : Pass<"dtc-prefetch-gathers", "::dtc::exec::ProgramOp"> {
   let description = [{
     Moves the gathers of split parameters, in every task of a micro-batch: the gathers of one execution of a block (or
     of the code between two) move to its beginning and are merged into few large ones; with `ahead` they move to the
-    beginning of the previous block in that task. So the parameters of at most two blocks are whole. A gather that
-    depends on an earlier instruction stays.
+    beginning of the previous block in that task. So the parameters of at most two blocks are whole. A gather stays
+    where it is if it conflicts with an instruction that it would have to pass.
     ```mlir
     // Before:
     exec.collective all_gather sum %a to %w0 axes [0] count 16 "a" parameter async {exec.execution = 0}
@@ -206,8 +206,8 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
     Places persistent buffers first. Other buffers share bytes only if one is no longer used, on any stream, before the
     other is written. Sums over micro-batches are live from the start. A buffer that a micro-batch keeps from task to
     task while the order runs others gets `slots`, as many as the order requires, which share no byte with other
-    buffers. Host memory has a separate arena. The program's attribute `exec.lower_bound_bytes` is the smallest size of
-    both arenas that any plan of these live ranges can have.
+    buffers. Host memory has a separate arena. The program's attribute `exec.lower_bound_bytes` is a lower bound of the
+    total size of both arenas for every plan of these live ranges.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
     // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128
@@ -264,9 +264,9 @@ def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
     start after stream 0, and it waits for them within each run, except for instructions of the last run alone, and
     transfers; slots are disjoint and enough.
 
-    Accesses of other streams are followed through all runs of all entries, until the state repeats; the remaining
-    micro-batches are then skipped. Each use must follow all earlier conflicting ones, and read data of its own
-    micro-batch. Every layer of an `exec.repeat` is checked.
+    Accesses of other streams are followed through all runs of all entries. Once a period of equal micro-batches leaves
+    the same state as the period before it, the other periods of that stretch are skipped. Each use must follow all
+    earlier conflicting ones, and read data of its own micro-batch. Every layer of an `exec.repeat` is checked.
     ```mlir
     // Before and after: the same program.
     ```

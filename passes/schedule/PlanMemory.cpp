@@ -102,7 +102,7 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
   // one, and so beside the results of that run.
   Region findLiveRanges(const Ordering &ordering, const RunOrder &order, bool host) {
     llvm::DenseMap<Value, PlannedBuffer> live;
-    llvm::MapVector<Operation *, int64_t> begins; // keyed by task of micro-batches
+    llvm::MapVector<Operation *, int64_t> begins; // first instruction of each task of micro-batches
     int64_t never = ordering.size(), lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
       if (buffer.getHost() == host && !buffer.getPersistent() && !buffer.getSlots())

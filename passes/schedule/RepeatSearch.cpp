@@ -100,7 +100,7 @@ void RepeatSearch::findLongest(unsigned period, unsigned begin, unsigned end,
       first = i + 1;
     } else if (i - first >= period && !growsOn(i, period)) {
       close(i);
-      first = i - period + 1; // the growth of numbers is open again from here on
+      first = i - period + 1; // from here on the numbers may grow by other constants
     }
   }
   close(i);

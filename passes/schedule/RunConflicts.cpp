@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Most states that are compared before the rest of an entry is followed to its end: filling all
-// slots takes as many periods.
+// Most states that are compared before the rest of an entry is followed to its end. States may
+// differ until all slots are filled, which takes as many periods.
 constexpr int kMostCompared = 64;
 // Slots and events that return to their first state only after more micro-batches are followed to
 // the end.
@@ -408,9 +408,9 @@ private:
   std::vector<int64_t> borders;                                       // borders of cells, ascending
 
   exec::EntryKind entry = exec::EntryKind::Train;
-  // per stream, the last instruction of each other stream that is complete
+  // per stream, the time of the last instruction of each other stream that is complete
   std::vector<Clock> clocks;
-  std::map<int64_t, Clock> records; // the last record of each event
+  std::map<int64_t, Clock> records; // keyed by event: the clock at its last record
   std::vector<Cell> cells;          // each from a border to the next
   int64_t now = 0;
 };

@@ -11,8 +11,9 @@ namespace dtc {
 // 2. It reads data that its own micro-batch, or the step, has written.
 //
 // Checking one run of each task would not suffice, because of the additional streams and slots.
-// Micro-batches are followed until they leave the same state as those before them, and the
-// following ones are then skipped, unless `followsAll` is set.
+// Periods of equal micro-batches are followed until one leaves the same state as the one before it;
+// the other periods of that stretch are then skipped, unless `followsAll` is set. The runs after
+// the stretch are followed to the end.
 //
 // Fails after a diagnostic at the later of two uses. All offsets must be set.
 llvm::LogicalResult checkRuns(exec::ProgramOp program, const RunOrder &order,

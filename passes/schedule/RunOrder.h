@@ -29,8 +29,9 @@ public:
   // True if runs of one micro-batch stand between those of another.
   bool isInterleaved() const { return interleaved; }
 
-  // Returns the slots of a value that each micro-batch keeps from the first to the last of its runs
-  // of `tasks`; micro-batch m uses slot m mod slots. Returns 0 if nothing else runs in between.
+  // Returns the number of slots of a value that each micro-batch keeps from the first to the last
+  // of its runs of `tasks`; micro-batch m uses slot m mod this number. Returns 0 if nothing else
+  // runs in between.
   int64_t getSlots(const std::vector<mlir::Operation *> &tasks) const;
   // True if that many slots are enough, and every micro-batch runs the tasks in the given order.
   bool areEnough(int64_t slots, const std::vector<mlir::Operation *> &tasks) const;

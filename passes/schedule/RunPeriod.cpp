@@ -9,7 +9,8 @@ using Runs = std::vector<RunOrder::Run>;
 // Longest period that is tried: a steady pipeline repeats after a few runs of each task.
 constexpr size_t kMostTried = 64;
 
-// Returns the range from the last first run of a task to the first last run of one.
+// Returns the range of runs after the first run of every task and before the last run of any. Tasks
+// that run once do not limit it.
 std::pair<size_t, size_t> middleOf(const Runs &runs) {
   llvm::DenseMap<mlir::Operation *, std::pair<size_t, size_t>> ends;
   for (auto [index, run] : llvm::enumerate(runs))
@@ -18,7 +19,7 @@ std::pair<size_t, size_t> middleOf(const Runs &runs) {
   for (const auto &[task, found] : ends) {
     auto [first, last] = found;
     if (first == last)
-      continue; // the only run of a task ends the stretch
+      continue; // a run without an equal one ends a stretch by itself
     begin = std::max(begin, first + 1);
     end = std::min(end, last);
   }

@@ -303,8 +303,8 @@ private:
     });
   }
 
-  // True if the task of the first access runs again after the last run of the other task has
-  // written data that it keeps.
+  // True if the task of `first` runs again after the last run of the task of `second`, in which
+  // alone `second` is executed.
   bool runsBehind(const Access &first, const Access &second) {
     exec::TaskOp a = taskOf(first), b = taskOf(second);
     return a != b && a.isRepeated() && b.isRepeated() &&
@@ -346,7 +346,7 @@ private:
   exec::ProgramOp program;
   const Ordering &ordering;
   RunOrder order;
-  llvm::SmallPtrSet<Operation *, 8> transferTasks; // transfers that have streams of their own
+  llvm::SmallPtrSet<Operation *, 8> transferTasks; // tasks of transfers on streams of their own
   std::vector<exec::BufferOp> buffers;
   llvm::DenseMap<Value, unsigned> indices;
   std::vector<std::vector<Access>> accesses;

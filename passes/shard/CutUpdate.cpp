@@ -111,9 +111,10 @@ UpdateCut::Known UpdateCut::know(Operation &op) {
     if (stagesOf(value).empty())
       complete(value);
   bool onlyScalars = llvm::all_of(needed, isScalar);
-  // Hands out what follows a sum of the step, such as the norm divided by weights, to all stages.
-  // Values that follow from the tensors of a stage, such as the ratio by which LARS scales one of
-  // them, stay on that stage.
+  // Hands the operands out to all stages if one of them follows a sum over all stages, so that all
+  // stages know the result, such as the norm divided by weights. If an operand follows from the
+  // tensors of one stage, the result stays on that stage, such as the ratio by which LARS scales a
+  // tensor.
   auto isOfAStage = [&](Value value) {
     return !contains(stagesOf(value), all()) && known.find(value)->second.isOfTensors;
   };

@@ -322,8 +322,9 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
   if (failed(split) || failed(checkSums(op, *split)) || failed(checkSamples(op, rule, *split)))
     return failure();
-  // Gives collectives of the experts' operands and results the role of experts, whichever op causes
-  // them.
+  // Gives the collectives of the operands the role of experts if the op has a loop over the
+  // capacity of experts: these tensors are the inputs or results of experts, whichever op causes
+  // the move.
   std::optional<graph::CollectiveRole> role;
   if (!rule.capacityLoops.empty())
     role = graph::CollectiveRole::Expert;

@@ -36,7 +36,7 @@ std::optional<int> splitFromText(llvm::StringRef text);
 bool canSplit(const graph::OpRule &rule, llvm::ArrayRef<int> split,
               llvm::ArrayRef<int64_t> meshSizes);
 
-// True if one loop can be split over one axis.
+// True if one loop can be split over one axis of `parts` ranks.
 bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts);
 
 // Returns the loop over kv heads of an op that has several query heads for each (attention);

@@ -31,8 +31,9 @@ def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
     `@microbatch` says:
     - `full`: a layer saves its inputs, and its backward function starts from them.
     - `selective`: a layer saves only results whose recomputation takes a matrix product or a collective.
-    - Names after a `+` select costly ops that are recomputed too: `linear` (matrix products with the layer's own
-      weights, and the collectives around them), `attention` and `experts` (matrix products with experts' weights).
+    - Names after a `+`, as in `selective+linear`, select costly ops that are recomputed too: `linear` (matrix products
+      with the layer's own weights, and the collectives around them), `attention` and `experts` (matrix products with
+      experts' weights).
 
     `selectRecomputation` makes this choice, for the cost model too. Recomputed ops, including collectives, are copies
     of the ops of the partitioned forward function. Each copy stands right before the first op of backward that reads

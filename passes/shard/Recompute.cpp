@@ -135,7 +135,7 @@ private:
   IRMapping made;                     // values of the old forward function
   IRMapping copied;                   // values of the old backward function
   llvm::DenseSet<Value> apart;        // new values that have no equal in forward
-  llvm::DenseMap<Value, Value> again; // keyed by new value
+  llvm::DenseMap<Value, Value> again; // keyed by new value: its graph.again
   llvm::DenseSet<Operation *> shared; // gathers of the old backward function that exist already
   Variant variant;
 };

@@ -191,8 +191,8 @@ private:
       fit(index, dim.global);
   }
 
-  // Returns the next axes of a dim's `to` that have the same kind of placement now, as many as one
-  // group can take.
+  // Returns the next axes of a dim's `to` that have the same placement now, as many as one group
+  // can take.
   ArrayRef<Split> nextOf(const Dim &dim) const {
     ArrayRef<Split> rest = ArrayRef<Split>(dim.to).drop_front(dim.now.size());
     size_t count = 1;

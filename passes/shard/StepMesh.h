@@ -12,9 +12,10 @@ struct MeshSizes {
 };
 
 // Returns the mesh dp x tp, with pp outside of them if there are stages. If tp does not divide the
-// number of kv heads, tensor parallelism has two axes, both of its role: "tp.kv", the largest
-// divisor of tp that divides the kv heads, outside "tp.group", the ranks that hold the same kv
-// heads. Tensors without kv heads are split over both together.
+// number of kv heads (as when there are fewer than tp), tensor parallelism has two axes, both of
+// its role: "tp.kv", the largest divisor of tp that divides the kv heads, outside "tp.group", the
+// ranks that hold the same kv heads. If that divisor is 1, tp stays one axis. Tensors without kv
+// heads are split over both together.
 //
 // If ZeRO shards within groups of ranks, data parallelism has two axes, both of its role:
 // "dp.groups" outside "dp.shards", the ranks of a group. Each group holds the whole state.

@@ -24,8 +24,8 @@ const StringMap<Effect> &knownFunctions() {
   return known;
 }
 
-// Returns the integer type that a value is passed as: i32 for values up to 32 bits, else i64;
-// vectors pass their bits. Null if the value does not fit into 64 bits.
+// Returns the type that a value is passed as: i32 for up to 32 bits, i64 for 64 bits, a generic
+// pointer for pointers; vectors pass their bits. Null for all other sizes.
 Type *wordOf(Type *type) {
   LLVMContext &context = type->getContext();
   if (type->isPointerTy())
