@@ -19,7 +19,12 @@ def product(node, depth=0):
         if name == "mul":
             a, b = product(node.args[0], depth + 1), product(node.args[1], depth + 1)
             return a[0] * b[0], a[1] + b[1]
-        if name == "div" and not is_node(node.args[1]) and not node.kwargs.get("rounding_mode"):
+        if (
+            name == "div"
+            and not is_node(node.args[1])
+            and node.args[1]
+            and not node.kwargs.get("rounding_mode")
+        ):
             number, factors = product(node.args[0], depth + 1)
             return number / node.args[1], factors
         if name == "neg":

@@ -64,10 +64,12 @@ def find_blocks(graph):
         taken = choose(graph, layers)
         if not taken:
             continue
-        before = list(graph.ops)
+        before = [(op, list(op.operands)) for op in graph.ops]
         made, calls = write_calls(graph, taken, len(blocks))
         if not in_order(graph):
-            graph.ops = before
+            graph.ops = [op for op, _ in before]
+            for op, operands in before:
+                op.operands = operands
             for layer in layers:
                 restore(layer)
             continue

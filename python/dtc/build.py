@@ -1,10 +1,17 @@
 """Writes ops of graph IR, and the reshapes, transposes and slices that bring a view into an
 order."""
 
+import math
+
 from dtc import views
 from dtc.errors import Unsupported
 from dtc.ir import Batch, Op, Value
 from dtc.views import View, size_of
+
+COUPLED = (
+    "uses a mean or sum over the batch for each sample, which couples the samples of a batch; a"
+    " step is cut into micro-batches and ranks, so that each sample's loss has to be its own"
+)
 
 
 def scope_of(path):
@@ -30,6 +37,11 @@ class Builder:
             for key, value in attributes.items()
             if value is not None and value is not False
         }
+        for value in attributes.values():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise Unsupported(f"computes with the number {value}, which graph IR can't state")
+        if any(value.total for value in operands) and any(value.has_batch for value in operands):
+            raise Unsupported(COUPLED)
         for dims in shapes:
             if any(isinstance(size, Batch) for size in dims[1:]):
                 raise Unsupported("has the batch behind another dim; keep it first")
@@ -160,7 +172,7 @@ class Builder:
 
 def total_of(op, value):
     """Returns how a value was made from samples, once it has no batch."""
-    if value.has_batch or op.name == "broadcast":
+    if value.has_batch:
         return ""
     if op.name == "reduce" and op.operands[0].has_batch:
         return op.attributes["how"]

@@ -21,6 +21,7 @@ DROPPED = {
 }
 COPIES = {"contiguous", "clone", "alias", "lift_fresh_copy"}
 CASTS = {"to", "_to_copy", "type_as"}
+WIDE = {torch.int32, torch.int64}
 # Ops whose result may be a view of their operand although their schema does not say so.
 MAYBE_VIEWS = {"contiguous", "reshape", "to", "flatten", "chunk", "split", "unbind"}
 
@@ -87,12 +88,14 @@ def clean(captured, folder):
     """Changes the graph of a captured module in place."""
     graph = captured.graph_module.graph
     without_mutation(graph, captured)
+    folder.refresh()
     for node in list(graph.nodes):
         name = name_of(node)
         if name in DROPPED and not node.users:
             graph.erase_node(node)
         elif name and not folder.is_constant(node):
-            clean_node(node, name)
+            with contextlib.suppress(Unsupported):  # of a shape, which lowering the node reports
+                clean_node(node, name)
     drop_dead(graph)
 
 
@@ -106,31 +109,19 @@ def drop_dead(graph):
 def clean_node(node, name):
     if name in COPIES or name in CASTS and node.args[0].meta["val"].dtype == node.meta["val"].dtype:
         replace(node, node.args[0])
-    elif name in CASTS and not (
-        node.args[0].meta["val"].is_floating_point()
-        or node.meta["val"].is_floating_point()
-        or torch.bool in (node.args[0].meta["val"].dtype, node.meta["val"].dtype)
-    ):
-        replace(node, node.args[0])  # between integers: all of them are i32
+    elif name in CASTS and {each.meta["val"].dtype for each in (node, node.args[0])} == WIDE:
+        replace(node, node.args[0])  # both are i32; a cast to fewer bits would change values
     elif name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"):
         arguments = bound(node)
         if arguments["p"] == 0 or not arguments["train"]:
             replace(node, node.args[0])
     elif name == "slice":
         arguments = bound(node)
-        size = node.args[0].meta["val"].shape[arguments["dim"]]
-        whole = (
+        if (
             arguments["start"] in (None, 0)
             and arguments["step"] == 1
-            and (
-                arguments["end"] is None
-                or arguments["end"] >= 2**62
-                or not isinstance(size, torch.SymInt)
-                and not isinstance(arguments["end"], torch.fx.Node)
-                and arguments["end"] >= size
-            )
-        )
-        if whole:
+            and sizes_of(node) == sizes_of(node.args[0])
+        ):
             replace(node, node.args[0])
     elif name == "cat":
         # Empty tensors of one dim, such as a cache that has nothing yet, add nothing.
@@ -213,11 +204,9 @@ def without_mutation(graph, captured):
     change."""
     problems = []
     for node in list(graph.nodes):
-        if not (
-            node.op == "call_function"
-            and isinstance(node.target, torch._ops.OpOverload)
-            and node.target._schema.is_mutable
-        ):
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            problems += [line for line in inner_mutation(node, captured) if line not in problems]
+        if not is_mutable(node):
             continue
         if captured.buffers.get(node.args[0], "").endswith("num_batches_tracked"):
             replace(node, node.args[0])  # batch norm counts; the op itself is reported
@@ -230,6 +219,32 @@ def without_mutation(graph, captured):
                 problems.append(line)
     if problems:
         raise ExportError("\n".join(problems))
+
+
+def is_mutable(node):
+    return (
+        node.op == "call_function"
+        and isinstance(node.target, torch._ops.OpOverload)
+        and node.target._schema.is_mutable
+    )
+
+
+def inner_mutation(node, captured):
+    """Returns the lines of ops under torch.no_grad() that change what is made outside; the graph
+    has no users of them."""
+    lines = []
+    for body in (each for each in node.all_input_nodes if each.op == "get_attr"):
+        inner = getattr(captured.graph_module, body.target)
+        for each in inner.graph.nodes if isinstance(inner, torch.fx.GraphModule) else ():
+            if is_mutable(each) and any(
+                other.op == "placeholder" for other in aliases_of(each.args[0])
+            ):
+                lines.append(
+                    f"{place_of(each)}: {op_name(each)} changes a tensor in place under"
+                    " torch.no_grad(), such as a buffer, which graph IR does not keep between steps"
+                    " yet; update buffers outside of the training step"
+                )
+    return lines
 
 
 def make_ordinary(node, captured):

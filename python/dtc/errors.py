@@ -51,6 +51,7 @@ def source_line(trace):
 def place_of(node):
     """Returns the place of a node as text: file and line, module and code, as far as torch has kept
     them."""
+    node = located(node)
     path, kind = module_path(node)
     path = without_prefix(path)
     line = source_line(node.meta.get("stack_trace"))
@@ -61,6 +62,19 @@ def place_of(node):
         else f"the module ({kind})" if kind and "Wrapper" not in kind else "the loss"
     )
     return where + inside + (f": {line[2].strip()}" if line and line[2] else "")
+
+
+def located(node):
+    """Returns the node, or the first in the body of one that has a body, such as torch.no_grad(),
+    and no place."""
+    if node.meta.get("stack_trace"):
+        return node
+    for body in (each for each in node.all_input_nodes if each.op == "get_attr"):
+        inner = getattr(node.graph.owning_module, body.target, None)
+        for each in inner.graph.nodes if isinstance(inner, torch.fx.GraphModule) else ():
+            if each.meta.get("stack_trace"):
+                return each
+    return node
 
 
 def op_name(node):

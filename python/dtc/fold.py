@@ -18,13 +18,18 @@ class Folder:
         """`values`: what placeholders that are buffers or constants hold."""
         self.module = graph_module
         self.memo = [{node: value for node, value in values.items()} for _ in BATCHES]
-        self.constant, self.values = {}, {}
-        for node in graph_module.graph.nodes:
-            self.constant[node] = self.classify(node, values)
+        self.given, self.constant, self.values = set(values), {}, {}
+        self.refresh()
 
-    def classify(self, node, values):
+    def refresh(self):
+        """Looks at all nodes anew, after ops that worked in place have become ordinary ones."""
+        self.constant = {}
+        for node in self.module.graph.nodes:
+            self.constant[node] = self.classify(node)
+
+    def classify(self, node):
         if node.op == "placeholder":
-            return node in values
+            return node in self.given
         if node.op == "get_attr":
             return True
         if node.op != "call_function":
@@ -41,7 +46,7 @@ class Folder:
         """Returns whether a node depends on no input and no parameter; new nodes are looked at
         first."""
         if node not in self.constant:
-            self.constant[node] = self.classify(node, {})
+            self.constant[node] = self.classify(node)
         return self.constant[node]
 
     def compute(self, node, which):

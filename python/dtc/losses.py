@@ -2,6 +2,7 @@
 
 import inspect
 
+import torch
 import torch.nn.functional as F
 
 from dtc.errors import ExportError
@@ -80,7 +81,8 @@ class Loss:
 
     def __init__(self, function):
         self.function = function
-        parameters = list(inspect.signature(function).parameters.values())
+        called = function.forward if isinstance(function, torch.nn.Module) else function
+        parameters = list(inspect.signature(called).parameters.values())
         if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
             raise ExportError(
                 "the loss has to be a function of the module's output and of further inputs by"

@@ -1,9 +1,11 @@
 """Writes graph IR for the nodes of a graph; ops_*.py have a function for each op of PyTorch."""
 
+import operator
+
 import torch
 
 from dtc import views
-from dtc.build import Builder
+from dtc.build import COUPLED, Builder
 from dtc.clean import name_of, sizes_of
 from dtc.errors import ExportError, Unsupported, module_path, op_name, place_of, without_prefix
 from dtc.ir import Batch, Graph, Parameter, Value
@@ -113,9 +115,10 @@ class Lowering:
         self.node = node
         self.build.path = without_prefix(module_path(node)[0])
         try:
-            if function is None:
+            refused = any(argument in self.poisoned for argument in node.all_input_nodes)
+            if function is None and not (refused and node.target is operator.getitem):
                 raise Unsupported(missing(name))
-            if any(argument in self.poisoned for argument in node.all_input_nodes):
+            if refused:
                 self.poisoned.add(node)
                 return
             self.check_types(node)
@@ -213,21 +216,23 @@ class Lowering:
     def same_samples(self, *values):
         """Refuses to use a mean or sum over the batch for single samples."""
         if any(value.total for value in values) and any(value.has_batch for value in values):
-            raise Unsupported(
-                "uses a mean or sum over the batch for each sample, which couples the samples of a"
-                " batch; a step is cut into micro-batches and ranks, so that each sample's loss has"
-                " to be its own"
-            )
+            raise Unsupported(COUPLED)
 
 
 def canonical_names(module):
-    """Returns every name of a parameter or buffer -> the first name of the same memory."""
+    """Returns every name of a parameter or buffer -> the first name of the same parameter, or of a
+    buffer with the same memory."""
     first, names = {}, {}
     tensors = list(module.named_parameters(remove_duplicate=False)) + list(
         module.named_buffers(remove_duplicate=False)
     )
     for name, tensor in tensors:
-        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride()) if tensor.numel() else name
+        if isinstance(tensor, torch.nn.Parameter):
+            key = id(tensor)
+        elif tensor.numel():
+            key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
+        else:
+            key = name
         names[name] = first.setdefault(key, name)
     return names
 

@@ -8,7 +8,7 @@ from dtc.ir import Batch
 from dtc.lower import lowers
 from dtc.ops_points import floats, views_written
 from dtc import views
-from dtc.views import View, identity, with_dims
+from dtc.views import Atom, View, identity, with_dims
 
 
 def mask_kind(mask, queries, keys, is_causal):
@@ -72,10 +72,11 @@ def attention(lower, node):
             f"has values {v.sizes[-1]} wide and queries {width} wide, which graph.attention wants"
             " equal; pad the values"
         )
-    heads, shared = grouped(q, k, v, bool(arguments.get("enable_gqa")))
+    q, k, v = broadcast_heads(q, k, v, bool(arguments.get("enable_gqa")))
+    heads, shared = grouped(q, k, v)
     if shared is None:
         q, k, v = (identity(lower.build.plain(each)) for each in (q, k, v))
-        heads, shared = grouped(q, k, v, False)
+        heads, shared = grouped(q, k, v)
     values = []
     for view, atoms in ((q, heads), (k, shared), (v, shared_of(v, shared, k))):
         batch = [atom for dim in view.dims[:-2] for atom in dim if isinstance(atom.size, Batch)]
@@ -112,7 +113,29 @@ def attention(lower, node):
     return with_dims(result, dims + [result.dims[1], result.dims[3]])
 
 
-def grouped(q, k, v, gqa):
+def broadcast_heads(q, k, v, grouped_heads):
+    """Returns queries, keys and values with equal dims in front of the matrices, as PyTorch repeats
+    them; grouped heads stay the fewer that they are."""
+    same = 1 if grouped_heads else 0
+    rank = max(len(view.dims) for view in (q, k, v))
+    views_ = [with_dims(x, ((),) * (rank - len(x.dims)) + tuple(x.dims)) for x in (q, k, v)]
+    for dim in range(rank - 2 - same):
+        sizes = [view.sizes[dim] for view in views_]
+        wide = next((size for size in sizes if size != 1), 1)
+        views_ = [
+            view if size == wide else repeated(view, dim, wide) for view, size in zip(views_, sizes)
+        ]
+    return views_
+
+
+def repeated(view, dim, size):
+    atoms = [Atom(Batch(1), True)] if isinstance(size, Batch) else [Atom(size, True)]
+    if isinstance(size, Batch) and size.rows > 1:
+        atoms.append(Atom(size.rows, True))
+    return with_dims(view, view.dims[:dim] + (tuple(atoms),) + view.dims[dim + 1 :])
+
+
+def grouped(q, k, v):
     """Returns the atoms of query heads and of kv heads; None for the latter where repeats are not
     in the order of groups."""
     heads = [atom for dim in q.dims[:-2] for atom in dim if not isinstance(atom.size, Batch)]

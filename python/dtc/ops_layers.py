@@ -5,7 +5,7 @@ from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch, elements
 from dtc.lower import lowers
-from dtc.ops_points import binary, floats, scaled, views_written
+from dtc.ops_points import binary, check_totals, floats, scaled, views_written
 from dtc.views import Atom, View, identity, size_of, with_dims
 
 
@@ -44,10 +44,12 @@ def addmm(lower, node):
     if arguments["beta"] != 1 or arguments["alpha"] != 1:
         raise Unsupported("scales its operands; leave alpha and beta at 1")
     weight, bias = lower.view(arguments["mat2"]), lower.view(arguments["self"])
-    product = lower.view(arguments["mat1"])
-    if weight.value.has_batch or len(bias.dims) != 1:
-        return binary(lower, "add", multiply_matrices(lower, product, weight, sizes_of(node)), bias)
-    return multiply_rows(lower, product, with_dims(weight, weight.dims[::-1]), bias)
+    rows, turned = lower.view(arguments["mat1"]), with_dims(weight, weight.dims[::-1])
+    if weight.value.has_batch:
+        return binary(lower, "add", multiply_matrices(lower, rows, weight, sizes_of(node)), bias)
+    if bias.sizes != weight.sizes[1:]:
+        return binary(lower, "add", multiply_rows(lower, rows, turned, None), bias)
+    return multiply_rows(lower, rows, turned, bias)
 
 
 def multiply_rows(lower, x, weight, bias):
@@ -57,6 +59,9 @@ def multiply_rows(lower, x, weight, bias):
     if weight.value.has_batch:
         raise Unsupported("has a weight for each sample; use torch.matmul")
     lower.same_samples(x.value, weight.value)
+    check_totals("multiply", x.value, weight.value)
+    if bias is not None:
+        check_totals("add", x.value, bias.value)
     if len(x.dims) == 1 and not x.value.has_batch:
         raise Unsupported("multiplies a vector without a batch")
     x, count = rows_and_last(lower, x)
@@ -98,6 +103,7 @@ def multiply_matrices(lower, a, b, sizes):
     """Writes graph.matmul over the last two dims; dims in front are a batch of matrices."""
     floats(a), floats(b)
     lower.same_samples(a.value, b.value)
+    check_totals("multiply", a.value, b.value)
     rank = len(sizes)
     operands, flags = [], []
     for view, matrix in ((a, sizes[-2:]), (b, sizes[-2:])):

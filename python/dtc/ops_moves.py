@@ -5,6 +5,7 @@ from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.lower import lowers
+from dtc.ops_points import check_totals
 from dtc.views import Atom, View, identity, with_dims
 
 
@@ -37,10 +38,16 @@ def transposed(lower, node):
     return with_dims(view, dims)
 
 
-@lowers("t", "numpy_T", "mT", moves=True)
+@lowers("t", "numpy_T", moves=True)
 def flipped(lower, node):
     view = lower.view(node.args[0])
     return with_dims(view, view.dims[::-1])
+
+
+@lowers("mT", moves=True)
+def matrices_flipped(lower, node):
+    view = lower.view(node.args[0])
+    return with_dims(view, view.dims[:-2] + view.dims[:-3:-1])
 
 
 @lowers("permute", moves=True)
@@ -240,8 +247,12 @@ def join(lower, nodes, dim, stack, sizes):
         raise Unsupported(
             "joins along the batch, which changes the number of samples; join along another dim"
         )
+    if len({view.kind for view in parts}) > 1:
+        raise Unsupported("joins integers with numbers; call .float() on the integers")
     values = [lower.build.materialise(view, view.dims) for view in parts]
     lower.same_samples(*values)
+    for value in values[1:]:
+        check_totals("add", values[0], value)
     return identity(lower.build.emit("concat", values, sizes, values[0].kind, dim=dim, stack=stack))
 
 
@@ -295,7 +306,13 @@ def embedding(lower, node):
         raise Unsupported("scales gradients by frequency or makes them sparse; leave both off")
     table = lower.view(table)
     if lower.folder.is_constant(ids):
-        return by_positions(lower, table, lower.folder.value(ids), sizes_of(node))
+        positions, padding = lower.folder.value(ids), arguments["padding_idx"]
+        if isinstance(padding, int) and padding >= 0 and bool((positions == padding).any()):
+            raise Unsupported(
+                f"looks up the padding row {padding} by a constant id, so that the row gets no"
+                " gradient, which graph IR has for ids of inputs only; leave padding_idx out"
+            )
+        return by_positions(lower, table, positions, sizes_of(node))
     rows = lower.build.plain(table)
     index = lower.view(ids)
     ids = lower.build.plain(index)

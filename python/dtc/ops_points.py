@@ -227,9 +227,11 @@ def divide(lower, node):
     if arguments.get("rounding_mode"):
         raise Unsupported("rounds a quotient, which has no gradient")
     a, b = node.args[0], node.args[1]
+    by = uniform(lower, b) if is_node(b) else b
+    if by == 0:
+        raise Unsupported("divides by 0")
     if not is_node(b):
         return scaled(lower, floats(lower.view(a)), 1 / b)
-    by = uniform(lower, b)
     if by is not None and is_node(a) and sizes_of(a) == sizes_of(node):
         return scaled(lower, floats(lower.view(a)), 1 / by)
     return binary(lower, "divide", operand(lower, a), operand(lower, b))

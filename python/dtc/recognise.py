@@ -5,12 +5,14 @@ Each function looks at one node and, where the arithmetic that ends there is tha
 replaces the node by one.
 """
 
+import contextlib
 import math
 
 import torch
 
 from dtc.clean import aten, bound, drop_dead, insert, name_of, replace, sizes_of
 from dtc.algebra import is_node, near, number_and_node, product, same_product, terms
+from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.rotary import RotaryRules
 
@@ -45,7 +47,8 @@ class Recogniser(RotaryRules):
         for rule in rules:
             for node in list(self.graph.nodes):
                 if node.op == "call_function" and node.users and not self.folder.is_constant(node):
-                    rule(node)
+                    with contextlib.suppress(Unsupported):  # lowering the node reports it
+                        rule(node)
             drop_dead(self.graph)
 
     def count(self, what):
@@ -84,7 +87,11 @@ class Recogniser(RotaryRules):
         pairs = []
         if name_of(node) == "mul":
             pairs = [(a, b, "rsqrt") for a, b in (node.args[:2], node.args[1::-1])]
-        elif name_of(node) == "div" and len(node.args) == 2:
+        elif (
+            name_of(node) == "div"
+            and len(node.args) == 2
+            and not node.kwargs.get("rounding_mode")
+        ):
             pairs = [(node.args[0], node.args[1], "sqrt")]
         for x, root, kind in pairs:
             if not is_node(root) or not is_node(x):
@@ -244,10 +251,14 @@ class Recogniser(RotaryRules):
             return node.args[0], insert(node, aten.logical_not.default, node.args[1])
         if name == "where" and self.constant(node.args[0]) and self.hides(node.args[2]):
             return node.args[1], node.args[0]
-        if name == "add" and len(node.args) == 2:
+        if name == "add" and len(node.args) == 2 and node.kwargs.get("alpha", 1) == 1:
             for scores, mask in (node.args, node.args[::-1]):
                 if self.constant(mask) and is_node(scores):
                     return scores, mask
+        if name == "baddbmm" and self.constant(node.args[0]):
+            arguments = bound(node)
+            if arguments["beta"] == 1 and arguments["alpha"] == 1:
+                return insert(node, aten.bmm.default, *node.args[1:3]), node.args[0]
         return node, None
 
     def hides(self, value):
@@ -293,6 +304,7 @@ class Recogniser(RotaryRules):
         if (
             name_of(node) != "div"
             or len(node.args) != 2
+            or node.kwargs.get("rounding_mode")
             or not all(is_node(a) and name_of(a) == "sum" for a in node.args)
         ):
             return
@@ -330,6 +342,7 @@ class Recogniser(RotaryRules):
         if (
             name_of(compared) == "ne"
             and not is_node(compared.args[1])
+            and int(compared.args[1]) == compared.args[1]
             and not compared.args[0].meta["val"].is_floating_point()
         ):
             with self.graph.inserting_before(node):

@@ -181,10 +181,13 @@ class RotaryRules:
                 candidates.append(self.folder.value(node).flatten())
         if len(cos) > 1:
             candidates.append(torch.atan2(sin[1], cos[1]))
+        # Angles of f32 are off by a few times 6e-8 of themselves, and are as large as positions.
+        tolerance = 1e-5 + 4e-7 * len(cos)
         for candidate in candidates:
             angles = torch.arange(len(cos), dtype=torch.float64)[:, None] * candidate.double()
-            if torch.allclose(angles.cos(), cos.double(), atol=2e-3) and torch.allclose(
-                angles.sin(), sin.double(), atol=2e-3
+            if all(
+                torch.allclose(wanted, table.double(), rtol=0, atol=tolerance)
+                for wanted, table in ((angles.cos(), cos), (angles.sin(), sin))
             ):
                 return [float(f) for f in candidate]
         return None

@@ -10,7 +10,7 @@ dtc.export wrote, and what PyTorch computed.
 2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same instructions.
 3. With PyTorch: the IR of 48 layers is no larger than that of 12; what is stored is what is written now; dtc.load takes back what was
    trained; the command dtc-export; modules that can't be exported, with what is said of each (reference/pytorch_refusals.py); random
-   modules whose graph IR torch executes (reference/pytorch_fuzz.py).
+   modules whose graph IR torch executes (reference/pytorch_fuzz.py), and small ones that are easily misread (reference/pytorch_small.py).
 
 DTC_TORCH_PYTHON names an interpreter that has torch (and transformers); else this one and that of bench/setup-peers.sh are tried.
 Usage: pytorch_export.py [NAME...]: these cases only.
@@ -161,6 +161,7 @@ def check_torch(python, folder, made):
         if new.exists() and new.read_text() != path.read_text():
             fail(f"{path.name} is not what dtc.export writes now; reference/make_pytorch_export.py makes it anew")
     print(run([python, REFERENCE / "pytorch_fuzz.py", "--cases", 30, "--seed", 1], timeout=600), end="", flush=True)
+    print(run([python, REFERENCE / "pytorch_small.py"], timeout=600), end="", flush=True)
     print(run([python, REFERENCE / "pytorch_refusals.py", folder, BIN], timeout=600), end="", flush=True)
 
 

@@ -167,6 +167,8 @@ MEANING = {
     "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)), "linear": lambda a, shape, *x: linear(a, *x),
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
     "attention": lambda a, shape, *x: attention(a, *x),
+    "sqrt": lambda a, shape, x: x.sqrt(), "silu": lambda a, shape, x: F.silu(x),
+    "gelu": lambda a, shape, x: F.gelu(x, approximate="tanh" if a["how"] == "tanh" else "none"),
 }
 
 

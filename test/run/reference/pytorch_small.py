@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Exports small modules that are easily misread, executes their graph IR with torch, and compares loss and gradients with the modules.
+
+Usage: pytorch_small.py
+"""
+import re
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn import Parameter
+
+from pytorch_fuzz import MEANING, SAMPLES, Batch, execute, graph_of
+
+from dtc.blocks import find_blocks
+from dtc.losses import loss_of
+
+TOLERANCE = 1e-4
+
+
+class Small(nn.Module):
+    """A function of a module with attributes, and an input."""
+
+    def __init__(self, body, **attributes):
+        super().__init__()
+        self.body = body
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def forward(self, x):
+        return self.body(self, x)
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def forward(self, x):
+        return x + torch.tanh(self.mix(self.norm(x)))
+
+
+def square(x):
+    return (x ** 2).mean()
+
+
+def attend(q, k, v, **options):
+    return square(F.scaled_dot_product_attention(q, k, v, **options))
+
+
+def several(mask, **options):
+    """Multi-head attention of x with itself."""
+    def body(m, x):
+        return square(m.mix(x, x, x, attn_mask=mask.to(x.dtype) if mask.is_floating_point() else mask, **options)[0])
+    return Small(body, mix=nn.MultiheadAttention(8, 2, batch_first=True))
+
+
+def all_twice(m, x):
+    for layer in (*m.layers, *m.layers):
+        x = layer(x)
+    return square(x)
+
+
+def each_twice(m, x):
+    for layer in m.layers:
+        x = layer(layer(x))
+    return square(x)
+
+
+def filled(m, x):
+    mask = torch.zeros(8, 8)
+    mask.fill_(2.0).mul_(3.0)
+    return square(x @ mask)
+
+
+def layers(body):
+    return Small(body, layers=nn.ModuleList(Layer() for _ in range(3)))
+
+
+LATER = torch.ones(6, 6).triu(1).bool()
+ROWS, HEADS = (6, 8), (2, 4, 5, 6)
+# What is exported, the shape of its input beside the batch.
+CASES = {
+    "matrices turned": (Small(lambda m, x: square(x @ m.w.mT.sum(0)), w=Parameter(torch.randn(8, 8, 8))), ROWS),
+    "keys of outer heads": (Small(lambda m, x: attend(x, x[:, :1] * 2, x[:, :1])), HEADS),
+    "keys of inner heads": (Small(lambda m, x: attend(x, x[:, :, :1] * 2, x[:, :, :1])), HEADS),
+    "grouped heads": (Small(lambda m, x: attend(x[:, 0], x[:, 1, :2], x[:, 1, 2:], enable_gqa=True)), HEADS),
+    "heads side by side": (Small(lambda m, x: attend(x[:, 0], x[:, 1, :2].repeat(1, 2, 1, 1), x[:, 1, :2].repeat(1, 2, 1, 1))), HEADS),
+    "queries of a parameter": (Small(lambda m, x: attend(m.w, x[:, 0], x[:, 1]), w=Parameter(torch.randn(4, 3, 6))), HEADS),
+    "keys of a parameter": (Small(lambda m, x: attend(x[:, 0], m.w, m.w.tanh()), w=Parameter(torch.randn(4, 7, 6))), HEADS),
+    "the last queries": (Small(lambda m, x: attend(x[:, 3:], x, x, attn_mask=~LATER[3:])), ROWS),
+    "a logical mask": (several(LATER), ROWS),
+    "a mask of numbers": (several(torch.zeros(6, 6).masked_fill(LATER, -torch.inf)), ROWS),
+    "a mask without weights": (several(LATER, need_weights=False), ROWS),
+    "a constant changed in place": (Small(filled), ROWS),
+    "the whole batch": (Small(lambda m, x: square(x[:x.shape[0]] ** 2)), ROWS),
+    "one number as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)), b=Parameter(torch.ones(1))),
+                           ROWS),
+    "a row as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)), b=Parameter(torch.ones(1, 5))),
+                      ROWS),
+    "layers called twice": (layers(all_twice), ROWS),
+    "each layer called twice": (layers(each_twice), ROWS),
+    "a shape's norm": (Small(lambda m, x: square(m.norm(x) + x ** 3), norm=nn.LayerNorm((6, 8), eps=1e-3)), ROWS),
+    "twice RMS": (Small(lambda m, x: square((2 * x) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 0.1))), ROWS),
+    "RMS of a sum": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 0.1) + x)), ROWS),
+    "RMS of rows": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).mean(-2, keepdim=True) + 0.1) + x)), ROWS),
+    "half of GELU": (Small(lambda m, x: square(0.25 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))))), ROWS),
+    "another tanh": (Small(lambda m, x: square(0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x - 0.044715 * x ** 3))))), ROWS),
+    "a negative gate": (Small(lambda m, x: square(x * torch.sigmoid(-3 * x))), ROWS),
+    "subtracted twice": (Small(lambda m, x: square(torch.sub(x, x * x, alpha=2) + torch.rsub(x, 2, alpha=3))), ROWS),
+}
+
+
+def execute_blocks(graph, blocks, inputs, parameters):
+    """Executes graph IR whose layers are blocks: parameters are found by the name under which a block is called."""
+    functions = {block.name: block for block in blocks}
+
+    def run(ops, values):
+        for op in ops:
+            operands, a = [values[value] for value in op.operands], op.attributes
+            if op.name not in ("call", "repeat"):
+                shape = [SAMPLES * size.rows if isinstance(size, Batch) else size for size in op.result.dims]
+                values[op.result] = MEANING[op.name](a, shape, *operands)
+                continue
+            block, under = functions[a["callee"]], a["under"]
+            first = re.search(r"\{(\d*)\}$", under)
+            for at in range(a.get("count", 1)):
+                path = under if first is None else under[:first.start()] + str(int(first.group(1) or 0) + at)
+                local = dict(zip(block.arguments, operands, strict=True))
+                for name, members in block.parameters:
+                    local[members[0].value] = parameters[f"{path}.{name}"].reshape(members[0].value.dims)
+                run(block.ops, local)
+                results = [local[value] for value in block.results]
+                operands = results + operands[len(results):]
+            values.update(zip(op.results, results, strict=True))
+
+    values = {value: inputs[name] for name, value in graph.inputs}
+    values.update((each.value, parameters[name].reshape(each.value.dims)) for name, each in graph.parameters.items() if each.value)
+    run(graph.ops, values)
+    return values[graph.loss]
+
+
+def differ(found, wanted, leaves):
+    """Returns how far two losses and their gradients are apart."""
+    pairs = [(found.detach(), wanted.detach())]
+    pairs += zip(*(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True, retain_graph=True) for loss in (found, wanted)))
+    floor = 1e-6 * max(b.abs().max() for _, b in pairs)
+    return max(float((a - b).abs().max() / b.abs().max().clamp(min=floor)) for a, b in pairs)
+
+
+def check(name, module, shape):
+    x = torch.randn(SAMPLES, *shape)
+    graph, _ = graph_of(module, {"x": x}, None)
+    for op in graph.ops:  # what graph.linear wants of its operands, which torch would repeat
+        if op.name == "linear" and op.operands[2:] and op.operands[2].dims != op.result.dims[-len(op.operands[2].dims):]:
+            sys.exit(f"FAILED: {name}: the bias has {op.operands[2].dims}, the result {op.result.dims}")
+    torch.set_default_dtype(torch.float64)
+    module, x = module.double(), x.double().requires_grad_()
+    leaves, parameters = [x, *module.parameters()], dict(module.named_parameters())
+    worst = differ(execute(graph, {"x": x}, parameters), module(x), leaves)
+    blocks = find_blocks(graph)
+    if blocks or "layer" in name:
+        worst = max(worst, differ(execute_blocks(graph, blocks, {"x": x}, parameters), module(x), leaves))
+    torch.set_default_dtype(torch.float32)
+    if not worst <= TOLERANCE:
+        sys.exit(f"FAILED: {name}: graph IR and module differ by {worst:.2e}")
+
+
+def check_loss():
+    """A loss that is a module, as torch.nn has them."""
+    module, given = nn.Linear(4, 3), {"input": torch.rand(2, 4), "target": torch.rand(2, 3)}
+    graph, _ = graph_of(module, given, nn.MSELoss())
+    if [name for name, _ in graph.inputs] != ["input", "target"] or loss_of(nn.CrossEntropyLoss()).names(None) != ["target"]:
+        sys.exit(f"FAILED: a loss of torch.nn reads {graph.inputs}")
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    for name, (module, shape) in CASES.items():
+        check(name, module, shape)
+    check_loss()
+    print(f"graph IR of {len(CASES)} small modules is the module")
+
+
+if __name__ == "__main__":
+    main()
