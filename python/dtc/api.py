@@ -136,6 +136,15 @@ def notes_of(module, graph):
 
 def write_files(path, text, weights, tensors):
     """Writes both files beside where they go and then renames them, so that none is half there."""
+    for target in filter(None, (weights, path)):
+        folder = os.path.dirname(os.path.abspath(target))
+        if os.path.isdir(target) or not os.path.isdir(folder):
+            raise ExportError(
+                f"can't write {target}: "
+                + ("it is a folder" if os.path.isdir(target) else f"there is no folder {folder}")
+            )
+    if weights is not None and os.path.realpath(weights) == os.path.realpath(path):
+        raise ExportError(f"the graph IR and the weights can't both be written to {path}")
     done = []
     try:
         for target, fill in (
@@ -144,7 +153,7 @@ def write_files(path, text, weights, tensors):
         ):
             if target is None:
                 continue
-            folder = os.path.dirname(os.path.abspath(target))
+            last, folder = target, os.path.dirname(os.path.abspath(target))
             handle, name = tempfile.mkstemp(dir=folder, prefix=".dtc-export-")
             done.append((name, target))
             with os.fdopen(handle, "wb") as file:
@@ -153,7 +162,7 @@ def write_files(path, text, weights, tensors):
         for name, target in done:
             os.replace(name, target)
     except OSError as error:
-        raise ExportError(f"can't write {error.filename or path}: {error.strerror}") from error
+        raise ExportError(f"can't write {last}: {error.strerror}") from error
     finally:
         for name, _ in done:
             if os.path.exists(name):

@@ -4,16 +4,19 @@ import contextlib
 import inspect
 import io
 import logging
+import re
 import traceback
 import warnings
 from dataclasses import dataclass, field
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, export
 from torch.export.graph_signature import InputKind, OutputKind
 
-from dtc.errors import ExportError, is_own, source_line, without_prefix
+from dtc.errors import ExportError, is_own, place_of, source_line, without_prefix
 from dtc.losses import loss_of
+from dtc.watch import Refused, check_hooks, check_memory, trained_elsewhere, watched
 
 
 @dataclass
@@ -165,6 +168,8 @@ def capture(module, example_inputs, loss):
         raise ExportError(
             f"the first argument is {type(module).__name__}, but a torch.nn.Module is wanted"
         )
+    check_memory(module)
+    check_hooks(module)
     for name, tensor in list(module.named_parameters()) + list(module.named_buffers()):
         if tensor.is_floating_point() and tensor.dtype != torch.float32:
             raise ExportError(
@@ -180,7 +185,7 @@ def capture(module, example_inputs, loss):
     wrapper.training = module.training
     shapes = {"tensors": tuple({0: Dim("batch", min=1)} for _ in inputs)}
     try:
-        with quiet():
+        with quiet(), watched():
             program = export(wrapper, tuple(inputs.values()), dynamic_shapes=shapes, strict=False)
     except ExportError:
         raise
@@ -228,11 +233,13 @@ def explain(module, error):
     if not place and line:
         place, code = f"{line[0]}:{line[1]}: ", line[2].strip()
     place = place or "the loss, or what it reads: "
+    if isinstance(error, Refused):
+        return f"{place}{inside}{code + ': ' if code else ''}{error}"
     if (
         "data-dependent" in what
         or "Could not guard" in what
         or "Could not extract specialized integer" in what
-        or "u0" in what
+        or re.search(r"\bu\d+\b", what)
     ):
         return (
             f"{place}{inside}{code + ': ' if code else ''}control flow or a shape depends on the"
@@ -247,6 +254,25 @@ def explain(module, error):
         )
     first = next((line.strip() for line in what.splitlines() if line.strip()), type(error).__name__)
     return f"{place}{inside}torch.export can't trace it: {type(error).__name__}: {first}"
+
+
+def checked_constant(node, tensor):
+    """Returns a tensor that the module or the loss holds without having registered it; refuses one
+    that would be trained."""
+    reader = next(iter(node.users), node)
+    if isinstance(tensor, FakeTensor):
+        raise ExportError(
+            f"{place_of(reader)}: reads a parameter or buffer by .data, which stops the gradient;"
+            " read it as it is, or freeze it with requires_grad=False"
+        )
+    if trained_elsewhere(tensor):
+        raise ExportError(
+            f"{place_of(reader)}: reads a parameter {list(tensor.shape)} that module.parameters()"
+            " does not have, so that nothing would train it: register it in the module (lists:"
+            " nn.ParameterList, nn.ModuleList; of a loss: a module that returns its loss), or"
+            " freeze it with requires_grad=False"
+        )
+    return tensor
 
 
 def read(program, names, module):
@@ -264,7 +290,7 @@ def read(program, names, module):
                 program.state_dict if spec.target in program.state_dict else program.constants
             )[spec.target]
         elif spec.kind == InputKind.CONSTANT_TENSOR:
-            captured.constants[node] = program.constants[spec.target]
+            captured.constants[node] = checked_constant(node, program.constants[spec.target])
         elif spec.kind == InputKind.USER_INPUT:
             captured.inputs[node] = left.pop(0)
         else:

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import struct
 
@@ -43,7 +44,10 @@ def read(path):
         try:
             header = json.loads(file.read(size))
         except ValueError:
-            raise ExportError(f"{path} is no safetensors file") from None
+            header = None
+        entries = header.values() if isinstance(header, dict) else [None]
+        if not all(isinstance(entry, dict) for entry in entries):
+            raise ExportError(f"{path} is no safetensors file")
         data = bytearray(file.read())
     tensors = {}
     for name, entry in header.items():
@@ -54,10 +58,12 @@ def read(path):
                 f"{path}: '{name}' has {entry.get('dtype')}, but one of {', '.join(TYPES)} is"
                 " wanted"
             )
-        begin, end = entry["data_offsets"]
         kind = TYPES[entry["dtype"]]
+        begin, end = entry.get("data_offsets") or (0, -1)
         if not 0 <= begin <= end <= len(data):
             raise ExportError(f"{path}: '{name}' lies outside of the file")
+        if end - begin != math.prod(entry.get("shape") or ()) * kind.itemsize:
+            raise ExportError(f"{path}: '{name}' has {end - begin} bytes, which its shape has not")
         flat = (
             torch.frombuffer(data, dtype=kind, count=(end - begin) // kind.itemsize, offset=begin)
             if end > begin

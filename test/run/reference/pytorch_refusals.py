@@ -75,6 +75,82 @@ def branch(m, x):
     return x if x.sum() > 0 else -x
 
 
+def averaging(m, x):
+    y = x * m.seen
+    with torch.no_grad():
+        m.seen.mul_(0.9)
+    return y
+
+
+def assigning(m, x):
+    y = x * m.kept
+    m.kept = m.kept * 0.9
+    return y
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -gradient
+
+
+def hooked(m, x):
+    x.register_hook(lambda gradient: gradient * 2)
+    return x
+
+
+def turned_back(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+def scaled_rotary(m, x):
+    angles = torch.arange(6)[:, None] * torch.tensor([1.0, 0.1])
+    return turned_back(x[:, None].expand(-1, 6, 4), angles.cos() * 1.001, angles.sin() * 1.001).mean(1)
+
+
+def padded_positions(m, x):
+    return x + m.embed(torch.arange(4)).sum(0)
+
+
+def with_buffer(body):
+    module = Outer(body)
+    module.layers[0].register_buffer("kept", torch.ones(4))
+    return module
+
+
+def with_hook(kind):
+    module = Outer(lambda m, x: x)
+    layer = module.layers[0].layer
+    if kind == "module":
+        layer.register_full_backward_hook(lambda *_: None)
+    else:
+        layer.weight.register_hook(lambda gradient: gradient * 2)
+    return module
+
+
+def over_memory(turned):
+    module = Outer(lambda m, x: x @ m.other)
+    inner = module.layers[0]
+    inner.other = nn.Parameter(inner.layer.weight.data.T if turned else inner.layer.weight.data)
+    return module
+
+
+def shared_buffer():
+    module = Outer(lambda m, x: x @ m.start)
+    inner = module.layers[0]
+    inner.register_buffer("start", inner.layer.weight.data)
+    return module
+
+
+def fails(m, x):
+    raise ValueError("layer gru0 has no cache")
+
+
 def two_unknown(m, x):
     return torch.cumsum(x, -1) + torch.sort(x, -1).values + torch.cumsum(x, 0)
 
@@ -83,7 +159,7 @@ def seen():
     return torch.zeros(4)
 
 
-LABELS = torch.tensor([0, 1, 2])
+LABELS, TEMPERATURE = torch.tensor([0, 1, 2]), nn.Parameter(torch.tensor(2.0))
 # What is exported, its loss, and the words that the error has to have; PLACE: this file and a line.
 PLACE = "pytorch_refusals.py:"
 REFUSED = {
@@ -93,8 +169,28 @@ REFUSED = {
     "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.cumsum is not", "aten.sort is not"]),
     "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse", ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
     "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
+    "a buffer that changes under no_grad": (Outer(averaging, seen=seen()), "mse", [PLACE, "mul_", "'layers.0' (Wrong)", "no_grad"]),
+    "a buffer that is assigned": (with_buffer(assigning), "mse", [PLACE, "'layers.0' (Wrong)", "m.kept = m.kept * 0.9", "buffer 'kept'"]),
+    "a backward of its own": (Outer(lambda m, x: Reversed.apply(x)), "mse", [PLACE, "Reversed", "autograd.Function"]),
+    "a hook": (Outer(hooked), "mse", [PLACE, "'layers.0' (Wrong)", "hook"]),
+    "a hook of a module": (with_hook("module"), "mse", ["'layers.0.layer' (Linear)", "hook"]),
+    "a hook of a parameter": (with_hook("parameter"), "mse", ["'layers.0.layer.weight'", "hook"]),
+    "a parameter over another's memory": (over_memory(False), "mse", ["'layers.0.other'", "shares memory", "'layers.0.layer.weight'"]),
+    "a parameter that is another turned": (over_memory(True), "mse", ["'layers.0.other'", "shares memory"]),
+    "a buffer over a parameter's memory": (shared_buffer(), "mse", ["'layers.0.start'", "shares memory"]),
+    "a parameter in a list": (Outer(lambda m, x: x * m.parts[0], parts=[nn.Parameter(torch.ones(4))]), "mse", ["parameter [4]", "ParameterList"]),
+    "a parameter of the loss": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets) * TEMPERATURE, ["the loss", "parameter []"]),
+    "data": (Outer(lambda m, x: x @ m.layer.weight.data), "mse", [PLACE, ".data"]),
+    "narrow integers": (Outer(lambda m, x: x), lambda out, labels: (F.embedding(labels.byte().long(), torch.ones(4, 4)) * out).mean(), ["uint8"]),
+    "integers joined with numbers": (Outer(lambda m, x: x), lambda out, labels: torch.cat((out, labels[:, None]), 1).mean(), ["joins integers"]),
+    "a count of part of an integer": (Outer(lambda m, x: x), lambda out, labels: (out.sum(-1) * (labels != 0.5).float()).mean(), ["aten.ne"]),
+    "a division by 0": (Outer(lambda m, x: x / 0.0), "mse", [PLACE, "divides by 0"]),
+    "an endless bound": (Outer(lambda m, x: x.clamp(0.0, float("inf"))), "mse", [PLACE, "number inf"]),
+    "a padding row among positions": (Outer(padded_positions, embed=nn.Embedding(4, 4, padding_idx=1)), "mse", [PLACE, "padding row 1"]),
+    "rotary embedding that is scaled": (Outer(scaled_rotary), "mse", [PLACE, "several values"]),
+    "an exception that names a layer": (Outer(fails), "mse", [PLACE, "ValueError: layer gru0 has no cache"]),
     "a view changed in place": (Outer(mixed_in_place), "mse", ["another view reads"]),
-    "no_grad": (Outer(no_grad), "mse", ["no_grad"]),
+    "no_grad": (Outer(no_grad), "mse", [PLACE, "'layers.0' (Wrong)", "no_grad"]),
     "detach": (Outer(lambda m, x: x * x.detach()), "mse", ["aten.detach", "requires_grad=False"]),
     "autocast": (Outer(half), "mse", ["autocast"]),
     "einsum": (Outer(lambda m, x: torch.einsum("bi,oi->bo", x, m.layer.weight)), "mse", ["einsum", "torch.matmul"]),
@@ -104,6 +200,12 @@ REFUSED = {
     "samples joined": (Outer(lambda m, x: torch.cat((x, x), 0).view(2, -1, 4).sum(0)), "mse", ["batch"]),
     "a sample selected": (Outer(lambda m, x: x - x[0]), "mse", ["couples samples"]),
     "samples counted": (Outer(lambda m, x: x / torch.arange(x.shape[0]).sum()), "mse", ["batch"]),
+    "a mean beside samples": (Outer(lambda m, x: torch.cat((x, x.mean(0, keepdim=True).expand_as(x)), 1)[:, 2:6]), "mse", ["couples the samples"]),
+    "a mean of samples as a weight": (Outer(lambda m, x: F.layer_norm(x, (4,), x.mean(0))), "mse", ["couples the samples"]),
+    "a mean stacked with a sum": (Outer(lambda m, x: x), lambda out, targets: torch.stack((out.mean(), targets.sum())).sum(), ["adds a sum"]),
+    "a sum and a bias": (Outer(lambda m, x: x), lambda out, targets: F.linear(targets[:, None].sum(0), torch.ones(1, 4), torch.ones(1)).sum(),
+                         ["adds a sum"]),
+    "means multiplied": (Outer(lambda m, x: x), lambda out, targets: (out.view(-1, 2, 2).mean(0) @ targets.view(-1, 2, 2).mean(0)).sum(), ["linear"]),
     "a root of a mean": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets).sqrt(), ["linear"]),
     "a product of means": (Outer(lambda m, x: x), lambda out, targets: out.mean() * targets.mean(), ["linear"]),
     "a sum beside a mean": (Outer(lambda m, x: x), lambda out, targets: out.sum() + F.mse_loss(out, targets), ["adds a sum"]),
@@ -159,7 +261,28 @@ def check_refused(folder):
             check(words in str(error), f"'{words}' is not in: {error}")
         else:
             sys.exit(f"FAILED: {words}: it was exported")
-    return len(REFUSED) + 7
+    module, given = Outer(lambda m, x: x), {"x": torch.rand(3, 4), "targets": torch.rand(3, 4)}
+    (folder / "taken").mkdir()
+    for path, weights, words in ((folder / "taken", folder / "w", "it is a folder"), (folder / "m", folder / "taken", "it is a folder"),
+                                 (folder / "none" / "m", folder / "w", "there is no folder"), (folder / "m", folder / "m", "both")):
+        try:
+            dtc.export(module, given, path, loss="mse", weights=weights)
+        except dtc.ExportError as error:
+            check(words in str(error) and ".dtc-export" not in str(error), f"'{words}' is not in: {error}")
+        else:
+            sys.exit(f"FAILED: {path} and {weights} were written")
+        check([each.name for each in folder.iterdir()] == ["taken"], f"left are {list(folder.iterdir())}")
+    (folder / "taken").rmdir()
+    for text in (b"[1]", b'{"a":1}', b'{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}', b'{"a":{"dtype":"F32","shape":[1]}}'):
+        (folder / "wrong").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
+        try:
+            dtc.safetensors.read(folder / "wrong")
+        except dtc.ExportError as error:
+            check("wrong" in str(error), str(error))
+        else:
+            sys.exit(f"FAILED: {text} was read")
+    (folder / "wrong").unlink()
+    return len(REFUSED) + 15
 
 
 def check_depth(folder):

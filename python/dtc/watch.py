@@ -1,0 +1,89 @@
+"""Finds what a graph of torch.export does not show: gradients that a module changes by hand, and
+state that it keeps outside of the graph."""
+
+import contextlib
+import gc
+from unittest import mock
+
+import torch
+
+from dtc.errors import ExportError
+
+
+class Refused(Exception):
+    """What forward does that no graph shows; the place is that of the frame that does it."""
+
+
+@contextlib.contextmanager
+def watched():
+    """Refuses, while a module is traced, what torch.export leaves out of its graph silently."""
+    apply, set_attribute = torch.autograd.Function.apply, torch.nn.Module.__setattr__
+
+    def checked_apply(cls, *args, **kwargs):
+        if cls.__module__.split(".")[0] != "torch":
+            raise Refused(
+                f"{cls.__name__} is a torch.autograd.Function with a backward of its own, which"
+                " graph IR does not have; write its forward with ordinary ops, whose gradient dtc"
+                " derives"
+            )
+        return apply.__func__(cls, *args, **kwargs)
+
+    def checked_hook(self, hook):
+        raise Refused("a hook changes a gradient, which graph IR does not have; leave it out")
+
+    def checked_attribute(self, name, value):
+        buffers = self.__dict__.get("_buffers") or {}
+        if isinstance(value, torch.Tensor) and buffers.get(name, value) is not value:
+            raise Refused(
+                f"changes the buffer '{name}', which graph IR does not keep between steps yet;"
+                " update buffers outside of the training step"
+            )
+        set_attribute(self, name, value)
+
+    with mock.patch.object(
+        torch.autograd.Function, "apply", classmethod(checked_apply)
+    ), mock.patch.object(torch.Tensor, "register_hook", checked_hook), mock.patch.object(
+        torch.nn.Module, "__setattr__", checked_attribute
+    ):
+        yield
+
+
+def check_hooks(module):
+    """Refuses hooks that a module or a parameter has for gradients."""
+    for name, parameter in module.named_parameters():
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
+            raise ExportError(
+                f"'{name}' has a hook that may change its gradient, which graph IR does not have;"
+                " remove it before the export"
+            )
+    for path, child in module.named_modules():
+        if child._backward_hooks or child._backward_pre_hooks:
+            raise ExportError(
+                f"'{path}' ({type(child).__name__}) has a hook for gradients, which graph IR does"
+                " not have; remove it before the export"
+            )
+
+
+def check_memory(module):
+    """Refuses parameters and buffers that share memory without being one parameter."""
+    first = {}
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if not tensor.numel():
+            continue
+        other = first.setdefault(tensor.data_ptr(), (name, tensor))
+        if other[1] is not tensor and (tensor.requires_grad or other[1].requires_grad):
+            raise ExportError(
+                f"'{name}' shares memory with the parameter '{other[0]}' without being it: give"
+                " both names the same nn.Parameter to tie them, or clone() one of them"
+            )
+
+
+def trained_elsewhere(tensor):
+    """Returns whether a constant of a graph is a tensor that wants a gradient."""
+    return any(
+        type(each) in (torch.Tensor, torch.nn.Parameter)
+        and each.requires_grad
+        and each.is_leaf
+        and each.data_ptr() == tensor.data_ptr()
+        for each in gc.get_objects()
+    )
