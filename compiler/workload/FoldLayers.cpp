@@ -44,6 +44,17 @@ static double countUnread(ModuleOp model, bool isFrozen) {
   return elements;
 }
 
+// Returns true if a later layer and another op read the call's first result. Two such results that
+// become one would make equal ops of their readers, which are then merged: the placements of ops,
+// which are counted by name, would no longer be those of the whole model.
+static bool isReadBetweenLayers(graph::CallOp call) {
+  if (call.getNumResults() == 0)
+    return false;
+  auto readers = call.getResult(0).getUsers();
+  auto isLayer = [](Operation *op) { return isa<graph::BlockCallOpInterface>(op); };
+  return llvm::any_of(readers, isLayer) && !llvm::all_of(readers, isLayer);
+}
+
 FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
   folded.unread = countUnread(model, /*isFrozen=*/false);
@@ -55,6 +66,10 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   llvm::StringMap<graph::CallOp> first;
   llvm::StringMap<int64_t> kept;
   SmallVector<graph::CallOp> dropped;
+  llvm::StringSet<> readBetween; // blocks of which all calls are kept
+  for (auto call : loss.getBody().getOps<graph::CallOp>())
+    if (isReadBetweenLayers(call))
+      readBetween.insert(call.getCallee());
   for (auto block : loss.getBody().getOps<graph::BlockCallOpInterface>()) {
     auto [it, isNew] = known.try_emplace(block.getBlockName(), static_cast<int>(known.size()));
     if (isNew)
@@ -70,7 +85,8 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
                          call.getOperand(0).getType() == call.getResult(0).getType();
     if (isNew)
       first[call.getCallee()] = call;
-    if (++kept[call.getCallee()] > keep && passesThrough && first.contains(call.getCallee()))
+    if (++kept[call.getCallee()] > keep && passesThrough && first.contains(call.getCallee()) &&
+        !readBetween.contains(call.getCallee()))
       dropped.push_back(call);
   }
   for (graph::CallOp call : dropped) {

@@ -23,7 +23,8 @@ struct FoldedModel {
 // or calls, as a model has them whose blocks come in turn (dense, sparse, dense, ...) or whose
 // layers are written out one by one; a repeat executes one block only. A further call of a block is
 // replaced by its first operand and, for results but the first, by the first call; its first
-// operand and result have to be of one type, others are kept. `model` is not changed.
+// operand and result have to be of one type, others are kept. So are all calls of a block if ops
+// besides the layers read a first result between them. `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model, int64_t keep = 1);
 
 } // namespace dtc

@@ -10,6 +10,7 @@ gradients and parameters of the first, under every plan, are those of the second
 3. A parameter without dims, a learned temperature.
 4. An input that the loss does not read: it is one of the job whatever the plan, and its file is checked.
 5. A broadcast that takes its batch from an activation.
+6. Layers written as calls whose outputs a head reads, each by itself.
 
 Usage: graphs.py [NAME]; with a part of a case's name that case under all plans.
 """
@@ -124,6 +125,18 @@ UNLIKE = EMBED + f"""    %first = graph.param "first" normal(0.0, 0.3) : tensor<
     %y = graph.add %x, %first : (!hidden, tensor<1x{WIDTH}xf32>) -> !hidden
 """ + LAYERS.replace("%x", "%y") + HEAD
 
+CALLS = """    %h0 = graph.call @layer(%x) under "h.0" : (!hidden) -> !hidden
+    %h1 = graph.call @layer(%h0) under "h.1" : (!hidden) -> !hidden
+    %h2 = graph.call @layer(%h1) under "h.2" : (!hidden) -> !hidden
+"""
+EACH_READ = EMBED + CALLS + "".join(f"    %logits{i} = graph.linear %h{i}, %table transposed : (!hidden, !table) -> !logits\n" for i in range(3)) + """    %two = graph.add %logits0, %logits1 : (!logits, !logits) -> !logits
+    %logits = graph.add %two, %logits2 : (!logits, !logits) -> !logits
+    %loss = graph.cross_entropy %logits, %targets mean : (!logits, !tokens) -> tensor<f32>
+"""
+SUM_READ = EMBED + CALLS + """    %two = graph.add %h0, %h1 : (!hidden, !hidden) -> !hidden
+    %h = graph.add %two, %h2 : (!hidden, !hidden) -> !hidden
+""" + HEAD
+
 # Name, the model, the plainer one, shapes of the parameters that only the first has, what the first takes more.
 CASES = [
     ("flat head", model(EMBED + LAYERS + FLAT_HEAD), PLAIN, {}, ""),
@@ -139,6 +152,7 @@ CASES = [
     ("no dims", model(temperature("tensor<f32>")), model(temperature("tensor<1xf32>")), {}, ""),
     ("unread input", model(EMBED + LAYERS + HEAD, inputs="%tokens: !tokens, %mask: !logits, %targets: !tokens"), PLAIN, {}, "mask"),
     ("like an activation", model(LIKE), model(UNLIKE), {}, ""),
+    ("outputs of layers", model(EACH_READ), model(SUM_READ), {}, ""),
 ]
 
 
