@@ -223,6 +223,16 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
   return result;
 }
 
+void setReduction(llvm::StringRef dtype, CellPrecision &precision) {
+  constexpr double kWide = 4, kNarrow = 2;
+  if (dtype == "bf16")
+    precision.reduceBytes = kNarrow;
+  if (dtype != "f32" || precision.reduceBytes >= kWide)
+    return;
+  precision.reduceBytes = kWide;
+  precision.gradientBytes = std::max(precision.gradientBytes, kWide);
+}
+
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision) {
   BlockCoster coster(scale, topology, precision);

@@ -36,6 +36,11 @@ struct CellPrecision {
 CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
                             const SoftwareStack &software);
 
+// Makes gradients reduced in `dtype`, "f32" or "bf16", instead of the software's type. Gradients
+// that are to be reduced in f32 but were kept narrower are kept in f32, too. Any other text changes
+// nothing.
+void setReduction(llvm::StringRef dtype, CellPrecision &precision);
+
 // Seconds of the collectives that recomputation repeats, as if nothing were hidden.
 struct AgainCollectives {
   double tp = 0, cp = 0, heads = 0, ep = 0; // see BlockCost

@@ -240,8 +240,10 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   if (!software)
     return software.error();
   costed.precision = cellPrecision(plan.precision, plan.optimizer, *software);
-  if (plan.origin.gradDtype == "bf16")
-    costed.precision.reduceBytes = 2;
+  // Plans of older versions have the flag alone, which was f32 if it was not given.
+  bool saysTypes = !plan.reducedIn.empty();
+  if (saysTypes || plan.origin.gradDtype == "bf16")
+    setReduction(saysTypes ? plan.reducedIn : plan.origin.gradDtype, costed.precision);
   FoldedModel folded = foldFor(model, plan.precision);
   DiagnosticCapture capture(model.getContext());
   std::optional<ModelCells> cells = readCellsOf(plan, folded, *software);

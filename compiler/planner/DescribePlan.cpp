@@ -176,7 +176,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.decisions = decisionsOf(candidate);
   plan.globalBatch = request.globalBatch;
   plan.precision = request.precision;
-  plan.origin.gradDtype = request.gradDtype;
+  plan.origin.gradDtype = request.programGradDtype();
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));

@@ -38,7 +38,7 @@ struct SameCut {
   double mostTimesMore = -1; // of its states, on every stage; below 0: nothing is known
 };
 
-// What a costed step tells about others: all in seconds.
+// The result of costing a step, with bounds of other steps that follow from it; in seconds.
 struct Costed {
   Decisions decisions;
   std::optional<Candidate> candidate; // nothing if it does not fit

@@ -132,7 +132,7 @@ double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimit
     return lowerBoundSeconds(model, mesh, request);
   double least = std::numeric_limits<double>::infinity();
   bool maySplit = 2 * mesh.pp <= mostChunks(limits);
-  // Where chunks are more than layers, less is before each stage.
+  // Stages have less before them if there are more chunks than layers.
   for (int64_t v = limits.layers / mesh.pp; v <= mostChunks(limits) / mesh.pp; ++v) {
     if (v * mesh.pp <= limits.layers || v < 2 || !pins.allows(ScheduleKind::Interleaved) ||
         pins.virtualStages.value_or(v) != v)

@@ -9,6 +9,7 @@
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/FewerNodes.h"
+#include "compiler/planner/NothingFits.h"
 #include "compiler/planner/Simplicity.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
@@ -113,8 +114,7 @@ public:
     estimate.software = &software;
     estimate.shared = &shared;
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
-    if (request.gradDtype == "bf16")
-      estimate.precision.reduceBytes = 2;
+    setReduction(request.gradDtype, estimate.precision);
     if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (software.space.pipelinesReduceLast)
@@ -177,7 +177,7 @@ public:
     if (found.ranked.empty()) {
       if (leanest)
         *leanest = describe(*found.leanest);
-      return nothingFits(*found.leanest);
+      return nothingFits(*found.leanest, limitText());
     }
     PlanOutcome outcome;
     for (const Candidate &candidate : found.ranked)
@@ -224,7 +224,7 @@ private:
   void readPrograms() {
     DiagnosticCapture capture(request.model->getContext()); // what can't be lowered is not known
     ProgramMemory &lowered = programs.emplace(request.model, request.optimizer, request.precision,
-                                              request.gradDtype, request.onGpu);
+                                              request.programGradDtype(), request.onGpu);
     // Where any memory will do, that of the chosen plan is enough.
     if (!request.ignoreMemory)
       estimate.programs = &lowered;
@@ -508,16 +508,9 @@ private:
 
   // Why no plan that the search has found is one to compile.
   UserError noneHolds(const Lowered &lowered, const Candidate &least) const {
-    if (lowered.smallest) {
-      const Plan &plan = *lowered.smallest;
-      auto fullest = llvm::max_element(plan.stages, [](const auto &a, const auto &b) {
-        return a.peakMemoryBytes < b.peakMemoryBytes;
-      });
-      return nothingFits(plan.decisions, static_cast<double>(plan.predicted.peakMemoryBytes),
-                         static_cast<size_t>(fullest - plan.stages.begin()),
-                         kindsOf(plan.predicted.memory));
-    }
-    return lowered.whyNot ? *lowered.whyNot : nothingFits(least);
+    if (lowered.smallest)
+      return nothingFits(*lowered.smallest, limitText());
+    return lowered.whyNot ? *lowered.whyNot : nothingFits(least, limitText());
   }
 
   // What the static plan shares out otherwise than the estimate is working memory.
@@ -551,73 +544,6 @@ private:
     }
     plan.predicted.fits = static_cast<double>(most) <= estimate.memoryLimit;
     plan.predicted.fitProbability = plan.predicted.fits ? 1 : 0; // planned to the byte
-  }
-
-  UserError nothingFits(const Candidate &least) const {
-    size_t fullest = least.step.fullestStage;
-    const StepEstimate &step = least.step;
-    if (step.hostIsShort)
-      return UserError(
-          "no plan fits: the one that comes nearest (" + shortText(least.decisions) + ") needs " +
-              bytesText(step.hostBytes) + " of its host's memory per device for " +
-              onHostText(least.decisions) + ", the host has " + bytesText(step.hostLimitBytes) +
-              " for it; the device holds " + bytesText(step.peakBytes) + " of " + limitText(),
-          "use more devices, or --max-memory none to see the plan all the same");
-    return nothingFits(least.decisions, step.peakBytes, fullest,
-                       kindsOf(step.stages[fullest].memory));
-  }
-
-  static std::string onHostText(const Decisions &d) {
-    std::string layers = d.layersOnHost == LayersOnHost::None ? "" : "activations";
-    if (!d.offloadOptimizer)
-      return layers;
-    return layers.empty() ? "the optimizer" : "the optimizer and " + layers;
-  }
-
-  static std::string contextPins(const Decisions &d) {
-    if (d.contextKind == ContextKind::Both)
-      return " cp_inner=" + number(d.contextInner);
-    return d.contextKind == ContextKind::Ring ? "" : " cp_kind=" + toString(d.contextKind).str();
-  }
-
-  static std::string shortText(const Decisions &d) {
-    return "dp=" + number(d.dp) + " tp=" + number(d.tp) +
-           (d.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(d) : "") +
-           " pp=" + number(d.pp) + " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
-           (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
-           " zero=" + number(d.zero) +
-           (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
-           (d.vocabOverPp > 0 ? " vocab_over_pp=" + number(d.vocabOverPp) : "") +
-           " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "") +
-           (d.layersOnHost == LayersOnHost::All ? " offload_activations=1" : "");
-  }
-
-  UserError nothingFits(const Decisions &d, double bytes, size_t fullest,
-                        const std::string &kinds) const {
-    std::string stage = d.pp > 1 ? "stage " + std::to_string(fullest) + " of it" : "it";
-    return UserError("no plan fits: the smallest (" + shortText(d) + ") needs " + bytesText(bytes) +
-                         " per device, the limit is " + limitText() + "; " + stage + " holds " +
-                         kinds,
-                     "use more devices, a shorter sequence, or --max-memory none to see the plan "
-                     "all the same");
-  }
-
-  // "20 GiB activations, 12 GiB optimizer", the most first; what is below 1 % is left out.
-  template <typename Memory> static std::string kindsOf(const Memory &memory) {
-    auto entry = [](auto bytes, const char *kind) {
-      return std::pair<double, const char *>(static_cast<double>(bytes), kind);
-    };
-    std::pair<double, const char *> kinds[] = {
-        entry(memory.parameters, "parameters"),   entry(memory.gradients, "gradients"),
-        entry(memory.optimizer, "optimizer"),     entry(memory.activations, "activations"),
-        entry(memory.temporaries, "temporaries"), entry(memory.communication, "communication"),
-        entry(memory.reserved, "reserved")};
-    llvm::sort(kinds, [](const auto &a, const auto &b) { return a.first > b.first; });
-    std::string list;
-    for (auto [bytes, kind] : kinds)
-      if (bytes >= 0.01 * static_cast<double>(memory.total()))
-        list += (list.empty() ? "" : ", ") + bytesText(bytes) + " " + kind;
-    return list;
   }
 
   double fasterThan;

@@ -38,7 +38,10 @@ struct PlanRequest {
   std::optional<double> marginShare;
   std::optional<int64_t> marginBytes;
   std::optional<double> risk;
-  std::string gradDtype = "f32"; // in which gradients are reduced
+  std::string
+      gradDtype; // "f32" or "bf16", in which gradients are reduced; empty: as the software does
+  // Returns the type in which dtc's own programs reduce gradients.
+  std::string programGradDtype() const { return gradDtype.empty() ? "f32" : gradDtype; }
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.
   bool executable = false;

@@ -13,8 +13,8 @@ inline constexpr int kInternalError = 70;
 
 // Flags of all commands that make a plan.
 struct PlanningFlags {
-  std::string model, topology = "cpu", optimizer = "adamw", gradDtype = "f32", maxMemory,
-                     memoryMargin;
+  std::string model, topology = "cpu", optimizer = "adamw", maxMemory, memoryMargin;
+  std::string gradDtype; // empty: as the software reduces gradients
   std::string precision; // empty for Topology::usualPrecision
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;

@@ -87,7 +87,7 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   addNumber("--global-batch", flags.globalBatch);
   add("--precision", plan.precision);
   add("--optimizer", flags.optimizer);
-  add("--grad-dtype", flags.gradDtype);
+  add("--grad-dtype", flags.gradDtype); // empty if the software decides
   // A stack that is given is planned with all that it can do, not only what 'dtc compile' lowers.
   if (flags.given("--stack"))
     add("--stack", flags.stack);

@@ -45,7 +45,9 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
       ->check(oneOf({"adamw", "sgd", "lamb", "lars"}));
   command
-      .add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
+      .add_option("--grad-dtype", gradDtype,
+                  "dtype in which gradients are reduced: f32 or bf16 "
+                  "(default: as the software of --stack reduces them)")
       ->check(oneOf({"f32", "bf16"}));
   command
       .add_option("--fix", fix,
@@ -196,7 +198,7 @@ PlanOrigin originOf(const PlanningFlags &flags, const PlanRequest &request, cons
   return {flags.model,
           flags.topology,
           flags.nodes,
-          flags.gradDtype,
+          request.programGradDtype(),
           flags.stack,
           request.maxMemoryBytes.value_or(figures::memoryLimitOf(plan, request.topology)),
           whyNotCompiled(request, plan)};

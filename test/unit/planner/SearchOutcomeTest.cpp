@@ -130,7 +130,7 @@ TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
   EXPECT_EQ(found.leanest->decisions.recompute, Recompute::Full);
 }
 
-// Of candidates within `share` of the least score, ZeRO in groups left out.
+// Returns the simplest of the candidates within `share` of the least score, without ZeRO in groups.
 Simplicity simplestOf(const SearchResult &found, double share) {
   Simplicity simplest{1 << 20};
   for (const Candidate &candidate : found.ranked)

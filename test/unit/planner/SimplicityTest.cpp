@@ -1,4 +1,4 @@
-// Which of two plans is simpler.
+// Tests which of two plans is simpler.
 #include "compiler/planner/Simplicity.h"
 
 #include "llvm/ADT/STLExtras.h"
