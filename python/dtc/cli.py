@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import inspect
 import os
 import sys
 
@@ -67,6 +68,12 @@ def from_callable(spec):
             f"{spec} is {type(made).__name__}, but a function that returns (module, example_inputs)"
             " is wanted"
         )
+    try:
+        inspect.signature(made).bind()
+    except TypeError as error:
+        raise ExportError(f"{spec} is called without arguments: {error}") from error
+    except ValueError:
+        pass  # a builtin without a signature
     made = made()
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         raise ExportError(

@@ -153,7 +153,7 @@ def attention(a, q, k, v):
     return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
 
 
-# What ops mean, by docs/dialects/graph.md: attributes, shape of the result, operands.
+# The meaning of ops by docs/dialects/graph.md, as a function of attributes, shape of the result, operands.
 MEANING = {
     "reshape": lambda a, shape, x: x.reshape(shape), "transpose": lambda a, shape, x: x.permute(a["by"]),
     "slice": lambda a, shape, x: x.narrow(a["dim"], a["start"], a["size"]).reshape(shape),

@@ -160,7 +160,7 @@ def seen():
 
 
 LABELS, TEMPERATURE = torch.tensor([0, 1, 2]), nn.Parameter(torch.tensor(2.0))
-# What is exported, its loss, and the words that the error has to have; PLACE: this file and a line.
+# The module, its loss, and the words that the error has to have; PLACE: this file and a line.
 PLACE = "pytorch_refusals.py:"
 REFUSED = {
     "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
@@ -409,7 +409,8 @@ def check_command(folder, programs):
     check("2 x model.layers.{}" in said and "a token" in said and "2 attention" in said, said)
     run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "m.dte")
     for arguments, words in (((stored, "-o", model), "--seq-len"), ((stored, "-o", model, "--seq-len", 99), "1 to 32"),
-                             (("pytorch_models:nothing", "-o", model), "has no 'nothing'"), (("no_such:thing", "-o", model), "can't import"),
+                             (("pytorch_models:nothing", "-o", model), "has no 'nothing'"),
+                             (("json:loads", "-o", model), "without arguments: missing"), (("no_such:thing", "-o", model), "can't import"),
                              (("pytorch_models:gpt2", "-o", model), "has to return")):
         error = command(*arguments, code=1)
         check(words in error and error.startswith("error: ") and error.count("\n") == 1, f"'{words}' is not in: {error}")

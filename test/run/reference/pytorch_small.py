@@ -80,7 +80,7 @@ def layers(body):
 
 LATER = torch.ones(6, 6).triu(1).bool()
 ROWS, HEADS = (6, 8), (2, 4, 5, 6)
-# What is exported, the shape of its input beside the batch.
+# The module, and the shape of its input beside the batch.
 CASES = {
     "matrices turned": (Small(lambda m, x: square(x @ m.w.mT.sum(0)), w=Parameter(torch.randn(8, 8, 8))), ROWS),
     "keys of outer heads": (Small(lambda m, x: attend(x, x[:, :1] * 2, x[:, :1])), HEADS),
