@@ -54,7 +54,7 @@ std::vector<char> timesThatMatter(const WorkGraph &graph, const std::vector<int6
   int64_t most = 0;
   for (int32_t t = 0; t < graph.numTimes; ++t) {
     most += change[t];
-    // Of several equal points, the last one is kept.
+    // The last one of several equal points is kept.
     bool asAfter = t + 1 < graph.numTimes && !changes.falls[t + 1];
     bool asBefore = t > 0 && !changes.rises[t] && changes.falls[t];
     keep[t] = base[t] + most > graph.limit && !asAfter && !asBefore;

@@ -112,7 +112,7 @@ private:
     AxisSet samples = 0; // axes along which it depends on different samples and has not been summed
     uint8_t writeStream = 0;
     bool isWritten = false, isMixed = false, isZero = false, isRead = false, isGradient = false;
-    // Those of its bytes that were written through its storage, and are current.
+    // The bytes of it that were written through its storage and are current.
     ColumnSets::Set columns = ColumnSets::kAll;
   };
   // The value in a byte range of the arena.

@@ -4,7 +4,7 @@
 #include "Points.h"
 #include "Timer.h"
 
-// How many measurements are made, and with how much memory.
+// The number of measurements, and the memory that they may take.
 struct Settings {
   bool quick = false;
   int rounds = 5;        // over all measurements

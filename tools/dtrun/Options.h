@@ -19,7 +19,7 @@ enum ExitCode {
   kExitStopped = 143, // stopped by SIGTERM, after a step and a checkpoint
 };
 
-// Whether rank 0 draws a view of the run in place of a line per step.
+// Tells rank 0 to draw a view of the run in place of a line per step, or not to.
 enum class ProgressView { Auto, On, Off };
 
 // The options of the command line, with their defaults.

@@ -150,7 +150,8 @@ TEST(ApplyStack, WaitsForTheFullestExpert) {
 
 // Tokens are sent to split experts and back: each of 4 tensor ranks sends its quarter, 10 of 40
 // bytes. They are gathered and scattered in place of what the partition sends for experts alone.
-// What the router reads stays, and nothing changes if ranks have whole sequences or whole experts.
+// The operands of the router stay, and nothing changes if ranks have whole sequences or whole
+// experts.
 TEST(ApplyStack, GathersRowsBetweenTensorRanks) {
   ModelCells cells = layer();
   cells.sequenceParallel = true;
