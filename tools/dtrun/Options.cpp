@@ -170,10 +170,18 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                  "write the whole parameters after the last step (safetensors)")
       ->check(notEmpty())
       ->type_name("FILE");
-  app.add_option("--dump-grads", options.dumpGrads,
-                 "write the whole gradients of the last step, before clipping (safetensors)")
-      ->check(notEmpty())
-      ->type_name("FILE");
+  CLI::Option *dumpGrads =
+      app.add_option("--dump-grads", options.dumpGrads,
+                     "write the whole gradients of the last step, before clipping (safetensors)")
+          ->check(notEmpty())
+          ->type_name("FILE");
+  app.add_option("--dump-grads-at", options.dumpGradsAt,
+                 "write those of steps K,K,... instead; of step K to FILE with .stepK before the "
+                 "ending")
+      ->needs(dumpGrads)
+      ->delimiter(',')
+      ->check(dtc::wholeNumber(1))
+      ->type_name("K");
   app.add_option("--init", options.init,
                  "start from these parameters (a safetensors file, or a folder of Hugging Face's)")
       ->check(notEmpty())
@@ -196,6 +204,9 @@ void declare(CLI::App &app, Options &options, std::string &format) {
 const char *findMistake(const Options &options) {
   if (!options.dumpGrads.empty() && options.steps == 0)
     return "--dump-grads wants at least 1 of --steps";
+  for (uint64_t step : options.dumpGradsAt)
+    if (step > options.steps)
+      return "--dump-grads-at wants steps up to --steps";
   if (options.hasEvalEvery && options.evalEvery == 0)
     return "--eval-every wants at least 1 step";
   if (options.hasCheckpointEvery && options.checkpointEvery == 0)

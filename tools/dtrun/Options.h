@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -38,7 +39,8 @@ struct Options {
   int threads = 0;           // per rank; 0: a share of the machine
   double timeoutSeconds = 0; // 0: DTC_TIMEOUT
   std::string profile, dumpParams, dumpGrads, init, logDir;
-  std::string checkpointDir; // empty for no checkpoints
+  std::vector<uint64_t> dumpGradsAt; // steps; empty: the last one
+  std::string checkpointDir;         // empty for no checkpoints
   bool hasCheckpointEvery = false;
   uint64_t checkpointEvery = 0; // steps; 0: after the last one only
   uint64_t keep = 2;

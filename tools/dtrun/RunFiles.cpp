@@ -15,14 +15,28 @@ namespace dtc::rt {
 
 using format::text;
 
-// Returns the file of a rank: rank 0 writes "trace.json", rank 2 writes "trace.rank2.json".
-static std::string traceFile(const std::string &path, int rank) {
-  if (path.empty() || rank == 0)
-    return path;
+// Returns `path` with `part` before its ending: "trace.json" and ".rank2" are "trace.rank2.json".
+static std::string withPart(const std::string &path, const std::string &part) {
   size_t dot = path.rfind('.');
   if (dot == std::string::npos || path.find('/', dot) != std::string::npos)
     dot = path.size();
-  return text(path.substr(0, dot), ".rank", rank, path.substr(dot));
+  return path.substr(0, dot) + part + path.substr(dot);
+}
+
+// Returns the file of a rank: rank 0 writes "trace.json", rank 2 writes "trace.rank2.json".
+static std::string traceFile(const std::string &path, int rank) {
+  return path.empty() || rank == 0 ? path : withPart(path, text(".rank", rank));
+}
+
+std::map<uint64_t, std::string> gradientFiles(const Options &options) {
+  std::map<uint64_t, std::string> files;
+  if (options.dumpGrads.empty())
+    return files;
+  for (uint64_t step : options.dumpGradsAt)
+    files[step] = withPart(options.dumpGrads, text(".step", step));
+  if (files.empty())
+    files[options.steps] = options.dumpGrads;
+  return files;
 }
 
 // Returns `path` without symbolic links, or an empty string if there is no such file.
@@ -48,8 +62,8 @@ Status RunFiles::checkApart(const Options &options) const {
     known.push_back({"--profile", profile.target()});
   if (parameters)
     known.push_back({"--dump-params", parameters->file->target()});
-  if (gradients)
-    known.push_back({"--dump-grads", gradients->file->target()});
+  for (const auto &[step, dump] : gradients)
+    known.push_back({"--dump-grads", dump->file->target()});
   for (size_t i = 0; i < known.size(); ++i)
     for (size_t j = std::max(i + 1, inputs); j < known.size(); ++j)
       if (!known[i].second.empty() && known[i].second == known[j].second)
@@ -66,14 +80,17 @@ Status RunFiles::open(const Options &options, const Executable &executable, Cont
   if (!options.dumpParams.empty())
     DTC_RETURN_IF_ERROR(
         openDump(executable, world, options.dumpParams, DumpedTensors::Parameters, parameters));
-  if (!options.dumpGrads.empty())
-    DTC_RETURN_IF_ERROR(openGradients(options, executable, world));
+  DTC_RETURN_IF_ERROR(openGradients(options, executable, world, 0));
   return agree(world, checkApart(options));
 }
 
-Status RunFiles::openGradients(const Options &options, const Executable &executable,
-                               Control &world) {
-  return openDump(executable, world, options.dumpGrads, DumpedTensors::Gradients, gradients);
+Status RunFiles::openGradients(const Options &options, const Executable &executable, Control &world,
+                               uint64_t step) {
+  for (const auto &[at, path] : gradientFiles(options))
+    if (at > step && !gradients.count(at))
+      DTC_RETURN_IF_ERROR(
+          openDump(executable, world, path, DumpedTensors::Gradients, gradients[at]));
+  return {};
 }
 
 } // namespace dtc::rt

@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/FolderFiles.h"
 #include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/comm/Agree.h"
+#include "tools/dtrun/RunFiles.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -126,6 +127,9 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
   if (status.ok())
     status = addLibraries(libraries);
   DTC_RETURN_IF_ERROR(agree(world, status));
+  std::string gradients;
+  for (const auto &[step, path] : gradientFiles(options))
+    gradients += text(gradients.empty() ? "" : ",", path);
   std::vector<Trait> traits = {
       {"program", program, text("'", executable.name(), "' (hash ", program, ")")},
       {"--seed", text(options.seed), {}},
@@ -136,7 +140,7 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--init", init.empty() ? "none" : init,
        init.empty() ? "none" : text("'", options.init, "' (hash ", init, ")")},
       {"--dump-params", options.dumpParams.empty() ? "none" : options.dumpParams, {}},
-      {"--dump-grads", options.dumpGrads.empty() ? "none" : options.dumpGrads, {}},
+      {"--dump-grads", gradients.empty() ? "none" : gradients, {}},
       {"--checkpoint-dir", options.checkpointDir.empty() ? "none" : options.checkpointDir, {}},
       {"--checkpoint-every", text(options.checkpointEvery), {}},
       {"--resume", text(options.resume), {}},

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <unistd.h>
 #include <utility>
 
 namespace dtc::rt {
@@ -49,6 +50,8 @@ private:
   }
   Status enqueue(uint64_t step);
   Status dumpGradients(uint64_t step);
+  // Closes the dumps of steps that ran before the checkpoint, whose files must be there.
+  Status leaveOutGradients();
   Status loadAndWait(uint64_t step);
   // Reads the next batch while the step runs that was started at `begun`.
   Status readNext(uint64_t step, std::chrono::steady_clock::time_point begun);
@@ -219,11 +222,26 @@ Status Trainer::dumpGradients(uint64_t step) {
   StepResult result;
   DTC_RETURN_IF_ERROR(executor->run(format::EntryKind::gradients, result));
   enter(Activity::Working);
-  Status status = writeDump(*files.gradients, *executor, *device, result.gradientScale);
+  Status status = writeDump(*files.gradients.at(step), *executor, *device, result.gradientScale);
+  files.gradients.erase(step);
   enter(Activity::Stepping);
   (void)lap(); // not part of the step
   watch.enter(before);
   return status;
+}
+
+Status Trainer::leaveOutGradients() {
+  Status status;
+  while (!files.gradients.empty() && files.gradients.begin()->first <= lastStep) {
+    const auto &[step, dump] = *files.gradients.begin();
+    if (world.rank() == 0 && status.ok() &&
+        (options.dumpGradsAt.empty() || ::access(dump->file->target().c_str(), F_OK) != 0))
+      status = Status::invalidArgument(text("--dump-grads: step ", step,
+                                            " has run, and its gradients are gone; name a later "
+                                            "step, or leave out --resume"));
+    files.gradients.erase(files.gradients.begin());
+  }
+  return agree(world, status);
 }
 
 Status Trainer::readNext(uint64_t step, std::chrono::steady_clock::time_point begun) {
@@ -296,8 +314,8 @@ Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike,
   skippedBatches += batches;
   step = progress->step;
   goOnFrom(*progress);
-  if (files.gradients && report.step == options.steps) // they belong to the batch that is left out
-    DTC_RETURN_IF_ERROR(files.openGradients(options, executable, world));
+  // Gradients that were written since then belong to batches that are left out.
+  DTC_RETURN_IF_ERROR(files.openGradients(options, executable, world, step));
   DTC_RETURN_IF_ERROR(agree(world, this->batches.load(batchOf(step + 1), *executor)));
   enter(Activity::Stepping);
   (void)lap();
@@ -346,10 +364,7 @@ Status Trainer::runSteps(TrainEnd &end) {
   }
   if (options.steps == 0)
     return evaluation.isDue(0) ? evaluate(0, end) : Status();
-  if (lastStep == options.steps && files.gradients)
-    return Status::invalidArgument(text("--dump-grads: step ", lastStep,
-                                        " has run, and no step is left that has gradients; raise "
-                                        "--steps, or leave out --resume"));
+  DTC_RETURN_IF_ERROR(leaveOutGradients());
   if (lastStep == options.steps)
     return {};
   (void)lap();
@@ -364,7 +379,7 @@ Status Trainer::runSteps(TrainEnd &end) {
     report.checkpointStall = checkpoints.takeStall();
     bool evaluates = evaluation.isDue(step);
     Status status, loaded;
-    if (files.gradients && step == options.steps)
+    if (files.gradients.count(step))
       status = dumpGradients(step);
     auto begun = std::chrono::steady_clock::now();
     if (status.ok())
