@@ -320,6 +320,9 @@ std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
       << (plan.predicted.stepHighSeconds > 0 ? ", whose errors are in the interval above" : "")
       << ", gap " << percent(search.searchGap, 1) << "; " << search.candidates << " candidates"
       << endOf(search) << " in " << seconds(search.seconds) << "\n";
+  if (!search.implied.empty())
+    out << "                    of this space: " << search.implied
+        << "; placement=searched beside it in --fix asks for any\n";
   std::string relaxation = relaxationText(search);
   if (!relaxation.empty())
     out << "                    relaxation: " << relaxation << "\n";

@@ -560,6 +560,8 @@ public:
         number(*search, "search_bound_s", plan.search.searchBoundSeconds);
       if (optional(*search, "search_gap"))
         number(*search, "search_gap", plan.search.searchGap);
+      if (optional(*search, "implied_by_pins"))
+        word(*search, "implied_by_pins", plan.search.implied);
       end(*search, plan.search);
       pins(*search, plan.search);
       fastest(*search, plan.search);

@@ -201,6 +201,8 @@ std::string planToJson(const Plan &plan) {
                            {"fastest_expected_s", plan.search.fastestExpectedSeconds},
                            {"tie_share", plan.search.tieShare},
                            {"passed_over", plan.search.passedOver}});
+  if (!plan.search.implied.empty())
+    json["search"]["implied_by_pins"] = plan.search.implied;
   if (!plan.search.recipes.empty())
     json["search"]["recipes"] = recipesToJson(plan.search);
   if (!plan.origin.model.empty())

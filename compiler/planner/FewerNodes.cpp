@@ -23,20 +23,39 @@ int64_t largestPrimeOf(int64_t value) {
   return std::max(largest, value);
 }
 
-Rest restOf(int64_t devices, int64_t globalBatch) {
-  int64_t ranks = devices / std::gcd(devices, globalBatch);
+Rest restOf(int64_t devices, int64_t globalBatch, const Pins &pins) {
+  int64_t ranks = devices / pins.dp.value_or(std::gcd(devices, globalBatch));
   return {ranks, largestPrimeOf(ranks)};
+}
+
+// Returns true if axes of the pinned sizes can be laid over `devices`.
+bool suits(int64_t devices, const Pins &pins) {
+  int64_t rest = devices;
+  bool hasOpenAxis = false;
+  for (const std::optional<int64_t> &axis : {pins.dp, pins.tp, pins.pp, pins.cp}) {
+    hasOpenAxis |= !axis;
+    if (rest % axis.value_or(1) != 0)
+      return false;
+    rest /= axis.value_or(1);
+  }
+  return hasOpenAxis || rest == 1;
 }
 
 } // namespace
 
-std::vector<int64_t> fewerNodeCounts(const Topology &topology, int64_t globalBatch, int64_t least) {
+std::vector<int64_t> fewerNodeCounts(const Topology &topology, int64_t globalBatch, int64_t least,
+                                     const Pins &pins) {
   std::vector<int64_t> counts;
   if (!topology.isUniform())
     return counts;
-  std::vector<Rest> larger{restOf(topology.numDevices(), globalBatch)};
+  auto isPossible = [&](int64_t nodes) { return suits(nodes * topology.devicesPerNode, pins); };
+  std::vector<Rest> larger;
+  if (isPossible(topology.nodes))
+    larger.push_back(restOf(topology.numDevices(), globalBatch, pins));
   for (int64_t nodes = topology.nodes - 1; nodes >= std::max<int64_t>(1, least); --nodes) {
-    Rest rest = restOf(nodes * topology.devicesPerNode, globalBatch);
+    if (!isPossible(nodes))
+      continue;
+    Rest rest = restOf(nodes * topology.devicesPerNode, globalBatch, pins);
     bool isNoBetter = llvm::any_of(larger, [&](const Rest &other) {
       return other.ranks < 2 * rest.ranks && other.prime <= rest.prime;
     });
@@ -46,7 +65,8 @@ std::vector<int64_t> fewerNodeCounts(const Topology &topology, int64_t globalBat
     counts.push_back(nodes);
   }
   for (int64_t nodes = topology.nodes / 2; nodes >= std::max<int64_t>(1, least); nodes /= 2)
-    counts.push_back(nodes);
+    if (isPossible(nodes))
+      counts.push_back(nodes);
   llvm::sort(counts, std::greater<>());
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/plan/Plan.h"
+#include "compiler/planner/Pins.h"
 #include "compiler/topology/Topology.h"
 
 namespace dtc {
@@ -13,7 +14,9 @@ namespace dtc {
 // twice as many ranks to other axes, with no larger prime factor; and so are halves, quarters and
 // so on of all nodes, where a batch may be too small for any more of them to help. Example: for a
 // batch of 512 on nodes of 8 devices, of 9 nodes 8, 4, 2, 1; of 100 nodes 96, 64, 50, 25, ...
-std::vector<int64_t> fewerNodeCounts(const Topology &topology, int64_t globalBatch, int64_t least);
+// Axes that are pinned divide the devices of each number, and are all of them where no axis is open.
+std::vector<int64_t> fewerNodeCounts(const Topology &topology, int64_t globalBatch, int64_t least,
+                                     const Pins &pins);
 
 // Returns the global batches nearest to the plan's that all devices would divide as those of the
 // plan divide its own, the nearest first: with as much tensor, pipeline and context parallelism,

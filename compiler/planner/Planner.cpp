@@ -606,9 +606,6 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   auto expectedOf = [](const Plan &plan) { return plan.search.fastestExpectedSeconds; };
   if (!request.mayIdle)
     return onAll;
-  // It is a pin that can't be met then.
-  if (!onAll && (pins.dp || pins.tp || pins.pp || pins.cp))
-    return onAll;
   const Topology &all = request.topology;
   Result<PlanOutcome> best = std::move(onAll);
   double stepOnAll = best ? best->best.predicted.stepSeconds : 0;
@@ -617,7 +614,7 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
                                                         best->best.search.fastestSeconds))
                        : 1;
   size_t tried = 0;
-  for (int64_t nodes : fewerNodeCounts(all, request.globalBatch, least)) {
+  for (int64_t nodes : fewerNodeCounts(all, request.globalBatch, least, pins)) {
     double fasterThan = best ? expectedOf(best->best) : std::numeric_limits<double>::infinity();
     double share = static_cast<double>(nodes) / static_cast<double>(all.nodes);
     if (relaxed / share >= fasterThan || tried++ == kMostNodeCounts)
@@ -654,6 +651,15 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
+// Returns what pins of `sp` and `tp` ask of placements, which may be searched otherwise; "" for nothing.
+static std::string impliedBy(const Pins &pins, const SoftwareStack &software) {
+  if (!software.searchesPlacements || pins.searchedPlacements || pins.tp.value_or(2) == 1)
+    return "";
+  if (pins.sp)
+    return "sp=" + std::to_string(*pins.sp) + " asks for Megatron's placements";
+  return pins.tp ? "tp=" + std::to_string(*pins.tp) + " asks for weights that are split" : "";
+}
+
 Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
@@ -680,9 +686,11 @@ Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *l
   Result<PlanOutcome> outcome = searcher.run(leanest);
   outcome = planOnFewerNodes(request, *pins, *software, cells, std::move(outcome),
                              searcher.whatIsKnown());
-  if (outcome)
-    outcome->best.search.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!outcome)
+    return outcome;
+  outcome->best.search.implied = impliedBy(*pins, *software);
+  outcome->best.search.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 using Counts = std::vector<int64_t>;
 
-Counts countsOf(int64_t nodes, int64_t batch, int64_t least = 1) {
-  return fewerNodeCounts(*loadTopology("dgx-h100", nodes), batch, least);
+Counts countsOf(int64_t nodes, int64_t batch, int64_t least = 1, const Pins &pins = {}) {
+  return fewerNodeCounts(*loadTopology("dgx-h100", nodes), batch, least, pins);
 }
 
 // Nodes of 8 devices and a batch of 512: of 72 devices 9 are left to other axes than dp, of 64 none. Of 100 nodes these
@@ -29,7 +29,20 @@ TEST(FewerNodeCounts, HaveSmallerPrimeFactors) {
 TEST(FewerNodeCounts, EndWhereNoPlanCanBeFaster) {
   EXPECT_EQ(countsOf(100, 512, 60), (Counts{96, 64}));
   EXPECT_EQ(countsOf(1, 512), Counts());
-  EXPECT_EQ(fewerNodeCounts(*loadTopology("mixed-a100-h100"), 512, 1), Counts());
+  EXPECT_EQ(fewerNodeCounts(*loadTopology("mixed-a100-h100"), 512, 1, {}), Counts());
+}
+
+// Nodes of 8 devices: pinned axes divide those of 16 and 8 nodes, and not of 18.
+TEST(FewerNodeCounts, AreThoseThatPinnedAxesDivide) {
+  Pins pins;
+  pins.dp = 64;
+  EXPECT_EQ(countsOf(18, 512, 1, pins), (Counts{16, 8}));
+  pins.tp = 3; // 192 devices
+  EXPECT_EQ(countsOf(18, 512, 1, pins), Counts());
+  EXPECT_EQ(countsOf(25, 512, 1, pins), Counts{24});
+  // 128 of 16 nodes is twice as many as dp and tp take: nothing is open for the rest.
+  pins.tp = pins.pp = pins.cp = 1;
+  EXPECT_EQ(countsOf(18, 512, 1, pins), Counts{8});
 }
 
 TEST(BatchesForAll, AreTheNearestThatDivide) {
