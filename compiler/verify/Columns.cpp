@@ -194,4 +194,12 @@ std::optional<Columns> ColumnSets::findMissing(Set set, const Columns *wanted, i
   return missing;
 }
 
+bool ColumnSets::meets(Set set, const Columns &columns, int64_t phase, int64_t bytes) const {
+  const Columns &has = sets[set].columns;
+  Columns own = inSegment(columns, phase, bytes);
+  int64_t stride = commonStride(has, own, bytes);
+  std::optional<Columns> all = widened(own, stride), written = widened(has, stride);
+  return all && written && without(all->columns, written->columns) != all->columns;
+}
+
 } // namespace dtc

@@ -59,6 +59,9 @@ public:
   // the segment; nullopt if it has them all. A stride of `bytes` means that they are single bytes.
   std::optional<Columns> findMissing(Set set, const Columns *wanted, int64_t phase,
                                      int64_t bytes) const;
+  // Returns true if a byte of the set is one of `columns`, as in add(); false if the two are too
+  // irregular to be told apart.
+  bool meets(Set set, const Columns &columns, int64_t phase, int64_t bytes) const;
 
 private:
   struct Entry {

@@ -320,6 +320,14 @@ std::optional<Fault> Values::checkGradients() const {
   return std::nullopt;
 }
 
+// Two copies may fill a gradient in turn, each its own columns, before anything reads it.
+bool Values::replaces(const Touch &touch, const Byte &byte, uint32_t segment, int64_t place) const {
+  if (touch.exact)
+    return true;
+  int64_t begin = steps.segments.begin(segment), bytes = steps.segments.end(segment) - begin;
+  return touch.columns && columnSets.meets(byte.columns, *touch.columns, begin - place, bytes);
+}
+
 Fault Values::unread(uint32_t segment) const {
   const Byte &byte = bytes[segment];
   const format::Run &writer = *steps.entry.order()->Get(byte.writer);

@@ -161,7 +161,8 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
       Byte &byte = bytes[i];
       found = checkWrite(touch, byte, i);
       bool isOwn = byte.writeTime > 0 && byte.writer == run && byte.writerStep == step;
-      if (!found && byte.isGradient && !byte.isRead && !byte.isZero && !isOwn && trains())
+      if (!found && byte.isGradient && !byte.isRead && !byte.isZero && !isOwn && trains() &&
+          replaces(touch, byte, i, steps.segments.begin(span.first)))
         found = unread(i);
       if (found)
         return;

@@ -188,6 +188,9 @@ private:
   std::optional<Fault> checkReduced(const format::Collective &op, const Held &held) const;
   std::optional<Fault> checkGradients() const;
   std::optional<Fault> checkKept() const;
+  // Returns true if the write is known to replace bytes of the segment that were written before.
+  // `place` is where its piece begins.
+  bool replaces(const Touch &touch, const Byte &byte, uint32_t segment, int64_t place) const;
   Fault unread(uint32_t segment) const;
   // Assumes that the peers of a channel send the same again: see Board::expect.
   void expect(const Board::Key &way, size_t from, size_t length, size_t count);

@@ -23,6 +23,10 @@ using namespace dtc::graph;
 
 namespace {
 
+// The output of '@update' by which gradients are multiplied before they are written: see
+// passes/schedule/FinalGradients.h.
+constexpr StringRef kGradientScale = "gradient_scale";
+
 // Makes kernel functions, one per distinct body.
 class KernelOutliner {
 public:
@@ -138,9 +142,12 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
     Block &block = function.getBody().front();
     completeChunks(function);
     splitConstants(block);
-    // Lets evaluation compute the loss without the rest of the update.
-    OpSet ofLoss = getProducers(getResultsWith(function, kOutputAttr, kLossSum));
-    std::vector<KernelGroup> groups = groupKernels(block, ofLoss);
+    // Lets evaluation compute the loss, and entry 'gradients' the scale of gradients, without the
+    // rest of the update, which would change parameters and state.
+    std::vector<OpSet> apart;
+    for (StringRef output : {StringRef(kLossSum), kGradientScale})
+      apart.push_back(getProducers(getResultsWith(function, kOutputAttr, output)));
+    std::vector<KernelGroup> groups = groupKernels(block, apart);
     for (const KernelGroup &group : groups)
       for (Operation *op : group.ops)
         if (group.isKernel && failed(checkStatic(op)))

@@ -38,7 +38,7 @@ bool staysAlone(Operation *op) { return isa<graph::CastOp>(op) && isSentAsGradie
 
 class Grouping {
 public:
-  Grouping(Block &block, const graph::OpSet &apart, const GroupingLimits &limits)
+  Grouping(Block &block, ArrayRef<graph::OpSet> apart, const GroupingLimits &limits)
       : limits(limits), apart(apart), ops(collect(block)), unfinished(findUnfinished(block)),
         graph(ops.size()) {}
 
@@ -139,7 +139,12 @@ private:
     return streams.size();
   }
 
-  bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
+  // Returns the index of the first set apart that has the group, or their number.
+  size_t setOf(unsigned node) const {
+    auto *found =
+        llvm::find_if(apart, [&](const graph::OpSet &set) { return set.contains(spaceOf(node)); });
+    return static_cast<size_t>(found - apart.begin());
+  }
 
   // True if the groups may run together: both belong to the same chunk and phase of a pipeline and
   // to the same side, host or device. A recomputed op must not join a group that the loss depends
@@ -178,7 +183,7 @@ private:
   bool tryJoin(unsigned a, unsigned b) {
     if (graph.sameGroup(a, b))
       return true;
-    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b) || !runTogether(a, b) ||
+    if (!sameSpace(spaceOf(a), spaceOf(b)) || setOf(a) != setOf(b) || !runTogether(a, b) ||
         staysAlone(spaceOf(a)) || staysAlone(spaceOf(b)))
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
@@ -238,7 +243,7 @@ private:
   }
 
   GroupingLimits limits;
-  const graph::OpSet &apart;
+  ArrayRef<graph::OpSet> apart;
   std::vector<Operation *> ops;
   llvm::DenseMap<Value, int64_t> unfinished; // the result of findUnfinished
   graph::OpSet ofLoss, runAgain;
@@ -267,7 +272,7 @@ void dtc::splitConstants(Block &block) {
   }
 }
 
-std::vector<KernelGroup> dtc::groupKernels(Block &block, const graph::OpSet &apart,
+std::vector<KernelGroup> dtc::groupKernels(Block &block, ArrayRef<graph::OpSet> apart,
                                            const GroupingLimits &limits) {
   return Grouping(block, apart, limits).run();
 }

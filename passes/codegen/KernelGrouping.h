@@ -32,13 +32,13 @@ struct GroupingLimits {
 //
 // Restrictions:
 // - Ops of one chunk and phase of a pipeline (graph.chunk, graph.phase) join each other only.
-// - Ops of `apart` join each other only.
+// - Ops of one set of `apart` join each other only; an op of two sets counts for the first.
 // - Recomputed ops (graph.again) and their users join nothing that the loss depends on.
 // - Partial sums, which ranks have yet to finish, and whole values are results of separate kernels.
 // - A join is refused if another op would have to run in the middle, or if it exceeds a limit.
 //
 // Constants must have one user each (see splitConstants): they join it at any shape.
-std::vector<KernelGroup> groupKernels(mlir::Block &block, const graph::OpSet &apart = {},
+std::vector<KernelGroup> groupKernels(mlir::Block &block, llvm::ArrayRef<graph::OpSet> apart = {},
                                       const GroupingLimits &limits = {});
 
 // Gives every user of a constant its own copy.

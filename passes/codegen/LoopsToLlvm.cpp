@@ -23,6 +23,23 @@ using namespace dtc;
 
 namespace {
 
+// Broadcasts a bf16 as 16 bits of an integer. LLVM would otherwise insert an f32 into a vector and
+// round it again, with a function that processors have no library for.
+struct BroadcastBits : OpRewritePattern<vector::BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(vector::BroadcastOp op, PatternRewriter &rewriter) const override {
+    if (!op.getSourceType().isBF16())
+      return failure();
+    VectorType type = op.getResultVectorType();
+    Type integer = rewriter.getI16Type();
+    Value bits = arith::BitcastOp::create(rewriter, op.getLoc(), integer, op.getSource());
+    Value all = vector::BroadcastOp::create(rewriter, op.getLoc(), type.clone(integer), bits);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, all);
+    return success();
+  }
+};
+
 // Replaces math functions of vectors by polynomials. Scalars call the C library: they are few, and
 // it is exact to the last bit or two. Sine and cosine call it too, because their polynomials lose
 // digits for the large angles of rotary tables. A GPU has no such library: it uses polynomials for
@@ -61,8 +78,10 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
     RewritePatternSet finishing(&getContext());
     populateUpliftToFMAPatterns(finishing);
     // Skips GPUs, which have an instruction that rounds to bf16.
-    if (!isGpu)
+    if (!isGpu) {
       arith::populateExpandBFloat16Patterns(finishing);
+      finishing.add<BroadcastBits>(&getContext());
+    }
     if (failed(applyPatternsGreedily(getOperation(), std::move(finishing))))
       signalPassFailure();
   }

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[1:1] = [str(ROOT / "test" / "run"), str(ROOT / "tools"), str(ROOT / "bench")]
 from about import commit
-from any_plan import FLAGS, RATES, Case, compile_plan, draw_rounding, random_case, run_one, write_case
+from any_plan import FLAGS, Case, compile_plan, draw_rounding, random_case, run_one, write_case
 from dtc_tools import BIN, as_bytes, dtc, run, train
 from pack_dtrun import pack
 
@@ -53,7 +53,7 @@ def prepare(folder, case, target):
     wanted = run_one(folder, path, case.sequence, case.batch, case.optimizer, 1, one, data, case.seed)
     precision, draws = case.fix["precision"], []
     if precision != "f32":
-        draws = draw_rounding(folder, folder / "r1.dte", data, case.seed, RATES[case.optimizer], precision)
+        draws = draw_rounding(folder, path, case.sequence, case.batch, case.optimizer, one, data, case.seed, case.fix["tp"])
     compile_plan(folder / "program.dte", path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix)
     for left in [*folder.glob("*.safetensors"), folder / "r1.dte"]:
         left.unlink()

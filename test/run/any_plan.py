@@ -9,9 +9,12 @@ rounding (about 1e-8 here; the bias of keys is so exactly), two plans differ by 
 moved. With 1e-3 that is 1e-5, with 1e-8 it is anything.
 
 A plan in bf16 or f16 is compared with one process in the same type, within how far rounding moves each number (rounding.py).
-A plan that reduces gradients in bf16 is compared in its losses and in the gradients of the first step: see compare_reduced.
+A plan that reduces gradients in bf16 is compared in its losses and in the gradients of the first step: see compare_reduced, and
+compare_rounded where the plan is in bf16 or f16 as well.
 
-Models are GPT-2 and Llama by their configurations, and those of written.py, which nobody has a configuration of.
+Models are GPT-2 and Llama by their configurations, and those of written.py, which nobody has a configuration of. Some have targets
+that do not count, frozen parameters, and the parts of a graph that additions.py lists (parameters that the loss does not read, dead
+blocks, tensors without dims, terms that no sample enters).
 """
 import argparse
 import dataclasses
@@ -24,14 +27,17 @@ import tempfile
 from pathlib import Path
 
 import rounding
+from additions import ADDITIONS, WITHOUT_GRADIENT, add_to
 from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
 from inputs import beside_z_loss, ignoring
+from partial_sums import in_parts
 from written import random_written, text_of
 
 STEPS, TOLERANCE = 5, 1e-4
 # At 1.0 LARS takes losses up and down, and magnifies rounding: half a unit in the last place of the start moved small gradients of step
 # 5 by 9e-5 on one device, too.
 RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 0.3}
+REDUCED_LOSS = 0.02  # how far the losses of five steps follow gradients that are reduced in bf16
 LEAST_ONE = {"dp", "tp", "pp", "micro_batch", "virtual_stages", "bucket_mib"}  # keys that are 1 where they are nothing
 
 
@@ -120,7 +126,7 @@ def draw_axis_order(rng, fix):
 DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision,
          draw_grad_dtype, draw_offload, draw_axis_order]
 # What is drawn that is no key of --fix, but a flag.
-FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target"}
+FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target", "coupled_decay": "--coupled-decay"}
 
 
 @dataclasses.dataclass
@@ -135,6 +141,7 @@ class Case:
     ignored: int | None = None  # a token that does not count as a target, so that the mean is over the others
     z_loss: str = ""  # "all" or "counted": stands beside that mean
     frozen: float = 0.0  # share of the declarations of parameters that are frozen, but for one
+    additions: tuple = ()  # of ADDITIONS
 
     @property
     def ranks(self):
@@ -143,7 +150,24 @@ class Case:
     def __str__(self):
         return (f"{self.config['model_type']} {json.dumps(self.config)} seq-len {self.sequence} batch {self.batch} {self.fix} "
                 f"{self.optimizer} seed {self.seed}" + ("" if self.ignored is None else f" ignoring {self.ignored}")
-                + (f" beside the z-loss of {self.z_loss}" if self.z_loss else "") + (f" frozen {self.frozen}" if self.frozen else ""))
+                + (f" beside the z-loss of {self.z_loss}" if self.z_loss else "") + (f" frozen {self.frozen}" if self.frozen else "")
+                + (f" with {' '.join(self.additions)}" if self.additions else ""))
+
+
+def draw_more(rng, case):
+    """Adds to a drawn case; draws are the same whatever the case, and are no part of those that make it."""
+    reduces, couples, adds = rng.random() < 0.3, rng.random() < 0.5, rng.random() < 0.3
+    additions = rng.sample(ADDITIONS, rng.choice([1, 1, 2, 3]))
+    if reduces and case.fix["precision"] != "f32":
+        case.fix["grad_dtype"] = "bf16"
+    if couples and case.optimizer == "sgd":
+        case.fix["coupled_decay"] = True
+    # The gradient of a parameter without dims is one sum over all samples: in f16 one device may find the loss scale too large for it
+    # and skip a step, where micro-batches, each with its share of the sum, don't.
+    if case.fix["precision"] == "f16":
+        additions = [name for name in additions if not name.startswith("gain")]
+    if adds:
+        case.additions = tuple(name for name in ADDITIONS if name in additions)
 
 
 def random_case(index, seed):
@@ -165,6 +189,7 @@ def random_case(index, seed):
     if ignored is not None and fix["precision"] == "f32":
         case.z_loss = z_loss
     case.frozen = rng.choice([0.0, 0.0, 0.0, 0.3, 0.7])
+    draw_more(random.Random(f"{seed}/{index}/more"), case)
     return case
 
 
@@ -179,7 +204,7 @@ class Trained:
 
 def compile_plan(dte, config, sequence, batch, optimizer, ranks, fix):
     pins = ",".join(f"{key}={value}" for key, value in fix.items() if key not in FLAGS)
-    flags = [word for key, flag in FLAGS.items() if key in fix for word in (flag, fix[key])]
+    flags = [word for key, flag in FLAGS.items() if key in fix for word in ([flag] if fix[key] is True else [flag, fix[key]])]
     length = ["--seq-len", sequence] if config.suffix == ".json" else []  # other models say it themselves
     dtc("compile", config, *length, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
         "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, *flags, "-o", dte)
@@ -223,10 +248,11 @@ DECLARATION = re.compile(r'("[\w.]+" (?:zeros|ones|normal\([^)]*\))(?: stored \[
 
 
 def freeze(model, share, rng):
-    """Freezes about a share of what the model declares, in a block for all its layers; at least one is trained."""
+    """Freezes about a share of what the model declares, in a block for all its layers; at least one with a gradient is trained."""
     text = model.read_text()
-    count = len(DECLARATION.findall(text))
-    trained = rng.randrange(count)
+    declared = DECLARATION.findall(text)
+    count = len(declared)
+    trained = rng.choice([index for index in range(count) if not WITHOUT_GRADIENT.match(declared[index])])
     draws = iter([index != trained and rng.random() < share for index in range(count)])
     model.write_text(DECLARATION.sub(lambda found: found.group(1) + (" frozen" if next(draws) else ""), text))
 
@@ -257,18 +283,25 @@ def compare_runs(found, wanted, what):
                           for step in wanted.gradients])
 
 
-def compare_reduced(found, wanted, ranks, what):
-    """A run whose ranks add up gradients in bf16 beside one that adds up none: the largest share of a bound, in its units.
+def reduction_bound(ranks):
+    """How far adding up gradients in bf16 over ranks takes an element, of a tensor's largest one.
 
     A rank's part of an element is rounded by at most 2^-9 of itself, and so is each of at most `ranks` sums of parts. Roundings are
     independent, and parts are no larger than the tensor's largest element by much: 2 * ranks of them make no more than
-    sqrt(2 * ranks) * 2^-9 of that. The bound is four times as far, and a part that is left out, or counted twice, is further
-    off. What five steps make of the roundings depends on the optimizer, so only the losses, which hardly follow them, are compared
-    from step to step.
+    sqrt(2 * ranks) * 2^-9 of that. The bound is four times as far, and a part that is left out, or counted twice, is further off.
+    """
+    return 4 * math.sqrt(2 * ranks) * 2.0 ** -9
+
+
+def compare_reduced(found, wanted, ranks, what):
+    """A run whose ranks add up gradients in bf16 beside one that adds up none: the largest share of a bound, in its units.
+
+    What five steps make of the roundings depends on the optimizer, so only the losses, which hardly follow them, are compared from
+    step to step.
     """
     worst = compare_steps(found.losses[:1], wanted.losses[:1], TOLERANCE, f"{what}: loss")
-    compare_steps(found.losses, wanted.losses, 0.02, f"{what}: loss")
-    bound = 4 * math.sqrt(2 * ranks) * 2.0 ** -9
+    compare_steps(found.losses, wanted.losses, REDUCED_LOSS, f"{what}: loss")
+    bound = reduction_bound(ranks)
     compare_steps(found.norms[:1], wanted.norms[:1], bound, f"{what}: norm of the gradients")
     found, wanted = found.gradients[1], wanted.gradients[1]
     whole = max((abs(value) for _, values in wanted.values() for value in values), default=0.0)
@@ -284,31 +317,50 @@ def compare_reduced(found, wanted, ranks, what):
     return worst
 
 
-def draw_rounding(folder, dte, data, seed, rate, precision):
-    """Runs of one process whose parameters start elsewhere within the steps of their type."""
+def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts=1):
+    """Runs of one process, which round what a plan with tensor parallelism over `parts` ranks rounds: see rounding.py, 2 and 3.
+
+    `one`: what --fix says of one process, with its precision.
+    """
     start, moved, draws = folder / "start.safetensors", folder / "moved.safetensors", []
-    train(dte, 1, data, 0, "--seed", seed, "--dump-params", start)
+    whole, dte, model = folder / "f32.dte", folder / "draws.dte", path
+    compile_plan(whole, path, sequence, batch, optimizer, 1, {**one, "precision": "f32"})
+    train(whole, 1, data, 0, "--seed", seed, "--dump-params", start)
+    if parts > 1:
+        model = folder / "parts.mlir"
+        model.write_text(in_parts(as_graph(path, sequence).read_text(), parts))
+    compile_plan(dte, model, sequence, batch, optimizer, 1, one)
     for draw in range(rounding.DRAWS):
-        rounding.write_moved(start, moved, precision, draw)
-        draws.append(run_steps(folder, dte, 1, data, seed, rate, "--init", moved))
+        rounding.write_moved(start, moved, one["precision"], draw)
+        draws.append(run_steps(folder, dte, 1, data, seed, RATES[optimizer], "--init", moved))
+    for left in (start, moved, whole, dte):
+        left.unlink()
     return draws
 
 
-def compare_rounded(found, wanted, draws, precision, what):
-    """Of two runs in 16 bits: compare_runs within what rounding does; returns the largest share of a bound, in its units."""
-    compared = rounding.Compared(precision, TOLERANCE)
+def compare_rounded(found, wanted, draws, precision, what, reduction=0.0):
+    """Of two runs in 16 bits: compare_runs within what rounding does; returns the largest share of a bound, in its units.
+
+    `reduction`: reduction_bound of a run whose ranks add up gradients in bf16, of which compare_reduced says what is compared.
+    """
+    compared = rounding.Compared(precision, TOLERANCE, reduction)
     # A loss scale may be too large by so little that rounding decides; gradients of steps that are skipped are no numbers.
     sure = all(draw.skipped == wanted.skipped for draw in draws)
     if sure and found.skipped != wanted.skipped:
         sys.exit(f"FAILED: {what}: steps skipped are {found.skipped}, one device has {wanted.skipped}")
-    compared.numbers(found.losses, wanted.losses, [draw.losses for draw in draws], f"{what}: loss of step")
-    if sure and wanted.skipped[-1] == 0:
-        compared.numbers(found.norms, wanted.norms, [draw.norms for draw in draws], f"{what}: gradient norm of step")
+    steps = 1 if reduction else len(wanted.losses)
+    compared.numbers(found.losses[:steps], wanted.losses[:steps], [draw.losses for draw in draws], f"{what}: loss of step")
+    if reduction:
+        compared.numbers(found.losses, wanted.losses, [draw.losses for draw in draws], f"{what}: loss of step", REDUCED_LOSS)
+    if sure and wanted.skipped[steps - 1] == 0:
+        compared.numbers(found.norms[:steps], wanted.norms[:steps], [draw.norms for draw in draws], f"{what}: gradient norm of step",
+                         reduction)
     for step in wanted.gradients if sure else ():
-        if wanted.skipped[step - 1] == (wanted.skipped[step - 2] if step > 1 else 0):
+        if step <= steps and wanted.skipped[step - 1] == (wanted.skipped[step - 2] if step > 1 else 0):
             compared.tensors(found.gradients[step], wanted.gradients[step], [draw.gradients[step] for draw in draws],
                              f"{what}: gradients of step {step}")
-    compared.tensors(found.parameters, wanted.parameters, [draw.parameters for draw in draws], what, is_kept=True)
+    if not reduction:
+        compared.tensors(found.parameters, wanted.parameters, [draw.parameters for draw in draws], what, is_kept=True)
     return compared.worst * TOLERANCE
 
 
@@ -317,24 +369,33 @@ def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data,
     wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed)
     precision, draws = fix.get("precision", "f32"), []
     if precision != "f32":
-        draws = draw_rounding(folder, folder / "r1.dte", data, seed, RATES[optimizer], precision)
+        draws = draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, int(fix.get("tp", 1)))
     found = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed)
-    if fix.get("grad_dtype") == "bf16":
-        return compare_reduced(found, wanted, ranks, what)
-    return compare_rounded(found, wanted, draws, precision, what) if draws else compare_runs(found, wanted, what)
+    reduces = fix.get("grad_dtype") == "bf16"
+    if draws:
+        return compare_rounded(found, wanted, draws, precision, what, reduction_bound(ranks) if reduces else 0.0)
+    return compare_reduced(found, wanted, ranks, what) if reduces else compare_runs(found, wanted, what)
+
+
+def write_whole_case(folder, case):
+    """The files of a case's model, with all that is added to it, and of its text."""
+    rng = random.Random(case.seed)
+    path, data = write_case(folder, case.config, rng, case.sequence)
+    if case.ignored is not None or case.frozen > 0 or case.additions:
+        path = as_graph(path, case.sequence)
+    if case.ignored is not None:
+        ignore_often(path, case.ignored, case.sequence, case.z_loss, rng)
+    if case.additions:
+        path.write_text(add_to(path.read_text(), case.additions))
+    if case.frozen > 0:
+        freeze(path, case.frozen, rng)
+    return path, data
 
 
 def try_case(case, what):
     """The largest difference; ends where it is too large, or a command fails."""
     with tempfile.TemporaryDirectory() as name:
-        rng = random.Random(case.seed)
-        path, data = write_case(Path(name), case.config, rng, case.sequence)
-        if case.ignored is not None or case.frozen > 0:
-            path = as_graph(path, case.sequence)
-        if case.ignored is not None:
-            ignore_often(path, case.ignored, case.sequence, case.z_loss, rng)
-        if case.frozen > 0:
-            freeze(path, case.frozen, rng)
+        path, data = write_whole_case(Path(name), case)
         return match_one_device(Path(name), path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix, data,
                                 case.seed, f"{what}: {case}")
 
@@ -345,6 +406,10 @@ def run_case(index, seed):
 
 def smaller(case):
     """Cases that are a little simpler, those that take most away first."""
+    if len(case.additions) > 1:
+        yield dataclasses.replace(case, additions=())
+    for name in case.additions:
+        yield dataclasses.replace(case, additions=tuple(other for other in case.additions if other != name))
     if case.frozen > 0:
         yield dataclasses.replace(case, frozen=0.0)
     if case.z_loss:
@@ -353,15 +418,16 @@ def smaller(case):
         yield dataclasses.replace(case, ignored=None, z_loss="")
     if case.fix.get("recompute", "none") != "none":
         yield dataclasses.replace(case, fix={**case.fix, "recompute": "none"})
-    if "grad_dtype" in case.fix:
-        yield dataclasses.replace(case, fix={key: value for key, value in case.fix.items() if key != "grad_dtype"})
+    for left_out in ("grad_dtype", "coupled_decay"):
+        if left_out in case.fix:
+            yield dataclasses.replace(case, fix={key: value for key, value in case.fix.items() if key != left_out})
     if case.fix.get("precision", "f32") != "f32":
         yield dataclasses.replace(case, fix={**case.fix, "precision": "f32"})
     if "axis_order" in case.fix:
         yield dataclasses.replace(case, fix={key: value for key, value in case.fix.items() if key != "axis_order"})
     for key, value in case.fix.items():
         least = 1 if key in LEAST_ONE else 0
-        if isinstance(value, int) and value > least:
+        if key not in FLAGS and isinstance(value, int) and value > least:
             for less in sorted({least, value // 2} - {value}):
                 fix = {**case.fix, key: less}
                 if fix["tp"] == 1:

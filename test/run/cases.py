@@ -30,6 +30,7 @@ TRAINS = {
     "table-penalty.mlir": (8, 8, ["dp=2,pp=2,zero=1,micro_batch=1", "tp=2"]),
     "shared-penalty.mlir": (8, 8, ["tp=2,pp=2,micro_batch=1", "dp=2,zero=3"]),
     "shared.mlir": (8, 8, ["tp=2,pp=2,micro_batch=1", "dp=2,pp=2,zero=3,micro_batch=1"]),
+    "weight-in-slices.mlir": (8, 4, ["micro_batch=2", "dp=2", "tp=2", "dp=2,zero=3,micro_batch=1"]),
     "qwen3-small.mlir": (16, 4, ["tp=2", "dp=2,pp=2,micro_batch=1"]),
 }
 

@@ -504,7 +504,7 @@ def check_damaged_roll_back(folder):
 
 
 def draw_fix(rng, case):
-    """Another plan for the model, batch and precision of a case."""
+    """Another plan for the model, batch, precision and weight decay of a case."""
     layers = case.config.get("n_layer") or case.config["num_hidden_layers"]
     while True:
         fix = {}
@@ -512,7 +512,7 @@ def draw_fix(rng, case):
             draw(rng, fix)
         fits = fix["sp"] == 0 or case.sequence % fix["tp"] == 0
         if fits and case.batch % (fix["dp"] * fix["micro_batch"]) == 0 and layers >= fix["pp"] * fix.get("virtual_stages", 1):
-            return {**fix, "precision": case.fix["precision"]}
+            return {**fix, **{key: case.fix[key] for key in ("precision", "coupled_decay") if key in case.fix}}
 
 
 def check_random_pair(folder, index, seed):
@@ -536,7 +536,7 @@ def check_random_pair(folder, index, seed):
     check(moved == wanted, f"{what}: parameters did not come over to the bit")
     keep_half(saved)
     found, after = run_plan(other, STEPS, "--checkpoint-dir", saved, "--resume")
-    if case.fix["precision"] != "f32":
+    if case.fix["precision"] != "f32" or "grad_dtype" in {**case.fix, **other}:
         return 0.0
     compare_steps([line["loss"] for line in found], [line["loss"] for line in lines[HALF:]], TOLERANCE, f"{what}: loss", "it")
     return compare_tensors(after, wanted, TOLERANCE, what)

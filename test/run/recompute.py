@@ -80,7 +80,7 @@ def run_case(folder, case):
     if precision == "f32":
         difference = compare_runs(found, wanted, what)
     else:
-        draws = draw_rounding(folder, folder / "r1.dte", data, SEED, RATE, precision)
+        draws = draw_rounding(folder, config, SEQUENCE, batch, "adamw", one, data, SEED, tp)
         difference = compare_rounded(found, wanted, draws, precision, what)
     print(f"{what}: within {difference:.1e} of one device, {kept[N]} to "
           f"{program['memory']['activation']} bytes of activations", flush=True)

@@ -7,20 +7,30 @@ differ: at worst, every rounding of one plan is independent of the other's.
 1. To first order a number that a run gives is y + E, y being without rounding and E = sum over all roundings i of g_i e_i, g_i being
    how far the number follows tensor i and e_i at most half a step. Two runs of one device that round independently differ by a
    number of mean 0 and variance 2 Var E.
-2. A plan with tensor parallelism rounds more: the t parts of a sum before they are added up. Such parts have 1/t of the sum's
-   variance, and an error's variance goes with the square of what is rounded, so t of them make one more rounding of the sum.
-   A plan therefore has at most 2 Var E (were every tensor such a sum), and its difference from one device at most 3 Var E.
-3. Var E is measured: DRAWS runs of one device, in the same type, whose initial parameters are each moved by a uniform part of at most
-   half a step of the type. So parameters are rounded at random, and what is computed of them is rounded anew: a product of many
-   terms moves by a good part of a step, after which its rounding error is another. The number of a draw is then y + P + E', P
-   being the effect of the movement itself: its variance is Var P + Var E, no less than Var E. (Were the errors E' still correlated by
-   r with E, draws would spread by Var P + (1 - r) Var E. `make_mixed.py` measures Var E otherwise, by rounding every tensor at
-   random; `mixed.py` checks that these draws spread no less: 1.1 to 1.4 times as far as rounding at random, where 0.71 would do.)
-4. A number that is no larger than its bound with probability 1 - 1e-6, over all numbers that are compared: for tensors the quantile of
-   a Gaussian (E is a sum of many small independent parts) times the largest deviation of the tensor's elements; for losses, which are
-   few, the quantile of Student's t with DRAWS - 1 degrees of freedom times their own.
+2. A plan with tensor parallelism rounds more: partial sums of matrix products before they are added up. How much more depends on
+   how far partial sums cancel, so it is measured: the draws of 3. are of the model in parts (partial_sums.py), one device that rounds
+   the partial sums of as many ranks. Var E of 3. then has these roundings. The partial sums that are no products of the model
+   (gradients of keys and values that heads on several ranks share) are independent: t of them have 1/t of the sum's variance, an
+   error's variance goes with the square of what is rounded, and so they make one more rounding of the sum. A plan therefore has at
+   most 2 Var E (were every tensor such a sum), and its difference from one device at most 3 Var E.
+3. Var E is measured: DRAWS runs of one device, in the same type, whose initial parameters are those of f32, each moved by a uniform
+   part of at most half a step of the type. So parameters are rounded at random, and what is computed of them is rounded anew: a
+   product of many terms moves by a good part of a step, after which its rounding error is another. (Parameters that were rounded
+   before they are moved would nearly all be rounded back: write_moved ends a test that does so.) The number of a draw is then y + P +
+   E', P being the effect of the movement itself: its variance is Var P + Var E, no less than Var E. (Were the errors E' still
+   correlated by r with E, draws would spread by Var P + (1 - r) Var E. `make_mixed.py` measures Var E otherwise, by rounding every
+   tensor at random; `mixed.py` checks that these draws spread no less: 1.1 to 1.4 times as far as rounding at random, where 0.71 would
+   do.)
+4. A number that is no larger than its bound with probability 1 - 1e-6, over all numbers that are compared: the quantile of Student's t
+   (E is a sum of many small independent parts, a Gaussian number) times a measured deviation. For tensors that is the largest of
+   their elements, no less than the mean of all n of them, which has n (DRAWS - 1) degrees of freedom; for losses their own, with
+   DRAWS - 1.
 5. Numbers that are kept in 16 bits are rounded once more at the end: two that are as near as you like may be neighbours, one step
    apart. And what rounding does not move (a gradient that is zero) two orders of f32 sums do, by what any_plan.py allows in f32.
+6. Where ranks reduce gradients in bf16 as well, both happen: a gradient differs by no more than the sum of both bounds, the other one
+   (any_plan.py, reduction_bound) being a share of the tensor's largest element.
+
+planted.py leaves out partial sums and parts of gradients, and counts some twice: these bounds find all of them.
 """
 import math
 import random
@@ -34,14 +44,20 @@ PLAN_VARIANCE = 3  # of a plan less one device, in those of one device (2. above
 LAST_BIT = {"bf16": (-8, -133), "f16": (-11, -24)}
 
 
+LEAST_ROUNDED = 0.1  # of the elements that no step rounds to themselves: a quarter of all do not stay where they were, by 3. above
+
+
 def gaussian(count, chance=CHANCE):
     """What `count` Gaussian numbers exceed, in standard deviations, with a probability of at most `chance`."""
     return math.sqrt(2 * math.log(2 * count / chance))
 
 
-def student(count, draws, chance=CHANCE):
-    """The quantile of Student's t that belongs to a Gaussian one (Peizer and Pratt; 1 % off at 31 degrees of freedom)."""
-    freedom = draws - 1
+def student(count, draws, elements=1, chance=CHANCE):
+    """The quantile of Student's t that belongs to a Gaussian one (Peizer and Pratt; 1 % off at 31 degrees of freedom).
+
+    The deviation is that of `draws` draws, or the mean of `elements` of such.
+    """
+    freedom = elements * (draws - 1)
     return math.sqrt(freedom * math.expm1(gaussian(count, chance) ** 2 / freedom))
 
 
@@ -51,11 +67,27 @@ def step_of(value, precision):
     return 0.0 if value == 0 else 2.0 ** max(math.frexp(value)[1] + last, least)
 
 
+def rounded(value, precision):
+    """The nearest number of the type, ties to even, of one that is inside its range."""
+    step = step_of(value, precision)
+    return round(value / step) * step if step else 0.0
+
+
 def write_moved(source, target, precision, seed):
-    """Parameters, each moved by a random part of at most half a step of the type."""
-    rng = random.Random(f"moved {seed}")
-    write_safetensors(target, {name: (shape, [value + rng.uniform(-0.5, 0.5) * step_of(value, precision) for value in values])
-                               for name, (shape, values) in sorted(read_safetensors(source).items())})
+    """Writes the parameters of a file in f32, each moved by a random part of at most half a step of the type.
+
+    Ends the test where nearly all of those that are spread over many numbers are rounded to what they were.
+    """
+    rng, moved, count, changed = random.Random(f"moved {seed}"), {}, 0, 0
+    for name, (shape, values) in sorted(read_safetensors(source).items()):
+        moved[name] = (shape, [value + rng.uniform(-0.5, 0.5) * step_of(value, precision) for value in values])
+        if len(set(values)) > len(values) // 2 and len(values) >= 64:
+            count += len(values)
+            changed += sum(rounded(a, precision) != rounded(b, precision) for a, b in zip(values, moved[name][1]))
+    if changed < LEAST_ROUNDED * count:
+        sys.exit(f"FAILED: {changed} of {count} elements of {source} are rounded to another number of {precision} when they are moved, "
+                 f"wanted {LEAST_ROUNDED:.0%} or more: it was rounded before")
+    write_safetensors(target, moved)
 
 
 def deviation(values):
@@ -78,15 +110,17 @@ def within(found, wanted, bound, what):
 class Compared:
     """One run beside another, in 16 bits, with draws of how far rounding moves it; `worst` is the largest share of a bound."""
 
-    def __init__(self, precision, exact):
+    def __init__(self, precision, exact, reduction=0.0):
         self.precision = precision
         self.exact = exact  # what two orders of sums in f32 may differ by, of a tensor's root mean square
+        self.reduction = reduction  # what reducing gradients in another type may change, of a tensor's largest element
         self.worst = 0.0
 
-    def numbers(self, found, wanted, draws, what):
+    def numbers(self, found, wanted, draws, what, share=0.0):
+        """`share`: of a number, by which it may differ beside."""
         quantile = student(len(wanted), len(draws)) * math.sqrt(PLAN_VARIANCE)
         for place, (a, b) in enumerate(zip(found, wanted, strict=True), 1):
-            bound = quantile * deviation([draw[place - 1] for draw in draws]) + self.exact * abs(b)
+            bound = quantile * deviation([draw[place - 1] for draw in draws]) + (self.exact + share) * abs(b)
             self.worst = max(self.worst, within(a, b, bound, f"{what} {place}"))
 
     def tensors(self, found, wanted, draws, what, is_kept=False):
@@ -94,14 +128,15 @@ class Compared:
         if sorted(found) != sorted(wanted):
             sys.exit(f"FAILED: {what}: tensors {sorted(set(found) ^ set(wanted))} are in one file only")
         count = sum(len(values) for _, values in wanted.values())
-        quantile = gaussian(count) * math.sqrt(PLAN_VARIANCE)
         whole = math.sqrt(math.fsum(v * v for _, values in wanted.values() for v in values) / max(1, count))
         for name, (shape, values) in sorted(wanted.items()):
             if found[name][0] != shape:
                 sys.exit(f"FAILED: {what}: '{name}' has shape {found[name][0]}, wanted {shape}")
+            quantile = student(count, len(draws), max(1, len(values))) * math.sqrt(PLAN_VARIANCE)
             scale = math.sqrt(math.fsum(v * v for v in values) / max(1, len(values)))
+            largest = max(map(abs, values), default=0.0)
             bound = (quantile * largest_deviation([draw[name][1] for draw in draws])
-                     + self.exact * max(scale, 1e-3 * whole))
+                     + self.exact * max(scale, 1e-3 * whole) + self.reduction * max(largest, 1e-3 * whole))
             for a, b in zip(found[name][1], values):
                 last = max(step_of(a, self.precision), step_of(b, self.precision)) if is_kept else 0.0
                 self.worst = max(self.worst, within(a, b, bound + last, f"{what}: an element of '{name}'"))

@@ -6,6 +6,7 @@ the sample is one rank's. To the bit:
 1. after that step every rank has the parameters that it had;
 2. the step after it does what the first step of a run does that never saw it: no moment has moved, and averages count applied steps.
 So it is of a token whose embedding is infinite, which the first stage of a pipeline alone reads: all stages skip that step.
+Dumping the gradients of a step, skipped or not, changes no bit of what it does to parameters, with and without dims.
 And: 33 such steps in a row end the run with exit code 4; a loss scale halves at each, and doubles after 2000 applied steps.
 """
 import json
@@ -16,7 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from additions import add_to
 from dtc_tools import BIN, as_bytes, dtc, read_safetensors, rows_of, train, write_npy, write_safetensors
+from inputs import ignoring
+from written import text_of
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reference"))
@@ -28,6 +32,9 @@ WORDS = 8
 LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": WORDS, "hidden_size": 16, "intermediate_size": 24,
          "num_hidden_layers": 4, "num_attention_heads": 2, "num_key_value_heads": 2, "hidden_act": "silu",
          "initializer_range": 0.08, "tie_word_embeddings": False}
+
+WRITTEN = {"model_type": "written", "vocab_size": 61, "width": 12, "n_layer": 2, "shared": False, "skip": False, "positions": False,
+           "tied": True, "penalty": "", "penalty_form": "squares"}
 
 
 def check(condition, what):
@@ -148,7 +155,35 @@ def check_growth(folder):
     check(rows[-1]["skipped_steps"] == 0 and rows[-1]["loss"] < rows[0]["loss"], f"f16 does not train: {rows[-1]}")
 
 
+def check_dumps(folder, devices, fix, precision, text, skipped):
+    """`skipped`: the number of steps that are, of two; the first one's gradients are dumped, and the second one's."""
+    what = f"{precision}, {devices} ranks {fix}"
+    model, data, program = folder / "model.mlir", folder / "text.txt", folder / "model.dte"
+    model.write_text(text)
+    rng = random.Random(13)
+    data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
+    dtc("compile", model, "--topology", "cpu", "--devices", devices, "--global-batch", 4, "--precision", precision, "--lr-schedule",
+        "constant", *(["--fix", fix] if fix else []), "-o", program)
+    for steps in (1, 2):
+        kept = []
+        for flags in ([], ["--dump-grads", folder / "gradients.safetensors"]):
+            rows = train(program, devices, as_bytes(data), steps, "--seed", SEED, "--dump-params", folder / "kept.safetensors", *flags)
+            check(rows[-1]["skipped_steps"] == skipped, f"{what}: {rows[-1]['skipped_steps']} steps are skipped, wanted {skipped}")
+            kept.append((folder / "kept.safetensors").read_bytes())
+        check(kept[0] == kept[1], f"{what}: dumping the gradients of step {steps} changes parameters")
+    found = read_safetensors(folder / "gradients.safetensors")["gain"][1][0]
+    wanted = 0.04 * read_safetensors(folder / "kept.safetensors")["gain"][1][0]
+    check(abs(found - wanted) < 1e-2 * wanted, f"{what}: the gradient of 0.02 times the square of 'gain' is {found}, wanted {wanted}")
+
+
 def main():
+    # In f16 the loss scale of the first step is infinite where it is that of a term without dims.
+    text = add_to(text_of(WRITTEN, WORDS), ("gain_penalty",))
+    for devices, fix, precision, model, skipped in [
+            (1, "", "f16", text, 1), (2, "dp=1,tp=1,pp=2,micro_batch=4,schedule=gpipe", "f16", text, 1), (1, "", "f32", text, 0),
+            (1, "", "f32", ignoring(text, 7), 0), (2, "dp=2,micro_batch=1", "bf16", ignoring(text, 7), 0)]:
+        with tempfile.TemporaryDirectory() as name:
+            check_dumps(Path(name), devices, fix, precision, model, skipped)
     cases = [(1, "", "f32", "adamw", math.inf), (2, "dp=2,zero=1", "f32", "adamw", math.nan), (2, "tp=2", "f32", "sgd", -math.inf),
              (1, "", "bf16", "sgd", math.inf), (2, "dp=2,zero=1", "bf16", "adamw", math.inf),
              (2, "dp=2,micro_batch=1", "f16", "adamw", math.nan), (2, "dp=2,zero=1", "f16", "adamw", math.inf)]

@@ -232,6 +232,26 @@ TEST(PointwiseKernel, RoundsNarrowTypes) {
   }
 }
 
+TEST(PointwiseKernel, MultipliesByANarrowNumber) {
+  for (const char *element : {"bf16", "f16"})
+    for (int64_t size : sizes) {
+      SCOPED_TRACE(std::string(element) + " of " + std::to_string(size));
+      std::string n = std::to_string(size), all = tensor(n, element), one = tensor({}, element);
+      CompiledKernel kernel("(%x: " + all + ", %s: " + one + ") -> " + all,
+                            "%b = graph.broadcast %s dims [0] : " + one + " -> " + all +
+                                "\n%0 = graph.multiply %x, %b : (" + all + ", " + all + ") -> " +
+                                all,
+                            "%0");
+      std::vector<double> x(size), wanted(size);
+      for (int64_t i = 0; i < size; ++i) {
+        x[i] = static_cast<double>(i % 64); // exact in both types, as are the products
+        wanted[i] = 1.5 * x[i];
+      }
+      // Operands are in the order in which the kernel reads them.
+      EXPECT_EQ(kernel.run({{1.5}, x})[0], wanted);
+    }
+}
+
 TEST(PointwiseKernel, FillsConstants) {
   CompiledKernel kernel("() -> tensor<3x33xf32>", "%0 = graph.constant 1.5 : tensor<3x33xf32>",
                         "%0");

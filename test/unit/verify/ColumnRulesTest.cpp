@@ -136,6 +136,18 @@ std::string verdictOf(const std::string &text, const test::Edit &edit = {}, bool
   return test::textOf(verifyPrograms(*packed, skips).fault);
 }
 
+TEST(ColumnRule, TakesAGradientThatCopiesFillInTurn) {
+  std::string make = "    exec.zero %few\n"
+                     "    exec.gemm %few, %few to %a sizes [4, 2, 2] strides [2, 2, 2]\n";
+  std::string text = program(test::changed(kBuffers, {{"\"all\" temporary", "\"all\" gradient"}}),
+                             make + rows("left") + rows("mid") + rows("right") + kWhole);
+  EXPECT_EQ(verdictOf(text), "");
+  EXPECT_EQ(verdictOf(test::changed(text, {{rows("right"), rows("mid")}})),
+            kReads +
+                "3, copy: writes bytes 72 to 144 of the arena, of a gradient or for other ranks, "
+                "which nothing reads");
+}
+
 TEST(ColumnRule, TakesColumnsThatAreWrittenInTwoSpacings) {
   std::string wide = "    exec.copy %few to %all sizes [2, 3] from [3, 1] at <0> into [12, 1] at <";
   std::string narrow =

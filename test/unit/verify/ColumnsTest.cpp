@@ -63,6 +63,17 @@ TEST(ColumnSets, HasAllOnceEveryColumnIsWritten) {
   EXPECT_FALSE(sets.findMissing(set, nullptr, 0, 960));
 }
 
+TEST(ColumnSets, MeetOnlyColumnsThatAreWritten) {
+  ColumnSets sets;
+  Columns part{96, {{0, 32}}};
+  ColumnSets::Set set = sets.add(ColumnSets::kNone, part, 0, 960, false);
+  EXPECT_TRUE(sets.meets(set, part, 0, 960));
+  EXPECT_TRUE(sets.meets(set, part, -31, 960));
+  EXPECT_FALSE(sets.meets(set, part, -32, 960));
+  EXPECT_TRUE(sets.meets(ColumnSets::kAll, part, -32, 960));
+  EXPECT_FALSE(sets.meets(ColumnSets::kNone, part, 0, 960));
+}
+
 TEST(ColumnSets, LooksAtNoMoreThanASegmentHas) {
   ColumnSets sets;
   Columns part{96, {{0, 32}}};
@@ -135,6 +146,10 @@ TEST(ColumnSets, AgreeWithOneByteAfterAnother) {
     int64_t phase = below(random, 100) - 20;
     std::optional<Columns> missing = sets.findMissing(set, &wanted, phase, bytes),
                            holes = sets.findMissing(set, nullptr, 0, bytes);
+    bool meets = false;
+    for (int64_t i = 0; i < bytes; ++i)
+      meets |= all.written[static_cast<size_t>(i)] && all.isIn(wanted, i + phase);
+    ASSERT_EQ(sets.meets(set, wanted, phase, bytes), meets) << round;
     for (int64_t i = 0; i < bytes; ++i) {
       bool isHole = !all.written[static_cast<size_t>(i)];
       ASSERT_EQ(holes && all.isIn(*holes, i), isHole) << round;
