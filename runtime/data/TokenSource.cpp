@@ -178,7 +178,7 @@ Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
     return Status::invalidArgument(text("opening '", path,
                                         "': it is a Megatron index; name it .idx, "
                                         "beside the .bin of the same name"));
-  case Content::Kind::Json:
+  case Content::Kind::Stateable:
   case Content::Kind::Other:
     return Status::invalidArgument(
         text("opening '", path, "': it is ", content.what, "; ", content.advice));
