@@ -170,6 +170,12 @@ std::string speedAsText(const StepReport &report) {
 }
 
 std::string summaryAsText(const RunSummary &summary) {
+  if (summary.steps == 0 && summary.stepsBefore > 0)
+    return text(summary.stepsBefore == 1 ? "the only step"
+                                         : text("all ", summary.stepsBefore, " steps"),
+                " ran before; raise --steps to train more");
+  if (summary.steps == 0)
+    return "";
   bool hasTokens = summary.sequenceLength > 0;
   double amount = static_cast<double>(summary.samples) *
                   static_cast<double>(hasTokens ? summary.sequenceLength : 1);

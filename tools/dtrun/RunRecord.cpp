@@ -125,9 +125,8 @@ Status RunRecord::write(const EvaluationReport &report) {
 }
 
 Status RunRecord::conclude(const RunSummary &summary) {
-  if (world.rank() != 0 || options.json || summary.steps == 0)
-    return {};
-  return printLine(summaryAsText(summary));
+  std::string line = summaryAsText(summary);
+  return world.rank() != 0 || options.json || line.empty() ? Status() : printLine(line);
 }
 
 Status RunRecord::close() {

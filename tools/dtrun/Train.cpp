@@ -438,6 +438,7 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
 Status Trainer::conclude(const TrainEnd &end) {
   const format::Manifest &manifest = executable.manifest();
   summary.samples = summary.steps * manifest.global_batch();
+  summary.stepsBefore = lastStep;
   summary.sequenceLength = manifest.sequence_length();
   summary.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - firstBegan).count();
