@@ -1,5 +1,6 @@
 #include "compiler/driver/CompileTarget.h"
 
+#include "compiler/support/Hints.h"
 #include "runtime/format/Target.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -70,8 +71,10 @@ Result<CompileTarget> readCompileTarget(StringRef text) {
   if (device == StringRef(format::cudaDevice))
     return cudaTarget(text, kind);
   if (text != StringRef(format::simtDevice))
-    return UserError("--target " + text.str() + ": dtc compiles for cpu, cuda and simt",
-                     "use cpu, cpu:x86-64-v4, cuda:sm_90 or simt, for example");
+    return UserError(
+        "--target " + text.str() + ": dtc compiles for cpu, cuda and simt",
+        (device == "gpu" ? "did you mean 'cuda'? " : didYouMean(device, {"cpu", "cuda", "simt"})) +
+            "use cpu, cpu:x86-64-v4, cuda:sm_90 or simt, for example");
   return targetWithHost(format::simtDevice);
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/CodeObject.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/Grid.h"
 #include "runtime/format/Printable.h"
@@ -331,11 +332,13 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
     return !format::isTrained(program, *parameter);
   });
   std::string frozen = numFrozen > 0 ? formatv(" ({0} frozen)", numFrozen).str() : "";
-  out << formatv("tensors      {0} parameters{1}, {2} of optimizer state\n",
-                 program.parameters()->size(), frozen, format::sizeOf(program.optimizer_state()));
-  out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
-                 countInstructions(program), program.num_streams(), program.num_events(),
-                 program.tasks()->size(), mostSlots(program));
+  out << formatv("tensors      {0}{1}, {2} of optimizer state\n",
+                 format::counted(program.parameters()->size(), "parameter"), frozen,
+                 format::sizeOf(program.optimizer_state()));
+  out << formatv("instructions {0} on {1}, {2}; tasks {3}, slots {4}\n", countInstructions(program),
+                 format::counted(program.num_streams(), "stream"),
+                 format::counted(program.num_events(), "event"), program.tasks()->size(),
+                 mostSlots(program));
   if (size_t unrolled = countUnrolled(program); unrolled != countInstructions(program))
     out << formatv("  {0,-14} {1}\n", "with repeats", unrolled);
   for (const auto &[name, count] : countOps(program))

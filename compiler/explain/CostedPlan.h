@@ -19,6 +19,9 @@ struct CostedOp {
   double softwareShare = 1; // share of the rate in `terms` that the software's kernel reaches
   bool joined = false;      // to the op before it, in one kernel
   std::bitset<kNumRecomputes> runsAgain; // modes of the layer that repeat the op
+
+  // True if the kernel of another op does its work, such as a product of several weights at once.
+  bool isDoneByAnother() const { return seconds == 0; }
 };
 
 // One collective of one micro-batch, as seen by one rank.

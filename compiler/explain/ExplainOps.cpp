@@ -20,7 +20,8 @@ std::string labelOf(const CostedOp &op) {
   return op.parameter.empty() ? op.name : op.name + " " + op.parameter;
 }
 
-// Each matching op once, on the stage that spends most on it; the costliest first.
+// Each matching op once, on the stage that spends most on it; the costliest first. Leaves out ops
+// whose work is done by others.
 std::vector<StageOp> findOps(const ExplainRequest &request, const std::string &pattern) {
   std::vector<StageOp> found;
   for (const CostedPart &part : request.costed.parts)
@@ -34,6 +35,10 @@ std::vector<StageOp> findOps(const ExplainRequest &request, const std::string &p
       if (best.runs > 0)
         found.push_back(best);
     }
+  // A name that matches nothing else is still found.
+  auto isDoneByAnother = [](const StageOp &each) { return each.op->isDoneByAnother(); };
+  if (!llvm::all_of(found, isDoneByAnother))
+    llvm::erase_if(found, isDoneByAnother);
   llvm::sort(found, [](const StageOp &a, const StageOp &b) {
     return std::tuple(-a.stepSeconds(), a.part, a.op) < std::tuple(-b.stepSeconds(), b.part, b.op);
   });

@@ -13,7 +13,7 @@ std::vector<StageOp> opsOfStage(const Plan &plan, const CostedPlan &costed, size
   std::vector<StageOp> ops;
   for (const CostedPart &part : costed.parts)
     for (const CostedOp &op : part.ops)
-      if (double runs = runsOf(part, op.runsAgain, plan, stage); runs > 0)
+      if (double runs = runsOf(part, op.runsAgain, plan, stage); runs > 0 && !op.isDoneByAnother())
         ops.push_back({&part, &op, stage, runs});
   llvm::sort(ops, [](const StageOp &a, const StageOp &b) {
     return std::tuple(-a.stepSeconds(), a.part, a.op) < std::tuple(-b.stepSeconds(), b.part, b.op);

@@ -75,7 +75,7 @@ public:
     for (const auto &[axis, placement] : group.placements)
       json["placements"][axis] = placement;
     json["readers"] = Json::array();
-    for (const StageOp &reader : readers)
+    for (const StageOp &reader : readersWithWork())
       json["readers"].push_back(opToJson(reader, plan));
     json["collectives"] = Json::array();
     for (const StageCollective &each : collectives())
@@ -187,7 +187,15 @@ private:
 
   void printReaders(llvm::raw_ostream &out) const {
     out << "\n  read by, or made by the gradient\n";
-    opTable(readers, plan).print(out, 4);
+    opTable(readersWithWork(), plan).print(out, 4);
+    if (readersWithWork().size() < readers.size())
+      out << "    the rest is done with that of other parameters, in one op\n";
+  }
+
+  std::vector<StageOp> readersWithWork() const {
+    std::vector<StageOp> list = readers;
+    llvm::erase_if(list, [](const StageOp &each) { return each.op->isDoneByAnother(); });
+    return list;
   }
 
   std::vector<StageCollective> collectives() const {

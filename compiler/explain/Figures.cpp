@@ -123,6 +123,15 @@ std::string softwareNote(const Plan &plan, const Topology &topology) {
              : "";
 }
 
+std::string expertGatherText(const Plan &plan) {
+  const Decisions &d = plan.decisions;
+  if (plan.architecture.experts == 0 || d.tp == 1 || !d.sequenceParallel ||
+      !llvm::StringRef(plan.origin.software).starts_with("megatron"))
+    return "";
+  return "are costed with one all-gather over tp more each way than " + plan.origin.software +
+         " has";
+}
+
 std::string gradientTypesText(const Plan &plan) {
   bool isNarrow = plan.precision != "f32" && plan.reducedIn != "f32" && !plan.reducedIn.empty();
   if (!plan.decisions.hasReplicas() || !isNarrow)

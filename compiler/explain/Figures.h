@@ -34,6 +34,10 @@ std::string signedPercent(double share);
 // A number of any size in `digits` significant digits, without trailing zeros. Example: "1.97e+12".
 std::string number(double value, int digits = 3);
 
+// Returns "are costed with one all-gather over tp more each way than megatron-core has" for plans
+// of Megatron's stacks that it is true of (docs/planner.md), and "" for others.
+std::string expertGatherText(const Plan &plan);
+
 // 1 thing, 2 things.
 std::string counted(int64_t count, llvm::StringRef thing);
 // Example: {9, 8, 8, 8} is "9+3*8".

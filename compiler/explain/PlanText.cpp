@@ -91,6 +91,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
     out << "  tensor by part    " << tensorByPart(d) << "\n";
   if (d.cp > 1)
     out << "  context           " << contextSentence(d) << "\n";
+  if (std::string more = figures::expertGatherText(plan); !more.empty())
+    out << "  layers of experts " << more << "\n";
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");

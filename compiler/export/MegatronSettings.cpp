@@ -199,6 +199,10 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
   if (!misfits.empty())
     return misfits.error();
   setOrder(view, launcher, out);
+  if (view.hasExperts && d.tp > 1 && d.sequenceParallel && !view.software.searchesPlacements)
+    out.notes.push_back(
+        "the plan's seconds count one all-gather over tp more each way in layers of "
+        "experts than Megatron-Core has");
   out.overlapsTensor = view.hidesTensor();
   if (view.mayHideTensor() && !view.hidesTensor())
     out.notes.push_back(

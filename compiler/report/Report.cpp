@@ -75,7 +75,8 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
 } // namespace
 
 std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
-                       std::optional<int64_t> memoryLimit, const std::string &command) {
+                       std::optional<int64_t> memoryLimit, const std::string &command,
+                       const DecidedForUser &decided) {
   const Plan &plan = outcome.best;
   int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
   std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
@@ -92,6 +93,8 @@ std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
                       (plan.search.pins.empty() ? "" : pinTable(plan)));
   page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
   page += section("tensors", "Placements", tensorTable(plan));
+  if (!decided.rows.empty() || !decided.hint.empty())
+    page += section("decided", "Decided for you", decidedTable(decided));
   if (!command.empty())
     page += section("again", "The same plan again",
                     "<pre><code>" + escape(command) + "</code></pre>\n");

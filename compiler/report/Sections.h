@@ -3,6 +3,7 @@
 
 #include "compiler/explain/PlanPipeline.h"
 #include "compiler/planner/Planner.h"
+#include "compiler/report/Report.h"
 
 namespace dtc::html {
 
@@ -34,5 +35,7 @@ std::string candidateTable(const PlanOutcome &outcome);
 std::string recipeTable(const Plan &plan);
 // Returns the table of pins and their costs.
 std::string pinTable(const Plan &plan);
+// Returns the table of what was decided for the user, and the hint.
+std::string decidedTable(const DecidedForUser &decided);
 
 } // namespace dtc::html

@@ -139,6 +139,16 @@ std::string recipeTable(const Plan &plan) {
   return table.finish();
 }
 
+std::string decidedTable(const DecidedForUser &decided) {
+  std::string hint = decided.hint.empty() ? "" : "<p>Hint: " + escape(decided.hint) + ".</p>\n";
+  if (decided.rows.empty())
+    return hint;
+  HtmlTable table("What no flag of the command said", {"", "decided", "by"}, 3);
+  for (const DecidedRow &row : decided.rows)
+    table.addRow({row.what, row.decided, row.flag});
+  return table.finish() + hint;
+}
+
 std::string pinTable(const Plan &plan) {
   HtmlTable table("What every pin costs: the best step without it, the others kept",
                   {"pin", "best step without", "costs", ""});

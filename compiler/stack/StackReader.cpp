@@ -5,6 +5,7 @@
 #include "dialects/graph/Recompute.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -229,6 +230,18 @@ void StackReader::readSpace(TableReader &reader) {
                 "leave them out, or add them to 'recompute'");
 }
 
+// Returns the stack of a launcher, or of a framework, that the catalogue has under another name; ""
+// for any other word.
+llvm::StringRef stackMeantBy(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .CasesLower({"megatron-lm", "megatron_lm", "mcore"}, "megatron-core")
+      .CasesLower({"nemo", "nemo2"}, "megatron-bridge")
+      .CasesLower({"fsdp", "fsdp2", "pytorch", "torch"}, "fsdp-compiled")
+      .CasesLower({"titan", "torch-titan"}, "torchtitan")
+      .CaseLower("jax", "maxtext")
+      .Default("");
+}
+
 } // namespace
 
 Result<StackFile> readStack(llvm::StringRef text, const std::string &path) {
@@ -236,7 +249,8 @@ Result<StackFile> readStack(llvm::StringRef text, const std::string &path) {
 }
 
 Result<StackFile> openStack(const std::string &nameOrFile) {
-  Result<NamedText> file = openNamed(stackCatalogue(), nameOrFile, "a software stack");
+  Result<NamedText> file =
+      openNamed(stackCatalogue(), nameOrFile, "a software stack", stackMeantBy(nameOrFile));
   if (!file)
     return file.error();
   return readStack(file->text, file->path);

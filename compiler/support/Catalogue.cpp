@@ -22,7 +22,7 @@ llvm::StringRef textOf(Catalogue catalogue, llvm::StringRef name) {
 }
 
 Result<NamedText> openNamed(Catalogue catalogue, const std::string &nameOrFile,
-                            llvm::StringRef what) {
+                            llvm::StringRef what, llvm::StringRef meant) {
   llvm::StringRef text = textOf(catalogue, nameOrFile), name = nameOrFile;
   if (!text.empty())
     return NamedText{text.str(), nameOrFile + ".toml"};
@@ -33,7 +33,7 @@ Result<NamedText> openNamed(Catalogue catalogue, const std::string &nameOrFile,
       known.push_back(file.name);
       list += (list.empty() ? "" : ", ") + file.name.str();
     }
-    std::string nearest = nearestName(name, known);
+    std::string nearest = meant.empty() ? nearestName(name, known) : meant.str();
     return UserError(
         "'" + nameOrFile + "' is neither " + what.str() + " of the catalogue nor a file",
         (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") + "the catalogue has " + list);

@@ -25,10 +25,11 @@ struct NamedText {
 };
 
 // Opens a file of the catalogue by its name, or else any file of at most 16 MiB. `what` names the
-// content of the catalogue, with its article.
+// content of the catalogue, with its article. `meant` is the name that the error suggests; empty
+// for the nearest one.
 // Example: openNamed(topologyCatalogue(), "dgx-h100", "a topology").
 // Errors: there is neither (with the nearest name); the file cannot be read.
 Result<NamedText> openNamed(Catalogue catalogue, const std::string &nameOrFile,
-                            llvm::StringRef what);
+                            llvm::StringRef what, llvm::StringRef meant = "");
 
 } // namespace dtc

@@ -1,6 +1,6 @@
-// Matrix products of 16-bit floats: by oneDNN if the processor multiplies them; else packing
-// converts operands to f32, the tiles of this library multiply them, and the f32 sums are rounded
-// once.
+// Matrix products of 16-bit floats: by oneDNN if the processor multiplies them and no operand is
+// subnormal; else packing converts operands to f32, the tiles of this library multiply them, and
+// the f32 sums are rounded once.
 //
 // C is cut into columns so that the part of B that they need, of all depths, is packed at once: one
 // task sums every element of C completely, in order of k, before it is rounded. So its bits depend
@@ -12,6 +12,7 @@
 #include "kernels/cpu/ThreadPool.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace dtc::cpu {
 
@@ -157,13 +158,45 @@ void callLibrary(const NarrowGemmArgs &args, ThreadPool &pool) {
   });
 }
 
+// Returns true if some of `count` bf16 are subnormal: of exponent 0, but not 0.
+bool anySubnormal(const uint16_t *values, int64_t count) {
+  constexpr uint16_t magnitudeBits = 0x7fff, mantissaBits = 0x7f;
+  uint16_t least = 0xffff; // of the magnitudes less 1, which makes a 0 the largest
+  for (int64_t i = 0; i < count; ++i)
+    least = std::min<uint16_t>(least, static_cast<uint16_t>((values[i] & magnitudeBits) - 1));
+  return least < mantissaBits;
+}
+
+// Returns true if an operand has subnormal elements, which the bf16 instructions of processors
+// multiply as 0 (Intel SDM, VDPBF16PS and TDPBF16PS). Reads each element of A and B once.
+bool hasSubnormals(const NarrowGemmArgs &args, ThreadPool &pool) {
+  constexpr int64_t grainElements = 64 * 1024; // some 5 us, more than waking a thread takes
+  std::atomic<bool> found{false};
+  auto scan = [&](const void *base, int64_t rows, int64_t columns, int64_t ld, int64_t stride) {
+    const auto *matrix = static_cast<const uint16_t *>(base);
+    int64_t grain = std::max<int64_t>(1, grainElements / std::max<int64_t>(1, columns));
+    int64_t copies = stride == 0 ? 1 : args.batch;
+    pool.parallelFor(copies * rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end && !found.load(std::memory_order_relaxed); ++row)
+        if (anySubnormal(matrix + row / rows * stride + row % rows * ld, columns))
+          found.store(true, std::memory_order_relaxed);
+    });
+  };
+  scan(args.a, args.transA ? args.k : args.m, args.transA ? args.m : args.k, args.lda,
+       args.strideA);
+  scan(args.b, args.transB ? args.n : args.k, args.transB ? args.k : args.n, args.ldb,
+       args.strideB);
+  return found;
+}
+
 } // namespace
 
 void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool) {
   if (args.m == 0 || args.n == 0)
     return;
   bool isTiny = args.m * args.n * args.k < kTinyWork;
-  if (args.k > 0 && args.alpha != 0 && !isTiny && hasLibraryProducts(args.type))
+  if (args.k > 0 && args.alpha != 0 && !isTiny && hasLibraryProducts(args.type) &&
+      !hasSubnormals(args, pool))
     return callLibrary(args, pool);
   packedNarrowGemm(args, pool);
 }

@@ -20,7 +20,8 @@ struct WrittenWeights {
 struct ModelFiles {
   std::string config; // the text of config.json
   // True: dtc builds the model from the config, and architectures and tie_word_embeddings are set
-  // to it. Otherwise only the dtype is set, to that of the weights.
+  // to it. Otherwise the text is kept to the byte, but for a dtype that it names, which becomes
+  // that of the weights.
   bool isKnown = true;
   std::string folder; // the tokenizer's files are copied from here; empty: none
 };

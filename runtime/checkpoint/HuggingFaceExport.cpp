@@ -126,6 +126,44 @@ const char *dtypeName(const std::vector<Exported> &tensors) {
   return allAre("BF16") ? "bfloat16" : allAre("F16") ? "float16" : "float32";
 }
 
+// Returns the place behind the JSON string that begins at `at`.
+size_t endOfString(std::string_view json, size_t at) {
+  for (++at; at < json.size() && json[at] != '"'; ++at)
+    at += json[at] == '\\';
+  return std::min(at + 1, json.size());
+}
+
+// Returns the text of a JSON object in which the values of its own keys "dtype" and "torch_dtype"
+// are `dtype`, where they were strings or null. All other bytes are kept.
+std::string withDtype(std::string_view json, const std::string &dtype) {
+  constexpr const char *spaces = " \t\r\n";
+  std::string out;
+  int depth = 0;
+  size_t copied = 0; // bytes of `json` that `out` has
+  for (size_t at = 0; at < json.size();) {
+    char c = json[at];
+    depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+    size_t end = c == '"' ? endOfString(json, at) : at + 1;
+    std::string_view token = json.substr(at, end - at);
+    bool isDtype = depth == 1 && (token == "\"dtype\"" || token == "\"torch_dtype\"");
+    size_t colon = isDtype ? json.find_first_not_of(spaces, end) : std::string_view::npos;
+    if (colon != std::string_view::npos && json[colon] == ':') {
+      size_t value = std::min(json.find_first_not_of(spaces, colon + 1), json.size());
+      std::string_view rest = json.substr(value);
+      size_t behind = rest.starts_with('"')      ? endOfString(json, value)
+                      : rest.starts_with("null") ? value + 4
+                                                 : value;
+      if (behind > value) {
+        out += text(json.substr(copied, value - copied), "\"", dtype, "\"");
+        copied = behind;
+      }
+      end = behind;
+    }
+    at = end;
+  }
+  return out.append(json.substr(copied));
+}
+
 Status Exporter::completeConfig(const ModelFiles &files, std::string &words) const {
   const std::string &config = files.config;
   constexpr size_t kMostConfigBytes = size_t(1) << 20;
@@ -136,8 +174,12 @@ Status Exporter::completeConfig(const ModelFiles &files, std::string &words) con
   Json root = Json::parse(config, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object())
     return Status::dataLoss(text("the config of '", reader.folder(), "' is no JSON object"));
+  if (!files.isKnown) {
+    words = withDtype(config, dtypeName(tensors));
+    return {};
+  }
   auto type = root.find("model_type");
-  if (files.isKnown && !root.contains("architectures") && type != root.end() && type->is_string())
+  if (!root.contains("architectures") && type != root.end() && type->is_string())
     for (const Architecture &known : architectures)
       if (*type == known.type)
         root["architectures"] = {known.name};
@@ -145,8 +187,7 @@ Status Exporter::completeConfig(const ModelFiles &files, std::string &words) con
   root[root.contains("dtype") ? "dtype" : "torch_dtype"] = dtypeName(tensors);
   bool hasHead = std::any_of(tensors.begin(), tensors.end(),
                              [](const Exported &tensor) { return tensor.name == kTiedHead; });
-  if (files.isKnown)
-    root[kTied] = !hasHead;
+  root[kTied] = !hasHead;
   words = root.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
   return {};
 }

@@ -109,14 +109,13 @@ Content describeNpy(const InputFile &file) {
   std::string sizes;
   for (uint64_t size : header.shape)
     sizes += text(sizes.empty() ? "" : ", ", size);
-  bool isWide = bytesOf(header.type) > 2;
   std::string advice =
       text("name the input that each array fills, with a sample a row: tokens=", path,
            ",targets=PATH.npy");
+  // Ids of 4 bytes fit any vocabulary.
   if (header.shape.size() == 1)
-    advice +=
-        text("; or write its ids with numpy.load('", path, "').astype('", isWide ? "<u4" : "<u2",
-             "').tofile('ids.bin') and give ", isWide ? "u32" : "u16", ":ids.bin");
+    advice += text("; or write its ids with numpy.load('", path,
+                   "').astype('<u4').tofile('ids.bin') and give u32:ids.bin");
   return other(text("a NumPy array of ", nameOf(header.type), " [", sizes, "]"), advice);
 }
 
@@ -180,6 +179,27 @@ bool isText(std::string_view head, bool isCut) {
   return true;
 }
 
+// Recognises text in UTF-16 or UTF-32 by its byte order mark, which a file of 2-byte ids may begin
+// with, too: so all that follows in `head` must be text: no NUL, and surrogates in pairs.
+const char *wideEncoding(std::string_view head) {
+  if (head.starts_with("\xff\xfe\0\0"sv) || head.starts_with("\0\0\xfe\xff"sv))
+    return head.size() % 4 == 0 ? "UTF-32" : nullptr;
+  bool isLittle = head.starts_with("\xff\xfe"sv);
+  if ((!isLittle && !head.starts_with("\xfe\xff"sv)) || head.size() % 2 != 0)
+    return nullptr;
+  bool expectsLow = false; // a high surrogate came before
+  for (size_t at = 2; at < head.size(); at += 2) {
+    auto first = static_cast<unsigned char>(head[at]),
+         second = static_cast<unsigned char>(head[at + 1]);
+    unsigned upper = isLittle ? second : first, unit = upper << 8 | (isLittle ? first : second);
+    bool isLow = upper >= 0xdc && upper < 0xe0;
+    if (unit == 0 || isLow != expectsLow)
+      return nullptr;
+    expectsLow = upper >= 0xd8 && upper < 0xdc;
+  }
+  return "UTF-16";
+}
+
 } // namespace
 
 Status recognise(const InputFile &file, Content &content) {
@@ -207,8 +227,13 @@ Status recognise(const InputFile &file, Content &content) {
   else if (isText(head, file.size() > head.size()))
     content.kind = Content::Kind::Text;
   if (content.kind == Content::Kind::Text && isJson(head))
-    content = {Content::Kind::Json, "JSON",
+    content = {Content::Kind::Stateable, "JSON",
                text(kTokenizeText, ", or write bytes:", file.path(),
+                    " to train on its bytes as they are")};
+  if (const char *encoding = wideEncoding(head))
+    content = {Content::Kind::Stateable, text("text in ", encoding),
+               text("convert it: iconv -f ", encoding, " -t UTF-8 '", file.path(),
+                    "' > text.txt, or write bytes:", file.path(),
                     " to train on its bytes as they are")};
   for (const OtherLlmc &each : kOtherLlmc)
     if (magic == each.magic)

@@ -16,17 +16,17 @@ struct Content {
     LlmcU16,       // an llm.c header: ids of 2 bytes follow
     LlmcU32,       // an llm.c header: ids of 4 bytes follow
     MegatronIndex, // the .idx of a Megatron data set
-    Json,          // JSON or JSON lines, as bytes of ids may look by chance
+    Stateable,     // JSON, or text in UTF-16: bytes of ids may look so by chance
     Other,         // another format that holds no tokens
     Text,          // UTF-8 without a NUL, and no JSON
     Unknown,
   };
   Kind kind = Kind::Unknown;
-  // Json and Other: the format, and what to do.
+  // Stateable and Other: the format, and what to do.
   std::string what;   // "a gzip archive"
   std::string advice; // "unpack it: gunzip 'a.gz'"
   // Returns true if the file holds no tokens.
-  bool isRefused() const { return kind == Kind::Json || kind == Kind::Other; }
+  bool isRefused() const { return kind == Kind::Stateable || kind == Kind::Other; }
 };
 
 // Recognises the content of `file`; reads at most 4 KiB. Errors: those of reading.

@@ -55,8 +55,8 @@ Status makeTokenSamples(std::shared_ptr<const TokenSource> tokens, uint64_t leng
         text("sampling '", tokens->name(), "': the sequence length is 0; wanted 1 or more"));
   if (count == 0 || (count - 1) / length == 0)
     return Status::invalidArgument(text("sampling '", tokens->name(), "': it has ", count,
-                                        " tokens; one sample of length ", length, " needs ",
-                                        length + 1));
+                                        count == 1 ? " token" : " tokens",
+                                        "; one sample of length ", length, " needs ", length + 1));
   source = std::make_unique<TokenSamples>(std::move(tokens), length, shift);
   return {};
 }

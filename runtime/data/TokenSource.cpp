@@ -71,7 +71,8 @@ static Status openLlmc(InputFile file, TokenType type, const TokenSourceOptions 
   uint64_t wanted = llmc::kHeaderBytes + count * bytesOf(type);
   if (bytes != wanted)
     return Status::dataLoss(text("opening '", path, "': it has ", bytes,
-                                 " bytes, but its header's ", count, " tokens make ", wanted));
+                                 " bytes, but its header's ", count,
+                                 count == 1 ? " token makes " : " tokens make ", wanted));
   source = std::make_unique<TokenArray>(std::move(file), text("llm.c, ", idsOf(type)),
                                         llmc::kHeaderBytes, count, type, options.vocabulary);
   return Status::okStatus();
@@ -178,7 +179,7 @@ Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
     return Status::invalidArgument(text("opening '", path,
                                         "': it is a Megatron index; name it .idx, "
                                         "beside the .bin of the same name"));
-  case Content::Kind::Json:
+  case Content::Kind::Stateable:
   case Content::Kind::Other:
     return Status::invalidArgument(
         text("opening '", path, "': it is ", content.what, "; ", content.advice));

@@ -6,6 +6,7 @@
 #include "runtime/exec/Notes.h"
 #include "runtime/exec/StepPlace.h"
 #include "runtime/exec/Trace.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Target.h"
@@ -431,9 +432,10 @@ const char *nameOf(TimeClass timeClass) {
 Status Executor::create(const Executable &executable, Control &control, Device &device,
                         const ExecutorOptions &options, std::unique_ptr<Executor> &executor) {
   if (static_cast<size_t>(control.size()) != executable.ranks())
-    return Status::invalidArgument(
-        text(executable.name(), " is compiled for ", executable.ranks(), " ranks and the job has ",
-             control.size(), "; start as many ranks or compile for ", control.size(), " devices"));
+    return Status::invalidArgument(text(executable.name(), " is compiled for ", executable.ranks(),
+                                        " ranks and the job has ", control.size(),
+                                        "; start as many ranks or compile for ",
+                                        format::counted(control.size(), "device")));
   auto made = std::make_unique<ExecutorImpl>(executable, control, device, options);
   DTC_RETURN_IF_ERROR(made->prepare());
   executor = std::move(made);

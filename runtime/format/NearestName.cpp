@@ -16,17 +16,18 @@ static std::string lowerCase(std::string_view text) {
   return lower;
 }
 
-// Computes Levenshtein's distance; time and memory grow with the product and the length of the
-// texts.
+// Computes the distance of optimal string alignment: the least number of letters that are inserted,
+// left out, replaced or swapped with their neighbour. Time grows with the product of the lengths.
 static size_t editDistance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
+  std::vector<size_t> before, last(to.size() + 1), row(to.size() + 1); // rows i - 1, i and i + 1
   std::iota(row.begin(), row.end(), size_t(0));
   for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
+    before = std::exchange(last, std::exchange(row, std::vector<size_t>(to.size() + 1)));
+    row[0] = i + 1;
     for (size_t j = 0; j < to.size(); ++j) {
-      size_t replaced = diagonal + (from[i] != to[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      row[j + 1] = std::min({last[j] + (from[i] != to[j]), row[j] + 1, last[j + 1] + 1});
+      if (i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j])
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

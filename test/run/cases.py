@@ -7,13 +7,17 @@ plans (compare_runs of any_plan.py); of those that don't, exit code and message 
 Usage: cases.py [--only NAME]; the last line is the summary.
 """
 import argparse
+import array
+import math
+import os
+import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from any_plan import match_one_device
-from dtc_tools import BIN, dtc
+from dtc_tools import BIN, dtc, read_safetensors, rows_of, run, train, write_npy, write_safetensors
 
 HERE = Path(__file__).resolve().parent
 CASES, CONFIGS = HERE / "cases", HERE.parents[1] / "models" / "configs"
@@ -32,6 +36,7 @@ TRAINS = {
     "shared.mlir": (8, 8, ["tp=2,pp=2,micro_batch=1", "dp=2,pp=2,zero=3,micro_batch=1"]),
     "weight-in-slices.mlir": (8, 4, ["micro_batch=2", "dp=2", "tp=2", "dp=2,zero=3,micro_batch=1"]),
     "qwen3-small.mlir": (16, 4, ["tp=2", "dp=2,pp=2,micro_batch=1"]),
+    "llama-pad-token.json": (8, 4, ["tp=2", "dp=2,zero=3"]),
 }
 
 # A name, what dtc is asked, its exit code, what one line of the answer has.
@@ -103,6 +108,118 @@ def check_lamb():
                                 "synthetic", SEED, "LAMB on uneven tp")
 
 
+def embedding_gradient(folder, program, ranks, data):
+    """Row -> its gradient, of the rows of the embedding that have one after a step."""
+    gradients = folder / "gradients.safetensors"
+    train(program, ranks, data, 1, "--dump-grads", gradients)
+    (rows, width), values = read_safetensors(gradients)["model.embed_tokens.weight"]
+    parts = {row: values[row * width: (row + 1) * width] for row in range(rows)}
+    return {row: part for row, part in parts.items() if any(part)}
+
+
+def check_refused(folder, data, wanted):
+    """dtrun refuses data for m.dte of the folder in one line that has `wanted`."""
+    done = subprocess.run([BIN / "dtrun", folder / "m.dte", "--data", data, "--steps", "1"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=300)
+    if done.returncode != 1 or wanted not in done.stderr or len(done.stderr.splitlines()) != 1 or done.stdout:
+        sys.exit(f"FAILED: {data}: exit code {done.returncode}, wanted 1 and '{wanted}':\n{done.stdout}{done.stderr}")
+
+
+def check_ids_of_4_bytes():
+    """Ids of 4 bytes without a header are read as such by a model of more than 65536 entries: a step looks up each of them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, rng = Path(name), random.Random(0)
+        data = folder / "uint32-no-header.bin"
+        ids = array.array("I", [rng.randrange(128000) for _ in range(4 * 8 + 1)])  # the targets are one further
+        data.write_bytes(ids.tobytes())
+        dtc("compile", CASES / "large-vocabulary.json", "--seq-len", 8, "--topology", "cpu", "--global-batch", 4, "-o", folder / "m.dte")
+        found = set(embedding_gradient(folder, folder / "m.dte", 1, data))
+        if found != set(ids[:-1]):
+            sys.exit(f"FAILED: the ids {sorted(set(ids[:-1]) ^ found)} of 4 bytes are in the file or in the step, not in both")
+        check_refused(folder, f"u16:{data}", "ids of 2 bytes cannot reach the model's 128256 vocabulary entries; write u32:")
+
+
+def check_array_of_ids():
+    """An array of ids is refused without the name of an input; what the message says to do works, for a large vocabulary, too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ids = [random.Random(1).randrange(256) for _ in range(400)]
+        write_npy(folder / "ids.npy", "<u2", "H", [400], ids)
+        dtc("compile", CASES / "large-vocabulary.json", "--seq-len", 8, "--topology", "cpu", "--global-batch", 4, "-o", folder / "m.dte")
+        check_refused(folder, folder / "ids.npy", ".astype('<u4').tofile('ids.bin') and give u32:ids.bin")
+        (folder / "ids.bin").write_bytes(array.array("I", ids).tobytes())
+        train(folder / "m.dte", 1, f"u32:{folder}/ids.bin", 1)
+
+
+def check_padding_row():
+    """The row of pad_token_id has no gradient from look-ups, as in transformers, and other rows that are looked up have one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tokens = array.array("H", [place * 7 % 61 if place % 3 else 0 for place in range(4 * 8 + 1)])
+        (folder / "tokens.bin").write_bytes(tokens.tobytes())
+        for ranks, plan in ((1, "dp=1,tp=1"), (2, "tp=2"), (2, "dp=2,zero=3")):
+            dtc("compile", CASES / "llama-pad-token.json", "--seq-len", 8, "--topology", "cpu", "--devices", ranks, "--global-batch", 4,
+                "--fix", plan, "-o", folder / "m.dte")
+            found = set(embedding_gradient(folder, folder / "m.dte", ranks, folder / "tokens.bin"))
+            if found != set(tokens[:-1]) - {0}:
+                sys.exit(f"FAILED: pad_token_id 0 under {plan}: rows {sorted(found)} have a gradient, {sorted(set(tokens[:-1]))} are read")
+
+
+def check_megatron_collectives():
+    """Tensor parallelism of a plan for Megatron sends activations alone, as Megatron's layers do: no weights, and no heads."""
+    with tempfile.TemporaryDirectory() as name:
+        plan, explanation = Path(name) / "plan.json", Path(name) / "explanation.json"
+        dtc("plan", CONFIGS / "llama-3-8b.json", "--seq-len", 8192, "--topology", "dgx-h100", "--nodes", 4, "--global-batch", 128,
+            "--precision", "bf16", "--stack", "megatron-core", "--fix", "tp=4,pp=1,cp=1,micro_batch=4,placement=megatron", "-o", plan)
+        explanation.write_text(dtc("explain", plan, "--format", "json"))
+        checker = HERE.parent / "explain" / "Inputs" / "check-textbook.py"
+        run([sys.executable, checker, explanation, "--activation", 4 * 8192 * 4096 * 2, "--sp"])
+
+
+def check_subnormals():
+    """bf16 numbers below 2^-126 are multiplied, not dropped, whatever the processor: AVX-512 BF16 and AMX take them for 0.
+
+    The table's numbers are subnormal, and two scaled identities make them k / 8, |k| <= 64, without rounding; with zeros in their place
+    the loss is log(256). Logits, of 32 products of at most 8 and 1/4, are rounded once, by at most 2^-8 of 64, which moves the loss by
+    at most twice that. The same program without these instructions has the same numbers but for the order of sums in f32.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder, rng = Path(name), random.Random(0)
+        (folder / "data.txt").write_text("".join(f"{line}\n" for line in range(1, 2001)))
+
+        def drawn(exponent):  # of 7 bits, which bf16 has, so that both precisions start alike
+            return [math.ldexp(rng.randrange(-64, 65), exponent) for _ in range(256 * 32)]
+
+        def identity(exponent):
+            return [math.ldexp(place % 33 == 0, exponent) for place in range(32 * 32)]
+
+        write_safetensors(folder / "init.safetensors", {
+            "table": ([256, 32], drawn(-133)), "w1": ([32, 32], identity(17)), "w2": ([32, 32], identity(113)),
+            "head": ([256, 32], drawn(-8))})
+
+        def loss(precision, **variables):
+            program = folder / f"{precision}.dte"
+            dtc("compile", CASES / "bf16-subnormals.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 8, "--precision",
+                precision, "-o", program)
+            command = [BIN / "dtrun", program, "--data", folder / "data.txt", "--init", folder / "init.safetensors", "--lr", "0",
+                       "--steps", "1", "--format", "json"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **variables})
+            rows = rows_of(done.stdout)
+            if len(rows) != 1:
+                sys.exit(f"FAILED: subnormal numbers in {precision}: exit code {done.returncode}\n{done.stderr}")
+            return rows[0]["loss"]
+
+        wide, narrow, plain = loss("f32"), loss("bf16"), loss("bf16", DNNL_MAX_CPU_ISA="AVX512_CORE")
+        if abs(wide - math.log(256)) < 2 or not abs(narrow - wide) <= 2 * 64 / 256 or not abs(narrow - plain) <= 1e-4 * plain:
+            sys.exit(f"FAILED: subnormal numbers: the loss is {wide} in f32, {narrow} in bf16, {plain} of it without AVX-512 BF16")
+        if "avx512_bf16" not in Path("/proc/cpuinfo").read_text().split():
+            print("cases: this processor has no AVX-512 BF16: subnormal numbers were multiplied in f32 only")
+
+
+CHECKS = (check_heads, check_capacity, check_lamb, check_ids_of_4_bytes, check_array_of_ids, check_padding_row,
+          check_megatron_collectives, check_subnormals)
+
+
 def check_trains(name, sequence, batch, plans):
     worst = 0.0
     for plan in plans:
@@ -129,7 +246,7 @@ def main():
         if only in answer[0]:
             check_answer(*answer)
             count += 1
-    for check in (check_heads, check_capacity, check_lamb):
+    for check in CHECKS:
         if only in check.__name__:
             worst, count = max(worst, check() or 0.0), count + 1
     print(f"cases: {count} cases are right, at most {worst:.2g} from one device")

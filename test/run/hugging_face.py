@@ -224,7 +224,10 @@ def check_written_by_hand(folder):
               "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
               "max_position_embeddings": 32, "tie_word_embeddings": True, "rms_norm_eps": 1e-06, "dtype": "bfloat16"}
     hub.mkdir()
-    (hub / "config.json").write_text(json.dumps(config))
+    # As nobody formats it, with words that look like the dtype: the text goes through as it is.
+    config |= {"name": 'not "dtype": "x"\\', "text": {"dtype": "bfloat16", "torch_dtype": None}, "list": ["dtype", "bfloat16"]}
+    written = json.dumps(config, indent=7, separators=(" ,", " :\t")) + "\n \n"
+    (hub / "config.json").write_text(written)
     files = {"tokenizer.json": b'{"model": {}}', "tokenizer_config.json": b"{}", "merges.txt": b"\xff\x00", "generation_config.json": b"{}\n"}
     for name, words in {**files, "README.md": b"no file of a tokenizer"}.items():
         (hub / name).write_bytes(words)
@@ -237,13 +240,17 @@ def check_written_by_hand(folder):
     check({path.name: path.read_bytes() for path in out.iterdir() if path.name in files} == files, f"qwen3: files are {list(out.iterdir())}")
     check(sorted(path.name for path in out.iterdir()) == sorted([*files, "config.json", "model.safetensors"]), f"{list(out.iterdir())}")
     # Only the dtype is that of the weights: tie_word_embeddings means what the model's own code makes of it.
-    check(json.loads((out / "config.json").read_text()) == {**config, "dtype": "float32"}, (out / "config.json").read_text())
+    copied = (out / "config.json").read_text()
+    check(json.loads(copied) == {**config, "dtype": "float32"}, copied)
+    place = copied.index('"dtype" :\t"float32"')
+    check(copied[:place] + '"dtype" :\t"bfloat16"' + copied[place + len('"dtype" :\t"float32"'):] == written, f"the config is {copied}")
     check({name: entry[2] for name, entry in weights_of(out).items()} ==
           {name: values.tobytes() for name, (_, values) in read_safetensors(dump).items()}, "qwen3: weights are not those of --dump-params")
     refused("--model model.mlir", BIN / "dtc", "checkpoint", "import", out, "-o", folder / "back")
     dtc("checkpoint", "import", out, "--model", model, "-o", folder / "back")
     dtc("checkpoint", "export", folder / "back", "--config", out / "config.json", "-o", folder / "again")
     check(weights_of(folder / "again") == weights_of(out), "qwen3: import and export change weights")
+    check((folder / "again" / "config.json").read_text() == copied, "qwen3: a config of the same dtype is copied with changes")
     train(program, 2, TOKENS, 1, "--checkpoint-dir", folder / "back", "--resume", "--threads", 1)
     # Weights beside the config that are not the program's.
     shutil.copy(STORED / "gpt2" / "model.safetensors", hub)

@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Reader.h"
+#include "runtime/format/Counted.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,9 +22,9 @@ void describe(const rt::CheckpointManifest &manifest) {
   llvm::outs() << "step " << manifest.run.step << " of '" << manifest.model << "'";
   for (size_t i = 0; i < manifest.mesh.size(); ++i)
     llvm::outs() << (i ? " x " : " (") << manifest.mesh[i].first << " " << manifest.mesh[i].second;
-  llvm::outs() << (manifest.mesh.empty() ? ": " : "): ") << manifest.tensors.size()
-               << " tensors in " << manifest.shards.size()
-               << (manifest.shards.size() == 1 ? " shard" : " shards") << ", " << manifest.bytes()
+  llvm::outs() << (manifest.mesh.empty() ? ": " : "): ")
+               << format::counted(manifest.tensors.size(), "tensor") << " in "
+               << format::counted(manifest.shards.size(), "shard") << ", " << manifest.bytes()
                << " bytes\n";
 }
 

@@ -176,9 +176,27 @@ std::string describeWritten(const CompileFlags &flags, const std::vector<uint8_t
   return text;
 }
 
+// Compiles the model that the plan names, if none is given, with the sequence length of the plan.
+Outcome takeModelOfPlan(CompileFlags &flags) {
+  Result<Plan> plan = readPlan(flags.planFile, "compiling");
+  if (!plan)
+    return plan.error();
+  int64_t given = flags.sequence;
+  if (Outcome taken =
+          takeModelOf(*plan, flags.planFile, "compiling", "give the model before --plan", flags);
+      !taken)
+    return taken.error();
+  if (flags.given("--seq-len"))
+    flags.sequence = given;
+  return {};
+}
+
 int runCompile(CompileFlags &flags) {
   if (Outcome checked = checkWritable(flags.output); !checked)
     return checked.error().report(llvm::errs());
+  if (!flags.given("MODEL"))
+    if (Outcome taken = takeModelOfPlan(flags); !taken)
+      return taken.error().report(llvm::errs());
   PhaseLine phases;
   if (flags.options.timing || !flags.options.printAfter.empty())
     phases.disable();
@@ -262,7 +280,8 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
 void addCompile(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
-                 "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
+                 "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte\n"
+                 "  dtc compile --plan plan.json -o gpt2.dte");
   auto flags = std::make_shared<CompileFlags>();
   flags->add(*command, /*planGiven=*/true);
   command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
@@ -276,7 +295,11 @@ void addCompile(CLI::App &app, int &exitCode) {
                       "print the IR after this pass, e.g. dtc-partition");
   command->add_flag("--timing", flags->options.timing, "print the time of every pass");
   addStepFlags(*command, *flags);
-  command->callback([flags, &exitCode] { exitCode = runCompile(*flags); });
+  command->callback([flags, &exitCode] {
+    if (!flags->given("MODEL") && flags->planFile.empty())
+      throw CLI::RequiredError("MODEL");
+    exitCode = runCompile(*flags);
+  });
 }
 
 } // namespace dtc

@@ -18,20 +18,20 @@ std::string batchHint(const PlanRequest &request, const Plan &plan) {
   if (plan.globalBatch >= plan.devices ||
       state > static_cast<double>(request.topology.device.memoryBytes))
     return "";
-  return "  hint              " + std::to_string(plan.globalBatch) +
+  return std::to_string(plan.globalBatch) +
          (plan.globalBatch == 1 ? " sample is" : " samples are") + " shared by " +
          std::to_string(plan.devices) + " devices, each of which could hold the model: with " +
          "--global-batch " + std::to_string(plan.devices) +
-         " each has a sample; with fewer devices they are better used\n";
+         " each has a sample; with fewer devices they are better used";
 }
 
 } // namespace
 
-std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request,
-                          const Plan &plan) {
-  std::string rows;
-  auto add = [&](llvm::StringRef what, const std::string &decided, llvm::StringRef flag) {
-    rows += llvm::formatv("    {0,-16}{1} ({2})\n", what, decided, flag);
+DecidedForUser decidedForYou(const PlanningFlags &flags, const PlanRequest &request,
+                             const Plan &plan) {
+  DecidedForUser all;
+  auto add = [&](const char *what, const std::string &decided, const char *flag) {
+    all.rows.push_back({what, decided, flag});
   };
   mlir::ModuleOp model = request.model;
   bool isGpu = request.topology.device.deviceClass == DeviceClass::Gpu;
@@ -55,7 +55,15 @@ std::string decidedForYou(const PlanningFlags &flags, const PlanRequest &request
     add("expert capacity",
         llvm::formatv("{0:f2} of an expert's even share", plan.architecture.capacity).str(),
         "the config");
-  return (rows.empty() ? "" : "  decided for you\n" + rows) + batchHint(request, plan);
+  all.hint = batchHint(request, plan);
+  return all;
+}
+
+std::string decidedText(const DecidedForUser &decided) {
+  std::string text = decided.rows.empty() ? "" : "  decided for you\n";
+  for (const DecidedRow &row : decided.rows)
+    text += llvm::formatv("    {0,-16}{1} ({2})\n", row.what, row.decided, row.flag);
+  return text + (decided.hint.empty() ? "" : "  hint              " + decided.hint + "\n");
 }
 
 static std::string quoted(const std::string &word) {

@@ -20,19 +20,14 @@ struct ExplainFlags {
 // over the plan.
 Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
   PlanningFlags origin;
-  origin.model = flags.model.empty() ? fileNamedBy(flags.file, plan.origin.model) : flags.model;
-  if (origin.model.empty())
-    return UserError("explaining '" + flags.file + "': it does not say which model it was made of",
-                     "give --model config.json or model.mlir");
-  bool isFile = llvm::StringRef(origin.model).contains('/') ||
-                llvm::StringRef(origin.model).ends_with(".mlir");
-  if (flags.model.empty() && isFile && !llvm::sys::fs::exists(origin.model))
-    return UserError("explaining '" + flags.file + "': there is no '" + origin.model +
-                         "', the model it was made of, here or beside the plan",
-                     "give --model config.json or model.mlir");
-  // A .mlir file contains its sequence length.
-  if (!llvm::StringRef(origin.model).ends_with(".mlir"))
+  origin.model = flags.model;
+  if (!llvm::StringRef(flags.model).ends_with(".mlir"))
     origin.sequence = plan.sequenceLength;
+  if (flags.model.empty())
+    if (Outcome taken = takeModelOf(plan, flags.file, "explaining",
+                                    "give --model config.json or model.mlir", origin);
+        !taken)
+      return taken.error();
   origin.topology =
       flags.topology.empty() ? fileNamedBy(flags.file, topologyOf(plan)) : flags.topology;
   origin.nodes = plan.origin.nodes;

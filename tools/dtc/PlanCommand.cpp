@@ -124,21 +124,22 @@ int runPlan(const PlanFlags &flags) {
   outcome->best.search.recipes = knownRecipes(*request, outcome->best);
   outcome->best.origin = originOf(flags, *request, outcome->best);
   std::string json = planToJson(outcome->best);
+  DecidedForUser decided = decidedForYou(flags, *request, outcome->best);
   if (!flags.output.empty())
     if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)
       return wrote.error().report(llvm::errs());
   if (!flags.report.empty())
     if (Outcome wrote = writeFileAtomically(
             flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes,
-                                     commandOf(flags, outcome->best)));
+                                     commandOf(flags, outcome->best), decided));
         !wrote)
       return wrote.error().report(llvm::errs());
   llvm::raw_ostream &out = llvm::outs();
   bool asText = flags.format == "text";
   out << (asText ? planToText(*outcome, request->topology) : json);
   if (asText)
-    out << decidedForYou(flags, *request, outcome->best) << "  again             "
-        << commandOf(flags, outcome->best) << "\n";
+    out << decidedText(decided) << "  again             " << commandOf(flags, outcome->best)
+        << "\n";
   if (asText && wasFound)
     out << "  cache             this plan was in '" << flags.cache << "'\n";
   if (cache)

@@ -60,6 +60,24 @@ std::string fileNamedBy(const std::string &planFile, const std::string &path) {
   return path;
 }
 
+Outcome takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
+                    const std::string &mend, PlanningFlags &flags) {
+  flags.model = fileNamedBy(planFile, plan.origin.model);
+  llvm::StringRef model = flags.model;
+  if (model.empty())
+    return UserError(doing + " '" + planFile + "': it does not say which model it was made of",
+                     mend);
+  bool isWritten = model.ends_with(".mlir"); // contains its sequence length
+  bool isFile = isWritten || model.contains('/') || model.ends_with(".json");
+  if (isFile && !llvm::sys::fs::exists(model))
+    return UserError(doing + " '" + planFile + "': there is no '" + flags.model +
+                         "', the model it was made of, here or beside the plan",
+                     mend);
+  if (!isWritten)
+    flags.sequence = plan.sequenceLength;
+  return {};
+}
+
 std::string topologyOf(const Plan &plan) {
   return plan.origin.topology.empty() ? plan.topologyName : plan.origin.topology;
 }

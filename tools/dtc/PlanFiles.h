@@ -4,6 +4,7 @@
 #include "compiler/plan/Plan.h"
 #include "compiler/support/Error.h"
 #include "compiler/topology/Topology.h"
+#include "tools/dtc/Commands.h"
 
 namespace dtc {
 
@@ -17,6 +18,12 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing);
 // and then from the folders above it. Returns `path` if no such file exists. Names of catalogues
 // are not files and stay as they are.
 std::string fileNamedBy(const std::string &planFile, const std::string &path);
+
+// Sets the model and the sequence length of `flags` to those that the plan of `planFile` was made
+// of. `doing` starts messages. Errors: the plan names no model, or one that is gone; `mend` says
+// what to give instead.
+Outcome takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
+                    const std::string &mend, PlanningFlags &flags);
 
 // Returns the topology that a plan was made for: the file that was given, which may have measured
 // curves or be a topology of the user's, or else the name.

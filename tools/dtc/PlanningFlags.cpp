@@ -18,11 +18,13 @@ namespace dtc {
 
 void PlanningFlags::add(CLI::App &command, bool planGiven) {
   this->command = &command;
-  command
-      .add_option("MODEL", model,
-                  "a .mlir file in the graph dialect, a Hugging Face config.json or a folder that "
-                  "holds one, or a name of the catalogue, such as llama-3-8b")
-      ->required();
+  auto *modelOption = command.add_option(
+      "MODEL", model,
+      std::string("a .mlir file in the graph dialect, a Hugging Face config.json or a folder that "
+                  "holds one, or a name of the catalogue, such as llama-3-8b") +
+          (planGiven ? " (default: the model of --plan)" : ""));
+  if (!planGiven)
+    modelOption->required();
   command
       .add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
       ->check(wholeNumber(1));

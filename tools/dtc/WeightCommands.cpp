@@ -9,6 +9,7 @@
 #include "dialects/graph/ModelConfig.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/format/Counted.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
@@ -124,8 +125,8 @@ bool isOf(const ConfiguredModel &model, const std::string &path,
       break;
     }
   if (different.empty() && static_cast<size_t>(numParameters) != model.parameters.size())
-    different = "it has " + std::to_string(numParameters) + " parameters, the model " +
-                std::to_string(model.parameters.size());
+    different = "it has " + format::counted(static_cast<uint64_t>(numParameters), "parameter") +
+                ", the model " + std::to_string(model.parameters.size());
   if (different.empty())
     return true;
   UserError("'" + reader.folder() + "' is not of the model of '" + path + "': " + different,
@@ -186,9 +187,8 @@ int runExport(const ExportFlags &flags) {
       !status.ok())
     return report(status);
   llvm::outs() << flags.output << ": step " << reader.manifest().run.step << " of '"
-               << reader.manifest().model << "', " << written.tensors << " tensors, "
-               << written.bytes << " bytes in " << written.files
-               << (written.files == 1 ? " file" : " files");
+               << reader.manifest().model << "', " << format::counted(written.tensors, "tensor")
+               << ", " << written.bytes << " bytes in " << format::counted(written.files, "file");
   if (!written.copied.empty())
     llvm::outs() << ", with " << llvm::join(written.copied, ", ");
   llvm::outs() << "\n";
@@ -216,7 +216,7 @@ int runImport(const ImportFlags &flags) {
       !status.ok())
     return report(status);
   llvm::outs() << rt::CheckpointFolder::stepPath(flags.output, 0) << ": '" << model.name << "', "
-               << written.tensors << " tensors, " << written.bytes << " bytes\n";
+               << format::counted(written.tensors, "tensor") << ", " << written.bytes << " bytes\n";
   return 0;
 }
 

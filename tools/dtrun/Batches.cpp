@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/RankMesh.h"
 #include "tools/dtrun/InputPart.h"
 
@@ -96,10 +97,11 @@ Status Batches::checkSampleCounts() const {
   const Column &first = columns.front();
   for (const Column &column : columns)
     if (column.source->samples() != first.source->samples())
-      return Status::invalidArgument(text(
-          "'", first.source->name(), "' has ", first.source->samples(), " samples for input '",
-          first.type.input, "' and '", column.source->name(), "' has ", column.source->samples(),
-          " for input '", column.type.input, "'; all inputs want as many"));
+      return Status::invalidArgument(
+          text("'", first.source->name(), "' has ",
+               format::counted(first.source->samples(), "sample"), " for input '", first.type.input,
+               "' and '", column.source->name(), "' has ", column.source->samples(), " for input '",
+               column.type.input, "'; all inputs want as many"));
   return {};
 }
 
@@ -191,8 +193,8 @@ Status Batches::check(uint64_t steps) const {
 
 Status Batches::describeSamples(const Column &column, uint64_t steps, std::string &words) const {
   const std::string &path = column.source->name();
-  words = text("'", path.substr(path.find_last_of('/') + 1), "' with ", column.source->samples(),
-               " samples");
+  words = text("'", path.substr(path.find_last_of('/') + 1), "' with ",
+               format::counted(column.source->samples(), "sample"));
   if (random) // its seed determines everything
     return {};
   constexpr uint64_t mostBytes = uint64_t(16) << 20;

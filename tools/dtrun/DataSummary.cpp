@@ -1,6 +1,7 @@
 #include "tools/dtrun/DataSummary.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/JsonString.h"
 #include "runtime/format/Printable.h"
 
@@ -59,15 +60,17 @@ std::string dataAsText(const DataSummary &data, bool isEvaluation) {
     return text(line, "random tokens, without an end");
   line += text(namesOf(data.files), " (", data.format, "): ");
   if (data.tokens)
-    line += text(*data.tokens, *data.tokens == 1 ? " token, " : " tokens, ");
-  line += text(*data.samples, *data.samples == 1 ? " sample" : " samples");
+    line += format::counted(*data.tokens, "token") + ", ";
+  line += format::counted(*data.samples, "sample");
   if (data.sequenceLength > 0)
-    line += text(" of ", data.sequenceLength, " tokens");
+    line += " of " + format::counted(data.sequenceLength, "token");
+  std::string epochs = shortNumber(epochsOf(data), "%.3g");
   if (isEvaluation)
     line += ", all read each time";
   else
-    line += text("; ", data.steps, data.steps == 1 ? " step of " : " steps of ", data.globalBatch,
-                 " read ", shortNumber(epochsOf(data), "%.3g"), " epochs");
+    line +=
+        text("; ", format::counted(data.steps, "step"), " of ", data.globalBatch,
+             data.steps == 1 ? " reads " : " read ", epochs, epochs == "1" ? " epoch" : " epochs");
   if (!data.leftOut.empty())
     line += text("; left out: ", namesOf(data.leftOut));
   return line;

@@ -81,6 +81,9 @@ void declareCheckpoints(CLI::App &app, Options &options) {
       ->needs(folder);
 }
 
+const std::map<std::string, ProgressView> kViews = {
+    {"auto", ProgressView::Auto}, {"on", ProgressView::On}, {"off", ProgressView::Off}};
+
 void declareWatching(CLI::App &app, Options &options) {
   const CLI::Validator wholeNumber(notWhole, "");
   CLI::Option *port =
@@ -94,12 +97,11 @@ void declareWatching(CLI::App &app, Options &options) {
       ->needs(port)
       ->capture_default_str()
       ->type_name("HOST");
-  const std::map<std::string, ProgressView> views = {
-      {"auto", ProgressView::Auto}, {"on", ProgressView::On}, {"off", ProgressView::Off}};
-  app.add_option("--progress", options.progress,
-                 "show how the run fares in place of a line a step: auto, where stdout is a "
-                 "terminal; on; off")
-      ->transform(CLI::Transformer(views).description(""))
+  app.add_option_function<std::string>(
+         "--progress", [&](const std::string &view) { options.progress = kViews.at(view); },
+         "show how the run fares in place of a line a step: auto, where stdout is a "
+         "terminal; on; off")
+      ->check(oneOf({"auto", "on", "off"}))
       ->type_name("WHEN");
   app.add_option("--norms-every", options.normsEvery,
                  "measure the norm of each block's parameters after every K steps; 0: never; "

@@ -1,6 +1,7 @@
 #include "tools/dtrun/Report.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/JsonString.h"
 
 #include <algorithm>
@@ -170,13 +171,20 @@ std::string speedAsText(const StepReport &report) {
 }
 
 std::string summaryAsText(const RunSummary &summary) {
+  if (summary.steps == 0 && summary.stepsBefore > 0)
+    return text(summary.stepsBefore == 1 ? "the only step"
+                                         : "all " + format::counted(summary.stepsBefore, "step"),
+                " ran before; raise --steps to train more");
+  if (summary.steps == 0)
+    return "";
   bool hasTokens = summary.sequenceLength > 0;
   double amount = static_cast<double>(summary.samples) *
                   static_cast<double>(hasTokens ? summary.sequenceLength : 1);
-  std::string work = text(summary.steps, summary.steps == 1 ? " step in " : " steps in ",
-                          humanSeconds(summary.seconds), ", ",
-                          amount < 1000 ? text(static_cast<int64_t>(amount)) : withSuffix(amount),
-                          hasTokens ? " tokens" : " samples");
+  std::string unit = hasTokens ? "token" : "sample";
+  std::string work =
+      text(format::counted(summary.steps, "step"), " in ", humanSeconds(summary.seconds), ", ",
+           amount < 1000 ? format::counted(static_cast<uint64_t>(amount), unit)
+                         : text(withSuffix(amount), " ", unit, "s"));
   if (summary.last.hasLoss)
     work += text(", last loss ", lossText(static_cast<double>(summary.last.loss)));
   if (summary.stopped && !summary.checkpoint.empty())
@@ -196,7 +204,8 @@ std::string evaluationAsText(const EvaluationReport &report) {
                 static_cast<unsigned long long>(report.step));
   std::string loss = lossText(report.loss);
   loss.insert(0, std::max<size_t>(loss.size(), 9) - loss.size(), ' ');
-  return text(step, loss, " over ", report.count, report.countsTokens ? " tokens" : " samples");
+  return text(step, loss, " over ",
+              format::counted(report.count, report.countsTokens ? "token" : "sample"));
 }
 
 std::string humanBytes(uint64_t bytes) {

@@ -79,6 +79,7 @@ std::string evaluationAsText(const EvaluationReport &report);
 // Sums up what a run has done when it ends.
 struct RunSummary {
   uint64_t steps = 0, lastStep = 0; // number of steps of this process, and number of the last one
+  uint64_t stepsBefore = 0;         // steps of the run before this process
   uint64_t samples = 0;             // in those steps
   uint64_t sequenceLength = 0;      // tokens of a sample; 0 for a model that has no sequences
   double seconds = 0;               // since the first of them began
@@ -89,7 +90,8 @@ struct RunSummary {
 
 // Returns "50 steps in 12.30 s, 205k tokens, last loss 3.14159; checkpoint runs/step-50", or after
 // a signal "step 37 saved in runs/step-37; --resume goes on after it (37 steps in ..., last loss
-// ...)".
+// ...)". If all steps ran before this process, returns "all 50 steps ran before; raise --steps to
+// train more". Returns "" if the run has no steps.
 std::string summaryAsText(const RunSummary &summary);
 
 // Returns "41.6k tokens/s", or samples/s for a model without sequences.

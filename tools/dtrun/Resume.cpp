@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
 #include "runtime/comm/Agree.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/RankMesh.h"
 #include "tools/dtrun/Checkpoints.h"
@@ -69,13 +70,13 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
     return refuse(
         text("is of step ", run.step, ", and --steps is ", options->steps, "; raise --steps"));
   if (!isStart && run.globalBatch != manifest.global_batch())
-    return refuse(text("is of a run that read ", run.globalBatch, " samples a step, and ",
-                       executable->name(), " reads ", manifest.global_batch(),
+    return refuse(text("is of a run that read ", format::counted(run.globalBatch, "sample"),
+                       " a step, and ", executable->name(), " reads ", manifest.global_batch(),
                        "; recompile with --global-batch ", run.globalBatch));
   if (!isStart && run.sequenceLength != manifest.sequence_length())
-    return refuse(text("is of samples of ", run.sequenceLength, " tokens, and ", executable->name(),
-                       " reads ", manifest.sequence_length(), "; recompile with --seq-len ",
-                       run.sequenceLength));
+    return refuse(text("is of samples of ", format::counted(run.sequenceLength, "token"), ", and ",
+                       executable->name(), " reads ", manifest.sequence_length(),
+                       "; recompile with --seq-len ", run.sequenceLength));
   std::set<std::string_view> used;
   for (const CheckpointSource &source : sources) {
     const TensorSpec &spec = source.spec;
@@ -114,7 +115,7 @@ void Checkpoints::noteDifferences(const CheckpointRun &run) const {
   if (run.baseLearningRate != rate)
     note(text("--lr was ", run.baseLearningRate, " and is ", rate));
   if (run.samples != samples)
-    note(text("--data had ", run.samples, " samples and has ", samples,
+    note(text("--data had ", format::counted(run.samples, "sample"), " and has ", samples,
               ": which are read is another order from here on"));
 }
 
@@ -238,9 +239,12 @@ Status Checkpoints::resume(std::optional<Progress> &progress) {
                    options->checkpointDir.c_str());
     return {};
   }
-  return Status::dataLoss(text("none of the ", steps.size(), " checkpoints of '",
-                               options->checkpointDir,
-                               "' is good; remove them, or name another folder"));
+  return Status::dataLoss(
+      text(steps.size() == 1 ? std::string("the only checkpoint")
+                             : text("none of the ", steps.size(), " checkpoints"),
+           " of '", options->checkpointDir,
+           steps.size() == 1 ? "' is not good; remove it, or name another folder"
+                             : "' is good; remove them, or name another folder"));
 }
 
 Status Checkpoints::rollBack(std::optional<Progress> &progress, bool &isChanged) {

@@ -1,6 +1,7 @@
 #include "tools/dtrun/RunRecord.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/JsonString.h"
 #include "runtime/format/Printable.h"
 
@@ -53,8 +54,9 @@ Status RunRecord::announce(int threads, uint64_t lastStep) {
                ? text(" and ", humanBytes(manifest.peak_host_bytes()), " of its host")
                : "",
            ", ", manifest.global_batch(),
-           manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
-                                      : std::string(" samples"),
+           manifest.sequence_length()
+               ? text(" x ", format::counted(manifest.sequence_length(), "token"))
+               : std::string(manifest.global_batch() == 1 ? " sample" : " samples"),
            " a step");
   if (!options.dryRun && TerminalView::isWanted(options, world.size() == 1))
     view.open(describeJob(), lastStep, options.steps);
@@ -125,9 +127,8 @@ Status RunRecord::write(const EvaluationReport &report) {
 }
 
 Status RunRecord::conclude(const RunSummary &summary) {
-  if (world.rank() != 0 || options.json || summary.steps == 0)
-    return {};
-  return printLine(summaryAsText(summary));
+  std::string line = summaryAsText(summary);
+  return world.rank() != 0 || options.json || line.empty() ? Status() : printLine(line);
 }
 
 Status RunRecord::close() {

@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Executor.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/Target.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Checkpoints.h"
@@ -140,11 +141,11 @@ Status Trainer::announceData(const DataSummary &data, bool isEvaluation) {
 }
 
 Status Trainer::reportDryRun() {
-  std::vector<std::string> checked = {text("the program for ", world.size(),
-                                           world.size() == 1 ? " rank" : " ranks", " of device '",
+  std::vector<std::string> checked = {text("the program for ",
+                                           format::counted(world.size(), "rank"), " of device '",
                                            format::deviceOf(executable.manifest()), "'")};
   if (Batches::firstReader(executable) >= 0)
-    checked.push_back(text("the data of ", options.steps, " steps"));
+    checked.push_back(text("the data of ", format::counted(options.steps, "step")));
   if (evaluation.hasData())
     checked.push_back("the evaluation data");
   if (lastStep > 0)
@@ -453,6 +454,7 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
 Status Trainer::conclude(const TrainEnd &end) {
   const format::Manifest &manifest = executable.manifest();
   summary.samples = summary.steps * manifest.global_batch();
+  summary.stepsBefore = lastStep;
   summary.sequenceLength = manifest.sequence_length();
   summary.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - firstBegan).count();

@@ -7,6 +7,7 @@
 #include "runtime/comm/Launch.h"
 #include "runtime/comm/RollCall.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/format/Counted.h"
 #include "runtime/format/Printable.h"
 #include "runtime/monitor/BytesMoved.h"
 #include "runtime/monitor/Keeper.h"
@@ -58,10 +59,10 @@ Status checkRanks(const Executable &executable, const Options &options, int rank
   size_t wanted = executable.ranks();
   if (wanted == static_cast<size_t>(ranks))
     return {};
-  return Status::invalidArgument(text(executable.name(), " is compiled for ", wanted,
-                                      wanted == 1 ? " rank" : " ranks", " and the job has ", ranks,
-                                      "; run 'dtrun ", executable.name(), " -n ", wanted,
-                                      "', or recompile for ", ranks, " devices"));
+  return Status::invalidArgument(
+      text(executable.name(), " is compiled for ", dtc::format::counted(wanted, "rank"),
+           " and the job has ", ranks, "; run 'dtrun ", executable.name(), " -n ", wanted,
+           "', or recompile for ", dtc::format::counted(static_cast<uint64_t>(ranks), "device")));
 }
 
 // Returns the path of this program, so that ranks run the same one wherever it was found.

@@ -50,7 +50,7 @@ page.close()
 assert not page.open, page.open
 assert len(page.ids) == len(set(page.ids))
 assert set(page.refers) <= set(page.ids)
-assert page.sections == ["time-of-a-step", "pipeline", "memory", "candidates", "mesh", "tensors", "again"], page.sections
+assert page.sections == ["time-of-a-step", "pipeline", "memory", "candidates", "mesh", "tensors", "decided", "again"], page.sections
 assert not re.search(r"https?:|url\(|@import", text)
 words = " ".join(page.words)
 for axis in ("tp", "cp", "dp", "pp"):

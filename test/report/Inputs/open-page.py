@@ -47,7 +47,7 @@ for width in (1200, 700):
     assert found, run.stdout[:2000]
     seen = json.loads(html.unescape(found.group(1)))
     print(width, seen)
-    assert seen["sections"] == 7 and seen["drawings"] >= 4, seen
+    assert seen["sections"] == 8 and seen["drawings"] >= 4, seen
     assert seen["requests"] == 0, seen
     assert not seen["outside"] and not seen["invisible"], seen
     assert seen["width"] <= seen["window"], seen

@@ -104,7 +104,8 @@ TEST(TokenSamples, NamesASourceThatIsTooShort) {
     Status status = makeTokenSamples(std::make_shared<Counting>(count), 5, 0, source);
     EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
     EXPECT_EQ(status.message(), "sampling 'counting': it has " + std::to_string(count) +
-                                    " tokens; one sample of length 5 needs 6");
+                                    (count == 1 ? " token" : " tokens") +
+                                    "; one sample of length 5 needs 6");
   }
   EXPECT_FALSE(makeTokenSamples(std::make_shared<Counting>(5), 0, 0, source).ok());
 }

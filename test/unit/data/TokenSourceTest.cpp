@@ -408,6 +408,48 @@ TEST_F(TokenSourceTest, RefusesOtherFormatsWithWhatToDo) {
   EXPECT_EQ(messageOf(path("x"), 256), "");
 }
 
+// A byte order mark in front of text says its encoding; in front of anything else it may be an id.
+TEST_F(TokenSourceTest, RefusesTextInUtf16AndUtf32) {
+  auto wide = [](const std::string &ascii, size_t width, bool isLittle) {
+    std::string text;
+    for (char c : ascii) {
+      std::string unit(width, '\0');
+      unit[isLittle ? 0 : width - 1] = c;
+      text += unit;
+    }
+    return text;
+  };
+  const struct {
+    std::string bytes;
+    const char *encoding;
+  } texts[] = {
+      {"\xff\xfe" + wide("A line.\n", 2, true), "UTF-16"},
+      {"\xfe\xff" + wide("A line.\n", 2, false), "UTF-16"},
+      {"\xff\xfe", "UTF-16"},
+      {std::string("\xff\xfe\x3d\xd8\x00\xde", 6), "UTF-16"}, // one letter of two units
+      {std::string("\xff\xfe\0\0", 4) + wide("A line.\n", 4, true), "UTF-32"},
+      {std::string("\0\0\xfe\xff", 4) + wide("A line.\n", 4, false), "UTF-32"},
+  };
+  for (const auto &each : texts)
+    for (const char *name : {"x", "x.txt", "x.bin"})
+      for (uint64_t vocabulary : {256, 512, 128256}) {
+        writeFile(name, each.bytes);
+        std::string encoding = each.encoding, file = path(name);
+        EXPECT_EQ(messageOf(file, vocabulary),
+                  "opening '" + file + "': it is text in " + encoding + "; convert it: iconv -f " +
+                      encoding + " -t UTF-8 '" + file + "' > text.txt, or write bytes:" + file +
+                      " to train on its bytes as they are");
+        EXPECT_EQ(messageOf("bytes:" + file, vocabulary), "") << "as they are";
+      }
+  // Ids of which the first is a mark, and then a 0 or half a pair.
+  for (uint16_t second : {0, 0xd800, 0xdc00}) {
+    writeFile("x.bin", bytesOfValues<uint16_t>({0xfeff, second, 7}));
+    EXPECT_EQ(messageOf(path("x.bin"), 65536), "") << second;
+  }
+  writeFile("x.bin", bytesOfValues<uint16_t>({0xfeff, 65, 66}));
+  EXPECT_EQ(messageOf("u16:" + path("x.bin"), 65536), "") << "stated";
+}
+
 TEST_F(TokenSourceTest, SaysHowToGiveAnArray) {
   auto header = [](const char *descr, const char *shape) {
     std::string literal =
@@ -421,7 +463,7 @@ TEST_F(TokenSourceTest, SaysHowToGiveAnArray) {
                 "': it is a NumPy array of uint16 [4]; name the input that each array fills, with "
                 "a sample a row: tokens=" +
                 name + ",targets=PATH.npy; or write its ids with numpy.load('" + name +
-                "').astype('<u2').tofile('ids.bin') and give u16:ids.bin");
+                "').astype('<u4').tofile('ids.bin') and give u32:ids.bin");
   writeFile("ids.npy", header("<i8", "(1, 2)") + std::string(16, '\1'));
   EXPECT_NE(messageOf(name).find("int64 [1, 2]; name the input"), std::string::npos);
   EXPECT_NE(messageOf("u16:" + name).find("u16: is for plain ids"), std::string::npos);

@@ -54,6 +54,15 @@ TEST(Report, SummaryHasTheWorkTheLossAndTheCheckpoint) {
   EXPECT_EQ(summaryAsText(one), "1 step in 500 ms, 8 samples");
 }
 
+TEST(Report, SummarySaysThatARunWasFinishedBefore) {
+  RunSummary summary;
+  EXPECT_EQ(summaryAsText(summary), "");
+  summary.stepsBefore = 50;
+  EXPECT_EQ(summaryAsText(summary), "all 50 steps ran before; raise --steps to train more");
+  summary.stepsBefore = 1;
+  EXPECT_EQ(summaryAsText(summary), "the only step ran before; raise --steps to train more");
+}
+
 TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
   EXPECT_EQ(
       stepAsJson(example()),

@@ -17,7 +17,7 @@ TEST(Failure, WorldOfTheWrongSizeIsNamed) {
   std::unique_ptr<Executor> executor;
   Status status = Executor::create(*executable, *worlds[0], *device, {}, executor);
   EXPECT_EQ(status.message(), "m.dte is compiled for 4 ranks and the job has 1; start as many "
-                              "ranks or compile for 1 devices");
+                              "ranks or compile for 1 device");
 }
 
 TEST(Failure, CodeThatIsNoObjectIsNamed) {

@@ -207,6 +207,46 @@ TEST(NarrowGemm, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(first, second);
 }
 
+// Processors multiply bf16 by instructions that take subnormal operands as 0. Those of either
+// operand, in any row, also of one element among many, and of f16 count here.
+TEST(NarrowGemm, MultipliesSubnormalNumbers) {
+  ThreadPool pool(3);
+  const int64_t size = 48, batch = 3;
+  for (ElementType type : kNarrow)
+    for (bool isOfA : {true, false})
+      for (int64_t place : {int64_t(0), size * size / 2 + 7, batch * size * size - 1}) {
+        std::vector<float> small(batch * size * size), large(batch * size * size);
+        float tiny = type == ElementType::BF16 ? 0x1.cp-128f : 0x1.8p-20f;
+        float big = type == ElementType::BF16 ? 0x1p120f : 0x1p10f;
+        small[place] = -tiny;
+        std::fill(large.begin(), large.end(), big);
+        auto a = narrowed(type, isOfA ? small : large), b = narrowed(type, isOfA ? large : small);
+        std::vector<float> found(batch * size * size, -7.0f);
+        NarrowGemmArgs args{.a = a.data(),
+                            .b = b.data(),
+                            .c = found.data(),
+                            .type = type,
+                            .resultType = ElementType::F32,
+                            .m = size,
+                            .n = size,
+                            .k = size,
+                            .lda = size,
+                            .ldb = size,
+                            .ldc = size,
+                            .batch = batch,
+                            .strideA = size * size,
+                            .strideB = size * size,
+                            .strideC = size * size};
+        narrowGemm(args, pool);
+        for (int64_t i = 0; i < batch * size * size; ++i) {
+          int64_t matrix = i / (size * size), row = i / size % size, column = i % size;
+          int64_t line = isOfA ? place / size % size : place % size;
+          bool reads = matrix == place / (size * size) && (isOfA ? row : column) == line;
+          ASSERT_EQ(found[i], reads ? -tiny * big : 0) << "element " << i << " place " << place;
+        }
+      }
+}
+
 // The kernels of f32 run on converted numbers, so only the rounding at the end differs.
 TEST(NarrowAttention, IsThatOfF32Rounded) {
   ThreadPool pool(3);

@@ -63,6 +63,21 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
   EXPECT_TRUE(has(page, "<code>dtc plan &lt;m&gt;</code>"));
 }
 
+TEST(ReportPage, SaysWhatWasDecided) {
+  PlanOutcome outcome;
+  outcome.best = oneStage();
+  Topology topology = *loadTopology("cpu", 0, 1);
+  std::string page =
+      reportPage(outcome, topology, std::nullopt, "",
+                 {{{"precision", "bf16 <fast>", "--precision"}}, "use more samples"});
+  EXPECT_TRUE(has(page, "Decided for you"));
+  EXPECT_TRUE(has(page, "precision"));
+  EXPECT_TRUE(has(page, "bf16 &lt;fast&gt;"));
+  EXPECT_TRUE(has(page, "--precision"));
+  EXPECT_TRUE(has(page, "<p>Hint: use more samples.</p>"));
+  EXPECT_FALSE(has(reportPage(outcome, topology), "Decided for you"));
+}
+
 // Each of the 8 devices has a tp of 2. The experts are over 4 devices, which are 2 apart, or 1
 // apart if folded over tp.
 TEST(ReportPage, DrawsTheRanksOfExperts) {

@@ -46,5 +46,9 @@ TEST(NearestName, FindsWhatWasMeant) {
   EXPECT_EQ(nearestName("DGX-A100", known), "dgx-a100-80g");
   EXPECT_EQ(nearestName("tpu", known), "cpu");
   EXPECT_EQ(nearestName("zzz", known), "");
+  llvm::StringRef types[] = {"f32", "bf16", "f16"};
+  EXPECT_EQ(nearestName("bf61", types), "bf16"); // two letters are swapped
+  EXPECT_EQ(nearestName("f61", types), "f16");
+  EXPECT_EQ(nearestName("fb16", types), "bf16");
   EXPECT_EQ(nearestName("", known), "");
 }
