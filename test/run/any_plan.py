@@ -28,7 +28,7 @@ from pathlib import Path
 
 import rounding
 from additions import ADDITIONS, WITHOUT_GRADIENT, add_to
-from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
+from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, dump_gradients, read_gradients, read_safetensors, train
 from inputs import beside_z_loss, ignoring
 from partial_sums import in_parts
 from written import random_written, text_of
@@ -217,14 +217,12 @@ def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
 
 
 def run_steps(folder, dte, ranks, data, seed, rate, *flags):
-    """Trains STEPS steps, and the first one alone for its gradients."""
-    dump, of_step, gradients = folder / "parameters.safetensors", folder / "gradients.safetensors", {}
-    for steps in (1, STEPS):
-        lines = train(dte, ranks, data, steps, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
-                      "--dump-grads", of_step, *flags)
-        gradients[steps] = read_safetensors(of_step)
-    return Trained([line["loss"] for line in lines], [line["grad_norm"] for line in lines], read_safetensors(dump), gradients,
-                   [line["skipped_steps"] for line in lines])
+    """Trains STEPS steps; gradients are those of the first and of the last one."""
+    dump, at = folder / "parameters.safetensors", (1, STEPS)
+    lines = train(dte, ranks, data, STEPS, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
+                  *dump_gradients(folder, at), *flags)
+    return Trained([line["loss"] for line in lines], [line["grad_norm"] for line in lines], read_safetensors(dump),
+                   read_gradients(folder, at), [line["skipped_steps"] for line in lines])
 
 
 def write_case(folder, config, rng, sequence=None):

@@ -474,6 +474,15 @@ def check_spikes(folder, fix):
     check([line["step"] for line in found] == [*range(1, steps + 1), *range(16, steps + 1)], f"a last step that spikes: {found}")
     norm = math.sqrt(sum(value * value for _, values in read_safetensors(gradients).values() for value in values))
     check(abs(norm / found[-1]["grad_norm"] - 1) < 1e-5, f"the gradients' norm is {norm}, that of the last step {found[-1]['grad_norm']}")
+    # A run that goes on has the gradients of steps that ran before from the run that ran them, or says that they are gone.
+    on = ("--checkpoint-dir", folder / "last", "--resume", "--dump-grads", gradients, "--dump-grads-at", f"1,{steps + 1}", *flags)
+    result = subprocess.run(model.command(fix, *on, steps=steps + 1), capture_output=True, text=True)
+    check(result.returncode == 1 and "step 1 has run, and its gradients are gone" in result.stderr, f"gradients that are gone: {result}")
+    gradients.rename(folder / "gradients.step1.safetensors")
+    before = (folder / "gradients.step1.safetensors").read_bytes()
+    model.train(fix, *on, steps=steps + 1)
+    check((folder / "gradients.step1.safetensors").read_bytes() == before, "gradients of a step that ran before are written anew")
+    check(read_safetensors(folder / f"gradients.step{steps + 1}.safetensors"), "there are no gradients of the step that ran")
 
 
 def check_damaged_roll_back(folder):

@@ -41,6 +41,16 @@ def train(dte, ranks, data, steps, *arguments):
     return rows_of(out)
 
 
+def dump_gradients(folder, steps):
+    """Flags of dtrun that write the gradients of these steps, for read_gradients."""
+    return "--dump-grads", folder / "gradients.safetensors", "--dump-grads-at", ",".join(map(str, steps))
+
+
+def read_gradients(folder, steps):
+    """Step -> its gradients, as read_safetensors has them, of a run with dump_gradients."""
+    return {step: read_safetensors(folder / f"gradients.step{step}.safetensors") for step in steps}
+
+
 def write_npy(path, descr, code, shape, values):
     """A .npy file of version 1.0, by hand: the tests need no NumPy."""
     header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})

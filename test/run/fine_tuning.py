@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_steps, dtc, read_safetensors, train, write_npy, write_safetensors
+from dtc_tools import compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, train, write_npy, write_safetensors
 from reference.fine_tuning import BATCH, CASES, RATE, SEED, SEQUENCE, STEPS, config_of, graph_of, parameters_of, samples_of, start_of
 from reference.weights import direction_of
 
@@ -77,18 +77,17 @@ def check_plan(folder, case, fix, flags=()):
     length = [] if "graph" in case else ["--seq-len", SEQUENCE]
     dtc("compile", model, *length, "--topology", "cpu", "--devices", ranks, "--global-batch", BATCH, "--fix", fix, "--precision", "f32",
         "--epsilon", 1e-3, "--lr-schedule", "constant", *flags, "-o", folder / "model.dte")
-    start, dump, of_step = folder / "start.safetensors", folder / "after.safetensors", folder / "gradients.safetensors"
+    start, dump = folder / "start.safetensors", folder / "after.safetensors"
     shapes = parameters_of(case)
     write_safetensors(start, {key: (shape, start_of(key, math.prod(shape))) for key, shape in shapes.items()})
     data, worst = write_data(folder, case), 0.0
     common = ("--lr", RATE, "--threads", 1, "--init", start, "--seed", SEED)
-    train(folder / "model.dte", ranks, data, 1, *common, "--dump-grads", of_step)
-    lines = train(folder / "model.dte", ranks, data, STEPS, *common, "--dump-params", dump)
+    lines = train(folder / "model.dte", ranks, data, STEPS, *common, "--dump-params", dump, *dump_gradients(folder, [1]))
     for key in ("loss", "grad_norm"):
         compare_steps([line[key] for line in lines], wanted[key], LOSS_TOLERANCE if key == "loss" else TENSOR_TOLERANCE, f"{what}: {key}",
                       "PyTorch")
     trained = [key for key in shapes if key not in case.get("frozen", ())]
-    gradients = read_safetensors(of_step)
+    gradients = read_gradients(folder, [1])[1]
     if sorted(gradients) != sorted(trained):
         fail(f"{what}: gradients are of {sorted(gradients)}, trained are {sorted(trained)}")
     floor = 1e-3 * wanted["grad_norm"][0]

@@ -21,7 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, train, write_npy, write_safetensors
+from dtc_tools import (BIN, compare_steps, compare_tensors, dtc, dump_gradients, read_gradients, read_safetensors, train, write_npy,
+                       write_safetensors)
 
 TOLERANCE, STEPS, BATCH = 1e-4, 3, 12  # the tolerance is that of any_plan.py
 SEQUENCE, WIDTH, WORDS, SAMPLES = 8, 16, 61, 24
@@ -169,12 +170,10 @@ def run_model(folder, text, data, devices, fix, flags, init=None, zeros=()):
     path, dte = folder / "model.mlir", folder / "model.dte"
     path.write_text(text)
     dtc("compile", path, "--topology", "cpu", "--devices", devices, "--global-batch", BATCH, "--fix", fix, *flags, "-o", dte)
-    dump, of_step, gradients = folder / "out.safetensors", folder / "grads.safetensors", {}
-    for steps in (1, STEPS):
-        lines = train(dte, devices, data, steps, "--lr", 1e-2, "--threads", 1, "--seed", 3, *(["--init", init] if init else []), "--dump-params", dump,
-                      "--dump-grads", of_step)
-        gradients[steps] = read_safetensors(of_step)
-    return lines, read_safetensors(dump), gradients
+    dump, at = folder / "out.safetensors", (1, STEPS)
+    lines = train(dte, devices, data, STEPS, "--lr", 1e-2, "--threads", 1, "--seed", 3, *(["--init", init] if init else []),
+                  "--dump-params", dump, *dump_gradients(folder, at))
+    return lines, read_safetensors(dump), read_gradients(folder, at)
 
 
 def without(tensors, extra, what, zero):

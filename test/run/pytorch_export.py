@@ -25,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train, write_npy, write_safetensors
+from dtc_tools import BIN, compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, run, train, write_npy, write_safetensors
 
 HERE = Path(__file__).resolve().parent
 REFERENCE, STORED = HERE / "reference", HERE / "reference" / "data" / "pytorch_export"
@@ -108,15 +108,13 @@ def compile_case(model, fix, out, *flags):
 def check_plan(folder, name, case, model, fix):
     what, ranks = f"{name} under '{fix or 'one process'}'", ranks_of(fix)
     program = compile_case(model, fix, folder / "model.dte")
-    start, dump, of_step = folder / "start.safetensors", folder / "after.safetensors", folder / "gradients.safetensors"
+    start, dump = folder / "start.safetensors", folder / "after.safetensors"
     write_start(start, case)
     common = ("--threads", 1, "--init", start, "--lr", ADAMW["lr"])
     data = write_data(folder, case)
-    (first,) = train(program, ranks, data, 1, *common, "--dump-grads", of_step)
-    lines = train(program, ranks, data, STEPS, *common, "--dump-params", dump)
-    compare_steps([first["loss"]] + [line["loss"] for line in lines], case["loss"][:1] + case["loss"], LOSS_TOLERANCE, f"{what}: loss",
-                  "PyTorch")
-    gradients = read_safetensors(of_step)
+    lines = train(program, ranks, data, STEPS, *common, "--dump-params", dump, *dump_gradients(folder, [1]))
+    compare_steps([line["loss"] for line in lines], case["loss"], LOSS_TOLERANCE, f"{what}: loss", "PyTorch")
+    gradients = read_gradients(folder, [1])[1]
     if sorted(gradients) != sorted(case["gradients"]):
         fail(f"{what}: gradients are of {sorted(set(gradients) ^ set(case['gradients']))} on one side only")
     after = read_safetensors(dump)
