@@ -18,6 +18,7 @@ blocks, tensors without dims, terms that no sample enters).
 """
 import argparse
 import dataclasses
+import hashlib
 import json
 import math
 import random
@@ -362,12 +363,34 @@ def compare_rounded(found, wanted, draws, precision, what, reduction=0.0):
     return compared.worst * TOLERANCE
 
 
+def contents_of(data):
+    """What --data names: the bytes of its files."""
+    files = [Path(re.sub(r"^(?:\w+=)?(?:\w+:)?", "", part)) for part in data.split(",")]
+    return [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else data for file in files]
+
+
+TRAINED = {}  # (how, what) -> what the last models were trained to on one process, which several plans are compared with
+MOST_TRAINED = 4
+
+
+def train_once(train, how, path, data, *what):
+    """train(), which depends on `how`, `what`, and what is in the file of the model and in those of the data."""
+    key = (how, path.read_bytes(), *contents_of(data), *map(str, what))
+    if key not in TRAINED:
+        TRAINED[key] = train()
+        while len(TRAINED) > MOST_TRAINED:
+            del TRAINED[next(iter(TRAINED))]
+    return TRAINED[key]
+
+
 def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
     one = {"dp": 1, "tp": 1, "micro_batch": batch, **{key: fix[key] for key in FLAGS if key in fix and key != "target"}}
-    wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed)
-    precision, draws = fix.get("precision", "f32"), []
+    case = (sequence, batch, optimizer, sorted(one.items()), seed)
+    wanted = train_once(lambda: run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed), "one device", path, data, *case)
+    precision, draws, parts = fix.get("precision", "f32"), [], int(fix.get("tp", 1))
     if precision != "f32":
-        draws = draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, int(fix.get("tp", 1)))
+        draws = train_once(lambda: draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts), "rounding", path, data,
+                           *case, parts)
     found = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed)
     reduces = fix.get("grad_dtype") == "bf16"
     if draws:

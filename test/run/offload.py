@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import RATES, STEPS, compare_runs, run_one, run_steps, write_case
+from any_plan import RATES, STEPS, compare_runs, run_one, run_steps, train_once, write_case
 from dtc_tools import dtc, read_safetensors, train
 
 SEQUENCE, BATCH, ALIGNMENT = 16, 8, 64
@@ -107,7 +107,8 @@ def run_case(folder, data, config, fix, optimizer, flags):
     if flags:
         return 0.0
     found = run_steps(folder, compiled[1][0], ranks, data, 3, RATES[optimizer])
-    one = run_one(folder, path, SEQUENCE, BATCH, optimizer, 1, {"dp": 1, "tp": 1, "micro_batch": BATCH}, data, 3)
+    one = train_once(lambda: run_one(folder, path, SEQUENCE, BATCH, optimizer, 1, {"dp": 1, "tp": 1, "micro_batch": BATCH}, data, 3),
+                     "one device", path, data, optimizer)
     return compare_runs(found, one, what)
 
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import compare_rounded, compare_runs, draw_rounding, run_one, run_steps, write_case
+from any_plan import compare_rounded, compare_runs, draw_rounding, run_one, run_steps, train_once, write_case
 from dtc_tools import dtc
 
 LAYERS, SEQUENCE = 4, 16
@@ -76,11 +76,13 @@ def run_case(folder, case):
           f"{what}: {sent(program)} collectives, whole models have {gathers}")
     found = run_steps(folder, dte, dp * tp, data, SEED, RATE)
     one = {"dp": 1, "tp": 1, "micro_batch": batch, "precision": precision}
-    wanted = run_one(folder, config, SEQUENCE, batch, "adamw", 1, one, data, SEED)
+    wanted = train_once(lambda: run_one(folder, config, SEQUENCE, batch, "adamw", 1, one, data, SEED), "one device", config, data, batch,
+                        precision)
     if precision == "f32":
         difference = compare_runs(found, wanted, what)
     else:
-        draws = draw_rounding(folder, config, SEQUENCE, batch, "adamw", one, data, SEED, tp)
+        draws = train_once(lambda: draw_rounding(folder, config, SEQUENCE, batch, "adamw", one, data, SEED, tp), "rounding", config, data,
+                           batch, precision, tp)
         difference = compare_rounded(found, wanted, draws, precision, what)
     print(f"{what}: within {difference:.1e} of one device, {kept[N]} to "
           f"{program['memory']['activation']} bytes of activations", flush=True)
