@@ -63,7 +63,7 @@ part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
 if [ "$quick" -eq 1 ]; then
-  part test ctest --preset ci -j "$tests" -LE long
+  part test ctest --preset ci -j "$tests" -LE "long|network"
   echo "test.sh: ${SECONDS} s in all"
   summary
 fi
