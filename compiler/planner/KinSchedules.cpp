@@ -1,4 +1,4 @@
-// Bounds of schedules by those of their kin.
+// Bounds pipeline schedules by equivalent ones.
 #include "compiler/planner/KinSchedules.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,7 +26,7 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
   }
 }
 
-// All layers do what they do at least.
+// Returns true if every layer recomputes and offloads the least that the decisions allow.
 bool keepsMost(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
     bool isOnDevice = d.layersOnHost != LayersOnHost::Some || stage.layersOnHost == 0;
@@ -50,14 +50,14 @@ bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   return d.recompute == Recompute::None && !step.isCutByMemory;
 }
 
-// Under another schedule, with the same in all stages, in the better of the step's cuts.
+// Returns the bound under another schedule with the same stages, in the better of the step's cuts.
 double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   d.schedule = kind;
   double own = step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
   return step.otherCut ? std::min(own, leastAs(kind, d, *step.otherCut)) : own;
 }
 
-// In whatever cut.
+// Returns the bound of the slowest stage in any cut.
 double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
   // Sums in another order differ in their last bits.
   return static_cast<double>(d.numMicroBatches) * step.leastSlowestSeconds * (1 - 1e-9);

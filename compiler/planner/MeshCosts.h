@@ -11,7 +11,7 @@
 
 namespace dtc {
 
-// Costs meshes, each once for whatever its details are. Here a mesh is the axes, their order, the
+// Costs meshes, each once for all of its details. A mesh is here the axes, their order, the
 // micro-batch and the placement of decisions; other fields are ignored.
 class MeshCosts {
 public:
@@ -37,7 +37,7 @@ public:
   const std::vector<const PlacementPoint *> &frontierOf(const Decisions &mesh);
 
 private:
-  // Groups depend on the sizes that lie inside: all of them are in the key.
+  // Device groups depend on the sizes of the axes inside of them, so the key has all of them.
   using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, int,
                          TensorOfParts, ContextKind, int64_t, AxisOrder>;
   static Key keyOf(const Decisions &mesh);
