@@ -22,7 +22,7 @@ namespace {
 
 struct BoundedMesh {
   size_t index;
-  double bound; // under the best of its placements
+  double bound; // lower bound in seconds, under the best of its placements
 };
 
 // Limits of the extra search for the plan with the smallest memory, after a search that found none
@@ -186,9 +186,9 @@ private:
     return order;
   }
 
-  // Returns a lower bound of a mesh. Most meshes are visited once, so the cost of one whose bound
-  // is not below the incumbent is not kept; a mesh whose work alone is not below it is not even
-  // costed. Returns infinity if another kind of context parallelism is never worse.
+  // Returns a lower bound in seconds of a mesh. Most meshes are visited once, so the cost of one
+  // whose bound is not below the incumbent is not kept; a mesh whose work alone is not below it is
+  // not even costed. Returns infinity if another kind of context parallelism is never worse.
   double leastOfPoint(const Decisions &mesh) {
     if (!options.prune)
       return leastOf(costs.costOf(mesh), mesh, request);
@@ -236,7 +236,7 @@ private:
   // than by `ratio`, so that its details take ratio x floor or more.
   void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
                    std::vector<double> &floors) {
-    if (mostComplex) // other points have other details
+    if (mostComplex) // each point has details of its own then
       floors.clear();
     bool isFirst = floors.empty();
     if (isFirst)
@@ -517,8 +517,8 @@ private:
     noteLeanest({d, estimateStep(model, d, request), ++result.costed});
   }
 
-  // Visits every detail of the meshes that differ in memory, together with the least that layers
-  // recompute at most.
+  // Visits every detail of the meshes that differ in memory. `most` is the highest recomputation
+  // that any detail requires of all its layers (Decisions::recompute).
   void visitLeanMeshes(
       llvm::function_ref<void(const ModelCost &, const Decisions &, Recompute)> visitor) {
     std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts,
@@ -566,8 +566,9 @@ private:
     }
   }
 
-  // Ranks a candidate. Its pipeline schedule is simulated unless its bound rules it out, since the
-  // closed form may lie above or below the simulated time.
+  // Ranks a candidate, and the same decisions under less memory if these differ. The pipeline
+  // schedule is simulated unless the bound rules the candidate out, since the closed form may lie
+  // above or below the simulated time.
   void consider(Candidate candidate) {
     if (std::optional<Candidate> leaner = leanerOf(candidate))
       rank(std::move(*leaner));

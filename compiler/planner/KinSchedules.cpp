@@ -36,9 +36,10 @@ bool keepsMost(const Decisions &d, const StepEstimate &step) {
   });
 }
 
-// Returns whether layers that recompute nothing, which fit under H1 in this cut, also do under
-// ZB-2p, which keeps 2 p - 1 micro-batches of a stage at most. Those between B and W hold more on
-// the first stage alone, the embedding's activations, which are part of what a micro-batch keeps.
+// Returns true if layers that recompute nothing and fit under H1 in this cut also fit under ZB-2p,
+// which keeps 2 p - 1 micro-batches of a stage at most. Micro-batches between B and W hold more on
+// the first stage alone: the embedding's activations, which are included in a micro-batch's saved
+// activations.
 bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   double most = 2 * static_cast<double>(d.pp) - 1;
   for (auto [index, stage] : llvm::enumerate(step.stages)) {

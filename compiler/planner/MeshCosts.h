@@ -59,8 +59,8 @@ private:
 // under the placements of `point` to those of `base`; at most 1.
 double leastRatio(const ModelCost &point, const ModelCost &base);
 
-// Returns a lower bound in seconds of a mesh: that of its best schedule that the pins allow. With
-// several chunks a stage, stages are waited for less, and a V has the head on the first stage.
+// Returns a lower bound in seconds of a mesh: that of its best schedule that the pins allow.
+// Several chunks a stage shorten the waits between stages, and a V has the head on the first stage.
 double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimits &limits,
                         const Pins &pins, const EstimateRequest &request);
 

@@ -1,4 +1,4 @@
-// The choices that a person has made with --fix.
+// The decisions that the user fixes with --fix.
 #pragma once
 
 #include "compiler/estimate/StepEstimate.h"

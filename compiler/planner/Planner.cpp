@@ -154,7 +154,8 @@ public:
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.choosesBuckets = software.choosesBuckets;
-    limits.mayOffload = request.topology.device.host.isKnown(); // a CPU wins nothing by it
+    // a CPU, which is its own host, gains nothing
+    limits.mayOffload = request.topology.device.host.isKnown();
     limits.mayOffloadActivations = limits.mayOffload;
   }
 
@@ -367,7 +368,7 @@ private:
 
   // Results of the plans that the compiler has lowered.
   struct Lowered {
-    size_t count = 0; // of plans that were lowered
+    size_t count = 0; // number of plans that were lowered
     std::map<std::pair<Decisions, std::vector<LoweredStage>>, std::vector<StaticSize>>
         sizes;                       // static sizes of each key
     const Plan *smallest = nullptr;  // the smallest of the lowered plans that are too large
@@ -560,7 +561,7 @@ private:
   ModelFacts facts;
   Searched searched;
   bool modelCompiles;                              // the compiler has every op of the model
-  std::optional<Uncertainty> errors, memoryErrors; // of seconds; of bytes
+  std::optional<Uncertainty> errors, memoryErrors; // errors of seconds; errors of bytes
   EstimateRequest estimate;
   SharedEstimates shared;
   std::optional<ProgramMemory> programs;

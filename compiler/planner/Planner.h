@@ -18,7 +18,7 @@ constexpr int64_t kSearchWork = 30'000'000;
 // the limit on work.
 constexpr double kSearchSeconds = 600;
 
-// The model, the system and the wishes that a plan is made for.
+// The model and the system of a plan, and the user's constraints on it.
 struct PlanRequest {
   mlir::ModuleOp model; // checked by checkModel, batch unbound; not changed
   Topology topology;

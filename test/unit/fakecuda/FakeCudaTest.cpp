@@ -173,7 +173,7 @@ TEST_F(FakeDriver, RejectsCapturedEventsElsewhere) {
 // One stream waits for another's work that no event orders. Streams run side by side, but branches
 // of a graph may share one queue, so that CUDA does not guarantee progress.
 TEST(FakeCuda, LetsBranchesStandOneBehindAnother) {
-  int hangs[2] = {}; // of streams, of graphs
+  int hangs[2] = {}; // number of hangs of streams, of graphs
   for (uint64_t seed = 1; seed <= 20; ++seed)
     for (bool isGraph : {false, true}) {
       auto fake = makeFakeCuda({.seed = seed, .graphQueues = 1});
