@@ -1,4 +1,4 @@
-// Published rows as the planner's decisions.
+// Turns published rows into decisions of the planner.
 #include "bench/planner/Case.h"
 
 #include "bench/planner/Sources.h"
@@ -7,8 +7,8 @@
 namespace dtc::published {
 namespace {
 
-// A figure beyond what any run had: a slip of the table, which would only take
-// time and memory.
+// Returns the column of a figure beyond that of any run, which is an error of the table and would
+// only take time and memory.
 std::optional<std::string> beyondRuns(const Row &row) {
   constexpr std::pair<const char *, double> most[] = {
       {"n_layers", 1 << 12},    {"d_model", 1 << 18},     {"n_heads", 1 << 14},
@@ -23,7 +23,7 @@ std::optional<std::string> beyondRuns(const Row &row) {
   return std::nullopt;
 }
 
-// Kinds of rows that no plan of ours describes.
+// Returns the reason why no plan of dtc describes a row.
 std::optional<std::string> inexpressible(const Row &row) {
   if (!row.malformed.empty())
     return row.malformed;
@@ -52,7 +52,7 @@ ScheduleKind scheduleOf(const Row &row, int64_t virtualStages) {
 std::optional<std::string> setDegrees(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   int64_t devices = *row.count("n_gpus");
-  bool isSharded = ruleOf(row).zero == 3; // without more in the row: data parallelism alone
+  bool isSharded = ruleOf(row).zero == 3; // No more is given in the row: data parallelism alone.
   if (!isSharded && devices > 1 && (!row.count("tp") || !row.count("pp")))
     return "the source does not state the parallel layout";
   d.tp = row.countOr("tp", 1);
@@ -62,7 +62,7 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
   if (devices % (d.tp * d.pp * d.cp) != 0)
     return "tp x pp x cp does not divide the number of devices";
   d.dp = devices / (d.tp * d.pp * d.cp);
-  // Experts over tensor ranks, too: where the source says it, or has no other ranks for them.
+  // Experts are folded over tensor ranks if the source says so, or has no other ranks for them.
   d.foldedExperts = item.model.isMoe && d.tp > 1 &&
                     (ruleOf(row).foldsExperts || row.notes("w/ Folding") || row.notes("ETP 1") ||
                      row.notes("(ETP) 1") || d.ranksOfExperts() % d.ep != 0);
@@ -85,7 +85,7 @@ std::optional<std::string> setBatch(const Row &row, Case &item) {
     item.assumed += "one micro-batch a step; ";
   item.globalBatch = global.value_or(d.microBatch * d.dp);
   if (item.globalBatch % d.dp != 0) {
-    // Sources that round: the nearest batch that divides.
+    // Some sources round the batch, so this takes the nearest batch that dp divides.
     int64_t samples = std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
     item.assumed += "global batch rounded; ";
     item.globalBatch = samples * d.dp;
@@ -101,8 +101,8 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   d.virtualStages = d.pp > 1 ? row.countOr("vpp", 1) : 1;
   if (d.pp > 1 && !row.count("vpp") && ruleOf(row).interleaves) {
-    // As many as divide the layers evenly, two layers each or more; where none
-    // does, one each.
+    // Takes chunks of the fewest layers, two or more, that divide the layers of a stage; if none
+    // do, chunks of one layer.
     int64_t perStage = item.model.layers / d.pp;
     for (int64_t size = 2; size < perStage && d.virtualStages == 1; ++size)
       if (item.model.layers % d.pp == 0 && perStage % size == 0)
@@ -138,7 +138,7 @@ void setMemoryOptions(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   const SourceRule &rule = ruleOf(row);
   llvm::StringRef sequence = row.text("seq_parallel"), recompute = row.text("recompute");
-  // Megatron-Core has experts under tensor parallelism with sequence parallelism alone.
+  // Megatron-Core needs sequence parallelism for experts under tensor parallelism.
   d.sequenceParallel =
       d.foldedExperts ||
       (d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y")));
@@ -149,7 +149,7 @@ void setMemoryOptions(const Row &row, Case &item) {
     d.zero = std::clamp<int64_t>(static_cast<int64_t>(*zero), 0, 3);
   else
     item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
-  // Hybrid sharding, over a part of the data ranks, is counted as over all.
+  // Hybrid sharding, over a part of the data ranks, is counted as sharding over all.
   llvm::StringRef stack = item.stack;
   bool shards = stack.starts_with("fsdp") || stack.starts_with("maxtext") || stack == "paxml";
   if (shards && row.text("zero_stage").empty())
@@ -167,11 +167,11 @@ void setMemoryOptions(const Row &row, Case &item) {
     d.recompute = Recompute::Full;
     item.assumed += "copies of queries, keys and values hidden; ";
   }
-  // Megatron-Core's recompute_modules, where a recipe names them.
+  // Megatron-Core's recompute_modules, if a recipe names them.
   llvm::StringRef modules = row.text("notes").split("recompute_modules=").second;
   modules = modules.take_until([](char c) { return c == ';' || c == ' '; });
   item.recomputesPointwise = modules.contains("layernorm") && modules.contains("moe_act");
-  // Where the source does not say, as few layers as need be recompute everything.
+  // If the source does not say, as few layers as necessary recompute everything.
   if (recompute == "partial" || row.text("recompute").empty())
     d.recomputeMost = Recompute::Full;
   if (row.notes("cpu_offloading_num_layers")) {
@@ -189,7 +189,7 @@ std::string precisionOf(const Row &row, const DeviceKind &device, std::string &a
     return "f32";
   if (precision.empty())
     assumed += "16 bits; ";
-  // bf16 on devices without it is f16.
+  // Devices without bf16 use f16.
   bool half = precision == "fp16" || device.peak(ComputeType::BF16) == 0;
   return half ? "f16" : "bf16";
 }

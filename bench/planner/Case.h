@@ -1,4 +1,4 @@
-// A published row as the planner sees it.
+// Turns published rows into problems of the planner.
 #pragma once
 
 #include "bench/planner/Row.h"
@@ -14,17 +14,18 @@ class MLIRContext;
 
 namespace dtc::published {
 
-// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's layers, otherwise
-// GPT-2's.
+// The model of a row. `isMoe` has gated experts of `inner`; `isGated` has Llama's layers; otherwise
+// the layers are GPT-2's.
 struct ModelShape {
   bool isGated = false, isMoe = false, tied = true;
   int64_t layers = 0, width = 0, heads = 0, kvHeads = 0, headDim = 0, inner = 0, vocabulary = 0,
           sequence = 0, experts = 0, topK = 0;
-  // Of each so many layers all but the last have a dense gate of `denseInner` instead of experts;
-  // 1: all have experts.
+  // The last of every `expertsEvery` layers has experts, and the others have a dense gate of
+  // `denseInner`. 1: all have experts.
   int64_t expertsEvery = 1, denseInner = 0;
 };
 
+// A published row as a problem of the planner, with its measurements.
 struct Case {
   const Row *row = nullptr;
   ModelShape model;
@@ -38,30 +39,34 @@ struct Case {
   std::string timeFrom; // "step time", "tokens/s", "TFLOP/s" or "MFU"
   double memory = 0;    // published, bytes; 0: none
   bool ranOutOfMemory = false;
-  // Selective recomputation is of all that costs no product, whatever is usual in the stack.
+  // Selective recomputation covers every op except matrix products, whatever the stack does by
+  // default.
   bool recomputesPointwise = false;
-  // Queries, keys and values are on the host until the backward pass, which runs all else of a layer again.
+  // Queries, keys and values are on the host until the backward pass, which recomputes the rest of
+  // a layer.
   bool hasQueriesOnHost = false;
-  std::string assumed; // what the row leaves open and is filled in here
+  std::string assumed; // values that the row leaves open and that are assumed here
   const ModelCells *cells = nullptr;
 };
 
-// The row of compiler/cost's table of constants that a case's device has, by its first word: "A100"
-// of "A100 40G".
+// Returns the device family by which compiler/cost's table of constants is indexed, the first word
+// of the device: "A100" of "A100 40G".
 inline std::string deviceFamily(const Case &item) {
   return llvm::StringRef(item.device).split(' ').first.str();
 }
 
-// Cells by what they depend on.
+// Caches cells by the model and the decisions that they depend on.
 class CellCache {
 public:
   CellCache();
   ~CellCache();
-  // Null where the model can't be built or partitioned that way; `reason` says why.
+  // Returns the cells; null if the model can't be built or partitioned that way, with the reason in
+  // `reason`.
   const ModelCells *cellsOf(const ModelShape &model, const Decisions &decisions,
                             std::string &reason);
   size_t size() const { return cells.size(); }
-  // The model with one layer for all. Nothing where it can't be built; `message` says why.
+  // Returns the model with one layer for all. Returns nullopt if it can't be built, with the reason
+  // in `message`.
   std::optional<FoldedModel> foldedModel(const ModelShape &model, std::string &message);
 
 private:
@@ -71,20 +76,21 @@ private:
   std::map<std::string, std::string> reasons;
 };
 
-// Rows that name a model without its figures get those of a row of the same
-// name that has them.
+// Copies the figures of a model to rows that only name it, from a row of the same name that has
+// them.
 void fillArchitectures(std::vector<Row> &rows);
 
-// The model that a row names, or why it can't be built from what the row says.
+// Returns the model of a row. Errors: a row that says too little to build it.
 Result<ModelShape> shapeOf(const Row &row);
 
-// Devices and links of a row: an entry of the catalogue with the row's figures.
+// Returns the devices and links of a row: an entry of the catalogue with the row's figures.
 Result<Topology> topologyOf(const Row &row);
 
-// Fills in all of a case. The error is one of a few sentences that rows are counted under.
+// Returns the whole case of a row. The error is one of a few sentences by which rows are counted.
 Result<Case> makeCase(const Row &row, CellCache &cache);
 
-// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0 where it has nothing.
+// Sets `seconds` and `timeFrom` by the row's measurements; needs the cells. Leaves 0 if the row has
+// none.
 void readPublishedTime(Case &item);
 
 } // namespace dtc::published

@@ -1,4 +1,4 @@
-// What the planner would have chosen where a published run was planned by people.
+// Compares published plans, which were made by people, with the plans that the planner chooses.
 #include "bench/planner/ChosenPlans.h"
 
 #include "bench/planner/Evaluate.h"
@@ -10,7 +10,7 @@
 namespace dtc::published {
 namespace {
 
-// Cases that one search answers.
+// Returns a key that is equal for cases that share a search.
 std::string searchKey(const Case &item) {
   std::string key = item.stack + "|" + item.precision;
   for (const char *column : {"model", "n_layers", "d_model", "d_ff", "vocab", "seq_len", "gpu",
@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  // Seconds of the best plan of the space.
+  // Returns the seconds of the best plan of the space.
   std::optional<double> search(CellStore &cells, const Case &item,
                                const EstimateRequest &request) const {
     SpaceLimits limits;
@@ -75,7 +75,7 @@ private:
     if (!own)
       return;
     ModelCells applied = applyStack(*own, *request.software, request.precision.compute);
-    applied.recomputeMixes.clear(); // as Evaluate.cpp
+    applied.recomputeMixes.clear(); // as in Evaluate.cpp
     Decisions decisions = decisionsOn(*request.software, item);
     ModelCost cost = costModel(applied, decisions, item.topology, request.precision);
     EstimateRequest asPublished = request;
@@ -86,7 +86,7 @@ private:
       return;
     }
     ++result.cases;
-    // The published cut and schedule are costed by the closed form, as the search costs its own.
+    // The closed form costs the published cut and schedule, as the search costs its own.
     constexpr double kSame = 1e-9, kNothing = 0.01;
     double faster = found ? published.stepSeconds / *found : kNothing;
     result.missed += faster < 1 - kSame;

@@ -1,4 +1,4 @@
-// Whether intervals and probabilities of compiler/uncertainty are as often right as they say.
+// Measures how often intervals and probabilities of compiler/uncertainty are right.
 #include "bench/planner/Coverage.h"
 
 #include <cmath>

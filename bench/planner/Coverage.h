@@ -1,4 +1,4 @@
-// Whether intervals and probabilities of compiler/uncertainty are as often right as they say.
+// Measures how often intervals and probabilities of compiler/uncertainty are right.
 #pragma once
 
 #include "bench/planner/Statistics.h"
@@ -6,16 +6,17 @@
 
 namespace dtc::published {
 
-// Of measured steps, against the 90 % interval of their estimate.
+// Counts of measured steps inside, below and above the 90 % interval of their estimate.
 struct Coverage {
   int64_t rows = 0, below = 0, above = 0;
   double width = 0; // mean of log(high / low)
+  // Returns the share of steps inside; 0 if there are none.
   double inside() const {
     return rows ? static_cast<double>(rows - below - above) / static_cast<double>(rows) : 0;
   }
 };
 
-// Of rows whose fit_probability is from `least` on and below the next bin's.
+// Counts of rows whose fit_probability is between `least` and the next bin's.
 struct FitBin {
   double least = 0;
   int64_t rows = 0, ran = 0;
@@ -23,7 +24,9 @@ struct FitBin {
 };
 
 using ErrorsOf = std::function<Uncertainty(const ErrorClass &)>;
+// Returns the coverage of rows with a published time.
 Coverage coverageOf(const std::vector<const Outcome *> &outcomes, const ErrorsOf &errorsOf);
+// Returns the bins of fit probability, with the rows that ran.
 std::vector<FitBin> fitBinsOf(const std::vector<const Outcome *> &outcomes,
                               const ErrorsOf &errorsOf);
 

@@ -1,4 +1,4 @@
-// Topologies of published rows: an entry of the catalogue with the row's figures.
+// Builds topologies of published rows: an entry of the catalogue with the row's figures.
 #include "bench/planner/Case.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -8,13 +8,13 @@
 namespace dtc::published {
 namespace {
 
-// A device as tables name it; the first match counts. Figures of 0 are the catalogue's.
+// A device by its name in tables; the first match counts. Figures of 0 are the catalogue's.
 struct KnownDevice {
-  llvm::StringRef name;      // what the cell starts with
+  llvm::StringRef name;      // start of the cell
   llvm::StringRef catalogue; // system
-  llvm::StringRef device;    // what errors are reported under
+  llvm::StringRef device;    // name under which errors are reported
   double memoryGiB = 0, memoryBandwidth = 0;
-  double peakShare = 1; // of the catalogue's peaks
+  double peakShare = 1; // share of the catalogue's peaks
 };
 
 constexpr KnownDevice knownDevices[] = {
@@ -77,8 +77,8 @@ bandwidth = "25 Gbit/s"
 latency = "15 us"
 )";
 
-// Whether a cell names a device among other words: "NVIDIA H100 SXM" is an
-// H100, "GB200" no B200 and "L40" no L4.
+// Returns true if a cell names a device among other words: "NVIDIA H100 SXM" is an H100, "GB200" no
+// B200 and "L40" no L4.
 bool names(llvm::StringRef cell, llvm::StringRef device) {
   for (size_t at = 0; (at = cell.find_insensitive(device, at)) != llvm::StringRef::npos; ++at) {
     bool starts = at == 0 || !llvm::isAlnum(cell[at - 1]);
@@ -95,7 +95,7 @@ const KnownDevice *knownDevice(llvm::StringRef name) {
   for (llvm::StringRef version : {"v4", "v5e", "v5p"})
     if (name.contains_insensitive("tpu") && name.contains_insensitive(version))
       spelt = "TPU " + version.str();
-  // Of A100s with so much memory, however the cell puts it.
+  // An A100 with this much memory may be written in several ways.
   if (names(name, "A100") && name.contains_insensitive("40G"))
     spelt = "A100-40GB";
   for (const KnownDevice &known : knownDevices)
@@ -104,7 +104,8 @@ const KnownDevice *knownDevice(llvm::StringRef name) {
   return nullptr;
 }
 
-// Two levels where the catalogue's do not divide: nodes and a switch between them.
+// Returns two levels, nodes and a switch between them, for sizes that the catalogue's levels do not
+// divide.
 Topology twoLevels(const Topology &base, int64_t devices, int64_t perNode) {
   Topology topology = base;
   topology.levels.clear();
@@ -131,7 +132,7 @@ Result<Topology> load(llvm::StringRef name, int64_t nodes, int64_t devices) {
   return loadTopology(name.str(), nodes, devices);
 }
 
-// The catalogue's system with so many devices, whatever the number.
+// Returns the catalogue's system with any number of devices.
 Result<Topology> sized(llvm::StringRef name, int64_t devices, int64_t perNode) {
   Result<Topology> base = load(name, 0, 0);
   if (!base)
@@ -150,8 +151,8 @@ Result<Topology> sized(llvm::StringRef name, int64_t devices, int64_t perNode) {
   return twoLevels(*base, devices, perNode);
 }
 
-// NVLink and the network as the row has them. Cells are GB/s of both directions together for a GPU
-// inside a node, and Gbit/s of one direction for a GPU or a node between nodes.
+// Sets NVLink and the network to the row's figures. Cells are GB/s of both directions together for
+// a GPU inside a node, and Gbit/s of one direction for a GPU or a node between nodes.
 void applyLinks(const Row &row, int64_t perNode, Topology &topology) {
   std::optional<double> intra = row.number("intra_bw_GBs"),
                         inter = row.number("inter_bw_Gbps_per_gpu_or_node");
@@ -195,8 +196,9 @@ Result<Topology> topologyOf(const Row &row) {
   if (known)
     for (double &peak : device.peakFlops)
       peak *= known->peakShare;
-  // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled (NVIDIA GB200 and
-  // GB300 NVL72 data sheets, dense); 4 layers of 80 stay in 16 bits (Megatron-Bridge's recipe).
+  // Matrix products of 4 bits have twice the rate of 8 bits, on GB300 and B300 three times (NVIDIA
+  // GB200 and GB300 NVL72 data sheets, dense); 4 layers of 80 stay in 16 bits (Megatron-Bridge's
+  // recipe).
   if (row.text("precision") == "nvfp4")
     device.peakFlops[static_cast<size_t>(ComputeType::FP8)] /=
         0.95 / (topology->description.find("300") != std::string::npos ? 3 : 2) + 0.05 * 2;

@@ -1,4 +1,4 @@
-// How errors of one class of runs are spread, drawn towards those of a wider class.
+// The distribution of errors of one class of runs, drawn towards that of a wider class.
 #include "bench/planner/ErrorDistribution.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ size_t cellOf(double value) {
   return std::min(kCells - 1, static_cast<size_t>(cell));
 }
 
-// Adds the samples as they are spread by `now`.
+// Adds the samples to `into`. Those with a bound are distributed as `now` is within it.
 void spread(const std::vector<ErrorSample> &samples, const std::vector<double> &now,
             std::vector<double> &into) {
-  std::vector<double> below(kCells + 1, 0); // of `now`, up to and without the cell
+  std::vector<double> below(kCells + 1, 0); // sum of the cells of `now` before this one
   for (size_t i = 0; i < kCells; ++i)
     below[i + 1] = below[i] + now[i];
-  // What one unit of now's mass in a cell is scaled by, as differences from cell to cell.
+  // The factors on the cells of `now`, as differences from cell to cell.
   std::vector<double> rises(kCells + 1, 0);
   for (const ErrorSample &sample : samples) {
     size_t cell = cellOf(sample.value);
@@ -34,7 +34,7 @@ void spread(const std::vector<ErrorSample> &samples, const std::vector<double> &
       rises[cell + 1] -= sample.weight / below[cell + 1];
       break;
     case ErrorSample::Kind::Above:
-      // The last cell stands for all that is above the grid.
+      // The last cell stands for all errors above the grid.
       cell = std::min(cell, kCells - 2);
       rises[cell + 1] += sample.weight / (1 - below[cell + 1]);
       break;

@@ -1,4 +1,4 @@
-// The table of errors that compiler/uncertainty reads, from published rows.
+// Fits the table of errors that compiler/uncertainty reads on published rows.
 #include "bench/planner/ErrorFit.h"
 
 #include "bench/planner/ErrorDistribution.h"
@@ -15,8 +15,8 @@
 namespace dtc::published {
 namespace {
 
-// Rows of their own that a class is drawn by to the one above it, and the spread that is assumed
-// where there are none: half of all errors beyond 14 %, one in ten beyond 46 %.
+// kPull is the number of independent rows as which the wider class counts. kScale is the spread
+// that is assumed without rows: half of all errors beyond 14 %, one in ten beyond 46 %.
 constexpr double kPull = 5, kScale = 0.2;
 
 using Rows = std::vector<const CrossFitted *>;
@@ -39,7 +39,7 @@ public:
   explicit WeightedSamples(double perRow) : perRow(perRow) {}
 
 private:
-  double perRow; // samples of a row
+  double perRow; // number of samples of a row
   std::map<std::string, Samples> families;
 };
 
@@ -52,7 +52,7 @@ Samples timeSamples(const Rows &rows) {
   return samples.all();
 }
 
-// What is measured counts by itself; of other rows it is known whether they fitted.
+// Measured memory counts by itself; of other rows it is known only if they fitted.
 Samples memorySamples(const Rows &rows) {
   WeightedSamples samples(1);
   for (const CrossFitted *row : rows) {
@@ -69,7 +69,7 @@ Samples memorySamples(const Rows &rows) {
   return samples.all();
 }
 
-// Both signs, as which of two configurations comes first says nothing.
+// Adds both signs, as the order of two configurations is arbitrary.
 Samples pairSamples(const Rows &rows) {
   WeightedSamples samples(4);
   std::map<std::string, Rows> groups;
@@ -111,7 +111,7 @@ struct Class {
   }
 };
 
-// The classes of a row, each within the next.
+// Returns the classes of a row, each within the next.
 std::vector<Class> classesOf(const ErrorClass &key) {
   std::vector<Class> classes;
   for (const std::string &stack : key.stacks) {
@@ -142,8 +142,8 @@ public:
   std::vector<ClassErrors> table;
 
 private:
-  // What is above a class of a stack and a device is the stack on any device, above that the stack
-  // that it extends.
+  // Returns the next wider class: of a stack and a device the stack on any device, and of that the
+  // stack that it extends.
   static std::optional<Class> above(const Class &each, const ErrorClass &key) {
     if (!each.device.empty())
       return Class{each.stack, "", each.kind};
@@ -190,7 +190,8 @@ private:
     errors.timeHigh = std::max(0.0, found.time.quantile(1 - tail));
     errors.noise = found.pairs.quantile(0.75);
     for (size_t i = 0; i < kErrorLevels.size(); ++i) {
-      double least = i == 0 ? -1e9 : errors.memory[i - 1] + 2e-4; // they rise as they are written
+      // levels stay distinct as they are written
+      double least = i == 0 ? -1e9 : errors.memory[i - 1] + 2e-4;
       errors.memory[i] = std::max(least, found.memory.quantile(kErrorLevels[i]));
     }
     return errors;
@@ -212,7 +213,8 @@ LeftOut sumOf(const std::map<std::string, LeftOut> &parts) {
   return sum;
 }
 
-// Of rows of one `key` at a time, errors of `of` against a table of all others.
+// Returns the coverage of the rows of each value of `key` by a table of all other rows. The errors
+// are those of the estimate `of`.
 std::map<std::string, LeftOut> leaveOut(const std::vector<CrossFitted> &rows,
                                         std::string CrossFitted::*key, Outcome CrossFitted::*of,
                                         double tail) {

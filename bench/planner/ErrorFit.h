@@ -5,40 +5,43 @@
 
 namespace dtc::published {
 
-// A row as constants in use estimate it, and as those do that were fitted without its family of
-// sources.
+// A row as estimated by the constants in use, and by constants that were fitted without its family
+// of sources.
 struct CrossFitted {
   std::string family, group; // group: the family, the model and its sequence
   Outcome now, without;
 };
 
-// Of the rows of the fitting half.
+// Estimates the rows of the fitting half both ways.
 std::vector<CrossFitted> crossFit(const std::vector<std::unique_ptr<Case>> &cases,
                                   const Knobs &knobs, int rounds);
 
-// Errors of every class that a row is of: of its stack or one that it extends, on its device or any,
-// of its kind of model; of all rows of the kind; of all rows. Each class is drawn towards the next
-// wider one, all rows towards Laplace's distribution. A row's error counts half as it is and half as
-// it is without its source, since a plan may be for a cluster like one of the sources or unlike all.
-// A source family weighs as the root of its rows.
+// Returns the errors of every class of the rows. The classes of a row are: its stack, or one that
+// the stack extends, on its device or any, with its kind of model; all rows of that kind; all rows.
+// Each class is drawn towards the next wider one, and all rows towards Laplace's distribution. A
+// row's error counts half as it is and half as it is without its source, since a plan may be for a
+// cluster like one of the sources or unlike all. A source family weighs as the root of its rows.
 // `tail` is the share of a class's errors that is left out on either side of its interval.
 std::vector<ClassErrors> fitErrors(const std::vector<CrossFitted> &rows, double tail);
 
-// Rows whose step is within the interval of a table made without them.
+// Counts of rows whose step is within the interval of a table made without them.
 struct LeftOut {
   int64_t rows = 0, inside = 0;
+  // Returns the share of rows inside; 0 if there are none.
   double share() const {
     return rows ? static_cast<double>(inside) / static_cast<double>(rows) : 0;
   }
 };
 
-// Without all rows of the family, by family: as of a source that is not known.
+// Returns the coverage of each family by a table without all rows of the family, as for an unknown
+// source.
 std::map<std::string, LeftOut> coverageWithoutFamily(const std::vector<CrossFitted> &rows,
                                                      double tail);
-// Without the rows of the model in the family: as of another model of a source that is known.
+// Returns the coverage of rows by a table without the rows of the model in the family, as for
+// another model of a known source.
 LeftOut coverageWithoutModel(const std::vector<CrossFitted> &rows, double tail);
 
-// The greatest tail for which the mean of the two shares of rows inside is nine in ten.
+// Returns the largest tail for which the mean of the two shares of rows inside is nine in ten.
 double calibratedTail(const std::vector<CrossFitted> &rows);
 
 // Writes compiler/uncertainty/errors.csv. Returns an error, or "".

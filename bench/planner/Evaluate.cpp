@@ -1,4 +1,4 @@
-// Estimates of published cases.
+// Estimates published cases.
 #include "bench/planner/Evaluate.h"
 
 #include "compiler/workload/ApplyStack.h"
@@ -58,7 +58,7 @@ Decisions decisionsOn(const SoftwareStack &software, const Case &item) {
   return decisions;
 }
 
-// The products before attention do not run again.
+// Excludes the products before attention from recomputation.
 static void spareQueries(BlockCell &block) {
   for (auto [index, op] : llvm::enumerate(block.ops)) {
     if (op.kind == WorkKind::Attention)
@@ -79,7 +79,7 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
                           item.memoryLimit};
   request.cutsToFit = false; // people cut evenly
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
-  // What the source says layers recompute, or all where that is not enough: no mixes but these.
+  // Layers recompute what the source says, or all if that is not enough: there are no other mixes.
   cells.recomputeMixes.clear();
   if (item.decisions.layersOnHost != LayersOnHost::None)
     cells.hostRecomputes.set();

@@ -1,4 +1,4 @@
-// Estimates of published cases, with constants that a fit may move.
+// Estimates published cases, with constants that a fit may change.
 #pragma once
 
 #include "bench/planner/Case.h"
@@ -8,22 +8,27 @@
 
 namespace dtc::published {
 
-// Factors on what compute/cost and the topology say of one device type; all 1 outside a fit. Those
-// that a fit finds go into Constants.cpp.
+// Factors on the figures of compiler/cost and the topology for one device type; all 1 outside of a
+// fit. The results of a fit go into Constants.cpp.
 struct DeviceFactors {
   double products = 1, memory = 1, insideBandwidth = 1, betweenBandwidth = 1, latency = 1;
 };
 
-// Constants in use: the files', unless a fit says otherwise.
+// The constants in use: those of the files, unless a fit changes them.
 class Knobs {
 public:
-  // Those of dtc's catalogue and of the stack files of a folder.
+  // Returns the constants of dtc's catalogue and of the stack files of a folder.
   static Result<Knobs> load(const std::string &stackFolder);
+  // Returns the names of all stacks.
   std::vector<std::string> stackNames() const;
+  // Returns a stack, which must exist.
   SoftwareStack &stack(llvm::StringRef name) { return stacks.at(name.str()); }
   const SoftwareStack &stack(llvm::StringRef name) const { return stacks.at(name.str()); }
+  // Returns true if the stack exists.
   bool hasStack(llvm::StringRef name) const { return stacks.count(name.str()); }
+  // Returns the factors of a device, to be changed.
   DeviceFactors &device(llvm::StringRef name) { return devices[name.str()]; }
+  // Returns the factors of a device; all 1 if none were set.
   DeviceFactors deviceOr(llvm::StringRef name) const {
     auto it = devices.find(name.str());
     return it == devices.end() ? DeviceFactors() : it->second;
@@ -34,26 +39,31 @@ private:
   std::map<std::string, DeviceFactors> devices;
 };
 
+// The estimate of a case.
 struct Outcome {
   const Case *item = nullptr;
   StepEstimate estimate;
-  BlockCost layer; // of the first block
+  BlockCost layer; // cost of the first block
   ErrorClass key;
+  // Returns estimated over published seconds.
   double timeRatio() const { return estimate.stepSeconds / item->seconds; }
-  // Sources read PyTorch's allocator unless their notes say otherwise, which does not see the
-  // context and NCCL's buffers.
+  // Returns the estimated bytes as the source measures them. Sources read PyTorch's allocator,
+  // which does not see the context and NCCL's buffers, unless their notes say otherwise.
   double comparableBytes() const {
     const MemoryParts &memory = estimate.stages[estimate.fullestStage].memory;
     bool whole = item->row->notes("nvidia-smi");
     return estimate.peakBytes - (whole ? 0 : memory.communication + memory.reserved);
   }
+  // Returns estimated over published bytes.
   double memoryRatio() const { return comparableBytes() / item->memory; }
 };
 
-// Those of the row, which says nothing of the kind of context parallelism: it is the first that the software has, as
-// all of them have it by default. Megatron-Core's is p2p (training/arguments.py), a ring.
+// Returns the decisions of the row. Rows do not give the kind of context parallelism, so it is the
+// first that the software has, which is the default of all of them. Megatron-Core's is p2p
+// (training/arguments.py), a ring.
 Decisions decisionsOn(const SoftwareStack &software, const Case &item);
 
+// Estimates a case.
 Outcome evaluate(const Case &item, const Knobs &knobs);
 
 } // namespace dtc::published

@@ -1,4 +1,4 @@
-// The table "Figures to reach" of the planner, as measured.
+// Measures the table "Figures to reach" of the planner.
 #include "bench/planner/Figures.h"
 
 #include "bench/planner/ReportTrust.h"

@@ -1,4 +1,4 @@
-// The table "Figures to reach" of the planner, as measured.
+// Measures the table "Figures to reach" of the planner.
 #pragma once
 
 #include "bench/planner/ChosenPlans.h"
@@ -6,22 +6,26 @@
 
 namespace dtc::published {
 
+// A row of the table.
 struct Figure {
   std::string what, measured, target;
   bool met = false;
 };
 
-// Errors of rows that nothing is fitted on. Sources that are weak are counted, and named if wanted.
+// Returns the errors of rows that nothing is fitted on. Weak sources are counted, and listed with
+// `namesSources`.
 std::vector<Figure> comparisonFigures(const std::vector<const Outcome *> &heldOut,
                                       bool namesSources = true);
 
-// The plans that are found for published cases.
+// Returns the comparison of chosen and published plans.
 Figure chosenFigure(const ChosenPlans &plans);
 
-// Estimates against the static memory plans of programs that compile today, and searches on large
-// clusters; `root` is the folder of the repository, for its models/configs.
+// Returns the errors of estimates against the static memory plans of programs that compile today,
+// and the times of searches on large clusters. `root` is the folder of the repository, for its
+// models/configs.
 std::vector<Figure> planFigures(const std::string &root);
 
+// Prints the table.
 void printFigures(const std::vector<Figure> &figures, llvm::raw_ostream &out);
 
 } // namespace dtc::published

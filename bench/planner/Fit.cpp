@@ -13,11 +13,11 @@
 namespace dtc::published {
 namespace {
 
-// A figure of stack files and the range that it makes sense in.
+// A figure of stack files and its valid range.
 struct StackField {
   llvm::StringRef name;
   double least, most;
-  double step; // the first one tried, of the value where it is a factor, absolute otherwise
+  double step; // the first step: a factor for scales, absolute otherwise
 };
 constexpr StackField stackFields[] = {
     {"product_share", 0.3, 1.3, 0.05},
@@ -66,15 +66,16 @@ double SoftwareStack::*memberOf(llvm::StringRef key) {
 
 struct Knob {
   std::string name;
-  std::vector<double *> values; // of all its owners, equal
+  std::vector<double *> values; // the values of all its owners, which are equal
   double least, most, step;
-  double before, scale; // the value to stay near, and how near
+  double before, scale; // the value to stay near, and the strength of the pull
 
   void set(double value) const {
     for (double *each : values)
       *each = value;
   }
-  // What a value away from the one before has to be worth: small effects on few rows stay out.
+  // Returns the cost of moving away from the value before, which keeps small effects on few rows
+  // out.
   double penalty() const {
     constexpr double kWeight = 4e-4;
     double away = (*values.front() - before) / scale;
@@ -132,8 +133,8 @@ public:
         families[ruleOf(*item->row).family.str()].push_back({item.get(), 0});
   }
 
-  // The loss with the knobs as they are. Only rows of `owner` (a stack or a device; "": all) are
-  // estimated anew.
+  // Returns the loss with the current knobs. Estimates only rows of `owner` again (a stack or a
+  // device; "": all).
   double loss(llvm::StringRef owner) {
     constexpr double kMost = 0.693; // a factor of 2
     double sum = 0, weights = 0;
@@ -156,7 +157,7 @@ private:
   Knobs &knobs;
 };
 
-// One knob, a step up and a step down, again while it helps.
+// Steps one knob up and down while that reduces the loss. Returns the loss.
 double improve(Knob &knob, Fitter &fitter, double best) {
   llvm::StringRef owner = llvm::StringRef(knob.name).rsplit('.').first;
   double paid = knob.penalty();
@@ -182,7 +183,7 @@ double improve(Knob &knob, Fitter &fitter, double best) {
   return best;
 }
 
-// All knobs, in steps that halve with each round. Returns the loss.
+// Steps all knobs, in steps that halve with each round. Returns the loss.
 double descend(std::vector<Knob> &list, int rounds, Fitter &fitter,
                const std::function<void(int, double)> &report) {
   double best = fitter.loss("");

@@ -9,11 +9,11 @@ constexpr llvm::StringRef core = "megatron-core*+megatron-bridge*";
 constexpr llvm::StringRef recipes = "megatron-core+megatron-bridge+megatron-bridge-alltoall*";
 constexpr llvm::StringRef sharded = "llm-foundry+fsdp*+deepspeed-zero3";
 
-// Those of core that don't run exchanges beside products.
+// The Megatron-Core stacks that do not run expert communication beside matrix products.
 constexpr llvm::StringRef waiting = "megatron-core*+megatron-bridge+megatron-bridge-alltoall+"
                                     "megatron-bridge-graph";
 
-// All stacks have it; these have rows of 8 bits.
+// The stacks with rows of 8 bits; all stacks have the constant.
 constexpr llvm::StringRef casting =
     "megatron-core*+megatron-bridge*+llm-foundry+fsdp*+maxtext*+paxml";
 

@@ -1,4 +1,4 @@
-// Errors on each family of sources of constants that are fitted without it.
+// Measures errors on each family of sources of constants that are fitted without it.
 #include "bench/planner/LeaveOneOut.h"
 
 #include "bench/planner/FittedConstants.h"
@@ -24,7 +24,7 @@ std::string familyOf(const Case &item) { return ruleOf(*item.row).family.str(); 
 // Sets a constant that moves `item` to its prior.
 void forget(const FittedConstant &constant, const Case &item, const Knobs &tables, Knobs &knobs) {
   double prior = constant.prior;
-  if (constant.field == "products") // a factor of what the table of devices says
+  if (constant.field == "products") // a factor on the value of the table of devices
     prior /= constantsOf(item.topology.device).sustained;
   if (!constant.like.empty())
     prior = *knobValue((constant.like + "." + constant.field).str(), tables);

@@ -1,4 +1,4 @@
-// Models of published rows: what the importer needs, and cells by model and tensor group.
+// Builds the models of published rows, and caches cells by model and tensor group.
 #include "bench/planner/Case.h"
 
 #include "compiler/frontend/Frontend.h"
@@ -23,20 +23,20 @@ bool anyOf(llvm::StringRef text, llvm::ArrayRef<llvm::StringRef> words) {
   return false;
 }
 
-// Models with gated layers, by name.
+// Returns true for a model with gated layers, by its name.
 bool hasGatedLayers(llvm::StringRef name) {
   return anyOf(name, {"llama", "mistral", "mixtral", "qwen", "deepseek", "intern",
                       "maxtext default", "grok", "gpt-oss", "kimi", "moonlight", "dsv3", "yi-",
                       "gemma", "olmo", "7b_model"});
 }
 
-// What rows do not have a column for: experts that every token uses, and heads wider or narrower
-// than width / heads. Shared experts count as so many more of the top-k, of the same size; latent
-// attention as heads of 128 whose keys and values are shared.
+// Figures that rows have no column for: experts that every token uses, and heads wider or narrower
+// than width / heads. Shared experts count as additional top-k experts of the same size; latent
+// attention counts as heads of 128 whose keys and values are shared.
 struct KnownModel {
   llvm::StringRef name;
   int64_t sharedExperts, headDim, kvHeads;
-  int64_t expertWidth = 0; // where the row has none
+  int64_t expertWidth = 0; // used if the row has none
   int64_t expertsEvery = 1, denseInner = 0;
 };
 constexpr KnownModel knownModels[] = {
@@ -134,7 +134,7 @@ Result<ModelShape> shapeOf(const Row &row) {
   model.layers = *row.count("n_layers");
   model.width = *row.count("d_model");
   model.sequence = *row.count("seq_len");
-  // Heads of 128 where the source has no count.
+  // If the source has no count, heads are 128 wide.
   model.heads = row.countOr("n_heads", std::max<int64_t>(1, model.width / 128));
   model.kvHeads = row.countOr("n_kv_heads", model.heads);
   model.headDim = model.width / model.heads;
@@ -142,10 +142,11 @@ Result<ModelShape> shapeOf(const Row &row) {
   model.isMoe = model.experts > 1;
   model.topK = row.countOr("moe_topk", 2);
   applyKnown(row, model);
-  // Grouped queries are built with gated layers only; 2/3 of the width has the same work there.
+  // Grouped queries are built with gated layers only; with 2/3 of the inner width they do the same
+  // work.
   bool isGated = hasGatedLayers(name) || model.isMoe, isGrouped = model.kvHeads != model.heads;
-  // Without a name that tells: gates make up for an inner width of less than 4
-  // widths, or come with grouped queries and 3.5 widths.
+  // A model without a telling name counts as gated if its inner width is no multiple of 4 widths.
+  // Grouped queries and unusual heads are built with gated layers too.
   bool isUnnamed = !anyOf(name, {"gpt", "mpt", "opt", "bloom", "nemotron", "megatron", "falcon",
                                  "maxtext", "turing", "mt-nlg", "pythia", "neox"});
   if (isUnnamed && row.count("d_ff") && *row.count("d_ff") % (4 * model.width) != 0)
@@ -156,7 +157,7 @@ Result<ModelShape> shapeOf(const Row &row) {
     model.inner = known->expertWidth;
   if (model.isGated && !isGated)
     model.inner = roundUp(model.inner * 2 / 3, 128);
-  // GPT-2's vocabulary where the source has none, Llama 2's for gated layers.
+  // A source without a vocabulary gets GPT-2's, or Llama 2's for gated layers.
   model.vocabulary = row.countOr("vocab", isGated ? 32000 : 50257);
   model.tied = (!model.isGated || row.notes("shared embedding")) && !row.notes("untied") &&
                !row.notes("both embeddings");
@@ -198,7 +199,7 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, const Decisions &d
   const bool sequenceParallel = decisions.sequenceParallel,
              foldsExperts = decisions.foldedExperts && shape.isMoe;
   ModelShape model = shape;
-  // As Megatron does: a vocabulary that divides, and at least one key head a rank.
+  // Pads as Megatron does: a vocabulary that divides, and at least one key head a rank.
   model.vocabulary = roundUp(model.vocabulary, 128 * tp);
   if (model.kvHeads % tp != 0)
     model.kvHeads = tp % model.kvHeads == 0 ? tp : model.kvHeads;

@@ -50,7 +50,7 @@ int makeErrors(const Options &options, const std::vector<std::unique_ptr<Case>> 
   return 0;
 }
 
-// One line of each half's figures: nothing by row or by source.
+// Prints one line of each half's figures, without rows or sources.
 void printRelease(const std::vector<std::unique_ptr<Case>> &cases, const Knobs &knobs) {
   std::vector<published::Outcome> outcomes;
   for (const std::unique_ptr<Case> &item : cases)

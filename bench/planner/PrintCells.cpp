@@ -1,4 +1,4 @@
-// What the blocks of a case do on one rank.
+// Prints the work of the blocks of a case on one rank.
 #include "bench/planner/Report.h"
 #include "compiler/support/Table.h"
 

@@ -1,11 +1,11 @@
-// Seconds of a published step from whatever the row has.
+// Computes the seconds of a published step from the row's figures.
 #include "bench/planner/Case.h"
 #include "bench/planner/Sources.h"
 
 namespace dtc::published {
 namespace {
 
-// Forward flops of one sample.
+// The forward flops of one sample.
 struct ForwardFlops {
   double layers = 0, attention = 0, head = 0; // attention: the two products of scores, in full
 };
@@ -57,7 +57,7 @@ void readPublishedTime(Case &item) {
     item.seconds = stepFlops(item) / (*rate * 1e12 * devices);
     item.timeFrom = "TFLOP/s";
   } else if (std::optional<double> share = row.number("mfu"); share && *share > 0) {
-    // Against the peak of 16 bits, as all sources without another figure state it.
+    // Sources state utilisation against the 16-bit peak unless they give another figure.
     double peak = std::max(item.topology.device.peak(ComputeType::BF16),
                            item.topology.device.peak(ComputeType::F16));
     item.seconds = stepFlops(item) / (*share / 100 * peak * devices);

@@ -1,4 +1,4 @@
-// What is lost by running the configuration that the planner would pick of those that were measured.
+// Measures the loss of running the configuration that the planner would pick among measured ones.
 #include "bench/planner/Regret.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ double Regret::p90() const { return quantileOf(lost, 0.9); }
 Regret regretOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) {
   Regret regret;
   for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
-    // What does not fit comes after what does; then the best, then the first of the table.
+    // Rows that fit come before those that do not; then the best, then the first of the table.
     std::vector<std::tuple<bool, double, size_t, const Outcome *>> order;
     double best = 0, worst = 0;
     for (const Outcome *outcome : group) {

@@ -1,4 +1,4 @@
-// What is printed of a comparison.
+// Prints the results of a comparison.
 #include "bench/planner/Report.h"
 
 #include "bench/planner/ReportTrust.h"
@@ -90,7 +90,7 @@ std::string sourceOf(const Outcome &outcome) {
   return halfOf(outcome).substr(0, 1) + " " + outcome.item->row->text("source").str().substr(0, 50);
 }
 
-// A cell of CSV.
+// Returns a quoted cell of CSV.
 std::string csvCell(llvm::StringRef text) {
   std::string cell = "\"";
   for (char c : text)
@@ -98,7 +98,7 @@ std::string csvCell(llvm::StringRef text) {
   return cell + "\"";
 }
 
-// Parts of an estimate, as columns of --rows.
+// Returns the parts of an estimate, as columns of --rows.
 std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
   const StepEstimate &e = outcome.estimate;
   double m = static_cast<double>(outcome.item->decisions.numMicroBatches);

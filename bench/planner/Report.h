@@ -1,4 +1,4 @@
-// What is printed of a comparison.
+// Prints the results of a comparison.
 #pragma once
 
 #include "bench/planner/Statistics.h"
@@ -7,31 +7,34 @@
 
 namespace dtc::published {
 
+// The rows of a comparison, with those that are left out.
 class Comparison {
 public:
+  // Adds an estimated row.
   void add(Outcome outcome) { outcomes.push_back(std::move(outcome)); }
-  // A row that no plan describes, and why.
+  // Counts a row that no plan describes, by the reason.
   void leaveOut(const Row &row, const std::string &reason);
 
-  // A row that is kept for releases.
+  // Counts a row that is kept for releases.
   void keep() { ++kept; }
 
-  // A row of a source without a rule of its own: which software it is taken to
-  // be of.
+  // Counts a row of a source without a rule of its own, by the software that is assumed for it.
   void guess(const Row &row, const std::string &software);
 
-  // The rows that nothing is fitted on.
+  // Returns the rows that nothing is fitted on.
   std::vector<const Outcome *> heldOut() const;
 
+  // Prints the tables of errors.
   void printText(llvm::raw_ostream &out) const;
+  // Prints the same figures as JSON.
   void printJson(llvm::raw_ostream &out) const;
-  // One line per row that is compared: published and estimated figures and the parts of the
-  // estimate. Returns an error, or "".
+  // Writes a line for each row that is compared: published and estimated figures and the parts of
+  // the estimate. Returns an error, or "".
   std::string writeRows(const std::string &path) const;
 
 private:
   std::vector<const Outcome *> all() const;
-  // Both halves, then one of them.
+  // Returns both halves, then each of them.
   std::vector<std::pair<std::string, std::vector<const Outcome *>>> halves() const;
 
   std::deque<Outcome> outcomes;
@@ -41,7 +44,7 @@ private:
   Counts guessed; // by software and source
 };
 
-// What the blocks of a case do on one rank: ops, collectives, bytes.
+// Prints the work of the blocks of a case on one rank: ops, collectives, bytes.
 void printCells(const Case &item, llvm::raw_ostream &out);
 
 } // namespace dtc::published

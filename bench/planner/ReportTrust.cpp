@@ -1,4 +1,4 @@
-// Tables that say how far the planner's choices and probabilities can be trusted.
+// Prints tables on how far the planner's choices and probabilities can be trusted.
 #include "bench/planner/ReportTrust.h"
 
 #include "compiler/support/Table.h"

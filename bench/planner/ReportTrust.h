@@ -1,4 +1,4 @@
-// Tables that say how far the planner's choices and probabilities can be trusted.
+// Prints tables on how far the planner's choices and probabilities can be trusted.
 #pragma once
 
 #include "bench/planner/Coverage.h"
@@ -6,25 +6,27 @@
 
 namespace dtc::published {
 
-// The full name of a row's source.
+// Returns the full name of a row's source.
 std::string fullSourceOf(const Outcome &outcome);
 
-// Sources with so many rows or more have to be right about what fits in so many of them.
+// A source with kFitRows rows or more is weak if fewer than kFitShare of its predictions of what
+// fits are right.
 constexpr int64_t kFitRows = 5;
 constexpr double kFitShare = 0.85;
 
-// Sources of kFitRows rows or more that are right in fewer than kFitShare of them.
+// Returns the weak sources.
 std::vector<std::string> weakSources(const std::vector<const Outcome *> &outcomes);
 
-// Of all sources with a group, and of all of them.
+// Prints the regret of each source with a group, and of all of them.
 void printRegret(const std::vector<const Outcome *> &outcomes, const std::string &title,
                  llvm::raw_ostream &out);
 
-// What fits, by source; weak ones are marked.
+// Prints the predictions of what fits by source; weak ones are marked.
 void printFits(const std::vector<const Outcome *> &outcomes, const std::string &title,
                llvm::raw_ostream &out);
 
-// Coverage by software stack, kind of model and device, and of all; fit probabilities by bin.
+// Prints the coverage by software stack, kind of model and device, and of all; then fit
+// probabilities by bin.
 void printCoverage(const std::vector<const Outcome *> &outcomes, const std::string &title,
                    const ErrorsOf &errorsOf, llvm::raw_ostream &out);
 

@@ -7,7 +7,7 @@
 namespace dtc::published {
 namespace {
 
-// Cells of one record after the other.
+// Reads the cells of one record after the other.
 class CsvReader {
 public:
   explicit CsvReader(llvm::StringRef text) : rest(text) {}

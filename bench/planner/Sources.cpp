@@ -27,8 +27,8 @@ constexpr SourceRule rules[] = {
     {"Vocabulary-parallelism", "megatron-vocabulary", "Vocabulary parallelism", Graph, 0, false,
      "none"},
     {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false, "full"},
-    // src/megatron/bridge/recipes of NVIDIA-NeMo/Megatron-Bridge 067f987d: wherever a mixture's recipe names
-    // expert_tensor_parallel_size, it is 1.
+    // In src/megatron/bridge/recipes of NVIDIA-NeMo/Megatron-Bridge 067f987d,
+    // expert_tensor_parallel_size is 1 wherever a mixture's recipe names it.
     {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true, "none", true, true},
     {"AutoModel", "fsdp-compiled", "NeMo AutoModel", Causal, 3, false, "none"},
     {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", Graph, 1, true, "none", true},
@@ -60,8 +60,8 @@ constexpr SourceRule rules[] = {
     {"BloombergGPT", "fsdp-eager", "single points", GraphRecomputed, 3, false, "full"},
 };
 
-// Sources that no rule names: `name` is in the source, the notes or the
-// device's name. The first match counts.
+// Rules for sources that no rule above names: `name` is in the source, the notes or the device's
+// name. The first match counts.
 constexpr SourceRule nearestRules[] = {
     {"Trainium", "neuron", "other", Graph, 1, true, "selective"},
     {"trn1", "neuron", "other", Graph, 1, true, "selective"},
@@ -77,7 +77,7 @@ constexpr SourceRule nearestRules[] = {
     {"MCore", "megatron-core", "other", Graph, 1, true, "none"},
     {"TransformerEngine", "megatron-core", "other", Graph, 1, true, "none"},
 };
-// And these go by the row's figures alone.
+// These rules go by the row's figures alone.
 constexpr SourceRule shardedRule = {"", "fsdp-eager", "other", Parameters, 3, false, "none"};
 constexpr SourceRule deepspeed3Rule = {"", "deepspeed-zero3", "other", Graph, 3, false, "full"};
 constexpr SourceRule deepspeedRule = {"", "megatron-deepspeed", "other", Graph, 1, false, "full"};
@@ -98,14 +98,14 @@ const SourceRule &nearestRule(const Row &row) {
     return sharded ? deepspeed3Rule : deepspeedRule;
   if (sharded)
     return shardedRule;
-  // Of its time: FlashAttention came with A100s in use, Transformer Engine with
-  // H100s.
+  // Chooses the software of the device's time: FlashAttention came with A100s in use, Transformer
+  // Engine with H100s.
   return says("V100") ? voltaRule : says("A100") || says("A800") ? ampereRule : newerRule;
 }
 
-// What the notes of a row say about the software it ran.
+// A refinement of the stack by the notes of a row.
 struct NotesRule {
-  llvm::StringRef stack; // of the source; "": any
+  llvm::StringRef stack; // stack of the source; "": any
   llvm::StringRef notes;
   llvm::StringRef refined;
 };
@@ -124,7 +124,7 @@ constexpr NotesRule notesRules[] = {
     {"fsdp-eager", "torch.compile", "fsdp-compiled"},
     {"fsdp-eager", "compile", "fsdp-compiled"},
     {"megatron-core", "method \"FSDP", "fsdp-eager"},
-    // A recipe that names no dispatcher has the default one.
+    // The dispatcher of a recipe that names none is the default one.
     {"megatron-bridge", "matched perf recipe", "megatron-bridge-alltoall"},
     {"megatron-bridge-alltoall", "hybridep", "megatron-bridge"},
     {"megatron-bridge-alltoall", "deepep", "megatron-bridge"},

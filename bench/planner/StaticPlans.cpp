@@ -1,4 +1,4 @@
-// The planner's estimate of memory against the static plan of the same program.
+// Compares the planner's estimate of memory with the static plan of the same program.
 #include "bench/planner/StaticPlans.h"
 
 #include "compiler/frontend/Frontend.h"
@@ -21,7 +21,7 @@ namespace {
 struct Shape {
   const char *name;
   int64_t vocabulary, width, layers, heads;
-  int64_t kvHeads = 0, innerWidth = 0; // Llama's; 0: GPT-2
+  int64_t kvHeads = 0, innerWidth = 0; // Llama's; 0 for GPT-2
   bool tied = true;
 };
 
@@ -37,7 +37,7 @@ constexpr Shape shapes[] = {
     {"llama-tiny", 32000, 2048, 22, 32, 4, 5632, false},
     {"llama-3b", 128256, 3072, 28, 24, 8, 8192},
 };
-constexpr int kDraws = 9; // of each shape
+constexpr int kDraws = 9; // number of draws for each shape
 
 mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape &shape,
                                         int64_t sequence) {
@@ -64,7 +64,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
   return completed(buildLlama(context, config, sequence));
 }
 
-// Numbers that are the same in every build (Steele et al. 2014, SplitMix64).
+// Draws numbers that are the same in every build (Steele et al. 2014, SplitMix64).
 class Draw {
 public:
   int64_t below(int64_t bound) {
@@ -73,7 +73,7 @@ public:
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return static_cast<int64_t>((z ^ (z >> 31)) % static_cast<uint64_t>(bound));
   }
-  int64_t power(int64_t least, int64_t most) { // of two
+  int64_t power(int64_t least, int64_t most) { // Returns a power of two.
     int64_t value = least;
     for (int64_t left = below(16); left > 0; --left)
       value = value >= most ? least : 2 * value;
@@ -112,7 +112,7 @@ std::string nameOf(const Shape &shape, int64_t sequence, const Decisions &d) {
   return name;
 }
 
-// The estimate as the search makes it.
+// Returns the estimate that the search makes.
 std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) {
   Topology topology = *loadTopology("cpu", 0, d.devices());
   SoftwareStack software = *loadStackFor(kOwnStack, topology.device);

@@ -1,4 +1,4 @@
-// Errors of estimates against published measurements.
+// Statistics of errors of estimates against published measurements.
 #include "bench/planner/Statistics.h"
 
 #include "compiler/uncertainty/Uncertainty.h"

@@ -29,8 +29,8 @@ void ContextKinds::addParts(const ModelCost &cost, std::vector<Part> &parts) {
     addParts(kind, parts);
 }
 
-// Gathers of ZeRO that a longer pass hides spare their seconds and slow compute by (slowdown - 1)
-// of them: where that is more, a longer pass could cost more than its own seconds.
+// If a longer pass hides ZeRO's gathers, their seconds are saved, and compute is slowed by
+// (slowdown - 1) of them. Above this slowdown a longer pass could cost more than its own seconds.
 constexpr double kMostSlowdown = 2;
 
 bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost) {
@@ -47,7 +47,7 @@ bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost)
   std::vector<Part> parts;
   addParts(cost, parts);
   bool isRuledOut = llvm::any_of(kinds, [&](const Kind &known) {
-    // Both takes buffers of two groups.
+    // The hybrid of a2a and p2p needs buffers of two groups.
     bool needsMore = known.isBoth && decisions.contextKind != ContextKind::Both;
     return known.placement == decisions.placement && !needsMore &&
            llvm::all_of_zip(known.parts, parts,

@@ -6,13 +6,15 @@
 
 namespace dtc {
 
-// Told of the kinds of one mesh after the other, each mesh's together.
+// Remembers the context-parallel kinds of one mesh. All kinds of a mesh are passed in a row; the
+// next mesh starts anew.
 class ContextKinds {
 public:
-  // Returns true if, under an earlier kind of the same mesh, no pass of any stage takes longer and
-  // none needs more memory, whatever else is decided. Example: if nothing overlaps, a ring among 4
-  // ranks with few keys and values for many queries rules out an all-to-all, which also moves the
-  // queries; with as many heads for keys it is the reverse.
+  // Returns true if an earlier kind of the same mesh is no worse: no pass of any stage takes longer
+  // under it and none needs more memory, whatever else is decided. Otherwise remembers the kind.
+  // Example: if nothing overlaps, a ring among 4 ranks with few keys and values for many queries
+  // rules out an all-to-all, which also moves the queries; with as many heads for keys it is the
+  // reverse.
   bool isRuledOut(const Decisions &mesh, const ModelCost &cost);
 
 private:
@@ -33,7 +35,7 @@ private:
   };
   static void addParts(const ModelCost &cost, std::vector<Part> &parts);
 
-  Decisions mesh; // but for its kind and placement
+  Decisions mesh; // The last mesh, with default values for its kind and placement.
   std::vector<Kind> kinds;
 };
 

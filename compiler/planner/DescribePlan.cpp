@@ -33,7 +33,7 @@ void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const
     stage.recompute = std::move(all);
     return;
   }
-  // The layers by their place in their chunk: as StageCoster::recomputeEvenly goes through them.
+  // Orders the layers by their index in their chunk, as StageCoster::recomputeEvenly does.
   std::vector<std::pair<int64_t, size_t>> order;
   for (auto [first, last] : stage.chunks)
     for (int64_t layer = first; layer <= last; ++layer)
@@ -128,7 +128,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   times.exposedGradients = step.exposedGradientSeconds;
   times.stageTransfers = step.p2pSeconds;
   times.optimizer = step.optimizerSeconds;
-  // The rest of the slowest stage's step is waiting for other stages.
+  // The rest of the slowest stage's step is spent waiting for other stages.
   times.bubble = std::max(0.0, step.stepSeconds - step.computeSeconds - p.exposedCommSeconds -
                                    times.optimizer);
 }

@@ -6,17 +6,19 @@
 
 namespace dtc {
 
-// Returns the decisions of the plan that the candidate is: what layers do, of what they may.
+// Returns the decisions of the plan, in which the allowed recomputation, layers on the host and
+// buckets are replaced by the ones that the candidate uses.
 Decisions decisionsOf(const Candidate &candidate);
 
-// Everything but the ranks of stages, the placements of tensors and the search.
+// Returns the plan of the candidate without the ranks of stages, the placements of tensors and the
+// report of the search.
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
 
-// Tells which ranks each stage is on: long lists on a large cluster.
+// Sets the ranks of each stage, which are long lists on a large cluster.
 void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology);
 
-// Tells the waits for transfers between stages, which are part of the bubble otherwise. Takes a
-// simulation of the pipeline.
+// Moves the waits for transfers between stages from the bubble to the exposed communication.
+// Simulates the pipeline; does nothing for a candidate whose step was not simulated.
 void tellTransfers(Plan &plan, const Candidate &candidate);
 
 } // namespace dtc

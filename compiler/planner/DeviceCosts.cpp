@@ -114,8 +114,8 @@ double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) co
     return weights.collectives * seconds / weights.microBatches;
   }
   if (step.kind != ReshardStep::Kind::Scale)
-    return 0;     // copies of parts, which kernels read in place
-  OpWork scaling; // read and written
+    return 0;     // Local copies, which kernels read in place.
+  OpWork scaling; // The scaling reads and writes the tensor.
   scaling.bytes = 2 * bytes;
   return secondsOf(scaling, topology.device) / weights.microBatches;
 }

@@ -11,8 +11,8 @@ struct ReshardStep;
 
 // Weights between kinds of seconds.
 struct CostWeights {
-  // Seconds are those of so many micro-batches at once, divided by their number: latencies count
-  // for less where they are many.
+  // Seconds are those of this many micro-batches at once, divided by their number: latencies count
+  // for less where there are many.
   double microBatches = 1;
   double collectives = 1; // value of a second of collectives in seconds of compute
 };
@@ -20,8 +20,8 @@ struct CostWeights {
 // Costs of a placement problem on a device, in weighted seconds.
 class DeviceCosts : public PlacementCosts {
 public:
-  // `groups`: where the ranks of each mesh axis are. `known`: of the topology, where others ask for
-  // the same.
+  // Keeps the references. `groups` has the ranks of each mesh axis. `known`, of the same topology,
+  // shares collective times with other users; null computes all of them here.
   DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
               const CellPrecision &precision, const SoftwareStack &software,
               CostWeights weights = {}, KnownCollectives *known = nullptr)

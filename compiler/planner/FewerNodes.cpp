@@ -1,4 +1,4 @@
-// Numbers of nodes that may train faster than all of a system.
+// Finds the numbers of nodes that may train faster than all nodes of a system.
 #include "compiler/planner/FewerNodes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -10,7 +10,7 @@
 namespace dtc {
 namespace {
 
-// Ranks that axes other than dp have to take, and the largest prime factor of their number.
+// The ranks that axes other than dp have to take, and the largest prime factor of their number.
 struct Rest {
   int64_t ranks, prime;
 };

@@ -22,29 +22,31 @@ namespace {
 
 struct BoundedMesh {
   size_t index;
-  double bound; // under the best of its placements
+  double bound; // lower bound in seconds, under the best of its placements
 };
 
-// For the plan that needs least memory, after a search that found none that fits.
+// Limits of the extra search for the plan with the smallest memory, after a search that found none
+// that fits.
 constexpr int64_t kWorkOfLeanest = kSearchWork / 6;
 constexpr double kSecondsOfLeanest = kSearchSeconds / 6;
-// How much less it is to need for another look.
+// The smallest improvement of the memory need that is worth another cut.
 constexpr double kFinerNeed = 2e-3;
 
-// What is known of ZeRO-1 in groups in whose copies of states all stages still fit in the cut of the step over all of
-// dp: no step takes less.
+// Bounds from a ZeRO-1 step over all of dp. ZeRO-1 in groups keeps more copies of states; if all
+// stages still fit with them in the cut of that step, no step in groups takes less than `least`
+// seconds.
 struct SameCut {
   double least = 0;
-  double mostTimesMore = -1; // of its states, on every stage; below 0: nothing is known
+  double mostTimesMore = -1; // Times more states that every stage can hold; below 0: unknown.
 };
 
 // The result of costing a step, with bounds of other steps that follow from it; in seconds.
 struct Costed {
   Decisions decisions;
-  std::optional<Candidate> candidate; // nothing if it does not fit
+  std::optional<Candidate> candidate; // nullopt if it does not fit
   double leastWithHost = 0;           // lower bound with the optimizer on the host
   double leastOfGroups = 0;           // lower bound with ZeRO in groups
-  // The same, and that of the step itself, under any recomputation; 0: unknown.
+  // Bounds under any recomputation of the step in groups, and of the step itself; 0: unknown.
   double leastOfGroupsWithoutRecomputation = 0, leastWithoutRecomputation = 0;
   SameCut sameCut; // with ZeRO in groups
 };
@@ -87,8 +89,9 @@ private:
     }
   }
 
-  // Costs what may tie with the best and has no more mechanisms than the simplest that does. What
-  // is in `ranked` already is timed by its schedule, where that may make it one of them.
+  // Costs candidates that may tie with the best and have no more mechanisms than the simplest that
+  // does. Candidates that are in `ranked` already get their pipeline schedule simulated if that may
+  // make them tie.
   void costTies(llvm::ArrayRef<BoundedMesh> order) {
     if (result.ranked.empty() || result.ranked.front().score() >= options.fasterThan)
       return;
@@ -128,7 +131,7 @@ private:
     refineBySchedule(candidate.step, candidate.decisions);
   }
 
-  // Looks for ties: how fast the others are is known.
+  // Ranks a candidate of the search for ties.
   void rankTie(Candidate candidate) {
     if (candidate.step.leastSeconds() > incumbent)
       return;
@@ -139,8 +142,8 @@ private:
     result.ranked.push_back(std::move(candidate));
   }
 
-  // Returns whether the work or the seconds of the search are used up; `isForLeanest`: also those that are added for
-  // the plan that needs least memory.
+  // Returns true if the work or the seconds of the search are used up. `isForLeanest` includes
+  // those that are added for the plan that needs the smallest memory.
   bool isSpent(bool isForLeanest = false) const {
     int64_t mayWork = options.work + (isForLeanest ? kWorkOfLeanest : 0);
     double maySeconds = options.seconds + (isForLeanest ? kSecondsOfLeanest : 0);
@@ -183,8 +186,9 @@ private:
     return order;
   }
 
-  // Most meshes are looked at once, and never again: what is not below the incumbent is not kept, and not even
-  // costed where its work alone is not. Infinity where another kind of context parallelism is never worse.
+  // Returns a lower bound in seconds of a mesh. Most meshes are visited once, so the cost of one
+  // whose bound is not below the incumbent is not kept; a mesh whose work alone is not below it is
+  // not even costed. Returns infinity if another kind of context parallelism is never worse.
   double leastOfPoint(const Decisions &mesh) {
     if (!options.prune)
       return leastOf(costs.costOf(mesh), mesh, request);
@@ -210,7 +214,8 @@ private:
     return leastOfSchedules(model, mesh, limits, pins, under);
   }
 
-  // The first point tells the others what they have to beat.
+  // Costs the details of a mesh under each point of its frontier. The first point sets the bounds
+  // that the others have to beat.
   void costMesh(Decisions mesh) {
     std::vector<double> floors;
     const ModelCost *first = nullptr;
@@ -219,19 +224,19 @@ private:
       const ModelCost *model = &costs.costOf(mesh);
       ++work;
       if (options.prune && leastOf(*model, mesh, request) >= incumbent)
-        continue; // nor is a step in groups of ZeRO below that
+        continue; // A step with ZeRO in groups is not below this bound either.
       double ratio = first ? leastRatio(*model, *first) : 1;
       costDetails(mesh, *model, ratio, floors);
       first = first ? first : model;
     }
   }
 
-  // `floors`: of each of the mesh's details the least seconds under the first point that any
-  // recomputation leaves it, filled by that; another point that makes no part faster than by
-  // `ratio` is not below ratio x floor.
+  // Costs the details of a mesh under one point. The first point fills `floors` with the least
+  // seconds of each detail under any recomputation. Another point makes no part of a step faster
+  // than by `ratio`, so that its details take ratio x floor or more.
   void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
                    std::vector<double> &floors) {
-    if (mostComplex) // other points have other details
+    if (mostComplex) // each point has details of its own then
       floors.clear();
     bool isFirst = floors.empty();
     if (isFirst)
@@ -243,7 +248,7 @@ private:
     kin.clear();
     std::optional<Costed> before; // the detail that was costed last
     const Decisions *last = nullptr;
-    double ofSchedule = 0; // seconds that no detail of the last one's schedule beats
+    double ofSchedule = 0; // Seconds that no detail of the last one's pipeline schedule beats.
     for (auto [index, d] : llvm::enumerate(details)) {
       if (!last || last->schedule != d.schedule || last->virtualStages != d.virtualStages)
         ofSchedule = leastOfSchedule(model, mesh, d);
@@ -271,9 +276,10 @@ private:
       bool isOfKin = false;
       double bound = leastOfDetail(model, d, isOfKin);
       if (isFirst) {
-        // What is copied to the host does not follow from what takes how long.
+        // Copies to the host do not follow from the times of passes.
         floors.back() = d.layersOnHost == LayersOnHost::All ? 0 : bound;
-        // Of ZeRO-1 it does not depend on groups; what a step of kin says does.
+        // For ZeRO-1 the bound does not depend on groups, unless it came from a step of an
+        // equivalent schedule.
         groupFloors.back() = d.zero == 1 && !isOfKin ? floors.back() : 0;
       }
       if (!isOpen(model, d, bound)) {
@@ -294,13 +300,14 @@ private:
       if (before->candidate)
         candidates.push_back(std::move(*before->candidate));
     }
-    // The likely best first: it spares others their schedule.
+    // The likely best come first, as they save others the simulation of their pipeline schedule.
     sortByScore(candidates);
     for (Candidate &candidate : candidates)
       consider(std::move(candidate));
   }
 
-  // Whatever ZeRO and recomputation are; 0 where stages may share out the vocabulary, which they then have less of.
+  // Returns a bound under any ZeRO stage and recomputation. Returns 0 if stages may share the
+  // vocabulary, as they have less of it then.
   double leastOfSchedule(const ModelCost &model, Decisions mesh, const Decisions &detail) {
     if (model.vocabulary)
       return 0;
@@ -310,7 +317,8 @@ private:
     return lowerBoundSeconds(model, mesh, request);
   }
 
-  // What is known of kin is not below the bound, which is theirs, too.
+  // Returns a bound of a detail. A bound known from an equivalent schedule is no lower than the
+  // detail's own, which holds for both.
   double leastOfDetail(const ModelCost &model, const Decisions &d, bool &isOfKin) {
     double known = options.prune ? kin.leastOf(d) : 0;
     isOfKin = known > 0;
@@ -332,18 +340,20 @@ private:
     return options.ignoreMemory || mayFit(model, d, request);
   }
 
-  // Whether it may still win with the recomputation that it needs to fit.
+  // Returns true if the detail may still win with the recomputation that it needs to fit.
   bool mayFitFaster(const ModelCost &model, const Decisions &d) const {
     return !options.prune || options.ignoreMemory || mayFitWithin(model, d, request, incumbent);
   }
 
-  // In groups it needs more memory, the update is no shorter, and only what ZeRO-2 and 3 move takes less.
+  // Notes that ZeRO in groups stays open for decisions that do not fit over all of dp. Groups need
+  // more memory, and their update is no shorter; only the transfers of ZeRO-2 and 3 may take less.
   void noteUnfit(const ModelCost &model, const Decisions &d) {
     if (d.zero > 1)
       noteGroups(model, d, 0);
   }
 
-  // Nothing where the step is no ZeRO-1, does not fit, or memory had a say in its cut.
+  // Returns a SameCut without bounds if the step is no ZeRO-1, does not fit, or memory influenced
+  // its cut.
   SameCut sameCutOf(const ModelCost &model, const Candidate &candidate) const {
     const StepEstimate &step = candidate.step;
     const Decisions &d = candidate.decisions;
@@ -363,21 +373,22 @@ private:
     return same;
   }
 
-  // What may still win with ZeRO in groups: no step of it takes less than that.
+  // Decisions that may still win with ZeRO in groups, and the least seconds of such a step.
   struct OpenGroups {
     double least;
     Decisions overAll;
     SameCut same = {};
   };
 
-  // By what was found of the same decisions over all of dp, if they were looked at, and by the bound of a step in
-  // which ZeRO moves nothing.
+  // Adds the decisions to `openGroups` unless a bound rules out ZeRO in groups. The bounds are
+  // `least` and `same`, from the same decisions over all of dp if they were costed, and that of a
+  // step in which ZeRO sends nothing.
   void noteGroups(const ModelCost &model, const Decisions &d, double least, SameCut same = {}) {
     if (mostComplex || !mayHaveGroups(d, limits, pins))
       return;
     if (options.prune && least < incumbent) {
       Decisions without = d;
-      without.zero = 1; // whose bound has no exchange
+      without.zero = 1; // The bound of ZeRO-1 has no ZeRO traffic.
       auto [bound, isNew] = boundsWithoutGathers.try_emplace(without, 0.0);
       if (isNew)
         bound->second = lowerBoundSeconds(model, without, request);
@@ -387,15 +398,17 @@ private:
       openGroups.push_back({least, d, same});
   }
 
-  // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
-  // which of ZeRO-1 also goes for groups where its own bound says so, and not a step of its kin.
+  // Notes ZeRO in groups for a detail that is not costed over all of dp. Nothing is noted for a
+  // template, which has been noted, or for a detail that can't fit. If it is too slow and ZeRO-1,
+  // groups are too slow as well, provided that the bound is its own and not that of an equivalent
+  // schedule.
   void noteClosed(const ModelCost &model, const Decisions &d) {
     bool isDone = !mayHaveGroups(d, limits, pins) || !mayFitAtAll(model, d) || templates.count(d);
     if (!isDone)
       noteGroups(model, d, d.zero == 1 ? lowerBoundSeconds(model, d, request) : 0);
   }
 
-  // When all meshes are done little is left open.
+  // Costs ZeRO in groups at the end, when the incumbent leaves little of it open.
   void visitGroups() {
     if (options.prune)
       llvm::erase_if(openGroups, [&](const OpenGroups &open) {
@@ -426,8 +439,8 @@ private:
     }
   }
 
-  // Returns false if `before`, the same decisions with the optimizer on the device, rules it out:
-  // these come before.
+  // Returns false if `before`, the same decisions with the optimizer on the device, rules `d` out.
+  // Such decisions are costed directly before.
   bool mayHostHelp(const Decisions &d, const Costed &before) const {
     Decisions without = d;
     without.offloadOptimizer = false;
@@ -446,7 +459,7 @@ private:
       candidate.fitProbability = options.fitProbability(step);
     Costed costed;
     costed.decisions = d;
-    // Memory alone makes no step faster; it may make one likelier to fit.
+    // A smaller memory makes no step faster, but may make it likelier to fit.
     costed.leastWithHost = step.hostGainsMemoryAlone && candidate.fitProbability == 1
                                ? std::numeric_limits<double>::infinity()
                                : step.leastWithHostSeconds;
@@ -456,7 +469,7 @@ private:
     double forMemory = step.recomputeSeconds + step.exposedHostSeconds;
     if (step.fits && costed.leastOfGroups > 0)
       costed.leastOfGroupsWithoutRecomputation = costed.leastOfGroups - forMemory;
-    // Another cut may need less of it.
+    // Another cut may need less recomputation.
     if (!step.isCutByMemory && !step.otherCut)
       costed.leastWithoutRecomputation = step.leastSeconds() - forMemory;
     noteLeanest(candidate);
@@ -470,12 +483,12 @@ private:
       result.leanest = candidate;
   }
 
-  // Of each way to spread the model over the devices what keeps least: the smallest micro-batch, and as
-  // much recomputation as there is. The order of axes makes no difference to memory, and of kinds of context parallelism
-  // the first that there is needs least.
+  // Costs the candidates with the smallest memory for each way to spread the model over the
+  // devices: the smallest micro-batch, and as much recomputation as possible. The order of axes
+  // makes no difference to memory, and the first available kind of context parallelism needs least.
   void findLeanest() {
     visitLeanMeshes([this](const ModelCost &model, Decisions d, Recompute most) {
-      if (d.recompute == most) // ZeRO over all of dp needs least
+      if (d.recompute == most) // ZeRO over all of dp needs least.
         costLeaner(model, d);
       if (d.layersOnHost == LayersOnHost::Some) {
         d = withOnHost(d, LayersOnHost::All);
@@ -485,7 +498,8 @@ private:
     });
     if (!result.leanest || request.programs || result.leanest->step.hostIsShort)
       return;
-    // Stages that memory cuts may need less than those above, which seconds cut: where they can, all the way down.
+    // Stages that are cut by memory may need less than those above, which are cut by seconds. The
+    // cut is repeated as long as the need falls.
     visitLeanMeshes([this](const ModelCost &model, const Decisions &d, Recompute most) {
       if (d.pp > 1 && model.kinds.empty() && d.mayRecomputeMore() && d.recomputeMost == most)
         cutLeaner(model, d);
@@ -503,14 +517,15 @@ private:
     noteLeanest({d, estimateStep(model, d, request), ++result.costed});
   }
 
-  // Every detail of every mesh that memory tells apart, with the most that layers recompute at least.
+  // Visits every detail of the meshes that differ in memory. `most` is the highest recomputation
+  // that any detail requires of all its layers (Decisions::recompute).
   void visitLeanMeshes(
       llvm::function_ref<void(const ModelCost &, const Decisions &, Recompute)> visitor) {
     std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts,
                         bool>>
         seen;
     for (Decisions mesh : meshes) {
-      // One micro-batch needs no sums over several.
+      // A single micro-batch needs no sums over several.
       if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.foldedExperts,
                         mesh.sequenceParallel, mesh.partOrder, mesh.tensorOfParts,
                         mesh.numMicroBatches == 1})
@@ -551,8 +566,9 @@ private:
     }
   }
 
-  // Whatever its bound does not rule out is timed by its schedule: the closed form is above that of
-  // some, and below that of others.
+  // Ranks a candidate, and the same decisions under less memory if these differ. The pipeline
+  // schedule is simulated unless the bound rules the candidate out, since the closed form may lie
+  // above or below the simulated time.
   void consider(Candidate candidate) {
     if (std::optional<Candidate> leaner = leanerOf(candidate))
       rank(std::move(*leaner));
@@ -573,10 +589,11 @@ private:
       shrink();
   }
 
-  // Returns the same decisions under less memory, where layers keep less for the sake of it.
+  // Returns the same decisions under the smaller limit of leanerShare, if layers can recompute or
+  // offload more for it.
   std::optional<Candidate> leanerOf(const Candidate &candidate) {
     const Decisions &d = candidate.decisions;
-    // Cuts over unlike devices are known by one limit alone.
+    // Cuts over heterogeneous devices are known for one limit alone.
     bool isAlike = request.topology->isUniform();
     if (options.leanerShare == 0 || candidate.fitProbability == 1 || !d.mayKeepLess() || !isAlike ||
         (options.prune && candidate.step.leastSeconds() >= incumbent))
@@ -595,7 +612,7 @@ private:
     return leaner;
   }
 
-  // Tells what a step says of its limit, which was a leaner one.
+  // Converts the memory figures of a step from the smaller limit to the real one.
   void restoreLimits(StepEstimate &step) const {
     step.memoryNeed *= options.leanerShare;
     for (StageEstimate &stage : step.stages)
@@ -607,13 +624,15 @@ private:
     step.otherCut = std::make_shared<StepEstimate>(std::move(other));
   }
 
-  // Tasks that are scheduled one by one: later micro-batches follow the period of the ones before.
+  // Returns the number of tasks that are simulated one by one: later micro-batches repeat the
+  // period of the ones before.
   static int64_t tasksOf(const Decisions &d) {
     int64_t chunks = d.pp * d.virtualStages;
     return 3 * chunks * std::min(d.numMicroBatches, 4 * chunks);
   }
 
-  // What is not timed by its schedule is not below its bound, and so not before the best.
+  // Sorts by score. Of two equal scores a simulated one comes first, as the other is only a lower
+  // bound.
   static void sortByScore(llvm::MutableArrayRef<Candidate> candidates) {
     llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
       return std::tuple(a.score(), !a.step.isRefined, a.number) <
@@ -641,7 +660,7 @@ private:
         result.lowerBound = std::min(result.lowerBound, candidate.step.stepSeconds);
   }
 
-  // What the candidate's placements are, for whoever gets the result.
+  // Keeps the placements of the candidate for the users of the result.
   void keepPlacements(const Decisions &d) {
     TensorSplit key{d.tp, d.sequenceParallel, d.foldedExperts};
     if (result.placements.count(key))
@@ -656,24 +675,26 @@ private:
   const EstimateRequest &request;
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
-  int64_t work = 0; // so far, as SearchOptions::work has it
+  int64_t work = 0; // so far, in the unit of SearchOptions::work
   MeshCosts costs;
   std::set<Decisions> templates; // costed already
   SharedEstimates boundedOne;    // of the mesh that is bounded
-  ContextKinds contextKinds;     // and of those with the same axes
-  EstimateRequest bounding;      // with these
+  ContextKinds contextKinds;     // of the meshes with the same axes
+  EstimateRequest bounding;      // the request of bounds
   std::vector<OpenGroups> openGroups;
-  // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing; and of the first placement's
-  // what `floors` is without groups.
+  // Bounds of steps in which ZeRO sends nothing, for the details of a mesh and placement.
+  // `groupFloors` are `floors` without groups, for the details of the first placement.
   std::map<Decisions, double> boundsWithoutGathers;
   std::vector<double> groupFloors;
   KinSchedules kin; // of the mesh that is costed, under one point
-  double incumbent; // score of the best candidate so far, or what it has to beat
-  // Once ties are looked for: points of the simplest so far; and all that is in `ranked`.
+  double incumbent; // Score of the best candidate so far, or the score to beat.
+  // Set once ties are searched for: the points of the simplest so far, and all candidates of
+  // `ranked`.
   std::optional<int> mostComplex;
   std::set<Decisions> known;
-  double fastest = std::numeric_limits<double>::infinity();   // seconds of any so far
-  double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
+  double fastest = std::numeric_limits<double>::infinity(); // Seconds of the fastest so far.
+  // Bound of the meshes that were not visited.
+  double leastLeft = std::numeric_limits<double>::infinity();
   SearchResult result;
 };
 

@@ -1,4 +1,4 @@
-// Bounds of schedules by those of their kin.
+// Bounds pipeline schedules by equivalent ones.
 #include "compiler/planner/KinSchedules.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,7 +26,7 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
   }
 }
 
-// All layers do what they do at least.
+// Returns true if every layer recomputes and offloads the least that the decisions allow.
 bool keepsMost(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
     bool isOnDevice = d.layersOnHost != LayersOnHost::Some || stage.layersOnHost == 0;
@@ -36,9 +36,10 @@ bool keepsMost(const Decisions &d, const StepEstimate &step) {
   });
 }
 
-// Returns whether layers that recompute nothing, which fit under H1 in this cut, also do under
-// ZB-2p, which keeps 2 p - 1 micro-batches of a stage at most. Those between B and W hold more on
-// the first stage alone, the embedding's activations, which are part of what a micro-batch keeps.
+// Returns true if layers that recompute nothing and fit under H1 in this cut also fit under ZB-2p,
+// which keeps 2 p - 1 micro-batches of a stage at most. Micro-batches between B and W hold more on
+// the first stage alone: the embedding's activations, which are included in a micro-batch's saved
+// activations.
 bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   double most = 2 * static_cast<double>(d.pp) - 1;
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
@@ -50,14 +51,14 @@ bool fitsAsZb2p(const Decisions &d, const StepEstimate &step) {
   return d.recompute == Recompute::None && !step.isCutByMemory;
 }
 
-// Under another schedule, with the same in all stages, in the better of the step's cuts.
+// Returns the bound under another schedule with the same stages, in the better of the step's cuts.
 double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
   d.schedule = kind;
   double own = step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
   return step.otherCut ? std::min(own, leastAs(kind, d, *step.otherCut)) : own;
 }
 
-// In whatever cut.
+// Returns the bound of the slowest stage in any cut.
 double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
   // Sums in another order differ in their last bits.
   return static_cast<double>(d.numMicroBatches) * step.leastSlowestSeconds * (1 - 1e-9);

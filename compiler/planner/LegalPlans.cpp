@@ -12,7 +12,7 @@ template <typename Enum> bool hasOne(uint32_t words, Enum value) {
   return has(words, static_cast<size_t>(value));
 }
 
-// The axes of more than one rank, from the innermost on: others make no difference.
+// Returns the axes of more than one rank, from the innermost on; others make no difference.
 std::string keyOf(const AxisOrder &order, const Decisions &d) {
   std::string key;
   for (char axis : order)
@@ -25,8 +25,8 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   constexpr AxisOrder orders[] = {kMegatronOrder, {'t', 'c', 'p', 'd'}};
   if (has(space.axisOrders, 0))
     return true;
-  // Megatron-Core wants as many copies of an expert as of everything else where stages are inside
-  // of replicas (parallel_state.py: "When not using pp-last rank ordering ...").
+  // Megatron-Core needs as many copies of an expert as of everything else if stages are inside of
+  // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
   bool areUnlike = d.pp > 1 && (d.ep > 1 || d.foldedExperts) && d.ranksOfExperts() / d.ep != d.dp;
   for (auto [index, order] : llvm::enumerate(orders))
     if (has(space.axisOrders, index + 1) && keyOf(order, d) == keyOf(d.order, d) &&
@@ -40,7 +40,7 @@ bool isLegalContext(const Decisions &d, const LegalSpace &space) {
          (hasOne(space.contextKinds, d.contextKind) && (d.pp == 1 || space.contextBesidePipeline));
 }
 
-// ZeRO-0 splits nothing.
+// Returns true if the software supports groups for the ZeRO stage; ZeRO-0 splits nothing.
 bool mayGroup(int64_t zero, const LegalSpace &space) {
   return zero > 0 && has(space.zeroGroups, static_cast<size_t>(zero - 1));
 }

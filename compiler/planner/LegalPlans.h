@@ -11,13 +11,14 @@ namespace dtc {
 // Returns true if the software supports the axes and their order.
 bool isLegalMesh(const Decisions &decisions, const LegalSpace &space);
 
-// A stage of ZeRO, its groups, and the optimizer on the host.
+// Returns true if the software supports the ZeRO stage, its groups, and the optimizer on the host.
 bool isLegalZero(const Decisions &decisions, const LegalSpace &space);
 
 // Returns true if the software can train a model of `layers` layers with the decisions.
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers);
 
-// A pin that the software can't obey: names it, the software and what it has instead.
+// Returns an error for a pin that the software does not support. It names the pin, the software and
+// the supported values.
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
 
 // Returns an error for an optimizer or a reduction type that the software does not have; unknown
@@ -25,8 +26,8 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
 std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRef gradDtype,
                                        const SoftwareStack &software);
 
-// A precision ("fp8") that the software or the device can't train in: names it and what there is
-// instead.
+// Returns an error for a precision ("fp8") that the software or the device cannot train in. It
+// names the precision and the supported ones.
 std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
                                         const Topology &topology);
 

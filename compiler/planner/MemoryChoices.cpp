@@ -46,7 +46,7 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
     return llvm::none_of(all,
                          [&](const RecomputeChoice &other) { return isWithin(choice, other); });
   });
-  // The one with most to choose first.
+  // The choice with most alternatives comes first.
   llvm::sort(choices, [](const RecomputeChoice &a, const RecomputeChoice &b) {
     return std::pair(a.least, b.most) < std::pair(b.least, a.most);
   });

@@ -11,13 +11,14 @@ struct RecomputeChoice {
   Recompute least, most;
 };
 
-// A mix stands for all layers doing its least, too; and, where layers need not be as many of every
-// chunk, for all ways between its least and its most that software can mix
-// (StageCoster::findMixes).
+// Returns the choices of recomputation of a mesh. A mix stands also for all layers doing its least.
+// If chunks may recompute different numbers of layers, it stands for all ways between its least and
+// its most that the software can mix (StageCoster::findMixes).
 std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
                                               const Pins &pins);
 
-// The same with other layers on the host: where all are, all recompute the same.
+// Returns the decisions with other layers on the host. If all layers are there, all recompute the
+// same.
 Decisions withOnHost(Decisions decisions, LayersOnHost layers);
 
 // Returns the choices of layers on the host. The choice Some covers None.

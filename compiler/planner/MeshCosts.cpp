@@ -26,14 +26,14 @@ llvm::SmallVector<int, 4> MeshCosts::placementsOf(const Decisions &d) {
   llvm::SmallVector<int, 4> numbers;
   bool mustBeSearched = pins.searchedPlacements.value_or(false);
   int count = static_cast<int>(frontierOf(d).size());
-  if (d.hasUnevenTensor()) // Megatron's alone
+  if (d.hasUnevenTensor()) // uses Megatron's placements alone
     count = std::min(count, static_cast<int>(canSplitParts(d)));
   for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
     numbers.push_back(number);
   return numbers;
 }
 
-// Returns true if the model can be partitioned over the ranks of each part.
+// Returns true if the model can be partitioned over the ranks of each device group.
 bool MeshCosts::canSplitParts(const Decisions &d) {
   for (size_t part = 0; part < limits.groups.size(); ++part)
     if (frontierOf(d.onPart(part)).empty())
@@ -156,7 +156,7 @@ double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimit
     mesh.schedule = kind;
     mesh.virtualStages = chunks;
     least = std::min(least, lowerBoundSeconds(model, mesh, request));
-    // On alike devices none has fewer terms.
+    // On homogeneous devices no other schedule has a lower bound.
     if (isV(kind) && model.kinds.empty())
       break;
   }

@@ -11,7 +11,7 @@
 
 namespace dtc {
 
-// Costs meshes, each once for whatever its details are. Here a mesh is the axes, their order, the
+// Costs meshes, each once for all of its details. A mesh is here the axes, their order, the
 // micro-batch and the placement of decisions; other fields are ignored.
 class MeshCosts {
 public:
@@ -37,7 +37,7 @@ public:
   const std::vector<const PlacementPoint *> &frontierOf(const Decisions &mesh);
 
 private:
-  // Groups depend on the sizes that lie inside: all of them are in the key.
+  // Device groups depend on the sizes of the axes inside of them, so the key has all of them.
   using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, int,
                          TensorOfParts, ContextKind, int64_t, AxisOrder>;
   static Key keyOf(const Decisions &mesh);
@@ -59,8 +59,8 @@ private:
 // under the placements of `point` to those of `base`; at most 1.
 double leastRatio(const ModelCost &point, const ModelCost &base);
 
-// Returns a lower bound in seconds of a mesh: that of its best schedule that the pins allow. With
-// several chunks a stage, stages are waited for less, and a V has the head on the first stage.
+// Returns a lower bound in seconds of a mesh: that of its best schedule that the pins allow.
+// Several chunks a stage shorten the waits between stages, and a V has the head on the first stage.
 double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimits &limits,
                         const Pins &pins, const EstimateRequest &request);
 

@@ -1,4 +1,4 @@
-// Words the errors of requests that no plan fits.
+// Writes the errors of requests that no plan fits.
 #include "compiler/planner/NothingFits.h"
 
 #include "compiler/plan/DecisionNames.h"

@@ -1,4 +1,4 @@
-// Passes that decide where tensors are.
+// Passes that decide the placement of tensors.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

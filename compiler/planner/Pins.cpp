@@ -13,7 +13,7 @@
 namespace dtc {
 namespace {
 
-// Above every size that is meant; larger ones are slips of the pen.
+// Upper limits of sizes; larger values are typing errors.
 constexpr int64_t kMost = 1 << 20, kMostSamples = 1 << 30;
 
 constexpr PinKey kKeys[] = {
@@ -72,7 +72,7 @@ std::string allNames() {
   return list;
 }
 
-// The key's words that stand alone: "gpipe", "1f1b". None for values of another form.
+// Returns the key's values that stand alone: "gpipe", "1f1b". Empty for values of another form.
 llvm::SmallVector<llvm::StringRef> choicesOf(const PinKey &key) {
   llvm::SmallVector<llvm::StringRef> parts, choices;
   if (key.words.contains(':')) // a form and an example of it

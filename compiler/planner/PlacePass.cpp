@@ -1,4 +1,4 @@
-// Decides where everything in a step is (pass dtc-place).
+// Decides the placement of every tensor in a step (pass dtc-place).
 #include "compiler/cost/MeshPlacement.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"

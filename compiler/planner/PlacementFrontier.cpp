@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<double, 3> kWorthOfKept = {0, 0.1, 0.5};
 constexpr std::array<double, 3> kWorthOfParameters = {0.02, 1, 100};
 constexpr size_t kMostPoints = 2;
-// A rank holds this many times the parameters that Megatron's placements leave it, at most, where
-// weights count as split.
+// The largest ratio of a rank's parameters to those under Megatron's placements at which weights
+// count as split.
 constexpr double kSplitWeights = 1.05;
 
 // The criteria by which points are compared, for the whole model and one sample.
@@ -113,7 +113,7 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   const Merits own = costOf(megatron);
   const CellPrecision &p = request.precision;
   double stateBytes = p.parameterBytes + p.gradientBytes + p.optimizerBytes;
-  KnownCollectives known(*request.topology); // worths of memory differ, and not what is sent
+  KnownCollectives known(*request.topology); // prices of memory differ, but not the collectives
   PlacementBasis basis{
       groupsOf(decisions).tp, *request.topology, request.precision, *request.software, {}, &known};
   SplitSearch network(store.searcher().differentiated(), tp, sequenceParallel, TensorPattern::Any,
@@ -150,8 +150,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   llvm::sort(found, [](const Found &a, const Found &b) {
     return std::tie(a.merits.seconds, a.number) < std::tie(b.merits.seconds, b.number);
   });
-  // The fastest, and of those that split weights as far as pins of tp ask for, the fastest too: a
-  // pin takes none that the search without it does not have.
+  // The fastest, and the fastest of those that split weights as far as pins of tp ask for. A pin
+  // takes no placements that the search without the pin does not have.
   std::vector<PlacementPoint> points;
   size_t splitting = 0;
   for (auto [index, each] : llvm::enumerate(found)) {

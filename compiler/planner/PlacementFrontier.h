@@ -16,26 +16,27 @@ struct TensorSplit {
   auto operator<=>(const TensorSplit &) const = default;
 };
 
-// Placements of a model, with what it does under them.
+// Placements of a model, with the costs of its blocks under them.
 struct PlacementPoint {
   SearchedPlacements placements;
   ModelCells cells;
 };
 
-// Megatron's placements of a model by how tensor parallelism splits it, in a pattern that splits
-// weights; made when they are first asked for.
+// Megatron's placements of a model for each way to split it by tensor parallelism, in one tensor
+// pattern. They are computed on first use.
 class CellStore {
 public:
   explicit CellStore(const FoldedModel &model, TensorPattern pattern = TensorPattern::SplitWeights)
       : model(model), pattern(pattern) {}
-  // Null where the model can't be partitioned that way.
+  // Returns Megatron's placements with their cells; null if the model can't be partitioned that
+  // way.
   const PlacementPoint *point(int64_t tp, bool sequenceParallel, bool foldsExperts = false);
   // Returns the cells of Megatron's placements; null if the model can't be partitioned that way.
   const ModelCells *get(int64_t tp, bool sequenceParallel, bool foldsExperts = false) {
     const PlacementPoint *found = point(tp, sequenceParallel, foldsExperts);
     return found ? &found->cells : nullptr;
   }
-  // readCells of the model.
+  // Returns the model's readCells under the placements; nullopt if the model can't be partitioned.
   std::optional<ModelCells> read(int64_t tp, bool sequenceParallel,
                                  const SearchedPlacements &placements, bool foldsExperts);
   const FoldedModel &folded() const { return model; }
@@ -45,25 +46,27 @@ public:
 private:
   const FoldedModel &model;
   TensorPattern pattern;
-  std::unique_ptr<PlacementSearcher> searching; // made when it is first needed
+  std::unique_ptr<PlacementSearcher> searching; // made on first use
   std::map<TensorSplit, std::optional<PlacementPoint>> points;
 };
 
-// For a tensor-parallel degree: Megatron's placements, and what the network finds for a few worths
-// of memory where nothing else is at least as good in seconds of a micro-batch, bytes kept for it,
-// parameters and gradients that are added up once a step.
+// The placements of a model for each tensor-parallel degree: Megatron's, and those that the network
+// finds for a few prices of memory. A point is kept if no other is at least as good in the seconds
+// of a micro-batch, the saved bytes of a micro-batch, the parameters, and the gradients that are
+// reduced once a step.
 class PlacementFrontier {
 public:
   // Settings of a frontier.
   struct Options {
-    bool searches = true;          // false: Megatron's alone
+    bool searches = true;          // False uses Megatron's placements alone.
     bool keepsDominated = false;   // keeps points that Megatron's dominate
-    bool mustSplitWeights = false; // a rank may not hold more parameters than under Megatron's
+    bool mustSplitWeights = false; // A rank may not hold more parameters than under Megatron's.
   };
   PlacementFrontier(CellStore &store, const EstimateRequest &request, const Options &options)
       : store(store), request(request), options(options) {}
 
-  // Megatron's first, then the fastest first. Empty where the model can't be partitioned that way.
+  // Returns the points, Megatron's first and then the fastest first. Empty if the model can't be
+  // partitioned that way.
   const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel,
                                                 bool foldsExperts = false);
 

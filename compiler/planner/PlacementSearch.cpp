@@ -12,19 +12,19 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Cost of keeping a byte, relative to gathering it again. Without sequence parallelism, activations
+// Cost of saving a byte, relative to gathering it again. Without sequence parallelism, activations
 // are whole, and none is split only to be gathered again; with it, a tensor gathered for forward is
-// not kept for backward.
+// not saved for backward.
 constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.05;
-// Seconds of a byte of parameters and states: less than gathering it for a use takes, so that
-// vectors are whole; enough for tables of words to be split.
+// Seconds of a byte of parameters and states. It is less than a gather for one use takes, so that
+// vectors stay whole, and enough for embedding tables to be split.
 constexpr double kMegatronsParameterByte = 1e-13;
 
 OpSplits splitsOf(const PlacedStep &placed, ArrayRef<unsigned> axes) {
   OpSplits splits;
   for (const auto &[op, split] : placed.ops) {
     if (!isInPlans(op, cast<graph::RuleOpInterface>(op).getRule()))
-      continue; // follow what they read
+      continue; // their consumers decide the placement
     std::vector<int> choices;
     for (unsigned axis : axes)
       choices.push_back(split[axis]);
@@ -49,7 +49,7 @@ std::vector<RankGroup> groupsOn(const Mesh &mesh, const RankGroup &tp) {
   return groups;
 }
 
-// The catalogue's DGX H100 as far as `ranks` need it, in bf16.
+// The catalogue's DGX H100 with enough nodes for `ranks`, in bf16.
 struct NominalBasis {
   explicit NominalBasis(int64_t ranks)
       : topology(*loadTopology("dgx-h100", llvm::divideCeil(ranks, 8), 0)),

@@ -8,13 +8,13 @@
 
 namespace dtc {
 
-// The price of memory: seconds per byte of activations kept for one micro-batch, and per byte of
+// The price of memory: seconds per byte of saved activations of one micro-batch, and per byte of
 // parameters with their states.
 struct MemoryWorth {
   double keptByte = 0, parameterByte = 0;
 };
 
-// Seconds are those of a device and of its tensor-parallel group.
+// The device and its tensor-parallel group, whose seconds the search minimises.
 struct PlacementBasis {
   RankGroup group; // the ranks of tensor parallelism
   const Topology &topology;
@@ -24,13 +24,13 @@ struct PlacementBasis {
   KnownCollectives *known = nullptr; // results for the topology, shared between searches
 };
 
-// Weights for Megatron's placements: latencies count for nothing, and no work is distributed at the
-// price of bytes sent.
+// Weights for Megatron's placements: latencies are negligible, and bytes sent cost more than work
+// that every rank repeats.
 constexpr CostWeights kBytesFirst{/*microBatches=*/1024, /*collectives=*/16};
 
 // Returns prices of memory under which the cheapest placements with split weights are those that
 // Megatron's authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
-// arXiv:2205.05198). `group`: the ranks of tensor parallelism.
+// arXiv:2205.05198). `group` has the ranks of tensor parallelism.
 PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
                                bool sequenceParallel);
 
@@ -41,10 +41,11 @@ public:
   // Builds the problem; with `foldsExperts`, weights of experts are not split.
   SplitSearch(mlir::ModuleOp step, int64_t tp, bool sequenceParallel, TensorPattern pattern,
               const PlacementBasis &basis, bool foldsExperts);
-  SplitSearch(const SplitSearch &) = delete; // parts of it know each other
+  SplitSearch(const SplitSearch &) = delete; // Not copied: members keep references to each other.
 
-  // The placements that cost least. Nothing where all are forbidden, of the textbook's pattern
-  // after a diagnostic that says so, or where the step could not be read, after a diagnostic.
+  // Returns the cheapest placements at a price of memory. Returns nullopt if all are forbidden
+  // (with a diagnostic for the textbook's pattern), or after a diagnostic if the step could not be
+  // read.
   std::optional<SearchedPlacements> cheapest(const MemoryWorth &worth) const;
 
 private:
@@ -62,10 +63,10 @@ class PlacementSearcher {
 public:
   explicit PlacementSearcher(const FoldedModel &model);
 
-  // The model after the graph phase; null after a diagnostic.
+  // Returns the model after the graph phase; null after a diagnostic.
   mlir::ModuleOp differentiated() const { return step ? *step : mlir::ModuleOp(); }
 
-  // SplitSearch for one worth.
+  // Builds a SplitSearch and returns its cheapest placements at one price of memory.
   std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
                                              const MemoryWorth &worth, TensorPattern pattern,
                                              const PlacementBasis &basis,
@@ -81,12 +82,12 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
 };
 
-// The pattern of the placements that a plan for the software starts from: Megatron's own for all
-// that have tensor parallelism written by hand; of dtc, which follows any placement, what sends
-// least.
+// Returns the pattern of the placements that a plan for the software starts from: Megatron's for
+// software whose tensor parallelism is written by hand, and the one that sends fewest bytes for
+// dtc, which follows any placement.
 TensorPattern patternOf(const SoftwareStack &software);
 
-// readCells under the placements of PlacementSearcher::megatron.
+// Returns readCells under the placements of PlacementSearcher::megatron; nullopt if there are none.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     bool foldsExperts = false,
                                     TensorPattern pattern = TensorPattern::SplitWeights);

@@ -1,4 +1,4 @@
-// Plans that were made before, kept in a folder.
+// Keeps finished plans in a folder.
 #include "compiler/planner/PlanCache.h"
 
 #include "compiler/support/File.h"
@@ -56,7 +56,7 @@ Result<PlanCache> PlanCache::open(const std::string &folder, const std::string &
 std::string PlanCache::keyOf(const PlanRequest &request) const {
   std::string text;
   llvm::raw_string_ostream out(text);
-  // The fields of the request one a line; the graph, which is longest, last.
+  // Each field of the request has a line; the graph, which is longest, comes last.
   out << programHash << "\n"
       << request.topology.fingerprint << "\n"
       << request.topology.nodes << " " << request.topology.numDevices() << "\n"
@@ -83,7 +83,7 @@ std::string PlanCache::fileOf(const std::string &key) const {
 std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
   std::string file = fileOf(key);
   Result<std::string> text = readFile(file);
-  if (!text || findJsonError(file, *text)) // nesting that nobody wrote, too
+  if (!text || findJsonError(file, *text)) // also rejects nesting that the cache never writes
     return std::nullopt;
   Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema ||
@@ -123,7 +123,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache
   if (known)
     return std::move(*known);
   Result<PlanOutcome> outcome = planModel(request, leanest);
-  // Another run may do better than one that the clock ended.
+  // A plan whose search the clock ended is not stored, as another run may find a better one.
   if (outcome && outcome->best.search.end != SearchEnd::Seconds)
     if (Outcome stored = cache.store(key, *outcome); !stored)
       return stored.error();

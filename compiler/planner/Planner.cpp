@@ -26,17 +26,17 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Runners-up that are complete plans, as the plan cache keeps them.
+// Runners-up that are completed with ranks and placements, for the plan cache.
 constexpr size_t kMostWithRanks = 32;
-// Plans of which the compiler's memory plan is asked for before the search gives up.
+// Largest number of plans that are lowered for their static memory before the search gives up.
 constexpr size_t kMostLowered = 16;
-// And then of those that are estimated to need least.
+// Largest number of further plans, those with the smallest estimated memory.
 constexpr size_t kMostLeanLowered = 8;
-// Simpler plans than the fastest of which it is asked for, too.
+// Largest number of plans simpler than the fastest that are lowered as well.
 constexpr size_t kMostSimplerLowered = 4;
-// Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
+// Plans whose waits for stage transfers are separated from the bubble: more than are printed.
 constexpr size_t kMostShown = 12;
-// Systems of fewer nodes that are planned for, too.
+// Largest number of smaller node counts that are planned for.
 constexpr size_t kMostNodeCounts = 12;
 
 std::string number(int64_t value) { return std::to_string(value); }
@@ -51,7 +51,8 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   return bucketSizes().vec();
 }
 
-// Returns whether pins leave software with buckets of its own a plan whose gradients overlap as wanted.
+// Returns true if pins and software with buckets of its own leave a plan whose gradients overlap as
+// pinned.
 bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software) {
   const LegalSpace &space = software.space;
   bool mayPipeline = pins.pp != 1 && space.pipelineParallel,
@@ -90,7 +91,7 @@ void bound(PlanSearch &search, double stepSeconds, double relaxedSeconds) {
   search.optimalityGap = relaxedSeconds > 0 ? stepSeconds / relaxedSeconds - 1 : 0;
 }
 
-// Holds what is known of plans on one number of nodes, whether there is one or not.
+// The results of the search on one number of nodes, with or without a plan.
 struct Searched {
   double bound = std::numeric_limits<double>::infinity(); // seconds that no plan of the space beats
   int64_t candidates = 0;
@@ -105,7 +106,8 @@ void boundSearch(PlanSearch &search, double stepSeconds, double seconds) {
 
 class PlanSearcher {
 public:
-  // Plans that have no fewer expected seconds than `fasterThan` are of no interest. `cells`: of the request's model.
+  // Keeps the references. Plans whose expected seconds are not below `fasterThan` are skipped.
+  // `cells` are those of the request's model.
   PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software,
                CellStore &cells, double fasterThan = std::numeric_limits<double>::infinity())
       : fasterThan(fasterThan), request(request), pins(pins), cells(cells),
@@ -142,16 +144,18 @@ public:
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && mayCompile;
     limits.executable = request.executable || runsHere ||
                         (request.prefersExecutable && mayCompile && request.precision != "fp8");
-    // Elsewhere memory is estimated, as for other stacks: programs take seconds to lower.
+    // On other devices memory is estimated, as for other stacks, since lowering a program takes
+    // seconds.
     if ((request.executable || runsHere) && compiles)
       readPrograms();
     setMemoryLimit();
-    // Other systems place tensors as Megatron does, and so does who asks for its sequence
-    // parallelism.
+    // Other software places tensors as Megatron does, and a pin of its sequence parallelism asks
+    // for the same.
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.choosesBuckets = software.choosesBuckets;
-    limits.mayOffload = request.topology.device.host.isKnown(); // a CPU wins nothing by it
+    // a CPU, which is its own host, gains nothing
+    limits.mayOffload = request.topology.device.host.isKnown();
     limits.mayOffloadActivations = limits.mayOffload;
   }
 
@@ -162,8 +166,7 @@ public:
       return meshes.error();
     if (!request.explainsMemory && nothingCanFit())
       return UserError("no plan fits");
-    // A mesh that can't be partitioned is passed over; where none can, the first one's error is the
-    // answer.
+    // A mesh that can't be partitioned is skipped; if none can be, the error is that of the first.
     DiagnosticCapture capture(request.model->getContext());
     SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
@@ -186,10 +189,10 @@ public:
       tellTransfers(outcome.others[index], found.ranked[index]);
     Lowered lowered;
     size_t fastest = choose(outcome.others, found, lowered);
-    if (fastest == outcome.others.size()) // what could not be lowered has said why
+    if (fastest == outcome.others.size()) // the error says why none could be lowered
       return capture.errorOr(noneHolds(lowered, *found.leanest));
     size_t chosen = simplest(outcome.others, found, fastest, lowered);
-    if (chosen < fastest) // which the search for one that holds had not come to
+    if (chosen < fastest) // the search for the fastest had not reached it
       fastest = chosen;
     if (chosen >= kMostShown)
       tellTransfers(outcome.others[chosen], found.ranked[chosen]);
@@ -208,7 +211,7 @@ public:
     search.end = found.end;
     search.mostSeconds = request.searchSeconds;
     double step = outcome.best.predicted.stepSeconds;
-    double relaxed = relaxedSeconds(); // of no plan at all, and so of none that is left
+    double relaxed = relaxedSeconds(); // holds for every plan, also for the remaining ones
     searched.bound = std::max(found.lowerBound, relaxed);
     boundSearch(search, step, searched.bound);
     bound(search, step, relaxed);
@@ -217,15 +220,16 @@ public:
     return outcome;
   }
 
-  // After run(), whatever came of it.
+  // Returns the results of run(), also if it failed.
   const Searched &whatIsKnown() const { return searched; }
 
 private:
   void readPrograms() {
-    DiagnosticCapture capture(request.model->getContext()); // what can't be lowered is not known
+    // hides the diagnostics of programs that can't be lowered
+    DiagnosticCapture capture(request.model->getContext());
     ProgramMemory &lowered = programs.emplace(request.model, request.optimizer, request.precision,
                                               request.programGradDtype(), request.onGpu);
-    // Where any memory will do, that of the chosen plan is enough.
+    // If any memory is accepted, only the chosen plan is lowered.
     if (!request.ignoreMemory)
       estimate.programs = &lowered;
     if (limits.globalBatch > kFewLayers / std::max<int64_t>(limits.layers, 1))
@@ -259,8 +263,8 @@ private:
     return key;
   }
 
-  // However it is spread, of all parameters and states there is at least one copy, and a program has all that its step
-  // reads. False where that is not known.
+  // Returns true if all devices together are too small for one copy of all parameters and states
+  // and, for a program, the inputs of a step. Returns false if that is not known.
   bool nothingCanFit() const {
     if (request.ignoreMemory || !request.topology.isUniform())
       return false;
@@ -274,10 +278,10 @@ private:
     return bytes > static_cast<double>(request.topology.numDevices()) * estimate.memoryLimit;
   }
 
-  // What a plan may use of what there is.
+  // Sets the memory that a plan may use of a device.
   void setMemoryLimit() {
     errors = Uncertainty::of(errorClass());
-    // Programs need what is planned for them, and of CPUs nothing was published.
+    // The memory of programs is planned exactly, and no errors were published for CPUs.
     bool isExact = estimate.programs || request.topology.device.deviceClass == DeviceClass::Cpu;
     memoryErrors = isExact ? Uncertainty::exact() : errors;
     double has =
@@ -292,12 +296,13 @@ private:
     estimate.memoryLimit = estimate.usableShare * has;
   }
 
-  // Of a device's memory, so that a plan that takes all of it does not fit with the probability `risk`.
+  // Returns the share of a device's memory at which a plan that uses all of it does not fit with
+  // the probability `risk`.
   double usableShareAt(double risk) const {
     return 1 / std::max(1.0, memoryErrors->memoryFactor(1 - risk));
   }
 
-  // Of the stage that is the least likely to fit.
+  // Returns the probability that the stage fits that is the least likely to.
   double fitProbability(const StepEstimate &step) const {
     double least = 1;
     for (const StageEstimate &stage : step.stages)
@@ -317,7 +322,7 @@ private:
     options.wantsLeanest = request.explainsMemory;
     if (!request.ignoreMemory && estimate.usableShare > 0) {
       options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
-      // Who allows more than is usual may have it, and has to lose nothing by it.
+      // A request for more than the usual share must not lose plans by it.
       bool isAsked = request.risk || request.marginShare || request.marginBytes;
       double usual = usableShareAt(kUsualRisk);
       if (isAsked && usual < estimate.usableShare)
@@ -349,7 +354,8 @@ private:
   using LoweredStage =
       std::pair<std::vector<std::pair<int64_t, int64_t>>, std::vector<std::string>>;
 
-  // Plans may differ in the order of axes alone, or in what layers may recompute, but don't.
+  // Returns the key of a lowered plan. Plans that differ only in the order of axes, or in the
+  // allowed but unused recomputation, have the same key.
   static std::pair<Decisions, std::vector<LoweredStage>> loweredOf(const Plan &plan) {
     Decisions d = plan.decisions;
     d.order = kMegatronOrder;
@@ -360,19 +366,20 @@ private:
     return {d, std::move(stages)};
   }
 
-  // What the compiler says of plans that it does not hold to.
+  // Results of the plans that the compiler has lowered.
   struct Lowered {
-    size_t count = 0; // of plans that were lowered
+    size_t count = 0; // number of plans that were lowered
     std::map<std::pair<Decisions, std::vector<LoweredStage>>, std::vector<StaticSize>>
-        sizes;                       // of these, by what they follow from
-    const Plan *smallest = nullptr;  // of these that are too large
-    std::optional<UserError> whyNot; // the first plan that is not executable is not
+        sizes;                       // static sizes of each key
+    const Plan *smallest = nullptr;  // the smallest of the lowered plans that are too large
+    std::optional<UserError> whyNot; // reason why the first plan that is not executable is not
     llvm::SmallDenseSet<const Plan *> notExecutable;
-    // By pp and tp, in how many micro-batches plans are longer than twice what an executable may have.
+    // Number of micro-batches by pp and tp at which programs are longer than twice an executable's
+    // limit.
     std::map<std::pair<int64_t, int64_t>, double> mostMicroBatches;
   };
 
-  // Why nothing of the space is left.
+  // Returns the error of an empty space.
   UserError noPlan() const {
     std::string planning = "planning '" + facts.name + "': ";
     if (!request.fixed.empty())
@@ -387,7 +394,7 @@ private:
             name + "'");
   }
 
-  // That a step of any plan takes; 0 where that is not known.
+  // Returns a lower bound in seconds of a step of any plan; 0 if it is not known.
   double relaxedSeconds() {
     const ModelCells *whole = cells.get(1, false);
     return whole ? relaxedStepSeconds(
@@ -396,8 +403,8 @@ private:
                  : 0;
   }
 
-  // The first plan that holds when the compiler looks at it; where the fastest don't, the first of the few that are
-  // estimated to need least. None: as many as there are.
+  // Returns the index of the first plan that fits after it is lowered. If the fastest do not fit,
+  // tries the few with the smallest estimated memory. Returns the number of plans if none fits.
   size_t choose(std::vector<Plan> &plans, const SearchResult &found, Lowered &lowered) {
     std::vector<size_t> order(plans.size());
     std::iota(order.begin(), order.end(), size_t(0));
@@ -413,7 +420,8 @@ private:
     return firstThatHolds(order, kMostLowered + kMostLeanLowered, plans, found, lowered);
   }
 
-  // As many as there are plans where none holds before so many are lowered in all.
+  // Returns the first plan of `order` that fits after it is lowered. Returns the number of plans if
+  // none does before `mostLowered` plans are lowered in all.
   size_t firstThatHolds(llvm::ArrayRef<size_t> order, size_t mostLowered, std::vector<Plan> &plans,
                         const SearchResult &found, Lowered &lowered) {
     for (size_t index : order) {
@@ -426,8 +434,7 @@ private:
     return plans.size();
   }
 
-  // Returns the simplest and leanest of the plans that tie with the fastest that holds, and hold,
-  // too.
+  // Returns the simplest of the plans that tie with the fastest that fits, and that fit themselves.
   size_t simplest(std::vector<Plan> &plans, const SearchResult &found, size_t fastest,
                   Lowered &lowered) {
     auto simplicityOf = [&](size_t index) {
@@ -455,7 +462,8 @@ private:
     search.passedOver = reasonToPassOver(fastest, plan);
   }
 
-  // Placements can be found, and where it can be lowered its static memory fits.
+  // Returns true if placements can be found and, for a plan that can be lowered, its static memory
+  // fits.
   bool holds(Plan &plan, const SearchedPlacements &placements, Lowered &lowered) {
     if (!placeTensors(request.model, plan, placements))
       return false;
@@ -467,7 +475,7 @@ private:
         request.topology.device.deviceClass != DeviceClass::Cpu)
       return true;
     const Decisions &d = plan.decisions;
-    // What recomputes less runs more than half as much.
+    // A plan that recomputes less executes more than half as many instructions.
     if (auto most = lowered.mostMicroBatches.find({d.pp, d.tp});
         most != lowered.mostMicroBatches.end() &&
         static_cast<double>(d.numMicroBatches) > most->second)
@@ -506,14 +514,14 @@ private:
     return false;
   }
 
-  // Why no plan that the search has found is one to compile.
+  // Returns the reason why no plan that the search has found can be compiled.
   UserError noneHolds(const Lowered &lowered, const Candidate &least) const {
     if (lowered.smallest)
       return nothingFits(*lowered.smallest, limitText());
     return lowered.whyNot ? *lowered.whyNot : nothingFits(least, limitText());
   }
 
-  // What the static plan shares out otherwise than the estimate is working memory.
+  // Attributes the difference between the static plan and the estimate to working memory.
   static void takeStaticMemory(PlanStage &stage, StaticSize bytes) {
     PlanMemory &memory = stage.memory;
     memory.activations += bytes.device - memory.total();
@@ -535,7 +543,7 @@ private:
     });
     plan.predicted.memory = fullest.memory;
     plan.predicted.peakMemoryBytes = fullest.peakMemoryBytes;
-    // Of a CPU, which is its own host.
+    // Sums the memory of a CPU, which is its own host.
     int64_t most = 0;
     plan.predicted.hostMemoryBytes = 0;
     for (const PlanStage &stage : plan.stages) {
@@ -552,8 +560,8 @@ private:
   CellStore &cells;
   ModelFacts facts;
   Searched searched;
-  bool modelCompiles;                              // no op of it is ahead of the compiler
-  std::optional<Uncertainty> errors, memoryErrors; // of seconds; of bytes
+  bool modelCompiles;                              // the compiler has every op of the model
+  std::optional<Uncertainty> errors, memoryErrors; // errors of seconds; errors of bytes
   EstimateRequest estimate;
   SharedEstimates shared;
   std::optional<ProgramMemory> programs;
@@ -562,7 +570,7 @@ private:
 
 } // namespace
 
-// What the request is for: dtc itself where it does not say.
+// Returns the software of the request: dtc itself if none is given.
 static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
   return request.software ? Result<SoftwareStack>(*request.software)
                           : loadStackFor(kOwnStack, request.topology.device);
@@ -582,7 +590,7 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
   return std::nullopt;
 }
 
-// What the software can't do, whatever memory there is.
+// Returns an error for a request that the software can't carry out in any memory.
 static std::optional<UserError> checkRequest(const PlanRequest &request, const Pins &pins,
                                              const SoftwareStack &software) {
   if (request.executable)
@@ -598,8 +606,8 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
   return checkPrecision(request.precision, software, request.topology);
 }
 
-// Returns the plan on all nodes, or a faster one on fewer of them: where the batch does not divide over all, or there is
-// too little of it. `known`: of the search on all nodes.
+// Returns the plan on all nodes, or a faster one on fewer of them: the batch may not divide over
+// all, or may be too small for them. `known` has the results of the search on all nodes.
 static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
                                             const SoftwareStack &software, CellStore &cells,
                                             Result<PlanOutcome> onAll, Searched known) {
@@ -639,7 +647,7 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
     plan.idleNodes = all.nodes - nodes;
     plan.allNodesSeconds = stepOnAll;
     plan.allNodesBatches = batchesForAll(plan, all.numDevices());
-    // Plans on all nodes count.
+    // The bound includes plans on all nodes.
     bound(plan.search, plan.predicted.stepSeconds, plan.search.lowerBoundSeconds * share);
   }
   if (best) {
@@ -651,7 +659,8 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
-// Returns what pins of `sp` and `tp` ask of placements, which may be searched otherwise; "" for nothing.
+// Returns the key among `sp` and `tp` whose pin asks for placements that may be searched otherwise;
+// "" for none.
 static std::string impliedBy(const Pins &pins, const SoftwareStack &software) {
   if (!software.searchesPlacements || pins.searchedPlacements || pins.tp.value_or(2) == 1)
     return "";

@@ -1,4 +1,4 @@
-// Enumerates what the planner may choose.
+// Enumerates everything that the planner may choose.
 #include "compiler/planner/SearchSpace.h"
 
 #include "compiler/estimate/PartOrders.h"
@@ -20,7 +20,7 @@
 namespace dtc {
 namespace {
 
-// Larger micro-batches change nothing but memory: products are long enough by then.
+// Larger micro-batches change nothing but memory, as matrix products are large enough by then.
 constexpr int64_t kMostSamples = 32;
 // A rank keeps at least this many tokens of a sequence: shorter parts are all communication.
 constexpr int64_t kLeastTokensOfContext = 512;
@@ -48,15 +48,15 @@ int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
 
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
-// A size of the model that software wants tp to divide.
+// A size of the model that tp has to divide in the software.
 struct DividedSize {
   int64_t size;
   const char *what; // "kv heads"
   const char *why;
 };
 
-// Returns the first size that `tp` does not divide though the software wants it to, or nothing.
-// `folds`: experts are whole on ranks of tensor parallelism.
+// Returns the first size that the software needs tp to divide and that it does not; nullopt if
+// there is none. With `folds`, experts are whole on ranks of tensor parallelism.
 std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimits &limits) {
   if (!limits.space)
     return std::nullopt;
@@ -79,12 +79,13 @@ std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimi
   return std::nullopt;
 }
 
-// "the 25 attention heads of the model, and the stack has whole heads on each rank".
+// Returns text such as "the 25 attention heads of the model, and the stack has whole heads on each
+// rank".
 std::string undividedText(const DividedSize &size) {
   return "the " + number(size.size) + " " + size.what + " of the model, and " + size.why;
 }
 
-// Returns true if pins, software and the model's windows leave the kind, for several ranks of
+// Returns true if pins, software and the model's windows permit the kind for several ranks of
 // context parallelism.
 bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
   if (pins.contextKind.value_or(kind) != kind)
@@ -107,7 +108,7 @@ bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
                              d.tp == 1 || d.sequenceParallel)));
 }
 
-// Megatron's first, so that ties go to it.
+// Megatron's order comes first, so that it wins ties.
 constexpr AxisOrder kOrders[] = {kMegatronOrder,       {'t', 'c', 'p', 'd'}, {'t', 'd', 'c', 'p'},
                                  {'t', 'p', 'c', 'd'}, {'c', 't', 'd', 'p'}, {'d', 't', 'c', 'p'},
                                  {'p', 't', 'c', 'd'}};
@@ -182,7 +183,8 @@ private:
            pins.sp.value_or(1) == 1;
   }
 
-  // Returns whether pins and the model leave experts that are whole on ranks of tensor parallelism.
+  // Returns true if pins and the model permit experts that are whole on ranks of tensor
+  // parallelism.
   bool mayFoldAtAll() const { return limits.experts > 1 && pins.foldedExperts.value_or(true); }
 
   void addBatches(Decisions d) {
@@ -203,7 +205,7 @@ private:
     }
   }
 
-  // Orders of the axes that have more than one rank; others make no difference.
+  // Adds the orders of the axes that have more than one rank; others make no difference.
   void addOrders(Decisions d) {
     std::set<std::string> seen;
     const auto all =
@@ -332,7 +334,8 @@ private:
     return std::nullopt;
   }
 
-  // `ranks`: of data parallelism, or what dp divides where it is left open.
+  // Returns an error if the pinned group does not divide `ranks`: those of data parallelism, or the
+  // number that dp divides if it is open.
   std::optional<UserError> checkZeroGroup(int64_t ranks) const {
     int64_t group = pins.zeroGroup.value_or(0);
     if (group == 0 || group == ranks)
@@ -428,7 +431,8 @@ private:
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
   }
 
-  // Assumes the largest micro-batch that divides the samples of a rank.
+  // Returns an error if an executable can't run that many micro-batches. Assumes the largest
+  // micro-batch that divides the samples of a rank.
   std::optional<UserError> tooManyMicroBatches(int64_t dp, int64_t pp) const {
     if (!limits.executable || limits.globalBatch % dp != 0)
       return std::nullopt;
@@ -446,7 +450,7 @@ private:
                          number(kMostSamples));
   }
 
-  // An axis that pins leave one size; 0 where they leave several.
+  // Returns the only size that pins permit for an axis; 0 if they permit several.
   int64_t sizeOf(const std::optional<int64_t> &pin,
                  std::initializer_list<std::optional<int64_t>> others) const {
     int64_t product = 1;
@@ -455,14 +459,14 @@ private:
     return pin ? *pin : product > 0 ? limits.devices / product : 0;
   }
 
-  // Explains why no cp that pins leave has a kind that they leave.
+  // Explains why no cp that the pins permit has a kind that they permit.
   std::optional<UserError> noContext() const {
     int64_t tp = sizeOf(pins.tp, {pins.dp, pins.pp, pins.cp});
     int64_t cp = sizeOf(pins.cp, {pins.dp, pins.pp, pins.tp});
     bool mayBeOne = pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring;
     if (cp <= 1 && mayBeOne)
       return std::nullopt;
-    bool isLong = false; // enough to be cut
+    bool isLong = false; // the sequence is long enough to be cut
     Decisions d;
     d.tp = std::max<int64_t>(1, tp);
     for (int64_t size : divisorsOf(limits.devices)) {
@@ -508,7 +512,7 @@ private:
   std::vector<Decisions> meshes;
 };
 
-// Schedules and virtual stages that suit a number of stages.
+// Adds the schedules and virtual stages that suit a number of stages.
 void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &pins,
                   std::vector<Decisions> &out) {
   auto add = [&](ScheduleKind kind, int64_t v) {
@@ -606,7 +610,7 @@ static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
   return 0;
 }
 
-// Returns whether software with buckets of its own sends gradients when a pin wants them sent.
+// Returns true if software with buckets of its own sends gradients at the time that a pin asks for.
 static bool overlapsAs(const Pins &pins, const Decisions &d, const SpaceLimits &limits) {
   if (!pins.overlap || !limits.space || limits.choosesBuckets || !d.hasReplicas())
     return true;

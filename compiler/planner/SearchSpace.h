@@ -1,4 +1,5 @@
-// Everything that the planner may choose for one model on one cluster. Internal to this folder.
+// Enumerates everything that the planner may choose for one model on one cluster. Internal to this
+// folder.
 #pragma once
 
 #include "compiler/estimate/StepEstimate.h"
@@ -17,22 +18,22 @@ struct SpaceLimits {
   int64_t kvHeads = 0;     // see ModelFacts; 0: none
   int64_t heads = 0, inner = 0, vocabulary = 0; // see ModelArchitecture; 0: none
   bool slides = false;                          // see ModelFacts
-  bool untied = false;     // embedding and output layer have parameters of their own
+  bool untied = false;     // Embedding and output layer have parameters of their own.
   bool executable = false; // only what 'dtc compile' lowers today
-  // Executables: least number of instructions per micro-batch and layer; 0: not known.
+  // Least number of instructions of an executable per micro-batch and layer; 0: not known.
   int64_t instructionsOfLayer = 0;
   std::optional<LegalSpace> space; // space of the software; nullopt: everything that can be costed
   // Placements over tensor parallelism are searched too.
   bool searchesPlacements = false;
-  // The size of gradient buckets is searched, and with it whether gradients overlap; else it is the
-  // software's own.
+  // The size of gradient buckets is searched, and whether gradients overlap; otherwise the
+  // software's own size is used.
   bool choosesBuckets = true;
   // Groups of equal devices, if devices or links differ. Pipeline stages are outermost then, so
   // that each stage is on one group, and visit the groups in every order of partOrders.
   std::vector<DeviceGroup> groups;
-  // Optimizer states may be in the host's memory: something is known of it.
+  // Optimizer states may be in the host's memory, whose sizes are known.
   bool mayOffload = false;
-  // The same of what layers keep.
+  // Saved activations may be in the host's memory.
   bool mayOffloadActivations = false;
 };
 
@@ -40,13 +41,14 @@ struct SpaceLimits {
 // aside.
 bool isAllowed(const Decisions &decisions, const SpaceLimits &limits);
 
-// Into so many chunks a model's layers may be cut: where stages may be uneven, embedding and head
-// can have a chunk each, without layers.
+// Returns the largest number of chunks into which a model's layers may be cut. If stages may be
+// uneven, embedding and head can have a chunk each, without layers.
 int64_t mostChunks(const SpaceLimits &limits);
 
-// Ways of context parallelism of a mesh: of those that the model and the software have. Heads are
-// spread over ranks in equal numbers, keys and values alike (TransformerEngine,
-// context_parallel.py, wants that of cp); sliding windows go around a ring where the software's do.
+// A way of context parallelism of a mesh that the model and the software support. Heads are spread
+// over ranks in equal numbers, and so are the heads of keys and values (TransformerEngine's
+// context_parallel.py requires it of cp). Sliding windows go around a ring if the software supports
+// it.
 struct ContextChoice {
   ContextKind kind;
   int64_t inner = 1;
@@ -55,19 +57,19 @@ struct ContextChoice {
 std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins);
 
-// Decisions without those of the second kind below: devices on axes, how those of cp meet, order,
-// micro-batch. All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the
-// nearest that does; nothing left.
+// Returns all meshes in a fixed order: devices on axes, kinds of context parallelism, order of
+// axes, and micro-batch. The decisions of enumerateDetails are left at their defaults. Pins hold.
+// Errors: a pin that can't divide, with the nearest value that does; a space without meshes.
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);
 
-// Algorithms by which stages may share the vocabulary out beside the other decisions; 0, none, is
-// one unless a pin says otherwise.
+// Returns the algorithms by which stages may share the vocabulary beside the other decisions. 0,
+// none, is included unless a pin says otherwise.
 llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions decisions, const SpaceLimits &limits,
                                                 const Pins &pins);
 
-// The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation; each
-// followed by itself with the optimizer on the host, where that is a choice. ZeRO is over all of dp
-// unless a pin says otherwise: groups are for enumerateGroups.
+// Returns the mesh with every ZeRO stage, schedule, number of virtual stages and recomputation.
+// Each is followed by itself with the optimizer on the host if that is allowed. ZeRO is over all of
+// dp unless a pin says otherwise; enumerateGroups lists the groups.
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins);
 

@@ -1,4 +1,5 @@
-// Chooses tensor-parallel degrees per device group on heterogeneous systems. Internal to this folder.
+// Chooses tensor-parallel degrees per device group on heterogeneous systems. Internal to this
+// folder.
 #pragma once
 
 #include "compiler/planner/SearchSpace.h"

@@ -1,4 +1,4 @@
-// Ranks of data parallelism among which ZeRO shards.
+// Enumerates the groups of data-parallel ranks within which ZeRO shards.
 #include "compiler/planner/ZeroGroups.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -7,7 +7,8 @@
 
 namespace dtc {
 
-// Returns whether the innermost `ranks` of what dp and cp copy are whole runs along the axes.
+// Returns true if the innermost `ranks` of the copies over dp and cp are consecutive runs along the
+// axes.
 static bool isRunOfReplicas(const Decisions &d, int64_t ranks) {
   for (char axis : d.order) {
     int64_t size = axis == 'c' || axis == 'd' ? d.sizeOf(axis) : 1, part = std::min(size, ranks);

@@ -2,9 +2,9 @@
 // with a clear error or runs.
 //
 // Even mutations change raw bytes and must be refused. Odd ones change the manifest and sign it
-// anew; those that still pass the verifier run one step in a process of their own, where a crash or
-// a hang is a failure. A file whose description of its machine code was changed is not run: the
-// code is trusted to be what the compiler says it is.
+// again; those that still pass the verifier run one step in a process of their own, and a crash or
+// a hang is a failure. A file whose description of its machine code was changed is not run, as the
+// runtime trusts the compiler's code.
 #include "runtime/format/Verify.h"
 #include "test/fuzz/Mutate.h"
 #include "test/fuzz/RunOnce.h"
@@ -47,7 +47,7 @@ bool sameKernels(const format::Manifest &a, const format::Manifest &b) {
                     [](const auto &x, const auto &y) { return *x == *y; });
 }
 
-// What is wrong with a verifier's message, empty when nothing is.
+// Returns the fault of a verifier's message; empty if there is none.
 std::string faultOf(const std::string &message) {
   if (message.rfind("fuzz.dte: ", 0) != 0)
     return "the error does not begin with the file's name";
@@ -130,7 +130,7 @@ void Fuzzer::runOne(uint64_t index) {
   execute(index, file);
 }
 
-// One process a job; each sends its counts through a pipe.
+// Runs one process for each job, which sends its counts through a pipe.
 Counts runJobs(const Settings &settings, const Bytes &original, const format::Manifest &manifest) {
   int ends[2];
   if (::pipe(ends) != 0)

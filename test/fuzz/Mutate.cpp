@@ -10,7 +10,7 @@
 namespace dtc::fuzz {
 namespace {
 
-// Values at which sizes, indices and signs go wrong.
+// Values at which errors in sizes, indices and signs are likely.
 constexpr uint64_t interesting[] = {0,
                                     1,
                                     2,
@@ -45,8 +45,8 @@ void changeByte(std::span<uint8_t> bytes, Random &random) {
     byte = static_cast<uint8_t>(random.next());
 }
 
-// Changes a field of 1, 2, 4 or 8 bytes at a place aligned for it: to an interesting value, by a
-// little, or to what another field holds.
+// Changes an aligned field of 1, 2, 4 or 8 bytes: to an interesting value, by a small amount, or to
+// the contents of another field.
 void changeField(std::span<uint8_t> bytes, Random &random) {
   size_t width = size_t(1) << random.below(4);
   if (bytes.size() < width)
@@ -110,8 +110,8 @@ uint64_t Random::next() {
 std::vector<uint8_t> mutateRaw(const std::vector<uint8_t> &file, Random &random) {
   std::vector<uint8_t> out = file;
   for (uint64_t changes = 1 + random.below(4); changes > 0 && !out.empty(); --changes) {
-    // Half of the changes to the first kilobytes: the header, and what of the manifest is read
-    // first.
+    // Half of the changes go to the first bytes: the header, and the part of the manifest that is
+    // read first.
     std::span<uint8_t> all(out);
     std::span<uint8_t> part = random.below(2) ? all.first(std::min<size_t>(out.size(), 256)) : all;
     switch (random.below(4)) {

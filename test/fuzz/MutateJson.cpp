@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Every value of the tree, the root first. Deeper ones are left alone: readers refuse them.
+// Adds every value of the tree, the root first. Values below the depth that readers accept are left
+// out.
 void collect(Json &value, std::vector<Json *> &all, int depth = 0) {
   all.push_back(&value);
   if (depth < 64 && value.is_structured())
@@ -51,7 +52,8 @@ Json interestingValue(Random &random) {
   }
 }
 
-// A little more or less, or twice, or half: what passes a check of range and contradicts another value.
+// Increases or decreases a number slightly, or doubles or halves it. The result often passes a
+// check of its range and contradicts another value.
 void nudge(Json &value, Random &random) {
   if (value.is_number_integer()) {
     int64_t number = value.get<int64_t>();

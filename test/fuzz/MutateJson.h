@@ -1,4 +1,4 @@
-// Changes to JSON that leave it JSON, so that what is behind the parser is reached.
+// Changes JSON into other JSON, so that the code behind the parser is reached.
 #pragma once
 
 #include "test/fuzz/Mutate.h"
@@ -9,12 +9,12 @@
 
 namespace dtc::fuzz {
 
-// One to three changes: a number to another that is of interest, a value to one of another type or to
-// that of another place, an entry removed, doubled or renamed. Nothing where `text` is no JSON object.
-// Example: {"a": 1, "b": [2]} may become {"a": [2], "b": [2, 2]}.
+// Makes one to three changes: replaces a number by an interesting one, or a value by one of another
+// type or of another entry; removes, doubles or renames an entry. Returns nullopt if `text` is no
+// JSON object. Example: {"a": 1, "b": [2]} may become {"a": [2], "b": [2, 2]}.
 std::optional<std::string> mutateJson(std::string_view text, Random &random);
 
-// The same of the header of a safetensors file, whose length follows; the tensors stay.
+// Changes the header of a safetensors file in the same way and sets its length; the tensors stay.
 std::optional<std::string> mutateSafetensors(std::string_view file, Random &random);
 
 } // namespace dtc::fuzz

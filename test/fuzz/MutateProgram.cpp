@@ -41,7 +41,8 @@ bool isInside(const Segment &segment, size_t size) {
   return segment.offset() <= size && segment.bytes() <= size - segment.offset();
 }
 
-// Of what the verifier takes, once it is signed: FlatBuffers' own check does not look at where elements of 8 bytes lie.
+// Returns the program, or null if the verifier refuses the file after it is signed: the check of
+// FlatBuffers does not cover the alignment of elements of 8 bytes.
 std::unique_ptr<Program> readProgram(std::span<const uint8_t> given) {
   std::vector<uint8_t> file(given.begin(), given.end());
   sign(file);
@@ -62,7 +63,8 @@ uint64_t interesting(Random &random) {
   return random.below(4) == 0 ? random.below(8) : power + random.below(3) - 1;
 }
 
-// A field of an ELF file is aligned for itself, and most are near its begin or its end.
+// Changes a field of an ELF file. Fields are aligned to their size, and most are near the beginning
+// or the end.
 void changeCode(std::vector<uint8_t> &code, Random &random) {
   if (code.size() < 8)
     return;
@@ -103,7 +105,8 @@ void changeSegments(Program &program, Random &random) {
   }
 }
 
-// The same program for another device, whose kernels are in PTX, with a cubin behind it or none, or in simt's code.
+// Makes the program one for another device, whose kernels are in PTX, with a cubin behind it or
+// none, or in simt's code.
 void changeDevice(Program &program, Random &random) {
   constexpr std::string_view devices[] = {cpuDevice, cudaDevice, simtDevice};
   std::string_view device = devices[random.below(3)];

@@ -1,4 +1,4 @@
-// Changes to .dte files behind their hashes.
+// Changes .dte files and sets their hashes.
 #pragma once
 
 #include "test/fuzz/Mutate.h"
@@ -10,19 +10,19 @@
 
 namespace dtc::fuzz {
 
-// Makes the hashes right: of segments, where the manifest can be read, of the manifest and of the
-// header, whose sizes become those of the file.
+// Sets the hashes of segments (if the manifest can be read), of the manifest and of the header, and
+// the sizes in the header to those of the file.
 void sign(std::span<uint8_t> file);
 
-// Makes the header's own hash right and changes nothing else of it.
+// Sets the header's own hash and changes nothing else.
 void signHeader(std::span<uint8_t> file);
 
-// One to three changes to machine code, to the lengths, kinds and number of segments, to entries of kernels,
-// or to the device that all of it is for; offsets and hashes follow. Nothing where the verifier would
-// refuse the file.
+// Makes one to three changes to machine code, to the lengths, kinds and number of segments, to
+// entries of kernels, or to the device that they are for; sets offsets and hashes. Returns nullopt
+// if the verifier would refuse the given file.
 std::optional<std::vector<uint8_t>> mutateProgram(std::span<const uint8_t> file, Random &random);
 
-// One to three changes to fields of an ELF file, most of them near its begin or its end.
+// Makes one to three changes to fields of an ELF file, most of them near its beginning or its end.
 void mutateCode(std::vector<uint8_t> &code, Random &random);
 
 } // namespace dtc::fuzz

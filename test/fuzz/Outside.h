@@ -1,4 +1,4 @@
-// What the readers under outside-fuzz share: a folder to read from, and what is wanted of an error.
+// Helpers of the readers under outside-fuzz: a folder to read from, and checks of error messages.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -13,29 +13,31 @@ namespace dtc::fuzz {
 
 using Bytes = std::span<const uint8_t>;
 
+// Returns the bytes of a text.
 Bytes bytesOf(std::string_view text);
 
-// Aborts where what would be printed is not fit for a terminal, or does not name `file`.
+// Aborts if the printed error is unsafe for a terminal or, with `file`, does not name the file.
 void check(const rt::Status &status);
 void check(const rt::Status &status, const std::string &file);
 
-// A folder of this process in memory, as readers take paths.
+// Returns the path of a folder of this process in memory, for readers that take paths.
 const std::string &folder();
-// Writes folder()/NAME and returns its path.
+// Writes folder()/NAME and returns its path. Aborts on an error.
 std::string write(const std::string &name, Bytes bytes);
 
-// The first byte says what the rest is; each reads it, and aborts on what a reader may not do.
-void readWeights(Bytes bytes); // files of Hugging Face's
-void readFrames(Bytes bytes);  // what keepers tell rank 0's
-void readStream(Bytes bytes);  // what comes over a keeper's connection
-void readNotes(Bytes bytes);   // a rank's notes on its program
-void readMeeting(Bytes bytes); // what comes over a connection of ranks that meet
-void readPlace(Bytes bytes);   // where a launcher says that rank 0 is
+// Readers of one kind of input each, which is chosen by the first byte. They abort on any behaviour
+// that a reader may not have.
+void readWeights(Bytes bytes); // weights of Hugging Face
+void readFrames(Bytes bytes);  // frames that keepers send to rank 0's keeper
+void readStream(Bytes bytes);  // bytes of a keeper's connection
+void readNotes(Bytes bytes);   // notes of a rank on its program
+void readMeeting(Bytes bytes); // bytes of a connection between ranks at the rendezvous
+void readPlace(Bytes bytes);   // a launcher's address of rank 0
 
-// Several texts behind each other, as an input holds them: two bytes for the size of each but the last.
-// Where there is less than that, the rest of them is empty.
+// Splits an input into texts. It begins with the sizes of all texts but the last, two bytes each.
+// If it ends early, the rest of the texts is empty.
 std::vector<std::string_view> splitParts(std::string_view text, size_t count);
-// Sizes above 65535 do not fit: such parts are cut.
+// Joins texts into an input for splitParts. Texts above 65535 bytes are cut.
 std::string joinParts(const std::vector<std::string> &parts);
 
 } // namespace dtc::fuzz

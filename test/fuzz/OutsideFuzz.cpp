@@ -1,8 +1,8 @@
-// outside-fuzz: what the runtime reads, under libFuzzer. The first byte says what the rest is (README.md
-// has the letters).
+// outside-fuzz: runs the runtime's readers under libFuzzer. The first byte of an input gives its
+// kind (README.md lists the letters).
 //
-// A reader may refuse with an error that names the file, or accept; it may not crash, read beyond what it
-// was given, or say what is not fit for a terminal once it is printed.
+// A reader may accept an input, or refuse it with an error that names the file. It may not crash,
+// read beyond the input, or print characters that are unsafe for a terminal.
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/HuggingFace.h"
 #include "runtime/checkpoint/Reader.h"
@@ -44,8 +44,8 @@ void readCode(Bytes bytes) {
       std::abort();
 }
 
-// With hashes made right, so that what is behind them is read; `wholly`: those of the manifest and the
-// segments, too, and the sizes of the header.
+// Reads a program after its header's hash is set, so that the checks behind the hash are reached.
+// `wholly` also sets the hashes of the manifest and the segments, and the sizes of the header.
 void readProgram(Bytes bytes, bool wholly) {
   size_t size = (bytes.size() + 15) / 16 * 16;
   std::unique_ptr<uint8_t, decltype(&std::free)> file(
@@ -100,14 +100,14 @@ void readTokensOf(const std::string &argument, uint64_t vocabulary) {
   check(source->read(source->size() - count, std::span(tokens).first(count)));
 }
 
-// By every spelling, for vocabularies of bytes, of ids of 2 bytes and of 4.
+// Reads tokens as every kind of file, for vocabularies of bytes, of ids of 2 bytes and of 4.
 void readTokens(const std::string &path) {
   for (uint64_t vocabulary : {256, 1000, 100000})
     for (const char *stated : {"", "bytes:", "u16:", "u32:", "u64:"})
       readTokensOf(stated + path, vocabulary);
 }
 
-// The manifest with sizes and hashes as the shards have them.
+// Returns the manifest with the sizes and hashes of the shards.
 std::string signManifest(const std::vector<std::string_view> &parts) {
   using Json = nlohmann::ordered_json;
   Json root = Json::parse(parts[0], nullptr, /*allow_exceptions=*/false);
@@ -123,13 +123,14 @@ std::string signManifest(const std::vector<std::string_view> &parts) {
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// What was found good can be read.
+// Checks that tensors of an accepted checkpoint can be read.
 void readTensors(rt::CheckpointReader &reader) {
   for (const rt::CheckpointTensor &tensor : reader.manifest().tensors) {
     uint64_t elements = 1;
     for (uint64_t size : tensor.shape)
       elements *= size;
-    if (elements > 1 << 16) // more than there are bytes: none of it is anywhere
+    // The file has fewer elements than these, so no part of the tensor is there.
+    if (elements > 1 << 16)
       std::abort();
     std::vector<std::byte> local(elements * tensor.width());
     std::vector<uint64_t> start(tensor.shape.size());
@@ -139,7 +140,7 @@ void readTensors(rt::CheckpointReader &reader) {
   }
 }
 
-// And written as weights, or refused for its config or names.
+// Writes the checkpoint as weights, which may be refused for its config or names.
 void writeWeights(rt::CheckpointReader &reader) {
   std::string out = folder() + "/exported";
   rt::WrittenWeights written;
@@ -148,7 +149,7 @@ void writeWeights(rt::CheckpointReader &reader) {
   std::filesystem::remove_all(out);
 }
 
-// A manifest and two shards.
+// Reads a checkpoint of a manifest and two shards.
 void readCheckpoint(Bytes bytes, bool isSigned) {
   std::vector<std::string_view> parts =
       splitParts({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, 3);
@@ -170,7 +171,7 @@ void readCheckpoint(Bytes bytes, bool isSigned) {
   writeWeights(reader);
 }
 
-// With its hash made right.
+// Reads a tuning file after its hash is set.
 void readTuning(Bytes bytes) {
   const rt::TuningKey key{"p", "NVIDIA H100", 90, 13000, 130100, 91200};
   std::string file(bytes.begin(), bytes.end());
@@ -187,7 +188,7 @@ void readTuning(Bytes bytes) {
     std::abort();
 }
 
-// The second byte says where the index ends.
+// Reads Megatron's tokens; the second byte gives the end of the index.
 void readMegatron(Bytes bytes) {
   size_t index = bytes.empty() ? 0 : std::min<size_t>(bytes[0], bytes.size() - 1);
   Bytes rest = bytes.subspan(bytes.empty() ? 0 : 1);
@@ -257,7 +258,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     readPlace(rest);
     break;
   default:
-    return -1; // not kept in the corpus
+    return -1; // The input is not kept in the corpus.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// How outside-fuzz changes its inputs: what is behind hashes, lengths and parsers, most of the time.
+// Changes inputs of outside-fuzz, most of the time behind hashes, lengths and parsers.
 #include "test/fuzz/MutateJson.h"
 #include "test/fuzz/MutateProgram.h"
 #include "test/fuzz/Outside.h"
@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-// Names that libFuzzer looks for.
-// NOLINTBEGIN(readability-identifier-naming)
+// These names are prescribed by libFuzzer.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 // NOLINTEND(readability-identifier-naming)
@@ -17,7 +16,8 @@ namespace {
 
 using Changed = std::optional<std::string>;
 
-// The manifest of a checkpoint or the index of a folder, or the header of one of the files behind it.
+// Changes the manifest of a checkpoint or the index of a folder, or the header of one of the files
+// behind it.
 Changed mutateFolder(std::string_view input, Random &random) {
   std::vector<std::string> parts;
   for (std::string_view part : splitParts(input, 3))
@@ -32,14 +32,15 @@ Changed mutateFolder(std::string_view input, Random &random) {
 }
 
 Changed mutateFile(std::string_view input, Random &random) {
-  // As aligned as readers want it.
+  // Readers require this alignment.
   std::vector<uint8_t> file(input.begin(), input.end());
   std::optional<std::vector<uint8_t>> changed =
       random.below(2) ? mutateProgram(file, random) : mutateSigned(file, random);
   return changed ? std::optional(std::string(changed->begin(), changed->end())) : std::nullopt;
 }
 
-// What readFrames() reads: those of one or two, and what passes between them.
+// Changes an input of readFrames up to three times: removes, repeats or swaps frames, or changes a
+// frame's rank, time or one of its numbers.
 Changed mutateFrames(std::string_view input, Random &random) {
   constexpr size_t kFront = 5;
   std::vector<std::string> frames;

@@ -33,7 +33,7 @@ Status fill(const Tensors *tensors, Executor &executor, Device &device) {
   return {};
 }
 
-// Integers that the model may index with; every bit pattern of them is a float, too.
+// Writes integers that the model may index with; every bit pattern of them is a float, too.
 Status writeInput(const format::Input &input, Executor &executor) {
   uint64_t count = 1;
   for (uint64_t size : *input.shape())
@@ -58,7 +58,7 @@ Status runRank(const Executable &executable, Comm &world) {
   return executor->runStep(result);
 }
 
-// All ranks of the file, a thread each; whether all came to the end of the step.
+// Runs all ranks of the file, a thread each. Returns true if all came to the end of the step.
 bool runRanks(const std::vector<uint8_t> &file, unsigned limitSeconds) {
   std::unique_ptr<Executable> executable;
   if (!Executable::fromBytes(file, "fuzz.dte", executable).ok())
@@ -82,8 +82,8 @@ bool runRanks(const std::vector<uint8_t> &file, unsigned limitSeconds) {
 
 [[noreturn]] void child(const std::vector<uint8_t> &file, unsigned limitSeconds) {
   ::alarm(limitSeconds);
-#ifndef __SANITIZE_ADDRESS__ // its shadow takes terabytes of addresses
-  // A mutated size may ask for a lot of memory, which the machine should not have to give.
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's shadow takes terabytes of addresses
+  // A changed size may ask for more memory than the machine should give.
   rlimit memory{rlim_t(16) << 30, rlim_t(16) << 30};
   (void)::setrlimit(RLIMIT_AS, &memory);
 #endif

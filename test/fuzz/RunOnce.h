@@ -7,26 +7,28 @@
 
 namespace dtc::fuzz {
 
+// The ways in which a run may end.
 enum class Outcome {
   Ran,     // to the end of the step
-  Refused, // with an error of the runtime
+  Refused, // stopped with an error of the runtime
   Crashed,
   Hung,
 };
 
+// The end of a run.
 struct RunResult {
   Outcome outcome = Outcome::Ran;
-  std::string what; // signal, for Crashed
+  std::string what; // the signal, for Crashed
 };
 
-// Runs a file that is good once in this process, so that children forked later find the kernels of
-// the libraries compiled: oneDNN makes them at first use, which takes longer than all the rest. No
-// thread may outlive it, or children would lack that thread: OMP_NUM_THREADS and
-// OPENBLAS_NUM_THREADS must have been 1 when the process started. False on an error.
+// Runs a valid file once in this process, so that children forked later find the kernels of the
+// libraries compiled: oneDNN compiles them on first use, which takes longer than all the rest.
+// Returns false on an error. No thread may outlive it, or children would lack that thread:
+// OMP_NUM_THREADS and OPENBLAS_NUM_THREADS must have been 1 when the process started.
 bool warmUp(const std::vector<uint8_t> &file);
 
-// Forks; the child runs all ranks of the file as threads on the CPU device for one step and is
-// stopped after `limitSeconds`.
+// Forks a child that runs all ranks of the file as threads on the CPU device for one step, and
+// returns how it ended. The child is stopped after `limitSeconds`.
 RunResult runOnce(const std::vector<uint8_t> &file, unsigned limitSeconds);
 
 } // namespace dtc::fuzz

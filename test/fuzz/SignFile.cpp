@@ -1,5 +1,5 @@
-// dtc-sign FILE.dte | FOLDER: makes the hashes of an executable right, or the marker of a checkpoint (a
-// folder step-N) for the manifest that is there. For tests of what is behind hashes.
+// dtc-sign FILE.dte | FOLDER: sets the hashes of an executable, or the marker of a checkpoint (a
+// folder step-N) for its current manifest. Tests use it to reach the checks behind hashes.
 #include "runtime/checkpoint/Folder.h"
 #include "test/fuzz/MutateProgram.h"
 

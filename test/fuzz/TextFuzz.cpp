@@ -1,8 +1,8 @@
-// text-fuzz: texts that the compiler reads, under libFuzzer. The first byte says what the rest is (README.md
-// has the letters).
+// text-fuzz: runs the compiler's readers of texts under libFuzzer. The first byte of an input gives
+// its kind (README.md lists the letters).
 //
-// A reader may accept, or refuse with a message that begins with the place; it may not crash. What was
-// accepted and can be written is read back.
+// A reader may accept an input, or refuse it with a message that begins with the place; it may not
+// crash. An accepted input that can be written is read back.
 #include "compiler/export/Export.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/plan/Plan.h"
@@ -29,14 +29,13 @@
 #include <memory>
 #include <unistd.h>
 
-// LLVM's allocators mark what they have not handed out, and those of its libraries, which are compiled
-// without a sanitizer, do not unmark it.
+// Makes AddressSanitizer ignore marks of allocators. LLVM's allocators mark memory that they have
+// not handed out, and LLVM's libraries, which are compiled without a sanitizer, do not unmark it.
 extern "C" const char *__asan_default_options();
 extern "C" const char *__asan_default_options() {
   return "allow_user_poisoning=0:detect_leaks=0:detect_container_overflow=0";
 }
-// Names that libFuzzer looks for.
-// NOLINTBEGIN(readability-identifier-naming)
+// These names are prescribed by libFuzzer.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,7 +51,7 @@ using llvm::StringRef;
   std::abort();
 }
 
-// In memory, of this process.
+// Returns the path of a file of this process in memory.
 const std::string &path() {
   static const std::string name = "/dev/shm/text-fuzz-" + std::to_string(::getpid());
   static const int removed = std::atexit([] { ::unlink(name.c_str()); });
@@ -72,7 +71,8 @@ bool takeNumber(StringRef &text) {
   return text.consume_front(":");
 }
 
-// FILE:LINE:COLUMN: error: WORDS, perhaps the line with a caret below it, and perhaps a note; `withLine`: the line must be there.
+// Checks the form FILE:LINE:COLUMN: error: TEXT. The line with a caret below it may follow, and
+// must with `withLine`; then a note may follow.
 void checkMessage(StringRef message, bool withLine) {
   for (char c : message)
     if (c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f))
@@ -92,7 +92,7 @@ void checkMessage(StringRef message, bool withLine) {
 void check(const UserError &error, bool withLine) { checkMessage(error.text() + "\n", withLine); }
 
 void readModel(StringRef text, int64_t sequence) {
-  // A context keeps all types and attributes that it has seen.
+  // A context keeps all types and attributes that it has seen, so it is replaced from time to time.
   static std::unique_ptr<mlir::MLIRContext> context;
   static int uses = 0;
   if (!context || ++uses % 500 == 0)
@@ -111,7 +111,7 @@ void checkReadsBack(const SystemDescription &system) {
     fail("does not read back", again.error().text() + "\n" + printed);
 }
 
-// Parts of it, as planners take them.
+// Takes slices of the topology, as planners do.
 void checkParts(const Topology &topology) {
   int64_t devices = topology.numDevices(), half = devices / 2;
   if (half == 0)
@@ -157,7 +157,7 @@ void checkPlanReadsBack(const Plan &plan) {
     fail("does not read back", read.error().text());
 }
 
-// A refusal says something; what is written is a text of lines.
+// Exports a plan for launchers. An error must have a text, and an export must be lines of text.
 void writeForLaunchers(const Plan &plan) {
   Result<SoftwareStack> stack = stackOf(plan);
   if (!stack)
@@ -178,7 +178,7 @@ void readPlan(StringRef text) {
   writeForLaunchers(plan);
 }
 
-// An entry of a cache, under the key "0".
+// Reads an entry of a plan cache, under the key "0".
 void readCached(StringRef text) {
   static const std::string folder = [] {
     std::string name = "/dev/shm/text-fuzz-cache-XXXXXX";
@@ -281,12 +281,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     readProblem(text);
     break;
   default:
-    return -1; // not kept in the corpus
+    return -1; // The input is not kept in the corpus.
   }
   return 0;
 }
 
-// JSON stays JSON half of the time.
+// Keeps JSON valid half of the time.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   fuzz::Random random(seed);
   if (size > 1 && std::strchr("cprkv", data[0]) && random.below(2)) {

@@ -1,5 +1,5 @@
-// Weights of Hugging Face's: the index and two files of a folder, or the first file alone where there is
-// no index. What is taken must be a sound checkpoint afterwards, and can be written out again.
+// Reads weights of Hugging Face: the index and two files of a folder, or the first file alone if
+// there is no index. Accepted weights must give a valid checkpoint, which can be written out again.
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/HuggingFace.h"
 #include "runtime/checkpoint/Parameters.h"
@@ -22,14 +22,14 @@ rt::TensorSpec specOf(const char *name, const std::vector<uint64_t> &shape) {
   return spec;
 }
 
-// A small model with all that names can be: prefixes, a parameter in several tensors, no dimensions, no
-// elements.
+// Returns a small model with every kind of name: prefixes, a parameter in several tensors, no
+// dimensions, no elements.
 std::vector<rt::TensorSpec> model() {
   return {specOf("transformer.wte.weight", {4, 2}), specOf("h.0.w", {2, 3}),
           specOf("h.0.experts.*.w", {2, 3}), specOf("scale", {}), specOf("none", {0})};
 }
 
-// The folder with what the input says; its path.
+// Writes the folder of an input and returns its path.
 std::string writeFolder(Bytes bytes) {
   std::vector<std::string_view> parts =
       splitParts({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, 3);
@@ -50,7 +50,7 @@ void mustBeFine(const Status &status) {
     std::abort();
 }
 
-// As they are, and cut to files of a few bytes.
+// Writes the weights out again, in files of at most 40 bytes, and reads them back.
 void writeAgain(rt::CheckpointReader &reader) {
   std::string out = folder() + "/exported";
   rt::WrittenWeights written;

@@ -1,4 +1,5 @@
-// What ranks tell each other, and where they meet: frames of keepers, notes on programs, messages, places.
+// Reads the messages between ranks and the addresses at which they meet: frames of keepers, notes
+// on programs, messages of the rendezvous, launchers' addresses.
 #include "runtime/comm/Meeting.h"
 #include "runtime/comm/MeetingPlace.h"
 #include "runtime/comm/MeetingSides.h"
@@ -20,7 +21,7 @@ using rt::Status;
 
 constexpr int kRanks = 4;
 
-// Rank 0's program, whose groups are those that frames speak of.
+// Returns the notes on rank 0's program, with the groups that frames mention.
 rt::ProgramNotes hubNotes() {
   rt::ProgramNotes notes;
   notes.groups = {{"dp", 2, 0, {0, 1, 2, 3}}, {"pp", 4, 1, {3, 2, 1, 0}}};
@@ -33,7 +34,7 @@ void checkReport(const std::string &report) {
       std::abort();
 }
 
-// What was read can be told again, in the same bytes.
+// Checks that an accepted frame is encoded to the same bytes.
 void checkFrame(const rt::Frame &frame) {
   std::vector<uint8_t> bytes = rt::encode(frame);
   rt::Frame again;
@@ -43,7 +44,8 @@ void checkFrame(const rt::Frame &frame) {
     std::abort();
 }
 
-// The other end of `sent` bytes, all of which are there; -1 where there is no room for them.
+// Returns the other end of a connection that holds all `sent` bytes; -1 if they do not fit into its
+// buffer.
 int connectionWith(Bytes sent) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
@@ -58,8 +60,8 @@ int connectionWith(Bytes sent) {
 
 } // namespace
 
-// Each frame behind its rank, the quarters of a second that passed before it, its kind, and the size of
-// its content in two bytes.
+// Reads frames. Before each come its rank, the quarters of a second since the last one, its kind,
+// and the size of its content in two bytes.
 void readFrames(Bytes bytes) {
   rt::ProgramNotes notes = hubNotes();
   rt::Hub hub({.ranks = kRanks}, notes);
@@ -116,7 +118,7 @@ void readNotes(Bytes bytes) {
           (void)notes.peerOf(each->group, each->meets, rank);
 }
 
-// The first byte says how many ranks meet.
+// Reads messages of the rendezvous; the first byte gives the number of ranks.
 void readMeeting(Bytes bytes) {
   size_t size = 1 + (bytes.empty() ? 0 : bytes[0] % kRanks);
   int socket = connectionWith(bytes.subspan(bytes.empty() ? 0 : 1));
@@ -141,7 +143,7 @@ void readMeeting(Bytes bytes) {
   }
 }
 
-// As Slurm's variable has it, and as Open MPI's has.
+// Reads an address of rank 0 as Slurm's variable has it, and as Open MPI's.
 void readPlace(Bytes bytes) {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   std::string host;

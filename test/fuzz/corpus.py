@@ -1,4 +1,4 @@
-"""What a fuzzer starts from: seeds that a test writes, and the archive corpus/NAME.tar.xz of what was found by hand."""
+"""The inputs that fuzzers start from: seeds that a test writes, and the archive corpus/NAME.tar.xz of earlier finds."""
 import io
 import shutil
 import tarfile
@@ -18,8 +18,8 @@ def unpack(archive, folder):
 
 
 def pack(contents, archive):
-    """The same contents give the same archive."""
-    # Like stands by like, which packs best.
+    """Writes the archive; the same contents give the same archive."""
+    # Similar files stand side by side, which packs best.
     contents = sorted(contents, key=lambda data: (data[:1], len(data), data))
     archive.parent.mkdir(exist_ok=True)
     with tarfile.open(archive, "w:xz", preset=9, format=tarfile.USTAR_FORMAT) as packed:
@@ -31,8 +31,8 @@ def pack(contents, archive):
 
 
 def write(folder, name, seeds):
-    """Makes NAME-seeds of `seeds` (bytes by name), NAME-packed of the archive, and NAME-found, which is empty, anew in
-    `folder`: what earlier runs found would make this one another."""
+    """Writes into `folder` the folders NAME-seeds with `seeds` (bytes by name), NAME-packed with the archive's files,
+    and an empty NAME-found. They are replaced: finds of earlier runs would change this one."""
     folders = {kind: Path(folder) / f"{name}-{kind}" for kind in ("seeds", "packed", "found")}
     for each in folders.values():
         shutil.rmtree(each, ignore_errors=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes corpus/NAME.tar.xz anew: of the archive and of folders of finds, what reaches more than the seeds do.
+"""Updates corpus/NAME.tar.xz: keeps the inputs of the archive and folders of finds that reach more than the seeds do.
 
   pack_corpus.py NAME BUILD [FOLDER...]      NAME: outside or text; BUILD: the build folder, whose fuzz tests have run
 """
@@ -31,7 +31,7 @@ def main():
                 if 0 < path.stat().st_size <= MOST_FILE_BYTES:
                     shutil.copyfile(path, candidates / f"{number}-{path.name}")
         fuzzer = arguments.build.resolve() / "test" / f"{arguments.name}-fuzz"
-        # By what is reached, not how often: few hundred files do.
+        # Merges by the code reached, not by its counts, which keeps a few hundred files.
         merge = ["-merge=1", "-use_counters=0", "-timeout=20", "-rss_limit_mb=2048"]
         subprocess.run([fuzzer, *merge, kept, candidates], check=True)
         pack([path.read_bytes() for path in kept.iterdir() if path.name not in seeds], archive_of(arguments.name))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what outside-fuzz starts from: a good file of each kind, behind the byte that says which.
+"""Writes the seeds of outside-fuzz: a valid file of each kind, behind the byte of its kind.
 
   write_outside_corpus.py FOLDER CODE.so PROGRAM.dte...
 """
@@ -34,7 +34,8 @@ def megatron(tokens):
 
 
 def checkpoint():
-    """Of two shards: a matrix whose rows are in both, and state in the second. Hashes are made right by the target."""
+    """Returns a checkpoint of two shards: a matrix whose rows are in both, and state in the second. The target sets
+    the hashes."""
     rows, state = [2, 3], [2]
     shards = [
         safetensors({"w[0:2, 0:3]": ("F32", rows, bytes(24))}),
@@ -59,7 +60,7 @@ def checkpoint():
 
 
 def join(*parts):
-    """Parts as splitParts() of Outside.h finds them."""
+    """Joins parts for splitParts() of Outside.h."""
     return b"".join(struct.pack("<H", len(part)) for part in parts[:-1]) + b"".join(parts)
 
 
@@ -67,11 +68,12 @@ WIDTH = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 def weights(tied, second_expert="F16"):
-    """The model of WeightsFuzz.cpp in two files and an index; `tied`: in one file, under other names. The experts are one
-    parameter, and of one dtype."""
+    """Returns the model of WeightsFuzz.cpp in two files and an index; with `tied`, in one file under other names. The
+    experts are one parameter, of one dtype unless `second_expert` differs."""
     first = {"wte.weight" if tied else "transformer.wte.weight": ("BF16", [4, 2], bytes(16)),
              "h.0.w": ("F32", [2, 3], bytes(24)), "h.0.attn.bias": ("U8", [2], bytes(2))}
-    second = {"h.0.experts.0.w": ("F16", [3], bytes(6)), "h.0.experts.1.w": (second_expert, [3], bytes(3 * WIDTH[second_expert])),
+    second = {"h.0.experts.0.w": ("F16", [3], bytes(6)),
+              "h.0.experts.1.w": (second_expert, [3], bytes(3 * WIDTH[second_expert])),
               "scale": ("F32", [], bytes(4)), "none": ("F32", [0], b"")}
     if tied:
         return join(b"", safetensors(first | second | {"lm_head.weight": ("BF16", [4, 2], bytes(16))}), b"")
@@ -85,7 +87,8 @@ def words(text):
 
 
 def standing(step, waits, begun, place):
-    """As Frames.cpp writes it: of a rank in training step `step` that has begun `begun` calls of each group."""
+    """Returns the standing, as Frames.cpp writes it, of a rank in training step `step` that has begun
+    `begun` calls of each group."""
     out = struct.pack("<IIQQII", 1, 1, 2 * step + len(waits), 100 * step, step, len(waits))
     out += b"".join(struct.pack("<IIQIQ", *wait) for wait in waits)
     out += struct.pack("<64Q", *[begun] * 64) + struct.pack("<IQQQQ", 1, step, 10 * step, 20 * step, 0)
@@ -100,20 +103,20 @@ def hello(rank):
 
 
 def frames(*events):
-    """As readFrames() of WireFuzz.cpp takes them: rank, quarters of a second, and the frame."""
+    """Joins frames for readFrames() of WireFuzz.cpp: rank, quarters of a second, and the frame."""
     return b"".join(bytes([rank, quarters, kind]) + struct.pack("<H", len(content)) + content
                     for rank, quarters, (kind, content) in events)
 
 
 def job():
-    """Of four ranks, two steps long."""
+    """Returns the frames of a job of four ranks, two steps long."""
     events = [(rank, 0, hello(rank)) for rank in range(4)]
     events += [(rank, 1, (BEAT, standing(step, [], 7 * step, f"step {step}"))) for step in (1, 2) for rank in range(4)]
     return events
 
 
 def hung():
-    """Rank 1 computes, the others wait for it in call 21 of group 0; then its stacks come."""
+    """Returns the frames of a hang: rank 1 computes, the others wait in call 21 of group 0; then its stacks come."""
     waits = [(0, 1, 21, 0xffffffff, 1 << 20)]
     events = [(rank, 0, (BEAT, standing(3, [] if rank == 1 else waits, 20 if rank == 1 else 21, "step 3, gemm")))
               for rank in range(4)]
@@ -127,12 +130,15 @@ def died():
 
 
 def stream():
-    sent = [hello(1), (BEAT, standing(1, [], 7, "step 1")), (7, struct.pack("<I", 3) + words("rank 1 died")), (4, b""), (5, b""), (LEAVE, b"")]
+    sent = [hello(1), (BEAT, standing(1, [], 7, "step 1")),
+            (7, struct.pack("<I", 3) + words("rank 1 died")), (4, b""), (5, b""), (LEAVE, b"")]
     return b"".join(struct.pack("<II", len(content), kind) + content for kind, content in sent)
 
 
 def notes(last=1):
-    """Two groups, an instruction that meets nobody and one that sends, and their issues, the last of instruction `last`."""
+    """Returns notes with two groups, a local instruction and one that sends, and their issues.
+
+    The last issue is of instruction `last`."""
     out = b"DTN1" + struct.pack("<I", 2)
     for name, size, shift in (("dp", 2, 0), ("pp", 4, 1)):
         out += words(name) + struct.pack("<III4I", size, shift, 4, 0, 1, 2, 3)
@@ -149,7 +155,7 @@ def message(word, payload):
 
 
 def meeting():
-    """Of two ranks: a guest's greeting, and a parcel with a piece for each."""
+    """Returns the messages of a rendezvous of two ranks: a guest's greeting, and a parcel with a piece for each."""
     text = lambda letters: struct.pack("<Q", len(letters)) + letters
     greeting = struct.pack("<QQQQ", 1, 1, 2, 100) + text(b"host1") + text(b"10.0.0.2")
     return b"\x01" + message(0, greeting) + message(1, b"") + message(4, text(b"abc") + text(b""))
@@ -183,7 +189,7 @@ def main():
         "tuning": b"u" + tuning(),
         "weights": b"w" + weights(tied=False),
         "weights-tied": b"w" + weights(tied=True),
-        # Just wrong.
+        # Files with small faults.
         "elf-cut": b"e" + code.read_bytes()[:-40],
         "tuning-cut": b"u" + tuning()[:-20],
         "weights-of-two-dtypes": b"w" + weights(tied=False, second_expert="F32"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what text-fuzz starts from: texts of each kind in this repository, behind the byte that says which.
+"""Writes the seeds of text-fuzz: texts of each kind in this repository, behind the byte of their kind.
 
   write_text_corpus.py FOLDER
 """
@@ -11,7 +11,7 @@ import corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test" / "export"))
-import plans  # noqa: E402  of all kinds that launchers tell apart
+import plans  # noqa: E402  plans of all kinds that launchers distinguish
 
 KINDS = {
     "m": ["models/*.mlir", "models/digits/*.mlir", "test/dialects/graph/*.mlir"],
@@ -31,8 +31,10 @@ def cached():
 
 
 def trace():
-    run = {"ph": "X", "name": "gemm", "pid": 0, "ts": 0.5, "dur": 1.5, "args": {"step": 1, "task": "step", "instruction": 0}}
-    return json.dumps({"displayTimeUnit": "ms", "traceEvents": [{"ph": "M", "name": "thread_name", "pid": 0}, run, run]})
+    run = {"ph": "X", "name": "gemm", "pid": 0, "ts": 0.5, "dur": 1.5,
+           "args": {"step": 1, "task": "step", "instruction": 0}}
+    return json.dumps({"displayTimeUnit": "ms", "traceEvents": [{"ph": "M", "name": "thread_name", "pid": 0},
+                                                                run, run]})
 
 
 def errors():

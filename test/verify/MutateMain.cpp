@@ -1,7 +1,8 @@
-// dte-mutate [FILE.dte...] [--places N] [--seed S] [--only KIND]: plants faults into valid programs, the given ones
-// and a pipeline of two stages, and looks whether 'dtc verify' finds each. Prints a table, kind by kind;
-// exits 0 only where every fault is found, or shown to change nothing. With --write 'KIND' OUT.dte the
-// first file gets one fault of the kind that the proof finds, and is written.
+// dte-mutate [FILE.dte...] [--places N] [--seed S] [--only KIND]: plants faults into valid
+// programs, the given ones and a pipeline of two stages, and checks that 'dtc verify' finds each.
+// Prints a table with a row for each kind. Exits with 0 only if every fault is found, or shown to
+// change nothing. With --write 'KIND' OUT.dte, one fault of the kind that the proof finds is
+// planted into the first file, and the result is written.
 #include "compiler/verify/VerifyFile.h"
 #include "runtime/format/Verify.h"
 #include "runtime/format/Write.h"
@@ -29,7 +30,7 @@ struct Subject {
   const format::Manifest *manifest = nullptr;
 };
 
-// How the faults of one kind ended.
+// Counts of the faults of one kind, by how they were found.
 struct Row {
   int planted = 0, byLoader = 0, byProof = 0, harmless = 0, missed = 0;
 };
@@ -45,7 +46,8 @@ End plant(const mutate::Mutation &mutation, const Subject &subject, mutate::Rand
     return End::ByLoader;
   if (verifyPrograms(*packed).fault)
     return End::ByProof;
-  if (verifyPrograms(*packed, /*skips=*/false).fault) // which was skipped
+  // The fault is in a program that the proof skipped.
+  if (verifyPrograms(*packed, /*skips=*/false).fault)
     return End::Missed;
   if (mutation.mayBeHarmless && mutate::haveSameEffect(*subject.manifest, *packed))
     return End::Harmless;
@@ -65,7 +67,7 @@ std::vector<Subject> readSubjects(const std::vector<std::string> &files,
   return subjects;
 }
 
-// The file with one fault that the loader lets pass and the proof does not.
+// Writes the file with one fault that the loader lets pass and the proof finds.
 int writeFault(const std::string &kind, const Subject &subject, mutate::Random &random,
                const std::string &output) {
   for (const mutate::Mutation &mutation : mutate::allMutations())
@@ -140,7 +142,7 @@ int main(int argc, char **argv) {
     Row row;
     std::set<std::string> missed;
     auto start = std::chrono::steady_clock::now();
-    // By turns in all programs that have a place for it.
+    // Takes the programs that have a place for the fault in turn.
     for (int tries = 0; row.planted < places && tries < 20 * places; ++tries) {
       const Subject &subject = subjects[static_cast<size_t>(tries) % subjects.size()];
       End end = plant(mutation, subject, random);

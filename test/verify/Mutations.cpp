@@ -35,7 +35,7 @@ Place pick(Random &random, const std::vector<Place> &all) {
   return place;
 }
 
-// Instructions of tasks that some entry runs.
+// Returns the instructions of tasks that some entry runs.
 std::vector<Place> placesOf(ManifestT &manifest,
                             const std::function<bool(const Place &)> &belongs) {
   std::vector<Place> all;
@@ -47,7 +47,7 @@ std::vector<Place> placesOf(ManifestT &manifest,
   return all;
 }
 
-// A group of one rank moves nothing.
+// Returns true for communication between ranks; a group of one rank sends nothing.
 bool meetsOthers(const ManifestT &manifest, const Place &place) {
   if (const CollectiveT *op = place.collective())
     return manifest.groups[op->group]->size > 1;
@@ -78,7 +78,7 @@ void insert(TaskT &task, size_t index, std::unique_ptr<InstructionT> instruction
                   each.count());
 }
 
-// The repeat that an instruction is in; none: its number.
+// Returns the repeat that an instruction is in, or the instruction's number if it is in none.
 size_t repeatOf(const TaskT &task, size_t index) {
   for (size_t i = 0; i < task.repeats.size(); ++i)
     if (task.repeats[i].begin() <= index && index < task.repeats[i].end())
@@ -122,7 +122,7 @@ bool swapMeetings(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// The same ranks in lists of half as many, or of two at once.
+// Divides the ranks of a group into lists of half as many, or joins two lists into one.
 bool changeGroup(ManifestT &manifest, Random &random) {
   std::vector<Place> places = placesOf(manifest, [&](const Place &place) {
     return place.collective() && meetsOthers(manifest, place);
@@ -189,7 +189,7 @@ bool changeSize(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// Whether two ranks have samples of their own, and with them other activations.
+// Returns true if two ranks have different samples, and therefore different activations.
 bool haveOtherSamples(const ManifestT &manifest, uint32_t a, uint32_t b) {
   std::set<uint32_t> axes;
   for (auto &program : manifest.programs)
@@ -207,7 +207,8 @@ bool haveOtherSamples(const ManifestT &manifest, uint32_t a, uint32_t b) {
   return false;
 }
 
-// The rank after the right one; or the peers of two ranks exchanged, of whom each has the other's data.
+// Replaces a peer by the next rank, or swaps the peers of two ranks so that each gets the data of
+// the other.
 bool changePeer(ManifestT &manifest, Random &random) {
   std::vector<Place> places =
       placesOf(manifest, [](const Place &place) { return place.transfer() != nullptr; });
@@ -242,7 +243,7 @@ bool isMoved(const BufferT &buffer) {
   return buffer.layer_stride != 0 || buffer.slot_stride != 0 || buffer.micro_batch_stride != 0;
 }
 
-// The bytes of the arena that the views of a buffer's storage have in all.
+// Returns the range of the arena that all views of a buffer's storage cover.
 std::pair<uint64_t, uint64_t> rangeOf(const ProgramT &program, const BufferT &buffer) {
   uint64_t begin = buffer.offset, end = begin + buffer.bytes;
   for (auto &each : program.buffers)
@@ -253,7 +254,7 @@ std::pair<uint64_t, uint64_t> rangeOf(const ProgramT &program, const BufferT &bu
   return {begin, end};
 }
 
-// One buffer where another one is.
+// Moves one buffer onto another.
 bool overlapBuffers(ManifestT &manifest, Random &random) {
   ProgramT &program = *pick<ProgramT *>(random, [&] {
     std::vector<ProgramT *> all;
@@ -271,11 +272,12 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
         b->offset + a->bytes >
             (a->space == MemorySpace::host ? program.host_bytes : program.arena_bytes))
       continue;
-    // A view may read any bytes of its own storage that are written: the file does not say which.
+    // A view may read any bytes of its own storage that are written, since the file does not name
+    // them.
     auto [begin, end] = rangeOf(program, *a);
     if (begin <= b->offset && b->offset + a->bytes <= end)
       continue;
-    // A parameter that is moved alone would be refused for that.
+    // The loader refuses a parameter that is moved alone.
     if (a->kind == BufferKind::parameter || a->kind == BufferKind::optimizer ||
         a->kind == BufferKind::input)
       continue;
@@ -286,7 +288,7 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
   return false;
 }
 
-// A buffer in the memory where it is not: alone, or with all that share its bytes.
+// Moves a buffer to the other memory: alone, or with all that share its bytes.
 bool changeMemory(ManifestT &manifest, Random &random) {
   std::vector<std::pair<ProgramT *, BufferT *>> all;
   for (auto &program : manifest.programs)
@@ -306,7 +308,7 @@ bool changeMemory(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// A wait after the instruction that it protects; what a rank receives used by the task before.
+// Moves a wait behind the instruction that it protects, or uses received data in the task before.
 bool useBeforeArrival(ManifestT &manifest, Random &random) {
   std::vector<Place> places = placesOf(manifest, [](const Place &place) {
     const auto &all = place.task->instructions;
@@ -339,7 +341,7 @@ bool useBeforeArrival(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// A gradient reduction is left out; what it should bring is what the rank has itself.
+// Removes a gradient reduction, so that its result is the rank's own gradient.
 bool loseBucket(ManifestT &manifest, Random &random) {
   std::vector<Place> places =
       placesOf(manifest, [&](const Place &place) { return reducesGradients(manifest, place); });
@@ -377,7 +379,7 @@ void visitBuffers(const InstructionT &instruction, const std::function<void(uint
       visit(buffer);
 }
 
-// Memory of a buffer is given to another before its last use: the other one is first used in between.
+// Gives the memory of a buffer to another one that is first used before the last use of the former.
 bool freeEarly(ManifestT &manifest, Random &random) {
   for (int tries = 0; tries < 200; ++tries) {
     ProgramT &program = *manifest.programs[below(random, manifest.programs.size())];
@@ -430,7 +432,7 @@ bool freeEarly(ManifestT &manifest, Random &random) {
   return false;
 }
 
-// A buffer of which fewer are kept than micro-batches need it, or whose slots lie into one another.
+// Keeps fewer slots of a buffer than micro-batches need, or makes its slots overlap.
 bool changeSlot(ManifestT &manifest, Random &random) {
   std::vector<BufferT *> buffers;
   for (auto &program : manifest.programs)
@@ -448,11 +450,11 @@ bool changeSlot(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// Two runs of a task, each for the micro-batch of the other.
+// Swaps the micro-batches of two runs of a task.
 bool changeMicroBatch(ManifestT &manifest, Random &random) {
   std::vector<std::pair<Run *, Run *>> pairs;
-  // The order in which evaluation adds up losses is of no matter, nor that in which gradients are added
-  // up by a task that does nothing else.
+  // Evaluation may add up losses in any order, and so may a task that does nothing but add up
+  // gradients.
   for (auto &program : manifest.programs)
     for (auto &entry : program->entries)
       for (Run &a : entry->order)
@@ -486,7 +488,8 @@ bool changeStream(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// An addend of a sum over micro-batches overwrites it, or adds to what the last step left.
+// Makes an addend of a sum over micro-batches overwrite the sum, or makes the sum start from the
+// value of the last step.
 bool loseAddend(ManifestT &manifest, Random &random) {
   if (manifest.num_micro_batches == 1)
     return false;
@@ -503,7 +506,7 @@ bool loseAddend(ManifestT &manifest, Random &random) {
   return true;
 }
 
-// The elements of a row that a copy writes; 0 where it writes no rows with gaps.
+// Returns the number of elements of a row that a copy writes; 0 if it writes no rows with gaps.
 int64_t rowOf(const StridedCopyT &op) {
   std::vector<std::pair<int64_t, int64_t>> dims; // stride, size
   for (size_t i = 0; i < op.sizes.size(); ++i)
@@ -519,12 +522,12 @@ int64_t rowOf(const StridedCopyT &op) {
   return 0;
 }
 
-// Writes rows of a tensor beside where they belong, as if they were the next or previous part.
+// Writes rows of a tensor to the columns of the next or previous tile.
 bool changeColumns(ManifestT &manifest, Random &random) {
   std::vector<std::function<void()>> all;
   int64_t sign = below(random, 2) ? 1 : -1;
   for (auto &program : manifest.programs) {
-    std::set<uint32_t> zeroed; // there any row would do
+    std::set<uint32_t> zeroed; // a row of zeros may be written anywhere in these
     for (auto &task : program->tasks)
       for (auto &each : task->instructions)
         if (const ZeroT *op = each->op.AsZero())

@@ -11,16 +11,18 @@ namespace dtc::mutate {
 
 using Random = std::mt19937_64;
 
+// A kind of fault.
 struct Mutation {
   std::string name;
-  // Plants the fault at a random place; false where the manifest has no place for it.
+  // Plants the fault at a random place. Returns false if the manifest has no place for it.
   bool (*plant)(format::ManifestT &manifest, Random &random);
-  // A place may be such that the program does the same all the same: then SameEffect has to show it.
+  // Some places leave the effect of the program unchanged, which SameEffect then has to show.
   bool mayBeHarmless;
 };
 
+// Returns every kind of fault.
 const std::vector<Mutation> &allMutations();
-// Where the last one was planted, for messages; empty where it was no instruction's place.
+// Returns the place of the last fault, for messages; empty if it was no instruction.
 const std::string &lastPlanted();
 
 } // namespace dtc::mutate

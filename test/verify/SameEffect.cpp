@@ -16,15 +16,15 @@ namespace {
 
 using namespace format;
 
-// Bytes of the arena that one instruction wrote last.
+// A range of bytes of the arena that one instruction wrote last.
 struct Cell {
   int64_t end;
-  uint32_t writer;            // event, by its number
-  int64_t shift;              // address minus place in what the writer wrote
-  std::set<uint32_t> readers; // since
+  uint32_t writer;            // number of the event
+  int64_t shift;              // address minus the offset in the data that the writer wrote
+  std::set<uint32_t> readers; // since that write
 };
 
-// One program in one entry: who reads what of whom.
+// The dependences of one program in one entry: which instruction reads the data of which.
 class History {
 public:
   History(const Manifest &manifest, const Program &program, EntryKind kind)
@@ -48,12 +48,12 @@ public:
   }
 
   bool isOrdered = true;
-  // By name of the instruction: what it reads, as (place in what it reads, bytes, hash of the writer's
-  // name, place there).
+  // The reads of each instruction, by its name. A read is (offset in the data that it reads, bytes,
+  // hash of the writer's name, offset in the writer's data).
   using Reads = std::set<std::tuple<int64_t, int64_t, size_t, int64_t>>;
   std::map<std::string, Reads> reads;
   std::map<std::string, std::vector<std::string>> channels; // in order
-  // What a step keeps lies where it lay.
+  // Ranges that a step leaves behind, with the writers of their bytes.
   std::vector<std::tuple<int64_t, int64_t, std::string, int64_t>> kept;
 
 private:
@@ -79,7 +79,8 @@ private:
     return false;
   }
 
-  // Transfers meet by where they go, whatever their streams.
+  // Returns the name of the channel of a transfer. Transfers are matched by their ends, on any
+  // streams.
   static std::string channelOf(const Meeting &meeting, const Instruction &instruction) {
     std::string group = std::to_string(meeting.group) + "/";
     if (const Transfer *op = instruction.op_as_Transfer())
@@ -128,7 +129,7 @@ private:
           write(event, touch, piece, run, layer);
   }
 
-  // Each row apart where a touch has rows, else the pieces.
+  // Returns each row of a touch by itself, or its pieces if it has no rows.
   static std::vector<Piece> rowsOf(const Touch &touch) {
     if (!touch.columns)
       return touch.pieces;
@@ -149,7 +150,7 @@ private:
            touch.layerShift * layer + touch.microBatchShift * run.micro_batch() + piece.begin;
   }
 
-  // Makes cells begin at `at`.
+  // Splits the cell that contains `at`, so that a cell begins there.
   void cut(int64_t at) {
     auto after = cells.upper_bound(at);
     if (after == cells.begin())
@@ -194,15 +195,15 @@ private:
   const Manifest &manifest;
   const Program &program;
   std::vector<std::string> names; // per event
-  std::vector<size_t> hashes;     // of these
+  std::vector<size_t> hashes;     // hashes of these names
   std::map<std::string, int> seen;
-  std::vector<Bits> before; // per event: what happens before it
+  std::vector<Bits> before; // the events that happen before each event
   std::vector<int64_t> last;
   std::map<uint32_t, int64_t> recorded;
   std::map<int64_t, Cell> cells;
 };
 
-// The bytes that a step leaves in parameters, state and outputs.
+// Returns the bytes that a step leaves in parameters, state and outputs.
 std::set<std::tuple<int64_t, int64_t, std::string, int64_t>>
 keptBy(const History &history, const Program &program, EntryKind kind) {
   std::set<std::pair<int64_t, int64_t>> ranges;
@@ -240,7 +241,7 @@ bool haveSameEffect(const Manifest &before, const Manifest &after) {
       History was(before, a, kind), is(after, b, kind);
       if (!is.isOrdered || was.reads != is.reads || keptBy(was, a, kind) != keptBy(is, b, kind))
         return false;
-      // Ranks of another program still do what met these, one after another.
+      // Ranks of another program still issue the matching operations one after another.
       if (before.programs()->size() > 1 && was.channels != is.channels)
         return false;
     }

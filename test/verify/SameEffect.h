@@ -1,14 +1,15 @@
-// Shows that a change of a program is none: every read reads what the same instruction wrote as before,
-// and nothing that conflicts can happen at the same time.
+// Shows that a change of a program has no effect: every read reads data of the same instruction as
+// before, and no conflicting accesses can happen at the same time.
 #pragma once
 
 #include "runtime/format/dte_generated.h"
 
 namespace dtc::mutate {
 
-// Both manifests have passed the loader's checks and have the same instructions, in whatever order,
-// memory, slots and with whatever waits. By other means than compiler/verify: a graph of what happens
-// before what, and a map of the arena's bytes.
+// Returns true if both manifests have the same effect. Both have passed the loader's checks and
+// have the same instructions; their order, memory, slots and waits may differ. The check shares no
+// code with the proof of compiler/verify: it uses a graph of happens-before, and a map of the
+// arena's bytes.
 bool haveSameEffect(const format::Manifest &before, const format::Manifest &after);
 
 } // namespace dtc::mutate

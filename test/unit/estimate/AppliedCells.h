@@ -1,4 +1,4 @@
-// Megatron's cells of a model as a stack computes them, and what meshes cost with them.
+// Megatron's cells of a model as a stack computes them, and the costs of meshes with them.
 #pragma once
 
 #include "compiler/planner/PlacementFrontier.h"
@@ -6,10 +6,12 @@
 
 namespace dtc {
 
+// Caches the cells of a model after applyStack. Keeps the references.
 class AppliedCells {
 public:
   AppliedCells(CellStore &cells, const EstimateRequest &request) : cells(cells), request(request) {}
 
+  // Returns the cells of the decisions; the model must be partitionable that way.
   const ModelCells &of(const Decisions &d) {
     const ModelCells *model = cells.get(d.tp, d.sequenceParallel, d.foldedExperts);
     assert(model && "a model that can be partitioned so");
@@ -19,6 +21,7 @@ public:
     return known->second;
   }
 
+  // Returns the cost of a mesh. `known` shares costs between calls.
   ModelCost cost(const Decisions &mesh, KnownCosts *known = nullptr) {
     return costModel(of(mesh), mesh, *request.topology, request.precision, known,
                      [this](const Decisions &part) -> const ModelCells & { return of(part); });

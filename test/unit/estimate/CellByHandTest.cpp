@@ -1,4 +1,5 @@
-// Blocks under context and expert parallelism, by hand: sizes from the shapes of small models.
+// Blocks under context and expert parallelism, computed by hand: sizes from the shapes of small
+// models.
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementSearch.h"
@@ -13,7 +14,7 @@
 namespace dtc {
 namespace {
 
-// A layer of 8 experts, two of which take a token.
+// Returns a layer of 8 experts, two of which take a token.
 LlamaConfig eightExperts() {
   LlamaConfig config;
   config.vocabulary = 64;
@@ -28,7 +29,7 @@ LlamaConfig eightExperts() {
   return config;
 }
 
-// Each part grows and shrinks with what it is of: samples, 1 / cp, 1 / ep, ep.
+// Each amount scales with its own factors: samples, 1 / cp, 1 / ep, ep.
 TEST(CostBlock, ScalesEachAmount) {
   BlockCell cell;
   cell.input.parts[ScalesWithBatch | ScalesWithSequence] = 100;
@@ -55,8 +56,8 @@ TEST(CostBlock, ScalesEachAmount) {
   EXPECT_DOUBLE_EQ(cost.expertParameters, 80 / 4.0);
 }
 
-// Tensor-parallel collectives run beside products where their sums are scattered and no network is between:
-// 16 GPUs are two DGX H100, and part of one rack of GB200.
+// Tensor-parallel collectives run beside matrix products if their sums are scattered and no network
+// lies between: 16 GPUs are two DGX H100, and part of one rack of GB200.
 TEST(OverlapOf, HidesTensorParallelismWithoutANetwork) {
   ModelCells cells;
   cells.sequenceParallel = true;
@@ -81,8 +82,8 @@ TEST(OverlapOf, HidesTensorParallelismWithoutANetwork) {
   EXPECT_EQ(overlapOf(cells, gathering, dgx).cp, 0);
 }
 
-// In 8 bits a product of a layer takes the rate of 8 bits, and what is cast for it; attention and
-// products that stay wide take that of 16.
+// In 8 bits a product of a layer takes the rate of 8 bits plus the casts; attention and products
+// that stay wide take the rate of 16 bits.
 TEST(CostBlock, MultipliesLinearLayersAloneIn8Bits) {
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   CellPrecision narrow, half;
@@ -94,7 +95,7 @@ TEST(CostBlock, MultipliesLinearLayersAloneIn8Bits) {
   product.m = product.n = product.k = 8192;
   product.batch = 1;
   product.flops = 2.0 * 8192 * 8192 * 8192;
-  product.bytes.parts[0] = 4.0 * 3 * 8192 * 8192; // of f32
+  product.bytes.parts[0] = 4.0 * 3 * 8192 * 8192; // three matrices of f32
   auto secondsOf = [&](const CellOp &op, const CellPrecision &precision) {
     return costOp(op, {}, topology, precision).seconds;
   };
@@ -103,14 +104,15 @@ TEST(CostBlock, MultipliesLinearLayersAloneIn8Bits) {
   wide.staysWide = true;
   EXPECT_EQ(secondsOf(wide, narrow), secondsOf(product, half));
   CellOp cast = product;
-  cast.castTraffic = 0.5; // of 2 bytes an element, at the memory's rate
+  cast.castTraffic = 0.5; // Casts move half an element of 2 bytes at the memory's rate.
   OpWork moved;
   moved.bytes = 0.5 * 2.0 * 3 * 8192 * 8192;
   EXPECT_DOUBLE_EQ(secondsOf(cast, narrow),
                    secondsOf(product, narrow) + dtc::secondsOf(moved, topology.device));
 }
 
-// Collectives are among the ranks of their axis, and take the time of what they send there.
+// Collectives run among the ranks of their axis, and take the time of the bytes that they send
+// there.
 TEST(CostBlock, SendsAmongTheRanksOfTheAxis) {
   BlockCell cell;
   auto add = [&](CellAxis axis, CollectiveKind kind, CellPhase phase, uint8_t bits, double bytes) {
@@ -141,8 +143,9 @@ TEST(CostBlock, SendsAmongTheRanksOfTheAxis) {
   EXPECT_EQ(cost.backwardEp, 0);
 }
 
-// Keys and values of 1e8 bytes in one tensor, and a rank's part of 3e8 bytes of all that attention reads and writes, on
-// 8 ranks of 2 nodes. Where parts of a sequence are swapped for heads a rank has its share of the heads' keys.
+// Keys and values are 1e8 bytes in one tensor, and a rank has 3e8 bytes of all that attention reads
+// and writes, on 8 ranks of 2 nodes. If parts of a sequence are swapped for heads, a rank has its
+// share of the heads' keys.
 TEST(CostBlock, SendsKeysOrSwapsHeads) {
   BlockCell cell;
   for (bool swapsHeads : {false, true})
@@ -182,7 +185,7 @@ TEST(CostBlock, SendsKeysOrSwapsHeads) {
   EXPECT_DOUBLE_EQ(both.forwardHeads, seconds(CollectiveKind::AllToAll, 3e8 / 8, {{4, 1}}));
   EXPECT_DOUBLE_EQ(both.forwardCp, seconds(CollectiveKind::AllGather, 1e8 / 4, {{2, 4}}));
   EXPECT_DOUBLE_EQ(both.backwardCp, seconds(CollectiveKind::AllGather, 2e8 / 4, {{2, 4}}));
-  // All keys and values at the same time, which are there until attention has read them.
+  // All keys and values are gathered at once, and stay until attention has read them.
   BlockCost gather = costOf(ContextKind::AllGather, 1);
   EXPECT_EQ(gather.forwardCp, ring.forwardCp);
   EXPECT_EQ(gather.forwardTransient, 5e8 + 1e8);
@@ -204,9 +207,9 @@ protected:
   FoldedModel folded;
 };
 
-// One layer of 4 heads of 16 and their 64 x 128 tokens. Whatever cp is, ranks gather the keys and the values
-// of all 128 tokens, 2 tensors of 128 x 64 x 4 bytes, once more for the backward pass, which scatters the
-// gradients of both. What else a rank keeps shrinks with cp.
+// One layer has 4 heads of 16 and their 64 x 128 tokens. For every cp, ranks gather the keys and
+// the values of all 128 tokens, 2 tensors of 128 x 64 x 4 bytes, and again for the backward pass,
+// which scatters the gradients of both. All other saved activations shrink with cp.
 TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
   Gpt2Config config;
   config.vocabulary = 64;
@@ -235,9 +238,9 @@ TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
   EXPECT_DOUBLE_EQ(layer.parameters.at({1, 4, 1}), layer.parameters.at({1, 1, 1}));
 }
 
-// One layer of 4 heads of 16, of which 2 for keys, and their 64 x 128 tokens. Queries, keys and values go out to the
-// ranks of their heads and the output comes back; backward its gradient goes out, and theirs come back. Each rank
-// sends its part of the sequence.
+// One layer has 4 heads of 16, 2 of them for keys, and their 64 x 128 tokens. Queries, keys and
+// values go out to the ranks of their heads and the output comes back; backward its gradient goes
+// out, and theirs come back. Each rank sends its part of the sequence.
 TEST_F(CellsByHand, SwapsPartsOfSequencesForHeads) {
   LlamaConfig config;
   config.vocabulary = 64;
@@ -263,8 +266,9 @@ TEST_F(CellsByHand, SwapsPartsOfSequencesForHeads) {
   EXPECT_EQ(found[CellPhase::BackwardInput], (std::vector<double>{queries, queries, keys, keys}));
 }
 
-// A layer of 8 experts of 3 matrices 32 x 48: 36864 parameters that ep divides. Beside them attention with 2
-// of 4 heads for keys (32 x 32 twice, 16 x 32 twice), the router's 8 x 32 and two norms of 32.
+// A layer has 8 experts of 3 matrices 32 x 48: 36864 parameters that ep divides. Beside them it has
+// attention with 2 of 4 heads for keys (32 x 32 twice, 16 x 32 twice), the router's 8 x 32 and two
+// norms of 32.
 TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
   ModelCells cells = cellsOf(buildLlama(&context, eightExperts(), 128));
   Topology topology = *loadTopology("dgx-h100", 1, 8);
@@ -279,7 +283,8 @@ TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
                      2 * 32 * 32 + 2 * 16 * 32 + 8 * 32 + 2 * 32);
     EXPECT_EQ(cost.blocks.front().forwardEp > 0, ep > 1);
   }
-  // 128 tokens of 32 numbers go to two experts each, there and back again, and their gradients as well.
+  // Dispatch and combine move 128 tokens of 32 numbers to two experts each, and so do their
+  // gradients.
   int exchanges[2] = {};
   for (const CellCollective &each : cells.blocks.front().collectives)
     if (each.axis == CellAxis::Ep) {
@@ -292,8 +297,9 @@ TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
   EXPECT_EQ(exchanges[1], 2);
 }
 
-// Folded over tp = 2 the same experts are whole, and a rank has half of the sequence's tokens on their way: 64 of
-// 32 numbers to two experts each. Nothing of them goes between the ranks of tp but by that exchange, and no gradient.
+// Folded over tp = 2 the same experts are whole, and a rank dispatches half of the sequence's
+// tokens: 64 of 32 numbers to two experts each. Nothing else of them goes between the ranks of tp,
+// and no gradient.
 TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
   (void)cellsOf(buildLlama(&context, eightExperts(), 128)); // sets `folded`
   std::optional<ModelCells> split = readCells(folded, 2, true),
@@ -335,7 +341,8 @@ TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
       EXPECT_EQ(hiddenShareOf(each, ofEach), ofEach.tp);
     }
   EXPECT_EQ(exchanges, 4);
-  // Three products forward and six backward, of 2 x 128 rows: as many as of the split ones, whatever ep is.
+  // There are three products forward and six backward, of 2 x 128 rows: as many as with split
+  // experts, for every ep.
   const double flops = 2 * (2 * 128 / 2.0) * 32 * 48;
   const CellScale ofFour{1, 1, /*ep=*/4};
   double all = 0;
@@ -345,14 +352,15 @@ TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
       all += op.flops;
     }
   EXPECT_DOUBLE_EQ(all, 9 * flops);
-  // What tensor ranks add up once a step is not of experts, whose other copies are on ranks of dp.
+  // Tensor ranks reduce no gradients of experts once a step, since the other copies of experts are
+  // on ranks of dp.
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     EXPECT_TRUE(!(bits & ScalesWithExperts) || layer.sharedGradients.parts[bits] == 0);
-  // Two groups of 64 tokens are none for each of four ranks.
+  // Two groups of 64 tokens are too few for four ranks.
   EXPECT_FALSE(readCells(folded, 4, true, /*foldsExperts=*/true));
 }
 
-// "4 at 1" for 4 ranks with a stride of 1.
+// Returns a text such as "4 at 1" for 4 ranks with a stride of 1.
 std::string textOf(const RankGroup &group) {
   std::string text;
   for (const RankSpan &span : group)
@@ -361,8 +369,8 @@ std::string textOf(const RankGroup &group) {
   return text;
 }
 
-// Ranks of tp = 4, then cp = 2, then dp = 4, strides 1, 4 and 8: experts are spread over the innermost, whatever the
-// axis, and each is on the ranks that are left.
+// The ranks are tp = 4, then cp = 2, then dp = 4, with strides 1, 4 and 8. Experts are spread over
+// the innermost ranks, whatever their axis, and each expert is on the ranks that are left.
 TEST(GroupsOf, SpreadsFoldedExpertsOverTensorRanksFirst) {
   Decisions d;
   d.tp = 4;

@@ -1,10 +1,11 @@
-// Stages of several chunks that memory cuts, by hand.
+// Stages of several chunks that memory cuts, computed by hand.
 #include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {
 namespace {
 
-// Layers of 2 + 3 + 4 = 9 seconds that keep 100 bytes, and 10 with 2 s of recomputation; two stages of two chunks.
+// Layers of 2 + 3 + 4 = 9 seconds that save 100 bytes, or of 10 bytes with 2 s of recomputation, on
+// two stages of two chunks.
 class CutByMemoryTest : public RoundLayers {
 protected:
   CutByMemoryTest() {
@@ -28,8 +29,9 @@ protected:
   Decisions d;
 };
 
-// Six layers in four chunks: the usual cut looks at chunks alone, and stages of three layers each
-// are the most equal. Both are kept where only the schedule tells which is faster.
+// Six layers are cut into four chunks. The usual cut looks at chunks alone, while stages of three
+// layers each are the most equal. Both are kept if only the pipeline schedule decides which is
+// faster.
 TEST_F(CutByMemoryTest, StagesOfSeveralChunksAreAsEqualAsCanBe) {
   StepEstimate step = estimate();
   ASSERT_TRUE(step.otherCut);
@@ -43,7 +45,7 @@ TEST_F(CutByMemoryTest, StagesOfSeveralChunksAreAsEqualAsCanBe) {
   EXPECT_DOUBLE_EQ(estimate().leastSlowestSeconds, 4 * 9);
 }
 
-// Without a limit of memory, too.
+// The same holds without a limit of memory.
 TEST_F(CutByMemoryTest, StagesAreAsEqualWhereMemoryIsIgnored) {
   request.ignoresMemory = true;
   request.memoryLimit = 1;
@@ -53,8 +55,8 @@ TEST_F(CutByMemoryTest, StagesAreAsEqualWhereMemoryIsIgnored) {
   EXPECT_DOUBLE_EQ(moved.stages[moved.slowestStage].microBatch(), 3 * 9);
 }
 
-// More memory must not lead to a slower step: a limit that the usual cut is over leads to equal
-// stages, and one that it is not over does, too.
+// More memory must not lead to a slower step: the cut has equal stages under a limit that the usual
+// cut exceeds, and under one that it does not exceed.
 TEST_F(CutByMemoryTest, MoreMemoryIsNoSlower) {
   double before = std::numeric_limits<double>::infinity();
   for (double limit = 200; limit < 3000; limit += 25) {
@@ -69,8 +71,8 @@ TEST_F(CutByMemoryTest, MoreMemoryIsNoSlower) {
   EXPECT_LT(before, std::numeric_limits<double>::infinity());
 }
 
-// The first stage has more in flight: where it has to recompute, the other one has a layer more, and chunks are as equal
-// as can be, the head counted with the last.
+// The first stage has more in flight: if it has to recompute, the other one has a layer more.
+// Chunks are as equal as possible, with the head counted in the last.
 TEST_F(CutByMemoryTest, MovesLayersFromWhereMoreIsInFlight) {
   cells.chain.assign(8, 0);
   model.head.forward = 9;
@@ -86,8 +88,9 @@ TEST_F(CutByMemoryTest, MovesLayersFromWhereMoreIsInFlight) {
   EXPECT_EQ(layersOf(moved), (std::vector<int64_t>{2, 3, 2, 1}));
 }
 
-// Under 1F1B the first of two stages has two micro-batches of its layers in flight, the second one: 3 and 3 layers hold 600
-// and 300 bytes, 2 and 4 hold 400 each. Where no layer may recompute, the cut alone makes stages fit.
+// Under 1F1B the first of two stages has two micro-batches of its layers in flight, the second has
+// one: 3 and 3 layers hold 600 and 300 bytes, 2 and 4 hold 400 each. If no layer may recompute,
+// only the cut makes stages fit.
 TEST_F(CutByMemoryTest, MovesLayersThatHaveNoChoice) {
   d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   auto layers = [](const StepEstimate &step) {
@@ -100,7 +103,7 @@ TEST_F(CutByMemoryTest, MovesLayersThatHaveNoChoice) {
   EXPECT_EQ(layers(step), 2);
   EXPECT_TRUE(step.fits && step.isMoved && step.isCutByMemory);
   EXPECT_EQ(step.recomputeSeconds, 0);
-  // In groups of ZeRO, which need more memory, the slowest stage has as many layers at least, in whatever cut.
+  // ZeRO in groups needs more memory, so the slowest stage has at least as many layers in any cut.
   EXPECT_DOUBLE_EQ(step.leastSlowestThatFits, 4 * 9);
   d.zero = 1;
   EXPECT_NEAR(leastSecondsInGroups(step, d), 4 * (4 * 9) + step.optimizerSeconds, 1e-6);
@@ -108,13 +111,13 @@ TEST_F(CutByMemoryTest, MovesLayersThatHaveNoChoice) {
   step = estimate();
   EXPECT_FALSE(step.fits);
   request.memoryLimit = 450;
-  request.cutsToFit = false; // as people have cut it
+  request.cutsToFit = false; // an even cut, as people make it
   step = estimate();
   EXPECT_EQ(layers(step), 3);
   EXPECT_FALSE(step.fits);
 }
 
-// Without a limit nothing is done to keep less.
+// No layer recomputes and no layer is moved if there is no limit.
 TEST_F(CutByMemoryTest, DoesNothingForALimitThatIsLifted) {
   d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   d.recomputeMost = Recompute::Full;
@@ -128,7 +131,8 @@ TEST_F(CutByMemoryTest, DoesNothingForALimitThatIsLifted) {
   EXPECT_EQ(step.stages[0].chunks, roomy.stages[0].chunks);
 }
 
-// What a stage holds of what it has sent, of every chunk, is known before layers are moved: never in vain.
+// The sent activations that a stage holds, of every chunk, are counted before layers are moved, so
+// that no move is in vain.
 TEST_F(CutByMemoryTest, CountsWhatEveryChunkHasSent) {
   cells.chain.assign(9, 0);
   cells.process.keepsSent = true;

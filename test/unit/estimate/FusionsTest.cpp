@@ -1,4 +1,4 @@
-// What stacks with fused kernels make of a layer, by hand.
+// The effect of fused kernels of a stack on a layer, computed by hand.
 #include "compiler/workload/Fusions.h"
 #include "compiler/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -9,7 +9,7 @@
 namespace dtc {
 namespace {
 
-constexpr int64_t kTokens = 128, kWidth = 64, kInner = 256; // of SmallLayers
+constexpr int64_t kTokens = 128, kWidth = 64, kInner = 256; // the sizes of SmallLayers
 
 class FusionsTest : public SmallLayers {
 protected:
@@ -22,7 +22,7 @@ protected:
     return applyStack(cells, stack, ComputeType::F32).blocks.front();
   }
 
-  // m, n and k of the products of a pass, sorted.
+  // Returns m, n and k of the products of a pass, sorted.
   static std::vector<std::array<int64_t, 3>> productsOf(const BlockCell &cell, CellPhase phase) {
     std::vector<std::array<int64_t, 3>> shapes;
     for (const CellOp &op : cell.ops)
@@ -65,8 +65,9 @@ TEST_F(FusionsTest, JoinsProductsOfOneInput) {
                                                                    {kWidth, 2 * kInner, kTokens},
                                                                    {kInner, kWidth, kTokens}}));
   EXPECT_EQ(flopsOf(joined), flopsOf(layer));
-  // Inputs of two and of one product more, forward and for gradients of weights; as many sums that are not written and read: of
-  // these an addition reads two and writes one, and each product but one writes its own.
+  // The inputs of two and of one product are read less, forward and for gradients of weights. As
+  // many sums are not written and read: an addition reads two tensors and writes one, and each
+  // product but one writes its own.
   constexpr double ofInput = 4 * kTokens * kWidth;
   EXPECT_EQ(
       bytesOf(apply(layer, nullptr)) - bytesOf(joined), 2 * 3 * ofInput + 3 * ofInput + [&] {
@@ -85,7 +86,8 @@ TEST_F(FusionsTest, JoinsProductsOfOneInput) {
   EXPECT_EQ(additions, 3);
 }
 
-// Indices of ops stay what they were, as others speak of them; those of one product are of the first.
+// Indices of ops stay valid, as other ops refer to them; the members of a joined product refer to
+// the first.
 TEST_F(FusionsTest, KeepsPlacesOfOps) {
   BlockCell layer = llamaLayer(), joined = apply(layer, &SoftwareStack::joinsProducts);
   ASSERT_EQ(layer.ops.size(), joined.ops.size());
@@ -128,7 +130,7 @@ TEST_F(FusionsTest, JoinsGatesOfExperts) {
   EXPECT_EQ(ofExperts(joined), 6);
 }
 
-// GPT-2's weights of queries, keys and values are one in the graph already.
+// GPT-2's weights of queries, keys and values are one tensor in the graph already.
 TEST_F(FusionsTest, LeavesProductsOfTheirOwn) {
   BlockCell layer = gpt2Layer();
   for (const CellOp &op : layer.ops) {
@@ -139,8 +141,8 @@ TEST_F(FusionsTest, LeavesProductsOfTheirOwn) {
   EXPECT_EQ(bytesOf(apply(layer, &SoftwareStack::joinsProducts)), bytesOf(apply(layer, nullptr)));
 }
 
-// Forward 3 tensors of 4: gate and what it gates are read, the product written. Backward 5 of 7: both and the gradient are
-// read, two gradients written.
+// Forward moves 3 tensors in place of 4: gate and gated tensor are read, the product is written.
+// Backward moves 5 in place of 7: both and the gradient are read, two gradients are written.
 TEST_F(FusionsTest, FusesGates) {
   BlockCell layer = llamaLayer();
   constexpr double tensor = 4 * kTokens * kInner;
@@ -148,7 +150,8 @@ TEST_F(FusionsTest, FusesGates) {
             (1 + 2) * tensor);
 }
 
-// Whatever multiplies the gate is in one kernel with it, whose launch stays; so is one of two gradients with the other.
+// An op that multiplies the gate is in one kernel with it, so that one launch is left; so are the
+// two gradients.
 TEST_F(FusionsTest, LaunchesEachKernelOnce) {
   BlockCell layer = llamaLayer(), fused = apply(layer, &SoftwareStack::fusesGates),
             apart = apply(layer, nullptr);
@@ -172,7 +175,7 @@ TEST_F(FusionsTest, FusesGatesWhereElementwiseOpsAreJoined) {
   EXPECT_EQ(bytesOf(applyStack(cells, stack, ComputeType::F32).blocks.front()), apart);
 }
 
-// What is run again by itself is no part of a product that is not.
+// A product that is recomputed alone is not joined with one that is not recomputed.
 TEST_F(FusionsTest, JoinsWhatIsRecomputedAlike) {
   BlockCell layer = llamaLayer();
   int joined = 0;
@@ -190,7 +193,7 @@ TEST_F(FusionsTest, JoinsWhatIsRecomputedAlike) {
   EXPECT_EQ(joined, 3);
 }
 
-// All that is read is there for the gradient of x.
+// All tensors that the backward pass of a norm reads are at hand for the gradient of x.
 TEST_F(FusionsTest, FusesGradientsOfNorms) {
   for (const BlockCell &layer : {llamaLayer(), gpt2Layer()}) {
     BlockCell fused = apply(layer, &SoftwareStack::fusesNormGradients),

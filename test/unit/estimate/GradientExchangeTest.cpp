@@ -1,4 +1,4 @@
-// Buckets of gradients: what of them is exposed, and that the planner takes the best size.
+// Tests the exposed time of gradient buckets, and the planner's choice of the best size.
 #include "compiler/estimate/GradientExchange.h"
 
 #include "compiler/estimate/ModelCost.h"
@@ -21,7 +21,7 @@ namespace {
 TEST(ExposedSeconds, AreOfTheLastBucketAtLeast) {
   EXPECT_DOUBLE_EQ(exposedSeconds({4, 1, 4}, 2), 2.5);
   EXPECT_DOUBLE_EQ(exposedSeconds({4, 1, 4}, 8), 1);
-  EXPECT_DOUBLE_EQ(exposedSeconds({4, 4, 1}, 8), 4); // one bucket is ready when all is over
+  EXPECT_DOUBLE_EQ(exposedSeconds({4, 4, 1}, 8), 4); // One bucket is ready when the pass is over.
   EXPECT_DOUBLE_EQ(exposedSeconds({}, 8), 0);
 }
 
@@ -43,7 +43,8 @@ TEST(ExchangeIn, SendsWholeBuckets) {
       exchangeIn(kOneBucket, 16e6, 0, 0, {groups, {}}, *topology, CellPrecision()).reduce.count, 1);
 }
 
-// Where ZeRO shards among 4 of 8 ranks, these exchange parts, and what each has left goes between the groups.
+// If ZeRO shards among 4 of 8 ranks, these exchange parts, and each rank's part is reduced between
+// the groups.
 TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
@@ -58,7 +59,7 @@ TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
     return collectiveSeconds(kind, bytes, group, *topology);
   };
   double across = seconds(CollectiveKind::AllReduce, 16e6, {{2, 4}});
-  // Of ZeRO-3 the micro-batches have scattered and gathered the rest.
+  // The micro-batches of ZeRO-3 have scattered and gathered the rest.
   GradientExchange exchange =
       exchangeIn(kOneBucket, 16e6, 0, 3, {groups, decisions}, *topology, CellPrecision());
   EXPECT_DOUBLE_EQ(exchange.reduce.all, across);
@@ -70,8 +71,8 @@ TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
   EXPECT_DOUBLE_EQ(exchange.gather.all, seconds(CollectiveKind::AllGather, 64e6, {{4, 1}}));
 }
 
-// Folded experts on ep = 2 of tp = 2 are among the 4 ranks of dp; with a group of 2 of these, copies are 2 ranks of
-// dp apart, as of everything else.
+// Folded experts on ep = 2 of tp = 2 are among the 4 ranks of dp. With a group of 2 of these,
+// copies are 2 ranks of dp apart, as for all other parameters.
 TEST(ShardGroups, HaveTensorRanksOfFoldedExperts) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
@@ -100,8 +101,8 @@ TEST(ShardGroups, HaveTensorRanksOfFoldedExperts) {
                        seconds(CollectiveKind::AllReduce, 16e6, {{2, 4}}));
 }
 
-// 320 MB between 8 ranks are two of Megatron-Core's buckets; what the passes can hide of them does
-// not end with the last one.
+// 320 MB between 8 ranks are two of Megatron-Core's buckets. The time that the passes can hide does
+// not end with the last bucket.
 TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
@@ -116,8 +117,8 @@ TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
   EXPECT_DOUBLE_EQ(exposedSeconds(reduce, 3 * each), 0);
 }
 
-// What the planner finds with all sizes is the best of what it finds with each alone, and neither
-// the smallest, the largest nor one for all cases.
+// The planner's result over all sizes is the best of its results with each size alone; it is not
+// always the smallest size, the largest or one fixed size.
 TEST(GradientBuckets, AreTheBestOfAllSizes) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
@@ -173,7 +174,8 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
   EXPECT_GE(chosen.size(), 2u);
 }
 
-// Pipelines may reduce as a whole at their end, and without one stages of ZeRO that do: others have the usual choice.
+// A stack may reduce all gradients of a pipeline at its end, and without a pipeline those of some
+// stages of ZeRO; all others have the usual choice.
 TEST(GradientBuckets, AreOneWhereTheStackReducesLast) {
   EstimateRequest request;
   request.bucketSizes = {1 << 20, 1 << 22};

@@ -1,4 +1,4 @@
-// What an optimizer on the host costs, by hand.
+// The costs of an optimizer on the host, computed by hand.
 #include "compiler/estimate/HostOffload.h"
 
 #include "gtest/gtest.h"
@@ -8,8 +8,8 @@ namespace {
 
 HostShare share() { return {int64_t(256) << 30, 76.8e9, 31.5e9}; }
 
-// 16-bit training keeps a master copy and two moments there: 12 bytes, besides the gradient and
-// the parameter on their way.
+// The host has a master copy and two moments in 16-bit training: 12 bytes, besides the gradient and
+// the parameter in transfer.
 TEST(HostOffload, HoldsStatesGradientsAndParameters) {
   CellPrecision p;
   p.parameterBytes = 2;
@@ -18,18 +18,18 @@ TEST(HostOffload, HoldsStatesGradientsAndParameters) {
   HostUpdate update = updateOnHost(1e9, p, share());
   EXPECT_DOUBLE_EQ(update.bytes, 18e9);
   EXPECT_NEAR(update.toHostSeconds, 4e9 / (0.8 * 31.5e9), 1e-3);
-  // 36 bytes of traffic a parameter.
+  // The update moves 36 bytes a parameter.
   EXPECT_NEAR(update.updateSeconds, 36e9 / (0.31 * 76.8e9), 1e-3);
 }
 
-// Without a master copy the host has the parameter itself.
+// The host has the parameter itself if there is no master copy.
 TEST(HostOffload, HoldsParametersOfFullPrecision) {
   CellPrecision p;
   p.optimizerBytes = 8;
   EXPECT_DOUBLE_EQ(updateOnHost(1e9, p, share()).bytes, 16e9);
 }
 
-// Where the link is slower than the update, it is what takes the time.
+// If the link is slower than the update, the copies take the time.
 TEST(HostOffload, WaitsForTheSlowerOfUpdateAndCopy) {
   CellPrecision p;
   p.optimizerBytes = 8;

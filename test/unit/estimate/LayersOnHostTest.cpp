@@ -1,4 +1,4 @@
-// Layers whose activations are on the host, each figure worked out by hand.
+// Layers whose activations are on the host, each figure computed by hand.
 #include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {
@@ -8,8 +8,8 @@ constexpr double kCopyLatency = 20e-6; // HostOffload.cpp
 constexpr size_t kNone = static_cast<size_t>(Recompute::None),
                  kSelective = static_cast<size_t>(Recompute::Selective);
 
-// Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, which keep 100 bytes, 60 with half a second of selective
-// recomputation. Of 25 bytes/s of a link copies reach 0.8: 5 and 3 seconds.
+// Four equal layers take 2 + 3 + 4 = 9 seconds a micro-batch and save 100 bytes, or 60 with half a
+// second of selective recomputation. Copies reach 0.8 of the link's 25 bytes/s: 5 and 3 seconds.
 class LayersOnHostTest : public RoundLayers {
 protected:
   LayersOnHostTest() {
@@ -28,8 +28,9 @@ protected:
   Decisions d;
 };
 
-// 407 bytes do not fit in 350. The first layer on the host saves 100 and takes 2 x 100 for what is being copied; three
-// leave 307. A copy takes 3 s longer than the forward pass beside it, and less than the 7 of the backward pass.
+// 407 bytes do not fit in 350. The first layer on the host saves 100 bytes and takes 2 x 100 for
+// copies in flight; three layers leave 307. A copy takes 3 s longer than the forward pass beside
+// it, and less than the 7 s of the backward pass.
 TEST_F(LayersOnHostTest, AreAsFewAsFit) {
   StepEstimate step = estimate();
   const StageEstimate &stage = step.stages[0];
@@ -57,7 +58,7 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
   EXPECT_FALSE(estimate().fits);
 }
 
-// All but one can be, and the last of four layers keeps its 100 bytes.
+// All layers but one can be on the host, and the last of four layers keeps its 100 bytes.
 TEST_F(LayersOnHostTest, MayHaveToLeaveOne) {
   cells.keepsALayer = true;
   request.memoryLimit = 307;
@@ -66,12 +67,12 @@ TEST_F(LayersOnHostTest, MayHaveToLeaveOne) {
   EXPECT_FALSE(estimate().fits);
 }
 
-// Of the 360 bytes that training may have of 400 the optimizer's states take the rest.
+// Training may use 360 of the host's 400 bytes, and the optimizer's states take the rest.
 TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
   topology.device.host.memoryBytes = 400;
   EXPECT_TRUE(estimate().fits);
   model.blocks[0].denseParameters =
-      1; // 16 bytes of each of four layers on the host, 8 on the device
+      1; // 16 bytes of each of four layers are on the host, 8 on the device.
   d.offloadOptimizer = true;
   request.memoryLimit = 350 + 4 * 8;
   EXPECT_FALSE(estimate().fits);
@@ -84,7 +85,8 @@ TEST_F(LayersOnHostTest, NeedTheHostsMemory) {
   EXPECT_FALSE(estimate().fits);
 }
 
-// Copies of half a second cost nothing, but 296 bytes hold no three layers beside the states: layers recompute, 2 s each.
+// Copies of half a second cost nothing, but 296 bytes hold no three layers beside the states:
+// layers recompute, 2 s each.
 TEST_F(LayersOnHostTest, LeaveTheHostToTheOptimizer) {
   topology.device.host = {400, 1e12, 250};
   cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
@@ -123,8 +125,8 @@ TEST_F(LayersOnHostTest, AreAllWhereThatIsAsked) {
   EXPECT_TRUE(step.hostIsShort);
 }
 
-// Recomputing some frees 40 bytes of a layer in half a second, but 247 do not fit in 200. Then layers on the host keep
-// 60 each, whose copies wait for one second alone.
+// Selective recomputation frees 40 bytes of a layer in half a second, but 247 do not fit in 200.
+// Then layers on the host save 60 bytes each, whose copies wait for one second only.
 TEST_F(LayersOnHostTest, RecomputeAsTheOthersOfTheirStage) {
   cells.recomputeMixes = {{Recompute::None, Recompute::Selective}};
   cells.hostRecomputes.set(kSelective);
@@ -141,12 +143,14 @@ TEST_F(LayersOnHostTest, RecomputeAsTheOthersOfTheirStage) {
   EXPECT_DOUBLE_EQ(three.recomputeSeconds, 2);
   EXPECT_DOUBLE_EQ(three.hostSeconds, 3 * (1 + kCopyLatency));
   cells.hostRecomputes.reset(
-      kSelective); // the software can't: none alone is left, whose buffers are too large
+      // The software does not support the combination: layers on the host recompute nothing, and
+      // their buffers are too large.
+      kSelective);
   EXPECT_FALSE(estimate().fits);
 }
 
-// Two micro-batches are alive on the first stage of two, one on the last. Gradients of weights that wait leave 3 seconds
-// for the way back.
+// Two micro-batches are alive on the first stage of two, one on the last. Gradients of weights that
+// wait leave 3 seconds for the copies back.
 TEST_F(LayersOnHostTest, AreOfEveryMicroBatchInFlight) {
   d.pp = 2;
   d.numMicroBatches = 4;
@@ -159,7 +163,7 @@ TEST_F(LayersOnHostTest, AreOfEveryMicroBatchInFlight) {
   d.schedule = ScheduleKind::ZeroBubbleH1;
   step = estimate();
   EXPECT_DOUBLE_EQ(step.stages[0].backwardInput, 2 * (3 + 2 + kCopyLatency));
-  // Of two in flight one has its inputs back for the gradients of weights.
+  // One of the two in flight has its inputs back for the gradients of weights.
   EXPECT_DOUBLE_EQ(step.stages[0].hostBytes, (2 - step.stages[0].stashed) * 200);
   EXPECT_DOUBLE_EQ(step.stages[0].memory.activations, step.stages[0].stashed * 200);
 }

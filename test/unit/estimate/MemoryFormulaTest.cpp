@@ -1,4 +1,4 @@
-// Memory of estimates against published formulas: activations of Korthikanti et al. 2022
+// Compares estimates of memory with published formulas: activations of Korthikanti et al. 2022
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
@@ -64,8 +64,9 @@ protected:
   double parameters = 0, layer = 0;
 };
 
-// Their 34 s b h without the two masks of dropout, and without the scores, which are never in
-// memory. Rows of statistics are what is left: 3 numbers in f32 a token and one a token and head.
+// Their 34 s b h applies without the two masks of dropout, and without the scores, which are never
+// in memory. Rows of statistics are the difference: 3 numbers in f32 a token and one a token and
+// head.
 TEST_F(MemoryFormulaTest, LayerKeepsKorthikantisBytes) {
   Decisions decisions;
   decisions.microBatch = 2;
@@ -81,7 +82,7 @@ TEST_F(MemoryFormulaTest, ScoresInMemoryAddFiveBytesEach) {
   EXPECT_DOUBLE_EQ(more, 5 * kHeads * kSequence * kSequence);
 }
 
-// s b h (10 + 24 / t), less the masks: 8 + 24 / t.
+// The formula is s b h (10 + 24 / t), less the masks: 8 + 24 / t.
 TEST_F(MemoryFormulaTest, TensorParallelismDividesAllButTheStream) {
   Decisions decisions;
   decisions.tp = 4;
@@ -95,8 +96,8 @@ TEST_F(MemoryFormulaTest, FullRecomputationKeepsTheInput) {
   EXPECT_DOUBLE_EQ(layerOf(decisions, ownStack()).input, 2 * kSequence * kWidth);
 }
 
-// 2 bytes a parameter, 4 of gradient, 12 of state, of which ZeRO 1, 2 and 3 divide one more each;
-// stage 2 also has two layers' whole gradients, stage 3 two layers' whole parameters.
+// A parameter has 2 bytes, 4 of gradient and 12 of state; each of ZeRO 1, 2 and 3 divides one more.
+// Stage 2 also has two layers' whole gradients, stage 3 two layers' whole parameters.
 TEST_F(MemoryFormulaTest, ZeroDividesOneMoreOfTheStates) {
   MemoryParts none = statesOf(0), states = statesOf(1), gradients = statesOf(2), all = statesOf(3);
   EXPECT_DOUBLE_EQ(none.parameters, 2 * parameters);

@@ -1,5 +1,5 @@
-// What dtc's compiler makes of a layer on a GPU, as the planner counts it: epilogues of products, parts in place, what full
-// recomputation leaves out.
+// Effects of dtc's compiler on a layer on a GPU, as the planner counts them: epilogues of products,
+// tiles in place, ops that full recomputation leaves out.
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/workload/ApplyStack.h"
@@ -44,10 +44,10 @@ bool isEpilogue(const CellOp &op) { return op.isEpilogue; }
 
 } // namespace
 
-// Biases of four products, both residuals, GELU and its derivative: the eight ops that dtc-fuse-epilogues takes
-// from a layer. What is left of their bytes are biases, the residual that is the layer's input (the other one is taken
-// to be at hand, as what any pointwise op made), and the input of GELU, written forward beside the result and read
-// backward.
+// dtc-fuse-epilogues takes eight ops from a layer: biases of four products, both residuals, GELU
+// and its derivative. The bytes that are left are the biases, the residual that is the layer's
+// input (the other one counts as at hand, like every result of a pointwise op), and the input of
+// GELU, written forward beside the result and read backward.
 TEST_F(OwnKernels, ProductsOfGpt2DoWhatFollowsThem) {
   BlockCell cell = gpt2Layer();
   EXPECT_EQ(namesOf(cell, isEpilogue), (std::vector<std::string>{"add", "add", "add", "add", "gelu",
@@ -56,18 +56,21 @@ TEST_F(OwnKernels, ProductsOfGpt2DoWhatFollowsThem) {
   EXPECT_DOUBLE_EQ(bytesOf(own, isEpilogue), 9 * kBias + kRows + 2 * kInner);
   EXPECT_EQ(namesOf(own, [](const CellOp &op) { return op.isEpilogue && !op.joined; }),
             std::vector<std::string>{});
-  // Other software launches kernels for them, which read what products wrote and write it again.
+  // Other software launches kernels for them, which read the products' results and write them
+  // again.
   EXPECT_DOUBLE_EQ(bytesOf(cell, isEpilogue),
                    bytesOf(own, isEpilogue) + 2 * (3 + 1 + 1) * kRows + 4 * kInner);
 }
 
-// cuBLASLt knows GELU by tanh alone: by erf it is a kernel behind the bias, and so is its derivative.
+// cuBLASLt supports GELU by tanh alone: by erf it is a kernel behind the bias, and so is its
+// derivative.
 TEST_F(OwnKernels, GeluByErfIsAKernel) {
   BlockCell cell = gpt2Layer(graph::GeluKind::Erf);
   EXPECT_EQ(namesOf(cell, isEpilogue), std::vector<std::string>(6, "add"));
 }
 
-// A product that something else reads, too, has to be written, and is no part of a sum; nor are sums of other tensors.
+// A product that another op reads too has to be written, and is not fused into a sum; nor are sums
+// of other tensors.
 TEST_F(OwnKernels, ProductsThatOthersReadAreWritten) {
   auto parsed = mlir::parseSourceString<mlir::ModuleOp>(R"mlir(
     graph.func @sums(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>)
@@ -86,8 +89,8 @@ TEST_F(OwnKernels, ProductsThatOthersReadAreWritten) {
   EXPECT_EQ(are, (std::vector<bool>{true, false, false}));
 }
 
-// Both residuals; backward, the sum of gradients of gate and up, which read the same. That of queries, keys and values has three
-// terms, and stays a kernel.
+// Both residuals are fused and, backward, the sum of gradients of gate and up, which read the same
+// tensor. The sum for queries, keys and values has three terms, and stays a kernel.
 TEST_F(OwnKernels, ProductsOfLlamaAddWhatIsThere) {
   BlockCell cell = llamaLayer();
   std::vector<std::string> names = namesOf(cell, isEpilogue);
@@ -96,7 +99,7 @@ TEST_F(OwnKernels, ProductsOfLlamaAddWhatIsThere) {
   EXPECT_LT(bytesOf(onGpu(cell), isEpilogue), bytesOf(cell, isEpilogue));
 }
 
-// In f32 a product adds a whole tensor alone: here none is without a bias.
+// In f32 a product adds only a whole tensor: here none without a bias does.
 TEST_F(OwnKernels, BiasesAreOfProductsIn16Bits) {
   ModelCells cells;
   cells.blocks = {gpt2Layer()};
@@ -107,8 +110,8 @@ TEST_F(OwnKernels, BiasesAreOfProductsIn16Bits) {
   EXPECT_LT(bytesOf(wide, isEpilogue), bytesOf(cells.blocks.front(), isEpilogue));
 }
 
-// Three slices of what one product makes, each of which the graph has read all of it, and the concatenation of their
-// gradients.
+// Three slices of one product's result, each of which counts in the graph as reading all of it, and
+// the concatenation of their gradients cost nothing.
 TEST_F(OwnKernels, PartsOfATensorAreWhereTheyAre) {
   BlockCell cell = gpt2Layer();
   auto isPart = [](const CellOp &op) { return op.isInPlace; };
@@ -117,7 +120,8 @@ TEST_F(OwnKernels, PartsOfATensorAreWhereTheyAre) {
   EXPECT_EQ(bytesOf(onGpu(cell), isPart), 0);
 }
 
-// A layer's last product, its bias and its residual make the layer's result, which no gradient needs.
+// A layer's last product, its bias and its residual make the layer's result, which no gradient
+// needs.
 TEST_F(OwnKernels, FullRecomputationLeavesTheLastProductOut) {
   BlockCell own = onGpu(gpt2Layer());
   std::vector<std::string> unread;
@@ -138,7 +142,7 @@ TEST_F(OwnKernels, FullRecomputationLeavesTheLastProductOut) {
   EXPECT_EQ(costWork(megatron, {8}, topology, precision).unread, 0);
 }
 
-// Kernels of a replayed graph start in graph_latency, whatever they do.
+// Kernels of a replayed graph start in graph_latency, whatever their work.
 TEST_F(OwnKernels, LaunchesAreReplayed) {
   CellOp op;
   op.bytes.parts[0] = 1e6;
@@ -149,7 +153,8 @@ TEST_F(OwnKernels, LaunchesAreReplayed) {
   EXPECT_NEAR(single - costOp(op, {}, topology, precision).seconds, 4e-6 - 0.54e-6, 1e-15);
 }
 
-// Beside what is kept of them: the gradient of logits in their place takes nothing, in 16 bits and in 32.
+// The gradient of logits takes the place of the saved logits, and so no further memory, in 16 bits
+// and in 32.
 TEST_F(OwnKernels, LogitsAreThereOnce) {
   BlockCell cell;
   cell.kept.parts[0] = cell.logits.parts[0] = cell.backwardTransient.parts[0] = 4e6;

@@ -1,16 +1,17 @@
-// dtc's own software stack, for tests that do not care which.
+// dtc's own software stack, for tests that need any stack.
 #pragma once
 
 #include "compiler/stack/SoftwareStack.h"
 
 namespace dtc {
 
-// What the graph says, next to nothing on top.
+// Returns the stack of dtc on CPUs, which adds next to nothing to the costs of the graph.
 inline const SoftwareStack &ownStack() {
   static const SoftwareStack stack = *loadStack("dtc");
   return stack;
 }
 
+// Returns the stack of dtc for a device.
 inline const SoftwareStack &ownStack(const DeviceKind &device) {
   static const SoftwareStack onGpu = *loadStack("dtc-gpu");
   return device.deviceClass == DeviceClass::Gpu ? onGpu : ownStack();

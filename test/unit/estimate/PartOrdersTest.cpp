@@ -1,4 +1,4 @@
-// Orders of parts, and the search over them, against all permutations.
+// Compares orders of device groups, and the search over them, with all permutations.
 #include "compiler/estimate/PartOrders.h"
 
 #include "compiler/frontend/Frontend.h"
@@ -19,7 +19,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Groups of these many devices, one after another; each next one is slower and has more memory.
+// Returns groups of these many devices; each next one is slower and has more memory.
 std::vector<DeviceGroup> groupsOf(std::vector<int64_t> sizes) {
   std::vector<DeviceGroup> groups;
   int64_t first = 0;
@@ -51,7 +51,8 @@ TEST(PartOrders, KeepNeighboursWhereAStageSpansGroups) {
   EXPECT_EQ(partOrders(groupsOf({8, 16}), 12), (std::vector<StageStarts>{{0, 12}, {12, 0}}));
 }
 
-// Of five kinds those by speed and by memory, which are the order of ranks and its reverse here.
+// Only the orders by speed and by memory are tried for five kinds, which are the order of ranks and
+// its reverse here.
 TEST(PartOrders, AreSortedWhereGroupsAreMany) {
   EXPECT_EQ(partOrders(groupsOf({8, 8, 8, 8, 8}), 8).size(), 2u);
   std::vector<DeviceGroup> groups = groupsOf({8, 8, 8, 8, 8});
@@ -60,7 +61,8 @@ TEST(PartOrders, AreSortedWhereGroupsAreMany) {
   EXPECT_TRUE(llvm::is_contained(orders, StageStarts({24, 8, 16, 0, 32})));
 }
 
-// The best of all permutations, written down by hand, is what the search finds over its own list.
+// The search over its own list of orders finds the best of all permutations, which are enumerated
+// here.
 TEST(PartOrders, SearchAgreesWithAllPermutations) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
@@ -83,13 +85,13 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   limits.groups = topology->groups;
   EstimateRequest request;
   request.topology = &*topology;
-  const SoftwareStack software = certifiedStack(); // which measurements do not move
+  const SoftwareStack software = certifiedStack(); // measurements of dtc do not change it
   request.software = &software;
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   AppliedCells applied(cells, request);
   int notOfRanks = 0, numUneven = 0;
   Pins even,
-      uneven; // of the many ways to split tensors unlike on each part a few details are looked at
+      uneven; // limits the many ways to split tensors differently on each group to a few details
   even.pp = uneven.pp = 3;
   even.tensorOfParts = TensorOfParts{};
   uneven.schedule = ScheduleKind::OneForwardOneBackward;
@@ -104,7 +106,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
         SearchOptions options;
         options.devicesPerNode = 8;
         SearchResult found = searchJointly(cells, *meshes, limits, pins, request, options);
-        // Every mesh in every order, costed and timed one by one.
+        // Costs every mesh in every order one by one.
         double best = std::numeric_limits<double>::infinity();
         const std::vector<StageStarts> listed = partOrders(limits.groups, 8);
         StageStarts starts{0, 8, 16};
@@ -126,7 +128,8 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
           }
         } while (std::next_permutation(starts.begin(), starts.end()));
         ASSERT_EQ(found.ranked.empty(), std::isinf(best));
-        // Whatever the search remembered of other meshes, a plan costs what it costs alone.
+        // A plan costs the same alone as in the search, whatever the search remembers of other
+        // meshes.
         for (const Candidate &candidate : found.ranked) {
           StepEstimate alone =
               estimateStep(applied.cost(candidate.decisions), candidate.decisions, request);

@@ -1,4 +1,5 @@
-// What a layer of Llama keeps, runs again and sends again with each way to recompute, worked out by hand.
+// Saved activations, recomputed ops and repeated collectives of a layer of Llama for each kind of
+// recomputation, computed by hand.
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/workload/ApplyStack.h"
@@ -10,8 +11,8 @@
 namespace dtc {
 namespace {
 
-// Bytes in f32 of 128 tokens of width 64, and of 256 within the feed-forward part; a number for each token, or for each of
-// its 4 heads.
+// Bytes in f32 of 128 tokens of width 64, and of 256 within the feed-forward part; a number for
+// each token, or for each of its 4 heads.
 constexpr double kRows = 128 * 64 * 4, kInner = 128 * 256 * 4, kToken = 128 * 4;
 
 class PartialRecompute : public SmallLayers {
@@ -20,7 +21,7 @@ protected:
     return cell.keptPartial[partialIndex(how)].at({});
   }
 
-  // Products and attention of those that run again, by name and parameter.
+  // Returns the number of recomputed products and attention ops, by name and parameter.
   static std::map<std::string, int> productsBy(const BlockCell &cell, Recompute how) {
     std::map<std::string, int> names;
     for (const CellOp &op : cell.ops)
@@ -40,8 +41,9 @@ using Names = std::map<std::string, int>;
 
 } // namespace
 
-// Selective recomputation keeps the input, queries, keys and values, what attention makes with the logarithm of each row's sum, the
-// residual between (one product), gate and up. Without attention's result and sums; without all but these and the input.
+// Selective recomputation keeps the input, queries, keys and values, attention's result with the
+// logarithm of each row's sum, the residual between (one product), gate and up. SelectiveAttention
+// keeps the same without attention's result and sums, SelectiveLinear only these and the input.
 TEST_F(PartialRecompute, KeepsWhatGroupsDoNotMake) {
   BlockCell cell = llamaLayer(0);
   double sums = 4 * kToken, selective = cell.keptSelective.at({});
@@ -49,19 +51,19 @@ TEST_F(PartialRecompute, KeepsWhatGroupsDoNotMake) {
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveAttention), selective - kRows - sums);
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveLinear), 2 * kRows + sums);
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveDense), kRows);
-  // Without experts these are no different.
+  // These kinds are the same if there are no experts.
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveExperts), selective);
   EXPECT_DOUBLE_EQ(keptBy(cell, Recompute::SelectiveAll), kRows);
 }
 
-// The last product makes the layer's result, which nothing of backward reads.
+// The last product makes the layer's result, which the backward pass does not read.
 TEST_F(PartialRecompute, RunsGroupsAgain) {
   BlockCell cell = llamaLayer(0);
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveAttention), (Names{{"attention", 1}}));
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveLinear), (Names{{"linear", 6}}));
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveDense), (Names{{"attention", 1}, {"linear", 6}}));
   EXPECT_EQ(productsBy(cell, Recompute::SelectiveExperts), Names{});
-  // As full recomputation does, but for what no gradient needs.
+  // SelectiveAll recomputes as full recomputation does, except for ops that no gradient needs.
   size_t full = 0, all = 0;
   for (auto [index, op] : llvm::enumerate(cell.ops)) {
     full += op.phase == CellPhase::Forward &&
@@ -77,10 +79,10 @@ TEST_F(PartialRecompute, ExpertsAreAGroup) {
   Names dense = productsBy(cell, Recompute::SelectiveLinear),
         experts = productsBy(cell, Recompute::SelectiveExperts),
         products = productsBy(cell, Recompute::SelectiveProducts);
-  EXPECT_EQ(dense, (Names{{"linear", 5}})); // of attention, and the router's
+  EXPECT_EQ(dense, (Names{{"linear", 5}})); // products of attention, and the router's
   EXPECT_EQ(experts, (Names{{"expert_linear", 3}}));
   EXPECT_EQ(products, (Names{{"linear", 5}, {"expert_linear", 3}}));
-  // Tokens stay with their experts: nothing but full recomputation sends them again.
+  // Tokens stay with their experts: only full recomputation dispatches them again.
   for (auto [index, op] : llvm::enumerate(cell.ops))
     if (op.isExchange && op.phase == CellPhase::Forward) {
       EXPECT_FALSE(op.runsAgain.any());
@@ -91,7 +93,7 @@ TEST_F(PartialRecompute, ExpertsAreAGroup) {
   EXPECT_LT(keptBy(cell, Recompute::SelectiveProducts), keptBy(cell, Recompute::SelectiveExperts));
 }
 
-// Of the collectives of tensor parallelism all but the last, which follows the product that does not, run again.
+// Tensor-parallel collectives are repeated, except for the last, whose product is not recomputed.
 TEST_F(PartialRecompute, CollectivesFollowProducts) {
   BlockCell summed = llamaLayer(0, 2), split = llamaLayer(0, 2, true);
   for (Recompute how : {Recompute::SelectiveAttention, Recompute::SelectiveExperts}) {
@@ -111,7 +113,7 @@ TEST_F(PartialRecompute, CollectivesFollowProducts) {
   EXPECT_GT(sentAgain(summed, Recompute::SelectiveAttention, CellAxis::Cp), 0);
 }
 
-// Seconds and bytes are those of the ops: in 16 bits half of what f32 keeps.
+// Seconds and bytes are sums over ops: in 16 bits half of the bytes of f32.
 TEST_F(PartialRecompute, IsCostedOpByOp) {
   ModelCells cells;
   cells.blocks = {llamaLayer(0)};
@@ -129,7 +131,7 @@ TEST_F(PartialRecompute, IsCostedOpByOp) {
   }
 }
 
-// Over tensor and context parallelism, what is sent again adds up to the collectives that are.
+// Over tensor and context parallelism, the repeated seconds are those of the repeated collectives.
 TEST_F(PartialRecompute, SendsWhatFollowsOps) {
   BlockCell cell = llamaLayer(0, 2, true);
   Topology topology = *loadTopology("dgx-h100", 1, 8);
@@ -154,15 +156,16 @@ TEST_F(PartialRecompute, SendsWhatFollowsOps) {
     most = std::max(most, std::min(tp, cp));
   }
   EXPECT_GT(most, 0);
-  // Attention alone meets keys again; nothing that is cheap is sent.
+  // Only attention gathers keys again; cheap ops send nothing.
   EXPECT_EQ(cost.selectiveCollectives.cp, 0);
   EXPECT_EQ(cost.partial[partialIndex(Recompute::SelectiveLinear)].collectives.cp, 0);
   EXPECT_GT(cost.partial[partialIndex(Recompute::SelectiveAttention)].collectives.cp, 0);
 }
 
-// What ZeRO-3 gathers for backward: all weights; where products run again also biases, of queries, keys and values, of
-// attention's result and within the feed-forward part. Where any products may, the biases of both norms. Otherwise what takes a
-// gather is kept.
+// ZeRO-3 gathers all weights for backward. If products are recomputed, it also gathers the biases
+// of queries, keys and values, of attention's result and within the feed-forward part; if any
+// products may be, the biases of both norms as well. Otherwise results that would need a gather are
+// saved.
 TEST_F(PartialRecompute, GathersWhatRunsAgain) {
   BlockCell cell = gpt2Layer();
   CellScale one;

@@ -1,4 +1,4 @@
-// The bound on any plan, by hand.
+// The bound on any plan, computed by hand.
 #include "compiler/estimate/Relaxation.h"
 
 #include "gtest/gtest.h"
@@ -13,7 +13,7 @@ CellOp memoryOp(double bytesOfSample, double bytesOnce) {
   return op;
 }
 
-// Of 1024 x samples rows.
+// Returns an op of 1024 x samples rows.
 CellOp productOp(WorkKind kind) {
   CellOp op;
   op.kind = kind;
@@ -46,8 +46,8 @@ CellPrecision bf16() {
   return precision;
 }
 
-// 48 samples over 16 devices on two nodes: 3 a device of embedding, head and layers, each as often as it is
-// in the chain. What an op reads once for all samples counts for nothing.
+// 48 samples over 16 devices on two nodes are 3 a device, for embedding, head and layers, each as
+// often as it is in the chain. Bytes that an op reads once for all samples do not count.
 TEST(Relaxation, SpreadsTheWorkOfEverySample) {
   Topology topology = *loadTopology("dgx-h100", 2, 0);
   ModelCells cells;
@@ -61,7 +61,7 @@ TEST(Relaxation, SpreadsTheWorkOfEverySample) {
                    3 * leastOfMemory(0.5 * (1e9 + 2e9 + 2 * 4e9 + 24e9), topology));
 }
 
-// At the best rate of its kind, as training sustains it and the software reaches it.
+// Products take the best rate of their kind, as training sustains it and the software reaches it.
 TEST(Relaxation, TakesProductsAtTheirBestRate) {
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   ModelCells cells;
@@ -89,7 +89,7 @@ TEST(Relaxation, KnowsHowAttentionIsComputed) {
   }
 }
 
-// Of unlike devices the one that is best at the op does all of it.
+// The one of heterogeneous devices that is best at the op does all of it.
 TEST(Relaxation, TakesTheBestOfUnlikeDevices) {
   Topology mixed = *loadTopology("mixed-a100-h100"), few = mixed.slice(24, 16);
   ASSERT_EQ(few.parts.size(), 2u);

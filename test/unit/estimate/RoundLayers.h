@@ -1,4 +1,4 @@
-// Steps whose layers have round numbers, so that all else can be worked out by hand.
+// Steps whose layers have round numbers, so that all other figures can be computed by hand.
 #pragma once
 
 #include "compiler/estimate/StepEstimate.h"
@@ -8,8 +8,8 @@
 
 namespace dtc {
 
-// Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, 18 a stage of two. In f32 with AdamW: 4 bytes
-// of a parameter, 4 of its gradient, 8 of its states.
+// A model of four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, 18 for a stage of two. In
+// f32 with AdamW a parameter has 4 bytes, 4 of gradient and 8 of states.
 class RoundLayers : public testing::Test {
 protected:
   RoundLayers() {

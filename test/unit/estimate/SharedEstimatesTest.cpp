@@ -1,4 +1,4 @@
-// Sharing what decisions have in common changes no estimate.
+// Tests that sharing results between decisions changes no estimate.
 #include "compiler/estimate/SharedEstimates.h"
 
 #include "compiler/estimate/StepEstimate.h"
@@ -17,7 +17,7 @@ using namespace dtc;
 
 namespace {
 
-// Every mesh of the devices with every detail, with and without sharing.
+// Compares every mesh of the devices with every detail, with and without sharing.
 void compareAll(const Topology &topology, const Pins &pins) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
@@ -68,13 +68,13 @@ TEST(SharedEstimates, AreThoseThatAreMadeAlone) {
   compareAll(*loadTopology("dgx-h100", 1, 4), Pins());
 }
 
-// Two stages, one on a node of each kind, in both orders.
+// Two stages are on a node of each kind, in both orders.
 TEST(SharedEstimates, AreThoseOfTheRightDevices) {
   Pins pins;
   pins.tp = 8;
   pins.pp = 2;
   compareAll(loadTopology("mixed-a100-h100")->slice(24, 16), pins);
-  // And with tensors split otherwise on either of them.
+  // The groups also split tensors differently.
   pins = Pins();
   pins.pp = 2;
   pins.schedule = ScheduleKind::OneForwardOneBackward;

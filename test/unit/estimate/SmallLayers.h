@@ -1,4 +1,5 @@
-// Layers of small models as the planner reads them: of 128 tokens of width 64, 256 within the feed-forward part, 4 heads.
+// Layers of small models as the planner reads them: 128 tokens of width 64, 256 within the
+// feed-forward part, 4 heads.
 #pragma once
 
 #include "compiler/frontend/Frontend.h"
@@ -12,6 +13,7 @@
 
 namespace dtc {
 
+// A fixture that builds layers.
 class SmallLayers : public testing::Test {
 protected:
   SmallLayers() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }

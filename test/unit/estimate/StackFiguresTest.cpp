@@ -1,4 +1,4 @@
-// That every figure of a stack is felt by the cost of a step.
+// Tests that every figure of a stack affects the cost of a step.
 #include "compiler/estimate/CellCost.h"
 #include "compiler/stack/StackFields.h"
 #include "compiler/workload/ApplyStack.h"
@@ -23,7 +23,7 @@ CellOp op(const char *name, WorkKind kind, CellPhase phase, uint8_t scale = 0) {
   return op;
 }
 
-// One op of each kind that stacks treat in their own way, on tokens of experts.
+// Returns ops of each kind that stacks treat differently, on tokens of experts.
 BlockCell cellOfEachKind() {
   BlockCell cell;
   cell.ops = {op("matmul", WorkKind::Product, CellPhase::Forward),
@@ -79,8 +79,8 @@ void add(std::vector<double> &felt, const BlockCost &cost) {
                cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
 }
 
-// All that a step's cost takes from a stack, where attention is blocked and where not, in 16 and in
-// 8 bits, and where the host is slower than kernels.
+// Returns all costs of a step that depend on a stack: with blocked attention and without, in 16 and
+// in 8 bits, and with a host that is slower than the kernels.
 std::vector<double> feltOf(const SoftwareStack &stack) {
   Topology topology = *loadTopology("dgx-h100");
   AxisGroups groups;
@@ -101,7 +101,8 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
       BlockCell busy = applied.blocks[0]; // kernels are slower than the host
       busy.hostSeconds = busy.hostSecondsPerExpert = 0;
       add(felt, costBlock(busy, {}, groups, topology, p));
-      BlockCell empty = applied.blocks[0]; // but for a product of experts: the host is slower
+      // The host is slower than the kernels, except for a product of experts.
+      BlockCell empty = applied.blocks[0];
       empty.ops.erase(empty.ops.begin() + 2, empty.ops.end());
       empty.selectiveOps.clear();
       empty.unreadOps.clear();

@@ -1,4 +1,4 @@
-// Chains of layers cut into stages, by hand.
+// Cuts of chains of layers into stages, computed by hand.
 #include "compiler/estimate/StageSplit.h"
 
 #include "gtest/gtest.h"
@@ -31,12 +31,12 @@ TEST(CutChain, GivesTheHeadsStageFewerLayers) {
   EXPECT_EQ(cutChain({1, 1, 1, 1, 1, 1}, 2, 0, 2), (LayerChunks{{0, 3}, {4, 5}}));
 }
 
-// A head of three layers: with a layer beside it that stage takes 4 s, alone 3.
+// A head takes three layers' time: with a layer beside it that stage takes 4 s, alone 3.
 TEST(CutChain, GivesTheHeadAStageOfItsOwn) {
   EXPECT_EQ(cutChain({1, 1, 1, 1, 1, 1}, 3, 0, 3), (LayerChunks{{0, 2}, {3, 5}, {6, 5}}));
 }
 
-// Only where layers are short.
+// The embedding has a stage of its own only if there are few layers.
 TEST(CutChain, GivesTheEmbeddingAStageOfItsOwn) {
   EXPECT_EQ(cutChain({1, 1, 1}, 4, 2, 0), (LayerChunks{{0, -1}, {0, 0}, {1, 1}, {2, 2}}));
   EXPECT_EQ(cutChain({1, 1, 1, 1}, 3, 2, 0), (LayerChunks{{0, 0}, {1, 2}, {3, 3}}));
@@ -76,7 +76,8 @@ TEST(CutChain, FindsTheBestOfAllCuts) {
       return slowest;
     };
     double best = std::numeric_limits<double>::infinity();
-    for (int64_t second = layers < 3 ? 0 : 1; second < layers; ++second) // first layers of the runs
+    // first layers of the runs
+    for (int64_t second = layers < 3 ? 0 : 1; second < layers; ++second)
       for (int64_t third = second + 1; third <= layers; ++third)
         best =
             std::min(best, slowestOf({{0, second - 1}, {second, third - 1}, {third, layers - 1}}));
@@ -88,7 +89,7 @@ TEST(CutChain, FindsTheBestOfAllCuts) {
   EXPECT_GT(alone, 30);
 }
 
-// The first stage holds two layers; each more of it takes twice as long.
+// The first stage holds two layers; each further layer on it takes twice as long.
 double secondsWithLittleMemory(int64_t chunk, int64_t first, int64_t last) {
   int64_t layers = last - first + 1;
   return static_cast<double>(chunk == 0 ? layers + std::max<int64_t>(0, layers - 2) : layers);
@@ -97,7 +98,7 @@ double secondsWithLittleMemory(int64_t chunk, int64_t first, int64_t last) {
 TEST(CutByRuns, CountsWhatARunTakesAsAWhole) {
   constexpr double any = std::numeric_limits<double>::infinity();
   EXPECT_EQ(cutByRuns(7, 2, secondsWithLittleMemory, any), (LayerChunks{{0, 2}, {3, 6}}));
-  // The slowest of that takes 4 s, of any other 5 or more.
+  // The slowest stage of that cut takes 4 s, of any other 5 s or more.
   EXPECT_TRUE(cutByRuns(7, 2, secondsWithLittleMemory, 4).empty());
   EXPECT_FALSE(cutByRuns(7, 2, secondsWithLittleMemory, 4.1).empty());
 }
@@ -106,7 +107,7 @@ TEST(CutByRuns, FindsTheBestOfAllCuts) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     std::vector<double> own(8), weight(3), alone{0, 0, 0};
-    std::vector<int64_t> held(3); // layers
+    std::vector<int64_t> held(3); // number of layers
     for (double &seconds : own)
       seconds = static_cast<double>(1 + random() % 5);
     for (size_t chunk = 0; chunk < 3; ++chunk) {
@@ -140,7 +141,8 @@ TEST(CutByRuns, FindsTheBestOfAllCuts) {
   }
 }
 
-// Of two stages the first takes 1 s a layer and from its third on 3, the second 2 s and a second before.
+// The first of two stages takes 1 s a layer and 3 s from its third on; the second takes 2 s a layer
+// and a second before.
 TEST(ShareOut, GivesTheNextLayerToTheStageThatIsFastestWithIt) {
   auto seconds = [](int64_t stage, int64_t layers) {
     auto n = static_cast<double>(layers);
@@ -151,10 +153,10 @@ TEST(ShareOut, GivesTheNextLayerToTheStageThatIsFastestWithIt) {
   };
   EXPECT_EQ(share(3, {0, 0}), (std::vector<int64_t>{2, 1}));
   EXPECT_EQ(share(5, {0, 0}), (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(share(6, {0, 0}), (std::vector<int64_t>{2, 4})); // 9 s either way: to the last
+  EXPECT_EQ(share(6, {0, 0}), (std::vector<int64_t>{2, 4})); // 9 s either way: goes to the last
   EXPECT_EQ(share(7, {0, 0}), (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(share(5, {4, 0}), (std::vector<int64_t>{4, 1}));
-  // Of less than so many seconds there is none: 7 take 9.
+  // No share is below the limit: 7 layers take 9 s.
   EXPECT_TRUE(shareOut(7, {0, 0}, seconds, 9).empty());
   EXPECT_FALSE(shareOut(7, {0, 0}, seconds, 9.1).empty());
   EXPECT_TRUE(shareOut(1, {1, 1}, seconds, 100).empty());

@@ -1,4 +1,4 @@
-// Transfers between stages: by boundary, and where schedules use them.
+// Transfers between stages: their times by boundary, and their use in schedules.
 #include "compiler/estimate/StageTransfers.h"
 
 #include "gtest/gtest.h"
@@ -6,7 +6,7 @@
 namespace dtc {
 namespace {
 
-// Stages of 4 devices on nodes of 8: the way to the next node is the slow one.
+// Stages have 4 devices on nodes of 8: the boundary between nodes is the slow one.
 TEST(TransfersAlong, AreSlowerAtTheBordersOfNodes) {
   Result<Topology> topology = loadTopology("dgx-a100-80g", 2);
   ASSERT_TRUE(topology.ok());
@@ -18,7 +18,7 @@ TEST(TransfersAlong, AreSlowerAtTheBordersOfNodes) {
             (std::vector<double>{inside, border, inside}));
 }
 
-// Three levels: node, leaf switch, spine.
+// The three levels are node, leaf switch and spine.
 TEST(TransfersAlong, KnowEachLevel) {
   Result<Topology> topology = loadTopology("dgx-h100", 64);
   ASSERT_TRUE(topology.ok());
@@ -39,7 +39,8 @@ TEST(TransfersAlong, AreAlikeOnOneLevel) {
   EXPECT_TRUE(transfersAlong({{2, 8}}, 64e6, *topology).empty());
 }
 
-// Down and up each boundary takes its own time; interleaved schedules go back over all of them.
+// Each boundary takes its own time in both directions; interleaved schedules go back over all of
+// them.
 TEST(SetTransfers, FollowChunksOverStages) {
   PipelineProblem problem;
   problem.kind = ScheduleKind::Interleaved;
@@ -50,11 +51,11 @@ TEST(SetTransfers, FollowChunksOverStages) {
   EXPECT_EQ(problem.chunks[0].sendForward, 1);
   EXPECT_EQ(problem.chunks[1].sendForward, 5);
   EXPECT_EQ(problem.chunks[1].sendBackward, 1);
-  EXPECT_EQ(problem.chunks[2].sendForward, 5); // from the last stage to the first
+  EXPECT_EQ(problem.chunks[2].sendForward, 5); // goes from the last stage to the first
   EXPECT_EQ(problem.chunks[3].sendForward, 1);
   problem.kind = ScheduleKind::ZeroBubbleV;
   setTransfers(problem, 5, {1, 5});
-  EXPECT_EQ(problem.chunks[2].sendForward, 0); // it turns on its stage
+  EXPECT_EQ(problem.chunks[2].sendForward, 0); // A V turns on its own stage.
   EXPECT_EQ(problem.chunks[3].sendForward, 5);
   EXPECT_EQ(problem.chunks[4].sendForward, 1);
 }

@@ -1,4 +1,4 @@
-// Seconds and bytes of steps whose blocks have round numbers, each worked out by hand.
+// Seconds and bytes of steps whose blocks have round numbers, each computed by hand.
 #include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
@@ -13,23 +13,25 @@ namespace {
 
 using StepByHand = RoundLayers;
 
-// m micro-batches of the slowest stage's 18 s, and the fill: (p - 1) = 1 stage's 18 s, over v with v
-// virtual stages.
+// The loop takes m micro-batches of the slowest stage's 18 s, and the fill: (p - 1) = 1 stage's 18
+// s, divided by v with v virtual stages.
 TEST_F(StepByHand, FillsGPipeAnd1F1B) {
   EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::GPipe, 1, 4)).loopSeconds, 4 * 18 + 18);
   StepEstimate step = estimate(pipeline(ScheduleKind::OneForwardOneBackward, 1, 4));
   EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18);
-  EXPECT_DOUBLE_EQ(step.stepSeconds, 90); // nothing to exchange or to update
+  EXPECT_DOUBLE_EQ(step.stepSeconds, 90); // No gradients are reduced and nothing is updated.
   EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18);
   EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * 18);
 }
 
-// Passes of 3 + 1 + 1 = 5 s over a stage's share, each of 4 micro-batches; collectives of 2 s once, and a tenth of them
-// as long as they slow compute. Barriers keep one micro-batch more alive each, and all hold a share of 20 parameters.
+// Passes take 3 + 1 + 1 = 5 s over a stage's share for each of 4 micro-batches. Collectives take 2
+// s once, and a tenth of that where they slow compute. Each barrier keeps one more micro-batch
+// alive, and all stages hold a share of 20 parameters.
 TEST_F(StepByHand, StopsForSharesOfTheVocabulary) {
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   cells.overlap.slowdown = 1.1;
-  model.embedding.forward = model.head.forward = 50; // of who has it whole
+  // times of a stage that has the whole vocabulary
+  model.embedding.forward = model.head.forward = 50;
   model.embedding.denseParameters = model.head.denseParameters = 400;
   model.vocabulary.emplace();
   model.vocabulary->share.forward = 3;
@@ -48,7 +50,7 @@ TEST_F(StepByHand, StopsForSharesOfTheVocabulary) {
     EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18 + 4 * perMicroBatch + 2);
     EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18 + 2);
     EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * (18 + perMicroBatch));
-    // However layers are cut: 36 s of them over 1 - (1 - 1 / m)^p.
+    // This holds for any cut of the layers: their 36 s over 1 - (1 - 1 / m)^p.
     EXPECT_NEAR(lowerBoundSeconds(model, d, request),
                 36 / (1 - 0.75 * 0.75) + 4 * perMicroBatch + 2, 1e-6);
     for (size_t stage : {0, 1}) {
@@ -62,13 +64,14 @@ TEST_F(StepByHand, StopsForSharesOfTheVocabulary) {
     refineBySchedule(step, d);
     EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18 + 4 * perMicroBatch + 2);
   }
-  d.numMicroBatches = 2; // no more are alive than there are
+  d.numMicroBatches = 2; // There are only two micro-batches to be alive.
   EXPECT_EQ(estimate(d).stages.front().inFlight, 2);
-  model.vocabulary->collectives = 50; // beyond the 18 + 5 + 5 s that a micro-batch computes
+  model.vocabulary->collectives = 50; // longer than the 18 + 5 + 5 s that a micro-batch computes
   EXPECT_DOUBLE_EQ(estimate(d).vocabularySeconds, 2 * 10 + 50 + 2 * (50 - 28));
 }
 
-// Of stages of 4 + 18 and 18 s the slowest takes 22 a micro-batch, and the other one's 18 are halved.
+// The slowest of stages of 4 + 18 and 18 s takes 22 s a micro-batch, and the other one's 18 s are
+// halved.
 TEST_F(StepByHand, FillsInterleavedByItsVirtualStages) {
   Decisions d = pipeline(ScheduleKind::Interleaved, 2, 4);
   EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 4 * 18 + 18 / 2.0);
@@ -76,8 +79,8 @@ TEST_F(StepByHand, FillsInterleavedByItsVirtualStages) {
   EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 4 * 22 + 18 / 2.0);
 }
 
-// Each stage waits for forward and the input's gradient, less what gradients of weights fill: of two layers
-// of 2 + 5 + 1 s 4 + 10 - 2 = 12 s, of which (p - 1) / p is left.
+// Each stage waits for forward and the input's gradient, less the gradients of weights that fill
+// the gap. Two layers of 2 + 5 + 1 s give 4 + 10 - 2 = 12 s, of which (p - 1) / p is left.
 TEST_F(StepByHand, FillsZeroBubbleH1ByWhatWeightsLeave) {
   layer().backwardInput = 5;
   layer().backwardWeight = 1;
@@ -85,8 +88,9 @@ TEST_F(StepByHand, FillsZeroBubbleH1ByWhatWeightsLeave) {
                    4 * 16 + 2 * 12 * (1 / 2.0));
 }
 
-// More forwards before the first backward leave as little as gradients of weights fill twice: 4 + 10 - 2 x 2 s; but the
-// last stage waits for the forwards of those before, 4 s, and three forwards fill all but 10 - 4 s until B.
+// Gradients of weights fill the gap twice if more forwards come before the first backward: 4 + 10 -
+// 2 x 2 s. But the last stage waits for the forwards before it, 4 s, and three forwards fill all
+// but 10 - 4 s until B.
 TEST_F(StepByHand, FillsZeroBubble2PByTwiceWhatWeightsLeave) {
   layer().backwardInput = 5;
   layer().backwardWeight = 1;
@@ -100,14 +104,15 @@ TEST_F(StepByHand, FillsZeroBubble2PByTwiceWhatWeightsLeave) {
                    4 * 20 + 2 * 4 * (1 / 2.0));
 }
 
-// A half and two thirds of 1F1B's 18 s.
+// The fills are a half and two thirds of 1F1B's 18 s.
 TEST_F(StepByHand, FillsVHalfAndVMinByTheirShares) {
   EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::VHalf, 2, 4)).loopSeconds, 4 * 18 + 9);
   EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::VMin, 2, 4)).loopSeconds, 4 * 18 + 12);
 }
 
-// A stage of two layers keeps 200 bytes of a micro-batch from F to the end of W: on both stages of two micro-batches, of
-// ZB-2p three. What recomputation spares until B, 180 of them, is there between B and W all the same.
+// A stage of two layers keeps 200 bytes of a micro-batch from F to the end of W: for two
+// micro-batches on both stages, with ZB-2p for three. The 180 bytes that recomputation frees until
+// B are needed between B and W.
 TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
   auto bytes = [&](const Decisions &d, size_t stage) {
     return estimate(d).stages[stage].memory.activations;
@@ -127,8 +132,9 @@ TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
   EXPECT_EQ(bytes(h1, 1), 2 * 200);
   EXPECT_EQ(bytes(twice, 0), 3 * 20 + 180);
   EXPECT_EQ(bytes(twice, 1), 3 * 200);
-  // Layers recompute until 350 bytes are enough, of which 7 + 90 are of the one that is computed again: each spares
-  // the first stage 90 of the micro-batch that is not between B and W, and the second nothing.
+  // Layers recompute until 350 bytes are enough, of which 7 + 90 belong to the layer that is being
+  // recomputed. Each recomputed layer frees 90 bytes on the first stage, of the micro-batch that is
+  // not between B and W, and none on the second.
   h1.recompute = Recompute::None;
   h1.evenStages = true;
   request.memoryLimit = 350;
@@ -137,15 +143,15 @@ TEST_F(StepByHand, KeepsWhatGradientsOfWeightsReadUntilTheyAreMade) {
   EXPECT_EQ(estimate(h1).stages[1].layersThat(Recompute::Full), 2);
   EXPECT_EQ(bytes(h1, 1), 2 * 200);
   EXPECT_FALSE(estimate(h1).fits);
-  // Two of four micro-batches of a V of two chunks a stage.
+  // Two of four micro-batches are alive with a V of two chunks a stage.
   Decisions v = pipeline(ScheduleKind::ZeroBubbleV, 2, 8);
   EXPECT_EQ(bytes(v, 0), 2 * 200);
   v.recompute = v.recomputeMost = Recompute::Full;
   EXPECT_EQ(bytes(v, 0), 2 * 200);
 }
 
-// Below 2 p = 4 micro-batches each that is missing leaves a quarter of one idle. From there on the second
-// stage waits for the first chunk's forward, 3 s, and for nothing else.
+// Below 2 p = 4 micro-batches each missing one leaves a quarter of one idle. From there on the
+// second stage waits only for the first chunk's forward, 3 s.
 TEST_F(StepByHand, FillsZeroBubbleVBelowTwiceTheStages) {
   layer().forward = layer().backwardInput = layer().backwardWeight = 3;
   EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleV, 2, 8)).loopSeconds, 8 * 18 + 3);
@@ -156,14 +162,15 @@ TEST_F(StepByHand, FillsZeroBubbleVBelowTwiceTheStages) {
                    2 * 18 + 2 * 18 / 4.0);
 }
 
-// Half a second from stage to stage: the way down and up, and twice a micro-batch where nothing hides it;
-// beside compute the way alone.
+// A transfer between stages takes half a second: the way down and up, and twice a micro-batch if
+// nothing hides it; beside compute only the way counts.
 TEST_F(StepByHand, WaitsForTransfers) {
   model.transferSeconds = 0.5;
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5 + 2 * 4 * 0.5);
   EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 90 + 5);
-  // Of the schedule itself they are part of what the mean stage, which works 4 x 18 s, is idle.
+  // In the schedule itself transfers are part of the idle time of the mean stage, which works 4 x
+  // 18 s.
   StepEstimate step = estimate(d);
   EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18);
   refineBySchedule(step, d);
@@ -173,8 +180,8 @@ TEST_F(StepByHand, WaitsForTransfers) {
   EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5);
 }
 
-// Stage 0 has the embedding's table and two layers, stage 1 two layers and the head with its own copy of
-// the table; one stage has it once.
+// Stage 0 has the embedding's table and two layers, stage 1 two layers and the head with its own
+// copy of the table; a single stage has the table once.
 TEST_F(StepByHand, HoldsParametersByStage) {
   layer().denseParameters = 100;
   model.embedding.denseParameters = model.head.denseParameters = 1000;
@@ -188,8 +195,8 @@ TEST_F(StepByHand, HoldsParametersByStage) {
   EXPECT_DOUBLE_EQ(estimate(Decisions()).stages.front().memory.parameters, 4 * 1400);
 }
 
-// Of 1F1B on two stages two micro-batches are alive on the first, one on the second, of 2 x 100 bytes;
-// the head's 30 bytes are alive once. The largest transient counts, not the sum.
+// Two micro-batches of 2 x 100 bytes are alive on the first of two stages under 1F1B, one on the
+// second; the head's 30 bytes are alive once. The largest transient counts, not the sum.
 TEST_F(StepByHand, HoldsActivationsOfMicroBatchesInFlight) {
   model.head.kept = 30;
   model.head.transient = 9;
@@ -211,8 +218,9 @@ TEST_F(StepByHand, HoldsActivationsOfMicroBatchesInFlight) {
   EXPECT_DOUBLE_EQ(step.stages[1].memory.activations, 1.5 * (4 * 200 + 30));
 }
 
-// Where what was sent stays, the first stage holds the next layer's input of 10 bytes for each micro-batch in flight, the
-// last none. Of two chunks a stage, 3 of 4 are sent on: the first stage's two, one of the last's.
+// If sent activations stay, the first stage holds the next layer's input of 10 bytes for each
+// micro-batch in flight, the last holds none. With two chunks a stage, 3 of 4 chunks send: the
+// first stage's two, one of the last's.
 TEST_F(StepByHand, HoldsWhatItHasSentWhereTheStackDoes) {
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   Decisions interleaved = pipeline(ScheduleKind::Interleaved, 2, 4);
@@ -226,7 +234,7 @@ TEST_F(StepByHand, HoldsWhatItHasSentWhereTheStackDoes) {
     EXPECT_DOUBLE_EQ(after.stages[stage].memory.activations,
                      parts.stages[stage].memory.activations +
                          after.stages[stage].inFlight * 10 * (stage == 0 ? 2 : 1));
-  // The second stage of a V hands what its first chunk makes to itself.
+  // The second stage of a V hands its first chunk's result to itself.
   Decisions turned = pipeline(ScheduleKind::ZeroBubbleV, 2, 4);
   after = estimate(turned);
   cells.process.keepsSent = false;
@@ -235,11 +243,13 @@ TEST_F(StepByHand, HoldsWhatItHasSentWhereTheStackDoes) {
     EXPECT_DOUBLE_EQ(after.stages[stage].memory.activations,
                      parts.stages[stage].memory.activations + after.stages[stage].inFlight * 10);
   cells.process.keepsSent = true;
-  EXPECT_DOUBLE_EQ(estimate(Decisions()).stages[0].memory.activations, 400); // nowhere to send
+  // There is no stage to send to.
+  EXPECT_DOUBLE_EQ(estimate(Decisions()).stages[0].memory.activations, 400);
 }
 
-// Recomputation frees what it makes again: a layer keeps 60 or its input's 10, and takes 0.5 s or all of
-// the forward pass once more. The layer that is made again is whole for a while: 100 - 10 bytes.
+// Recomputation frees the activations that it computes again: a layer keeps 60 bytes or its input's
+// 10, and takes 0.5 s or the whole forward pass once more. The recomputed layer is whole for a
+// while: 100 - 10 bytes.
 TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   d.recompute = d.recomputeMost = Recompute::Selective;
@@ -253,15 +263,15 @@ TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
   EXPECT_DOUBLE_EQ(step.stages[0].memory.temporaries, 7 + 90);
   EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 2);
   EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 22);
-  // Of each layer's two seconds, half a one that no gradient needs.
+  // Half of each layer's two seconds is for ops that no gradient needs.
   layer().unread = 0.5;
   step = estimate(d);
   EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 1.5);
   EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 21);
 }
 
-// Four layers keep 400 bytes, and 7 more are there for a while. Where products run again a layer keeps 30 of its 100,
-// and holds the other 70 while it does.
+// Four layers keep 400 bytes, and 7 more are temporary. If products are recomputed, a layer keeps
+// 30 of its 100 bytes, and holds the other 70 during recomputation.
 TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
   cells.recomputeMixes = recomputeMixes(ownStack().space);
   layer().partial[partialIndex(Recompute::SelectiveLinear)] = {1, 30, {}};
@@ -273,19 +283,21 @@ TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
   d.recomputeMost = Recompute::Full;
   struct Case {
     double limit, seconds, bytes;
-    std::array<int64_t, 4> layers; // none, selective, with products, full
-    double relaxed; // seconds, if any share of a layer could, and held nothing while it did
+    std::array<int64_t, 4> layers; // number that recompute none, selective, with products, full
+    double relaxed; // seconds if layers could be divided and held nothing during recomputation
   };
   for (
       Case c :
       {Case{407, 0, 407, {4, 0, 0, 0}, 0},
-       // Each selective layer frees 40 for half a second.
+       // Each selective layer frees 40 bytes for half a second.
        Case{300, 1.5, 287, {1, 3, 0, 0}, 107 * 0.5 / 40}, Case{247, 2, 247, {0, 4, 0, 0}, 2},
-       // All of them free 160, three with products 90 more and 70 less; with products alone it would take four
-       // and 4 s, in full three and 6 s.
+       // All selective layers free 160 bytes; three with products free 90 more and need 70. With
+       // products alone it would take four layers and 4 s, with full recomputation three layers and
+       // 6 s.
        Case{230, 3.5, 227, {0, 1, 3, 0}, 2 + 17 * 0.5 / 30},
        Case{197, 4, 197, {0, 0, 4, 0}, 2 + 50 * 0.5 / 30},
-       // 280 of all with products, 20 each in full, which take another 20 at once.
+       // All with products free 280 bytes, and full recomputation 20 more for each layer, which
+       // needs another 20 once.
        Case{160, 7, 157, {0, 0, 1, 3}, 2 + 87 * 0.5 / 30},
        Case{137, 8, 137, {0, 0, 0, 4}, 2 + 110 * 0.5 / 30}}) {
     request.memoryLimit = c.limit;
@@ -303,24 +315,24 @@ TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
     EXPECT_TRUE(coster.mayFitWithin(36 + c.relaxed + 0.01));
     EXPECT_FALSE(coster.mayFitWithin(36 + c.relaxed - 0.01));
   }
-  request.memoryLimit = 136; // nothing does: as near as it gets
+  request.memoryLimit = 136; // Nothing fits: the estimate comes as near as possible.
   EXPECT_FALSE(estimate(d).fits);
   EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::Full), 4);
-  // No more than the most.
+  // Layers do no more than the allowed most.
   d.recomputeMost = Recompute::SelectiveLinear;
   request.memoryLimit = 196;
   EXPECT_FALSE(estimate(d).fits);
   EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::SelectiveLinear), 4);
   d.recomputeMost = Recompute::Full;
-  // Software that mixes no more has none and full.
+  // Software without further mixes has none and full.
   cells.recomputeMixes = {{Recompute::None, Recompute::Full}};
   request.memoryLimit = 230;
   EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::Full), 3);
   EXPECT_EQ(estimate(d).stages[0].layersThat(Recompute::None), 1);
 }
 
-// What runs again sends again: 1 s of tensor and 2 s of expert parallelism, of which a quarter and a half are hidden and
-// slow compute by a tenth.
+// Recomputation sends again: 1 s of tensor and 2 s of expert parallelism, of which a quarter and a
+// half are hidden and slow compute by a tenth.
 TEST_F(StepByHand, PartialRecomputationSendsAgain) {
   cells.overlap.tp = 0.25;
   cells.overlap.ep = 0.5;
@@ -336,9 +348,9 @@ TEST_F(StepByHand, PartialRecomputationSendsAgain) {
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 4 * (0.5 + 1 + 0.1 * 1));
 }
 
-// 2 micro-batches of 2 x 100 bytes and the transient 7 do not fit in 400 on the first stage. One of its layers
-// frees 2 x (100 - 60) where it recomputes some, 2 x (100 - 10) where all, and is whole for a while then; the
-// second stage fits.
+// 2 micro-batches of 2 x 100 bytes and the transient 7 do not fit in 400 on the first stage.
+// Selective recomputation of one of its layers frees 2 x (100 - 60), full recomputation 2 x (100 -
+// 10) while that layer is whole for a while. The second stage fits.
 TEST_F(StepByHand, RecomputesAsFewLayersAsNeedBe) {
   request.memoryLimit = 400;
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
@@ -360,11 +372,12 @@ TEST_F(StepByHand, RecomputesAsFewLayersAsNeedBe) {
   EXPECT_FALSE(estimate(d).fits);
 }
 
-// Experts are on ep = 2 of the dp x cp = 8 ranks, copies of one expert on 8 / 2 = 4: ZeRO divides dense
-// ones by 8, those of experts by 4. Stages 2 and 3 have two whole layers in passing.
+// Experts are on ep = 2 of the dp x cp = 8 ranks, and copies of one expert on 8 / 2 = 4 ranks: ZeRO
+// divides dense parameters by 8, those of experts by 4. Stages 2 and 3 have two whole layers in
+// transit.
 TEST_F(StepByHand, DividesExpertsByTheRanksThatShareThem) {
   layer().denseParameters = 800;
-  layer().expertParameters = 400; // of this rank, under ep
+  layer().expertParameters = 400; // on this rank, under ep
   Decisions d;
   d.dp = 4;
   d.cp = 2;
@@ -381,19 +394,19 @@ TEST_F(StepByHand, DividesExpertsByTheRanksThatShareThem) {
   EXPECT_DOUBLE_EQ(memory(2).gradients, 4 * part + 4 * two);
   EXPECT_DOUBLE_EQ(memory(2).parameters, 4 * whole);
   EXPECT_DOUBLE_EQ(memory(3).parameters, 4 * part + 4 * two);
-  EXPECT_DOUBLE_EQ(memory(0).communication, 3); // of dp, cp and ep
+  EXPECT_DOUBLE_EQ(memory(0).communication, 3); // communicators of dp, cp and ep
   // Within groups of 2 of the 4 ranks of dp there are half as many parts.
   d.zeroGroup = 2;
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 4.0 + 400 / 2.0));
-  EXPECT_DOUBLE_EQ(memory(1).communication, 4); // between the groups, too
+  EXPECT_DOUBLE_EQ(memory(1).communication, 4); // communicator between the groups
   EXPECT_DOUBLE_EQ(memory(0).communication, 3);
 }
 
-// Whole experts on ep = 2 of tp x dp = 8 ranks are on 4 of them, where everything else is on dp = 2. Where dp is 1,
-// too, ZeRO has the 4 / 2 copies of experts to share out, and nothing else.
+// Whole experts on ep = 2 of tp x dp = 8 ranks are on 4 of them, while all other parameters are on
+// dp = 2. If dp is 1 too, ZeRO shards only the 4 / 2 copies of experts.
 TEST_F(StepByHand, DividesFoldedExpertsByTensorRanksToo) {
   layer().denseParameters = 800;
-  layer().expertParameters = 400; // of this rank, under ep
+  layer().expertParameters = 400; // on this rank, under ep
   Decisions d;
   d.tp = 4;
   d.dp = 2;
@@ -412,14 +425,15 @@ TEST_F(StepByHand, DividesFoldedExpertsByTensorRanksToo) {
   d.dp = 1;
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 + 400 / 2.0));
   EXPECT_DOUBLE_EQ(memory(3).parameters, 4 * 4 * (800 + 400 / 2.0) + 4 * two);
-  d.zeroGroup = 2; // of 4 ranks of dp: 2 x 4 / 2
+  d.zeroGroup = 2; // group size 2 of 4 ranks of dp: 2 x 4 / 2
   d.dp = 4;
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 2.0 + 400 / 4.0));
 }
 
-// 4 layers of 100 parameters, embedding and head of 1000 each on 4 ranks of ZeRO-3 in 16 bits: a rank has 2400 / 4 =
-// 600, of each 12 bytes of master copy and states and 4 of gradient. FSDP gathers two layers in 16 bits; their gradients
-// are on the wire in f32. A copy in 16 bits would rest beside the master copy.
+// 4 layers of 100 parameters, embedding and head of 1000 each on 4 ranks of ZeRO-3 in 16 bits: a
+// rank has 2400 / 4 = 600, each with 12 bytes of master copy and states and 4 of gradient. FSDP
+// gathers two layers in 16 bits; their gradients are sent in f32. A copy in 16 bits would be stored
+// beside the master copy.
 TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   layer().denseParameters = 100;
   model.embedding.denseParameters = model.head.denseParameters = 1000;
@@ -433,11 +447,12 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * (2 * 100));
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * (2 * 100));
   EXPECT_DOUBLE_EQ(memory().optimizer, 12 * 600);
-  // XLA's loop over layers: one.
+  // XLA's loop over layers gathers one.
   cells.process.wholeLayers = 1;
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * 100);
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100);
-  // FSDP's root keeps 2000 parameters gathered, and their gradients in 16 bits; a shared matrix once.
+  // FSDP's root keeps 2000 parameters gathered, and their gradients in 16 bits; a shared matrix
+  // counts once.
   cells.process.keepsEnds = true;
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * (100 + 2000));
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100 + 2 * 2000);
@@ -445,11 +460,11 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * (100 + 1000));
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 350 + 4 * 100 + 2 * 1000);
   model.tiedParameters = 0;
-  // Where states are on the host the device's share has to rest here.
+  // If states are on the host, the device's share is stored on the device.
   d.offloadOptimizer = true;
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * 600 + 2 * (100 + 2000));
   d.offloadOptimizer = false;
-  // Of ZeRO-2 parameters are whole anyway, and gradients those of a layer.
+  // Parameters are whole under ZeRO-2 anyway, and the gradients are those of a layer.
   d.zero = 2;
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * 2400);
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100);
@@ -464,8 +479,8 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   EXPECT_DOUBLE_EQ(memory().parameters, 4 * 600 + 4 * (2 * 100));
 }
 
-// In f32 AdamW moves 2 x 8 bytes of states, 2 x 4 of gradients and 2 x 4 of parameters: 32 a parameter.
-// With 2-byte parameters and a master copy 2 x 12 + 2 x 4 + 2 = 34.
+// In f32 AdamW moves 2 x 8 bytes of states, 2 x 4 of gradients and 2 x 4 of parameters: 32 a
+// parameter. With 2-byte parameters and a master copy it moves 2 x 12 + 2 x 4 + 2 = 34.
 TEST_F(StepByHand, UpdatesEachParameterOnce) {
   layer().denseParameters = 4e9;
   Decisions d;
@@ -480,12 +495,12 @@ TEST_F(StepByHand, UpdatesEachParameterOnce) {
   request.precision.parameterBytes = 2;
   request.precision.optimizerBytes = 12;
   EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(34 * 8e9));
-  // 8e9 parameters at 3.352 TB/s are some 81 ms and more.
+  // 8e9 parameters at 3.352 TB/s take 81 ms or more.
   EXPECT_GT(updateSeconds(34 * 8e9), 34 * 8e9 / 3.352e12);
   EXPECT_LT(updateSeconds(34 * 8e9), 2 * 34 * 8e9 / 3.352e12);
 }
 
-// Stages update beside each other: the step takes what the larger does.
+// Stages update at the same time: the step takes as long as the larger one.
 TEST_F(StepByHand, UpdatesStagesBesideEachOther) {
   layer().denseParameters = 1e9;
   model.head.denseParameters = 3e9;
@@ -495,7 +510,8 @@ TEST_F(StepByHand, UpdatesStagesBesideEachOther) {
   EXPECT_DOUBLE_EQ(step.stepSeconds, 90 + updateSeconds(32 * 5e9));
 }
 
-// On the host the device holds no states; the copies of gradients hide behind backward.
+// The device holds no states if the optimizer is on the host; the copies of gradients hide behind
+// backward.
 TEST_F(StepByHand, OffloadsStates) {
   layer().denseParameters = 1e9;
   Decisions d;
@@ -506,7 +522,7 @@ TEST_F(StepByHand, OffloadsStates) {
   EXPECT_DOUBLE_EQ(step.stages.front().hostBytes, update.bytes);
   EXPECT_DOUBLE_EQ(step.optimizerSeconds, update.toHostSeconds + update.updateSeconds);
   EXPECT_LT(step.memoryNeed, 1);
-  // Of the host's memory training may use nine tenths.
+  // Training may use nine tenths of the host's memory.
   topology.device.host.memoryBytes = static_cast<int64_t>(update.bytes) / 9;
   step = estimate(d);
   EXPECT_FALSE(step.fits);
@@ -518,8 +534,8 @@ TEST_F(StepByHand, OffloadsStates) {
   EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, update.updateSeconds);
 }
 
-// A quarter of tensor-parallel seconds and half of context-parallel ones run beside compute and slow it by a
-// tenth of their time; nothing hides those of experts.
+// A quarter of tensor-parallel seconds and half of context-parallel ones run beside compute and
+// slow it by a tenth of their time; nothing hides those of experts.
 TEST_F(StepByHand, WaitsForWhatNothingHides) {
   layer().forwardTp = 0.4;
   layer().backwardTp = 0.8;
@@ -543,31 +559,33 @@ TEST_F(StepByHand, WaitsForWhatNothingHides) {
   double slow = 0.1 * (0.25 * 1.2 + 0.5 * 0.8);
   EXPECT_DOUBLE_EQ(step.computeSeconds, 3 * 4 * (9 + slow));
   EXPECT_NEAR(step.loopSeconds, 3 * 4 * (9 + slow + 0.9 + 0.4 + 0.4), 1e-9);
-  // Run again, a forward pass waits again: 2 s, 0.1 x (0.25 x 0.4 + 0.5 x 0.2) and 0.3 + 0.1 + 0.1 of waits.
+  // A recomputed forward pass waits again: 2 s, 0.1 x (0.25 x 0.4 + 0.5 x 0.2) and 0.3 + 0.1 + 0.1
+  // of waits.
   d.recompute = d.recomputeMost = Recompute::Full;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.5));
-  // Attention alone, 0.5 s, waits for what context parallelism brings it: 0.1 s, and 0.01 s that it is slowed by.
+  // Recomputed attention alone, 0.5 s, waits for the keys of context parallelism: 0.1 s, and 0.01 s
+  // that it is slowed by.
   d.recompute = d.recomputeMost = Recompute::Selective;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * 0.5);
   layer().selectiveCollectives.cp = 0.2;
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (0.5 + 0.11));
   d.recompute = d.recomputeMost = Recompute::Full;
-  // All of attention waits for its heads.
+  // Attention waits for its heads as a whole.
   layer().forwardHeads = 0.3;
   layer().backwardHeads = 0.7;
   EXPECT_DOUBLE_EQ(estimate(d).exposedCpSeconds, 3 * 4 * (0.5 * 0.8 + 1));
   EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.8));
 }
 
-// ZeRO-3 gathers a layer's parameters for each pass and scatters its gradients, beside compute as far as
-// that goes.
+// ZeRO-3 gathers a layer's parameters for each pass and scatters its gradients, beside compute as
+// far as possible.
 TEST_F(StepByHand, GathersLayersUnderZero3) {
   layer().denseParameters = 1e9;
   Decisions d;
   d.dp = 8;
   d.zero = 3;
   d.numMicroBatches = 2;
-  auto seconds = [&](CollectiveKind kind) { // of 4 bytes each
+  auto seconds = [&](CollectiveKind kind) { // 4 bytes each
     return collectiveSeconds(kind, 4e9, {{8, 1}}, topology);
   };
   double gather = seconds(CollectiveKind::AllGather),
@@ -583,8 +601,8 @@ TEST_F(StepByHand, GathersLayersUnderZero3) {
   EXPECT_EQ(estimate(d).exposedGatherSeconds, 0);
 }
 
-// Gradients that tensor parallelism adds up, of 4 layers with 1e7 elements each: of all with ZeRO-0, of the
-// quarter that a rank is left with from ZeRO-1 on.
+// Tensor parallelism reduces gradients of 4 layers with 1e7 elements each: all of them with ZeRO-0,
+// the quarter that a rank is left with from ZeRO-1 on.
 TEST_F(StepByHand, AddsUpWhatTensorParallelismShares) {
   layer().sharedGradients = 1e7;
   Decisions d;
@@ -598,8 +616,8 @@ TEST_F(StepByHand, AddsUpWhatTensorParallelismShares) {
   EXPECT_DOUBLE_EQ(estimate(d).exposedGradientSeconds, sums(4e7));
 }
 
-// With two chunks a stage the last chunk's reduction and the first one's gather wait for half of what the
-// passes cannot hide, here half: a quarter of each.
+// The last chunk's reduction and the first one's gather wait for half of the time that the passes
+// cannot hide if a stage has two chunks, here half: a quarter of each.
 TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
   layer().denseParameters = 1e9;
   cells.overlap.gradients = 0.5;
@@ -615,7 +633,7 @@ TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
                    0.25 * exchange.reduce.all + 0.25 * exchange.gather.all);
 }
 
-// Other micro-batches hide them, too, as many as there are: one here, whose passes of 14 and 4 ms are all.
+// Other micro-batches hide them too: here there is only one, whose passes take 14 and 4 ms.
 TEST_F(StepByHand, ExchangesBesideTheMicroBatchesThatThereAre) {
   for (double BlockCost::*part :
        {&BlockCost::forward, &BlockCost::backwardInput, &BlockCost::backwardWeight})
@@ -633,8 +651,9 @@ TEST_F(StepByHand, ExchangesBesideTheMicroBatchesThatThereAre) {
               exchange.reduce.all - 0.014 + exchange.gather.all - 0.004, 1e-12);
 }
 
-// 36 s of layers on two stages, four micro-batches: 4 x 36 / 2 and half a layer of the way; with one chunk
-// a stage at least 36 / (1 - (3/4)^2). Split backward passes start the way up before weights: half of 2 s.
+// 36 s of layers on two stages with four micro-batches take at least 4 x 36 / 2 and half a layer of
+// the way; with one chunk a stage at least 36 / (1 - (3/4)^2). Split backward passes start the way
+// up before weights: half of 2 s.
 TEST_F(StepByHand, BoundsTheLoopFromBelow) {
   auto bound = [&](ScheduleKind kind, int64_t virtualStages) {
     Decisions d = pipeline(kind, virtualStages, 4);
@@ -644,17 +663,17 @@ TEST_F(StepByHand, BoundsTheLoopFromBelow) {
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::Interleaved, 2), 72 + 9 / 2.0);
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::OneForwardOneBackward, 1), 36 / (1 - 9 / 16.0));
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 72 + 2 / 2.0);
-  // Of ZB-H1 stages of x and y s: 4 x = 4 y + 2 / 9 x, so that y is 17 / 18 x.
+  // For ZB-H1 stages of x and y s: 4 x = 4 y + 2 / 9 x, so that y is 17 / 18 x.
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleH1, 1), 4 * 36 / (1 + 17 / 18.0));
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubble2P, 1), 4 * 36 / (1 + 17 / 18.0));
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::VHalf, 2), 72 + 2 / 2.0);
-  // Five layers: a stage has three of them.
+  // A stage has three of five layers.
   cells.chain.push_back(0);
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 4 * 3 * 9);
 }
 
-// The mean stage of two holds 2 of 4 layers and 4 + 4 + 8 bytes of 100 parameters each, divided as ZeRO
-// does, beside 50 bytes reserved.
+// The mean stage of two holds 2 of 4 layers and 4 + 4 + 8 bytes of 100 parameters each, divided as
+// ZeRO does, beside 50 bytes reserved.
 TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   layer().denseParameters = 60;
   layer().expertParameters = 40;
@@ -675,7 +694,8 @@ TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   EXPECT_EQ(least(d), 50 + 2 * (4 * 100 + 12 * 35));
   d.zero = 3;
   EXPECT_EQ(least(d), 50 + 2 * 16 * 35);
-  // What is cast as it is gathered does not rest: 4 bytes of gradient, 12 of master copy and states in 16 bits.
+  // Parameters that are cast as they are gathered have no stored copy: 4 bytes of gradient, 12 of
+  // master copy and states in 16 bits.
   SoftwareStack casting = ownStack();
   casting.castsGathered = true;
   CellPrecision whole = request.precision;
@@ -688,7 +708,8 @@ TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   EXPECT_EQ(least(d), 50 + 2 * 8 * 35);
 }
 
-// Two stages of two layers, a hundred micro-batches: 100 x 18 s and a layer's 9 s on the way to the second one.
+// Two stages of two layers with a hundred micro-batches take 100 x 18 s and a layer's 9 s on the
+// way to the second one.
 TEST_F(StepByHand, LeavesOutWhatIsTooSlowOnceItFits) {
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 100);
   auto expectLeast = [&](double seconds) {
@@ -697,14 +718,15 @@ TEST_F(StepByHand, LeavesOutWhatIsTooSlowOnceItFits) {
     EXPECT_FALSE(mayFitWithin(model, d, request, seconds * (1 - 1e-7)));
   };
   expectLeast(1809);
-  // Of 300 bytes the transient leaves 293. Two micro-batches of two layers are 400, of which a layer frees
-  // 2 x 40 in half a second; where it recomputes all, 2 x 90 in 2 s, and 90 more while it is computed again.
+  // The transient leaves 293 of 300 bytes. Two micro-batches of two layers are 400, of which a
+  // layer frees 2 x 40 in half a second; with full recomputation it frees 2 x 90 in 2 s, and needs
+  // 90 more while it is computed again.
   request.memoryLimit = 300;
   d.recomputeMost = Recompute::Selective;
   expectLeast(100 * (18 + 107 / 80.0 * 0.5));
   d.recomputeMost = Recompute::Full;
   expectLeast(100 * (18 + 197 / 180.0 * 2));
-  // Not even one layer.
+  // Not even one layer fits.
   request.memoryLimit = 100;
   d.recomputeMost = Recompute::Selective;
   EXPECT_FALSE(mayFitWithin(model, d, request, 1e9));

@@ -1,4 +1,5 @@
-// Stages with ranks of tensor parallelism of their own: what they cost is what they cost where all have as many.
+// Stages with tensor-parallel degrees of their own cost the same as in plans where all stages have
+// that degree.
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/TensorChoices.h"
@@ -15,7 +16,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// A stage of 8 devices on each of three parts, with 4 samples of a micro-batch in all.
+// Stages of 8 devices on each of three groups, with 4 samples of a micro-batch in all.
 class UnevenTensor : public testing::Test {
 protected:
   UnevenTensor()
@@ -72,13 +73,13 @@ TEST_F(UnevenTensor, LeavesAsManyDevicesAndSamples) {
   EXPECT_EQ(second, even);
   EXPECT_EQ(std::tuple(third.tp, third.dp, third.microBatch, third.sequenceParallel),
             std::tuple(2, 4, 2, true));
-  EXPECT_EQ(d.onPart(17), even); // a stage over several parts is as the mesh says
+  EXPECT_EQ(d.onPart(17), even); // A stage over several groups has the mesh's degree.
   EXPECT_TRUE(d.hasUnevenTensor());
   EXPECT_FALSE(first.hasUnevenTensor());
   EXPECT_EQ(first.devices(), d.devices());
 }
 
-// With one rank of dp there is nothing to share out, but where a part has more.
+// One rank of dp has no replicas, unless a group has more.
 TEST_F(UnevenTensor, HasReplicasWherePartsHave) {
   Decisions d;
   d.tp = 4;
@@ -122,8 +123,9 @@ TEST_F(UnevenTensor, CostsEachStageAsTheMeshOfItsRanks) {
   EXPECT_EQ(compared, 4 * 3 * 4 * 3);
 }
 
-// Every rank has as large a part of what stages send, whatever tensor parallelism leaves of a sample to it; without
-// sequence parallelism the ranks that split tensors gather it, and ranks that split none do not.
+// Every rank sends an equal share of a stage's output, whatever share of a sample tensor
+// parallelism gives it. Without sequence parallelism the ranks that split tensors gather the
+// output; ranks that split none do not.
 TEST_F(UnevenTensor, SendsAsMuchAndGathersWhereTensorsAreSplit) {
   Decisions d = even;
   ModelCost sharded = applied.cost(d);
@@ -139,7 +141,7 @@ TEST_F(UnevenTensor, SendsAsMuchAndGathersWhereTensorsAreSplit) {
                                     topology.groups[1].device.name == topology.parts[1].device.name
                                         ? topology.slice(8, 8)
                                         : topology);
-  // Part 1, the A100s, is on both boundaries of stages 0, 1 and 2.
+  // Group 1, the A100s, is on both boundaries of stages 0, 1 and 2.
   EXPECT_DOUBLE_EQ(whole.transfers[0], sharded.transfers[0] + gather);
   EXPECT_DOUBLE_EQ(whole.transfers[1], sharded.transfers[1] + gather);
   EXPECT_EQ(whole.transferSeconds, std::max(whole.transfers[0], whole.transfers[1]));
@@ -170,7 +172,7 @@ protected:
 
 TEST_F(TensorChoices, AreThoseWithAsManyRanksOnOnePartAndFewerOnAnother) {
   EXPECT_EQ(choices(), (Choices{{}, {4, 1}, {4, 2}, {1, 4}, {2, 4}}));
-  mesh.microBatch = 2; // not in quarters
+  mesh.microBatch = 2; // can't be divided by four
   EXPECT_EQ(choices(), (Choices{{}, {4, 2}, {2, 4}}));
   mesh.microBatch = 1;
   EXPECT_EQ(choices(), Choices{{}});
@@ -190,14 +192,14 @@ TEST_F(TensorChoices, AreNoneWhereStagesSpanPartsOrSplitNothing) {
 TEST_F(TensorChoices, KeepToPins) {
   pins.tensorOfParts = {2, 4};
   EXPECT_EQ(choices(), (Choices{{2, 4}}));
-  pins.tp = 4; // as reading the pin sets it
+  pins.tp = 4; // set by reading the pin
   EXPECT_EQ(choices(), (Choices{{2, 4}}));
   pins.tensorOfParts = TensorOfParts{};
   EXPECT_EQ(choices(), Choices{{}});
   for (std::optional<int64_t> Pins::*of : {&Pins::tp, &Pins::dp, &Pins::microBatch}) {
     pins = Pins();
     pins.*of = 4;
-    EXPECT_EQ(choices(), Choices{{}}); // of all stages
+    EXPECT_EQ(choices(), Choices{{}}); // holds for all stages
   }
   pins = Pins();
   pins.searchedPlacements = true;

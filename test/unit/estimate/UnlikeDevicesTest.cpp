@@ -1,4 +1,4 @@
-// Stages on unlike devices: cuts, places and plans.
+// Stages on heterogeneous devices: cuts, device groups and plans.
 #include "compiler/estimate/StagePlaces.h"
 #include "compiler/estimate/StageSplit.h"
 #include "compiler/estimate/StepEstimate.h"
@@ -21,14 +21,14 @@ double slowestOf(const std::vector<ChunkPlace> &chunks, const LayerChunks &cut) 
   return most;
 }
 
-// The slowest chunk of the best of all cuts; negative where none holds all layers.
+// Returns the slowest chunk of the best of all cuts; negative if none holds all layers.
 double bestOf(const std::vector<ChunkPlace> &chunks, LayerChunks &cut, int64_t first) {
   auto layers = static_cast<int64_t>(chunks.front().seconds.size());
   size_t chunk = cut.size();
   if (chunk == chunks.size())
     return first == layers ? slowestOf(chunks, cut) : -1;
   double best = -1;
-  // The head may be alone, and the embedding where layers are few.
+  // The head may be alone, and so may the embedding if layers are few.
   bool mayBeEmpty =
       chunk == 0 ? chunks.size() > chunks.front().seconds.size() : chunk + 1 == chunks.size();
   int64_t least = mayBeEmpty ? first - 1 : first;
@@ -85,7 +85,7 @@ TEST(StagePlaces, OfTwoKindsOfDevices) {
   EXPECT_NE(places.kinds[1].device.name.find("H100"), std::string::npos);
   EXPECT_EQ(places.kinds[0].numDevices(), 8);
   ASSERT_EQ(places.boundaries.size(), 7u);
-  // 6,400 Gbit/s for the 8 ranks of a stage are more than the A100's adapters have.
+  // The A100's adapters have less than 6,400 Gbit/s for the 8 ranks of a stage.
   EXPECT_LE(places.boundaries[3].bandwidth, places.boundaries[5].bandwidth);
   d.partOrder = 1;
   StagePlaces reversed = placeStages(d, mixed());

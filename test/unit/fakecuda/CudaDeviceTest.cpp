@@ -1,4 +1,5 @@
-// The CUDA device on the fake driver: steps, whatever the streams do; errors of every call; products.
+// Tests the CUDA device on the fake driver: steps in any order of streams, errors of every call,
+// matrix products.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/base/HalfFloats.h"
@@ -17,7 +18,7 @@ using test::ProgramBuilder;
 
 constexpr uint64_t n = 5;
 
-// Two streams that hand values to and fro by events, and an input.
+// A program of two streams that pass values back and forth by events, with an input.
 struct TwoStreams {
   TwoStreams() : builder(test::simtProgram({{"dp", 1}})) {
     builder.program().num_streams = 2;
@@ -51,7 +52,7 @@ struct TwoStreams {
   uint32_t state = 0, y = 0, z = 0, lr = 0;
 };
 
-// Steps one after another, as many ahead as may be.
+// Runs steps one after another, with as many enqueued ahead as the executor allows.
 Status runSteps(Executor &executor, int steps, float firstRate) {
   StepResult result;
   for (int i = 0; i < steps; ++i) {
@@ -76,7 +77,7 @@ TEST(CudaDevice, RunsStepsInEveryOrderOfStreamsAndWithoutGraphsAlike) {
       Status status = test::onCuda(*fake, file, *worlds[0], options, graphs, [&](CudaRank at) {
         at.put(program.state, {0, 1, 2, 3, -1});
         DTC_RETURN_IF_ERROR(runSteps(at.executor, 3, 7));
-        // s -> 5 s + 5, three times
+        // three times s -> 5 s + 5
         EXPECT_EQ(at.get(program.state), (std::vector<float>{155, 280, 405, 530, 30})) << seed;
         return Status();
       });
@@ -104,7 +105,7 @@ TEST(CudaDevice, GivesTimesOfStepsAndWhereTheyAreWantedOfInstructions) {
   }
 }
 
-// Call after call ends in an error: it comes back with the call's name, and nothing is left.
+// Makes each call fail in turn: the error must name the call, and nothing may be leaked.
 TEST(CudaDevice, NamesEveryCallThatFails) {
   TwoStreams program;
   std::vector<uint8_t> file = program.builder.file();
@@ -112,7 +113,7 @@ TEST(CudaDevice, NamesEveryCallThatFails) {
   for (uint64_t failing = 0; failing <= calls; ++failing) {
     auto fake = makeFakeCuda({.failingCall = failing});
     auto worlds = makeLoopbackWorld(1);
-    uint64_t ofSteps = 0; // calls before the device was let go
+    uint64_t ofSteps = 0; // calls before the device was released
     Status status = test::onCuda(*fake, file, *worlds[0], {}, true, [&](CudaRank at) {
       Status ran = runSteps(at.executor, 2, 7);
       ofSteps = fake->numCalls();
@@ -160,7 +161,7 @@ TEST(CudaDevice, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
 }
 
-// Of what came later there is nothing in older ones; what all have is missed.
+// Optional symbols may be missing in older libraries; a missing needed symbol is an error.
 TEST(SharedLibrary, LacksNothingButWhatIsOptional) {
   void *there = nullptr, *missing = nullptr;
   LibraryName name{.what = "the C library", .files = {"libc.so.6"}, .mend = "update it"};
@@ -173,7 +174,8 @@ TEST(SharedLibrary, LacksNothingButWhatIsOptional) {
             "update it");
 }
 
-// Every combination of transposes, with gaps between rows, twice in a batch, adding to what is there.
+// Tests every combination of transposes, with gaps between rows, twice in a batch, adding to the
+// result.
 TEST(CudaDevice, MultipliesAsTheProgramSays) {
   for (int variant = 0; variant < 8; ++variant) {
     bool transA = variant & 1, transB = variant & 2;
@@ -240,10 +242,10 @@ TEST(CudaDevice, MultipliesAsTheProgramSays) {
   }
 }
 
-// A launch that the driver does not take is an error of the step that names it.
+// A launch that the driver refuses is an error of the step that names the launch.
 TEST(CudaDevice, NamesALaunchOutsideOfTheKernelsLimits) {
   TwoStreams program;
-  program.builder.manifest.kernels[1]->threads = 32; // the kernel wants 64
+  program.builder.manifest.kernels[1]->threads = 32; // The kernel needs 64.
   auto fake = makeFakeCuda({});
   auto worlds = makeLoopbackWorld(1);
   Status status = test::onCuda(*fake, program.builder.file(), *worlds[0], {}, true,
@@ -255,7 +257,7 @@ TEST(CudaDevice, NamesALaunchOutsideOfTheKernelsLimits) {
   EXPECT_EQ(fake->leaks(), "");
 }
 
-// A device of one GPU with an arena, made in the order given, whose steps the test enqueues itself.
+// A device of one GPU with an arena, made in the given order, whose steps the test enqueues itself.
 class Bare {
 public:
   Bare(FakeCuda &fake, bool arenaFirst) {
@@ -281,7 +283,8 @@ public:
   char *host = nullptr, *arena = nullptr;
 };
 
-// Copies through pieces of pinned memory: fewer bytes than a piece, whole pieces, more than two and a part.
+// Copies through pinned staging buffers: less than one buffer, whole buffers, more than two and a
+// rest.
 TEST(CudaDevice, CopiesMemoryThatIsNotPinnedPieceByPiece) {
   for (uint64_t seed = 1; seed <= 10; ++seed)
     for (uint64_t bytes : {1, 15, 16, 32, 33, 63}) {
@@ -304,7 +307,8 @@ TEST(CudaDevice, CopiesMemoryThatIsNotPinnedPieceByPiece) {
     }
 }
 
-// An arena is mapped where the GPU can, and allocated where not; of either there is as much as the GPU has, and nothing stays.
+// An arena is mapped if the GPU supports it, and allocated otherwise. Either way it may have as
+// much memory as the GPU has, and nothing is leaked.
 TEST(CudaDevice, TakesItsArenaEitherWay) {
   for (bool maps : {true, false})
     for (uint64_t bytes : {1, 256, 1000}) {
@@ -324,7 +328,7 @@ TEST(CudaDevice, TakesItsArenaEitherWay) {
     }
 }
 
-// What the arena holds at first is not left to the order in which the fill arrives.
+// The first contents of the arena do not depend on when the fill is executed.
 TEST(CudaDevice, HasAnArenaOfZerosWheneverItIsMade) {
   for (uint64_t seed = 1; seed <= 10; ++seed)
     for (bool arenaFirst : {true, false}) {
@@ -337,7 +341,7 @@ TEST(CudaDevice, HasAnArenaOfZerosWheneverItIsMade) {
     }
 }
 
-// A stream that the caller orders by no event is a part of the step like all others.
+// A stream that the caller orders by no event is part of the step like all others.
 TEST(CudaDevice, TakesStreamsThatNobodyOrdersIntoTheStep) {
   ProgramBuilder builder = test::simtProgram({{"dp", 1}});
   builder.add(test::zero(builder.buffer("x", 16)));
@@ -362,7 +366,8 @@ TEST(CudaDevice, TakesStreamsThatNobodyOrdersIntoTheStep) {
   }
 }
 
-// Two orders of one length, recorded and replayed in turn, each for itself; what another one has is a mistake.
+// Two orders of the same length are recorded and replayed in turn, each for itself. Replaying an
+// order with another's contents is an error.
 TEST(CudaDevice, ReplaysTheOrderThatTheStepHas) {
   ProgramBuilder builder = test::simtProgram({{"dp", 1}});
   builder.add(test::zero(builder.buffer("x", 16)));
@@ -391,7 +396,7 @@ TEST(CudaDevice, ReplaysTheOrderThatTheStepHas) {
             "command 0 of an order differs from the one that was recorded there");
 }
 
-// An order that is not what it was when it was recorded is a mistake of the caller, which is found.
+// An order that changed since it was recorded is an error of the caller, which is detected.
 TEST(CudaDevice, FindsAnOrderThatChanges) {
   auto fake = makeFakeCuda({});
   Bare bare(*fake, true);

@@ -1,17 +1,18 @@
-// Several ranks on CUDA devices: by NCCL where each has a GPU, through the hosts where they share one.
+// Tests several ranks on CUDA devices: over NCCL if each has a GPU, through the hosts if they share
+// one.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 
-// cmake/LeakCheck.cpp; there in sanitizer builds alone.
+// Defined in cmake/LeakCheck.cpp, in sanitizer builds alone.
 extern "C" __attribute__((weak)) bool dtcIgnoresLeaks;
 
 namespace dtc::rt {
 namespace {
 
-// What a process leaves to its end where communicators do not end, or CUDA is lost.
+// Ignores memory that the process keeps to its end if communicators do not end, or CUDA is lost.
 void ignoreLeaks() {
   if (&dtcIgnoresLeaks)
     dtcIgnoresLeaks = true;
@@ -22,15 +23,16 @@ using test::ProgramBuilder;
 using test::RanksOptions;
 using Kind = format::CollectiveKind;
 
-// Whether the ranks share one GPU.
+// The parameter is true if the ranks share one GPU.
 class CudaRanks : public testing::TestWithParam<bool> {
 protected:
   RanksOptions options(int ranks, uint64_t seed) const {
     RanksOptions options{.ranks = ranks};
     options.fake.seed = seed;
     options.fake.oneGpu = GetParam();
-    options.fake.nccl = !GetParam(); // which is not missed where ranks share
-    // Of NCCL's operations a driver knows the order in which they can run, of meetings of hosts it does not.
+    options.fake.nccl = !GetParam(); // not missed if ranks share a GPU
+    // A driver knows the order in which NCCL's operations can run, but not the order of host
+    // rendezvous.
     options.fake.graphQueues = GetParam() ? 1 + seed % 2 : 0;
     return options;
   }
@@ -101,8 +103,8 @@ TEST_P(CudaRanks, RunEveryCollective) {
   }
 }
 
-// Each rank sends to the next one and receives from the one before, at once: a ring, in which nobody would ever send who
-// had to wait for the other before.
+// Each rank sends to the next one and receives from the one before at the same time. Such a ring
+// deadlocks if a rank has to receive before it can send.
 TEST_P(CudaRanks, SendAroundARing) {
   for (uint32_t ranks : {2u, 3u}) {
     ProgramBuilder builder = test::simtProgram({{"pp", ranks}});
@@ -129,7 +131,7 @@ TEST_P(CudaRanks, SendAroundARing) {
   }
 }
 
-// Two lists of two: each has its own sums.
+// A group of two lists of two ranks computes separate sums.
 TEST_P(CudaRanks, KeepListsOfAGroupApart) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}, {"tp", 2}});
   uint32_t x = builder.buffer("x", 1), y = builder.buffer("y", 1), z = builder.buffer("z", 1);
@@ -146,7 +148,7 @@ TEST_P(CudaRanks, KeepListsOfAGroupApart) {
   });
 }
 
-// A rank that never comes ends the step of the other one, by time-out, without a hang.
+// A rank that never comes makes the other's step end with a time-out, without a hang.
 TEST_P(CudaRanks, EndWhereAPeerIsMissing) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 4);
@@ -170,8 +172,8 @@ TEST_P(CudaRanks, EndWhereAPeerIsMissing) {
   });
 }
 
-// Neither code nor memory is loaded or taken between what waits for other ranks, where the driver may wait, too; and hosts do
-// not wait for what comes of a step.
+// No code is loaded and no memory is allocated between operations that wait for other ranks, since
+// the driver may synchronise then. Hosts do not wait for results of a step either.
 TEST_P(CudaRanks, NeedNothingNewBetweenTransfers) {
   for (uint32_t ranks : {2u, 3u}) {
     ProgramBuilder builder = test::simtProgram({{"pp", ranks}});
@@ -217,7 +219,8 @@ TEST_P(CudaRanks, NeedNothingNewBetweenTransfers) {
   }
 }
 
-// A host that streams keep from enqueueing more, since they wait for a rank that never comes, gets to hear of it, too.
+// A host that is blocked while it enqueues, because streams wait for a rank that never comes, ends
+// too.
 TEST_P(CudaRanks, EndWhereTheHostIsBlocked) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 4);
@@ -240,7 +243,8 @@ TEST_P(CudaRanks, EndWhereTheHostIsBlocked) {
   });
 }
 
-// With drivers that keep the order of communicators in a graph by running one after another, steps are not recorded.
+// Steps are not recorded if the driver keeps the order of communicators in a graph by running them
+// one after another.
 TEST(CudaNccl, RecordsNoBranchesForOldDrivers) {
   Collectives program(2);
   std::vector<uint8_t> file = program.builder.file();
@@ -258,7 +262,7 @@ TEST(CudaNccl, RecordsNoBranchesForOldDrivers) {
   }
 }
 
-// With drivers before that, ranks could wait in a circle in streams too.
+// With even older drivers, ranks could deadlock in streams too.
 TEST(CudaNccl, RefusesDriversThatKeepNoOrder) {
   Collectives program(2);
   RanksOptions how{.ranks = 2, .timeout = 2};
@@ -273,7 +277,7 @@ TEST(CudaNccl, RefusesDriversThatKeepNoOrder) {
       });
 }
 
-// What is named is the operation that waits, not one that is over.
+// The error names the operation that waits, not one that is finished.
 TEST(CudaNccl, NamesTheOperationThatWaits) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 4);
@@ -287,7 +291,7 @@ TEST(CudaNccl, NamesTheOperationThatWaits) {
   auto fake = makeFakeCuda({.gpus = 2});
   auto worlds = makeLoopbackWorld(2, 60);
   CudaOptions cuda;
-  cuda.timeoutSeconds = 1.5; // which all_reduce, of both, must not take
+  cuda.timeoutSeconds = 1.5; // The all-reduce, which both ranks join, takes less.
   auto step = [](CudaRank at) {
     StepResult result;
     return at.executor.runStep(result);
@@ -300,7 +304,7 @@ TEST(CudaNccl, NamesTheOperationThatWaits) {
       << status.message();
 }
 
-// A time-out is of one operation, not of all steps together.
+// The time-out holds for one operation, not for all steps together.
 TEST(CudaNccl, TakesSlowRanksForNoneMissing) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 4);
@@ -316,7 +320,8 @@ TEST(CudaNccl, TakesSlowRanksForNoneMissing) {
   });
 }
 
-// Whoever has NCCL hears of the rank that has none before anything waits for it.
+// Ranks that have NCCL get an error that names the rank without it before any operation waits for
+// that rank.
 TEST(CudaNccl, IsMissedByNameWhereRanksHaveGpusOfTheirOwn) {
   Collectives program(2);
   RanksOptions how{.ranks = 2};
@@ -345,11 +350,11 @@ TEST(CudaNccl, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
 }
 
-// How four ranks end of whom the last does one step less.
+// Runs four ranks of which the last does one step less, and passes their results to `onStatus`.
 void stepsOfWhichOneMisses(const std::vector<uint8_t> &file,
                            const std::function<void(int, const Status &)> &onStatus) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    RanksOptions how{.ranks = 4, .timeout = 2}; // which the first step, of all, must not take
+    RanksOptions how{.ranks = 4, .timeout = 2}; // The first step, with all ranks, takes less.
     how.fake.seed = seed;
     SCOPED_TRACE(seed);
     auto begin = std::chrono::steady_clock::now();
@@ -365,8 +370,9 @@ void stepsOfWhichOneMisses(const std::vector<uint8_t> &file,
   }
 }
 
-// Ranks 1 and 2 wait in a graph for rank 3, and rank 0 for them, in operations behind those: all end, though NCCL aborts no
-// communicator of which a graph has operations, and rank 0 must not take what they give up for what they did.
+// Ranks 1 and 2 wait in a graph for rank 3, and rank 0 waits for them in later operations. All end,
+// although NCCL aborts no communicator whose operations are in a graph. Rank 0 must not take
+// aborted operations of the others for completed ones.
 TEST(CudaNccl, AbortsCommunicatorsOfGraphs) {
   for (bool isDpFirst : {true, false}) {
     ProgramBuilder builder = test::simtProgram({{"dp", 2}, {"tp", 2}});
@@ -380,7 +386,8 @@ TEST(CudaNccl, AbortsCommunicatorsOfGraphs) {
   }
 }
 
-// The same with a communicator in two streams at once. Of such NCCL does not say which operation it is in.
+// A communicator is used in two streams at once. NCCL does not say which operation such a
+// communicator is in.
 TEST(CudaNccl, AbortsCommunicatorsOfSeveralStreams) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}, {"tp", 2}});
   builder.program().num_streams = 2;
@@ -395,7 +402,7 @@ TEST(CudaNccl, AbortsCommunicatorsOfSeveralStreams) {
   });
 }
 
-// An abort that never ends holds nobody up.
+// An abort that never ends blocks no rank.
 TEST(CudaNccl, LeavesCommunicatorsThatDoNotEnd) {
   ignoreLeaks();
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
@@ -420,7 +427,8 @@ TEST(CudaNccl, LeavesCommunicatorsThatDoNotEnd) {
       << status.message();
 }
 
-// After a fault of the GPU communicators are not touched any more. Here it is one that the emulated GPU finds.
+// After a fault of the GPU, communicators are not used any more. The emulated GPU finds the fault
+// here.
 TEST(CudaNccl, AbortsNothingAfterAFault) {
   ignoreLeaks();
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
@@ -447,7 +455,8 @@ TEST(CudaNccl, AbortsNothingAfterAFault) {
   }
 }
 
-// Call after call of two ranks ends in an error, of the driver or of NCCL: both ranks end, and nothing is left.
+// Makes each call of two ranks fail in turn, in the driver or in NCCL: both ranks end, and nothing
+// is leaked.
 TEST(CudaNccl, EndsWhateverCallFails) {
   Collectives program(2);
   std::vector<uint8_t> file = program.builder.file();

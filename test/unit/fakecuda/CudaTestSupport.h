@@ -1,4 +1,4 @@
-// Programs on CUDA devices over the fake driver.
+// Helpers to run programs on CUDA devices over the fake driver.
 #pragma once
 
 #include "runtime/comm/Loopback.h"
@@ -22,6 +22,7 @@ inline ProgramBuilder simtProgram(const std::vector<std::pair<std::string, uint3
   return builder;
 }
 
+// Returns a launch of a kernel over `range` units.
 inline format::LaunchT launchOf(uint32_t kernel, std::vector<uint32_t> buffers, uint64_t range) {
   format::LaunchT launch;
   launch.kernel = kernel;
@@ -30,15 +31,18 @@ inline format::LaunchT launchOf(uint32_t kernel, std::vector<uint32_t> buffers, 
   return launch;
 }
 
+// A rank that runs a program.
 struct CudaRank {
   int rank = 0;
   rt::Executor &executor;
   rt::Device &device;
 
+  // Copies values into a buffer.
   void put(uint32_t buffer, const std::vector<float> &values) const {
     ASSERT_TRUE(
         device.copyIn(executor.address(buffer), values.data(), values.size() * sizeof(float)).ok());
   }
+  // Returns all values of a buffer.
   std::vector<float> get(uint32_t buffer) const {
     std::vector<float> values(executor.program().buffers()->Get(buffer)->bytes() / sizeof(float));
     EXPECT_TRUE(
@@ -48,7 +52,7 @@ struct CudaRank {
   }
 };
 
-// Makes a device and an executor of `file` for one rank and calls `body`; the first error.
+// Makes a device and an executor of `file` for one rank and calls `body`. Returns the first error.
 inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, rt::Comm &world,
                          const rt::ExecutorOptions &options, rt::CudaOptions cuda,
                          const std::function<rt::Status(CudaRank)> &body) {
@@ -62,6 +66,7 @@ inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, r
   DTC_RETURN_IF_ERROR(rt::Executor::create(*executable, world, *device, options, executor));
   return body({world.rank(), *executor, *device});
 }
+// Does the same with default options but for `graphs`, which records steps as graphs.
 inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, rt::Comm &world,
                          const rt::ExecutorOptions &options, bool graphs,
                          const std::function<rt::Status(CudaRank)> &body) {
@@ -70,15 +75,16 @@ inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, r
   return onCuda(fake, file, world, options, cuda, body);
 }
 
+// Options of a run of several ranks.
 struct RanksOptions {
   int ranks = 2;
-  rt::FakeCudaOptions fake = {}; // with a GPU for each rank, or one where it says so
+  rt::FakeCudaOptions fake = {}; // a GPU for each rank, or one if `oneGpu` is set
   bool graphs = true;
-  bool trace = false;  // whether instructions are timed
-  double timeout = 60; // seconds, of all that waits for other ranks
+  bool trace = false;  // instructions are timed
+  double timeout = 60; // seconds that an operation waits for other ranks
 };
 
-// The same on threads. Every rank's status goes to `ended`.
+// Runs ranks on threads as onCuda does, and checks for leaks. `ended` gets every rank's status.
 inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> &file,
                         const std::function<rt::Status(CudaRank)> &body,
                         const std::function<void(int rank, const rt::Status &)> &ended) {
@@ -100,7 +106,7 @@ inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> 
   EXPECT_EQ(fake->leaks(), "");
 }
 
-// Of ranks that all succeed.
+// Runs ranks that must all succeed.
 inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> &file,
                         const std::function<rt::Status(CudaRank)> &body) {
   onCudaRanks(options, file, body, [](int rank, const rt::Status &status) {

@@ -1,6 +1,8 @@
-// Our declarations of CUDA's functions against NVIDIA's headers, where this machine has them: this file compiles where they agree.
+// Compares our declarations of CUDA's functions with NVIDIA's headers, if this machine has them:
+// this file compiles if they agree.
 #if DTC_HAS_CUDA_HEADERS
-// First: its macros name the versions of functions, and so do our tables' members behind them.
+// This header comes first: its macros rename functions to their versions, and so do the members of
+// our tables.
 #include <cublasLt.h>
 #include <cuda.h>
 #if __has_include(<cudnn.h>)
@@ -26,7 +28,7 @@
 namespace dtc::rt::cu {
 namespace {
 
-// Types pass alike through a call where both are pointers, or numbers or enums of one size.
+// Types are passed in the same way if both are pointers, or numbers or enums of one size.
 template <typename A, typename B>
 constexpr bool isAlike = std::is_pointer_v<A> ? std::is_pointer_v<B>
                                               : !std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
@@ -39,7 +41,8 @@ requires(sizeof...(As) == sizeof...(Bs)) struct SameCall<A (*)(As...), B (*)(Bs.
     : std::bool_constant<isAlike<A, B> && (isAlike<As, Bs> && ...)> {
 };
 
-// The symbol of the version that the header means. Of elapsed times we mean the first one, which all drivers have.
+// Returns true if the symbol is the version that the header selects. For elapsed times we use the
+// first version, which all drivers have.
 constexpr bool isVersion(std::string_view symbol, std::string_view meant) {
   return symbol == meant || symbol == "cuEventElapsedTime";
 }
@@ -135,7 +138,7 @@ static_assert(sizeof(BlasChoice) == sizeof(cublasLtMatmulHeuristicResult_t) &&
   static_assert(SameCall<decltype(&::name), decltype(Cudnn::name)>::value, #name);
 #include "runtime/cuda/Cudnn.def"
 #undef DTC_CUDNN
-// Some are called deprecated, in favour of what cuDNN 9.0 does not have.
+// Some functions are deprecated in favour of ones that cuDNN 9.0 does not have.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 template <typename T, typename U> constexpr bool isNumber(T ours, U theirs) {

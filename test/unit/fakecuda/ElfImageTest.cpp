@@ -1,4 +1,4 @@
-// Whether an object file is whole, on the test's own program.
+// Tests the check that an object file is complete, on the test's own program.
 #include "runtime/cuda/ElfImage.h"
 
 #include <cstring>

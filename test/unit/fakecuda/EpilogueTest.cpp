@@ -1,4 +1,5 @@
-// What products do to their results before they round them, by cuBLASLt's epilogues.
+// Tests the epilogues of cuBLASLt: operations on results of matrix products before they are
+// rounded.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/base/HalfFloats.h"
@@ -32,7 +33,7 @@ bool hasAux(Epilogue epilogue) {
   return epilogue == Epilogue::gelu_aux_bias || epilogue == Epilogue::dgelu;
 }
 
-// One product with all that its epilogue wants, of matrices with numbers of their own at each place.
+// One matrix product with all operands of its epilogue, and matrices of distinct numbers.
 struct OneProduct {
   OneProduct(const Kind &kind, DType type, bool transposed)
       : kind(kind), type(type), transposed(transposed), builder(test::simtProgram({{"dp", 1}})) {
@@ -82,7 +83,7 @@ struct OneProduct {
       values.push_back(type == DType::bf16 ? fromBf16(each) : fromF16(each));
     return values;
   }
-  // Multiples of 1/16, which all types hold.
+  // Multiples of 1/16 are exact in all types.
   static std::vector<float> numbers(uint64_t count, uint64_t seed) {
     std::vector<float> values;
     for (uint64_t i = 0; i < count; ++i)
@@ -97,7 +98,7 @@ struct OneProduct {
   uint32_t a = 0, b = 0, c = 0, addend = 0, bias = 0, aux = 0;
 };
 
-// By another form of the same functions than the stand-in's, and the derivative by differences.
+// Computes GELU by another formula than the stand-in, and the derivative by differences.
 double gelu(double x) {
   return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
@@ -168,7 +169,7 @@ TEST(Epilogues, ComputeWhatTheirNamesSay) {
   for (const Kind &kind : kinds)
     for (DType type : {DType::f32, DType::bf16, DType::f16})
       for (bool transposed : {false, true}) {
-        // cuBLASLt's own are asked for in 16 bits only.
+        // cuBLASLt's own epilogues are used in 16 bits only.
         if (type == DType::f32 && kind.epilogue != Epilogue::none)
           continue;
         SCOPED_TRACE(format::text(EnumNameEpilogue(kind.epilogue), kind.addend ? " plus" : "", " ",
@@ -181,7 +182,7 @@ TEST(Epilogues, ComputeWhatTheirNamesSay) {
       }
 }
 
-// Layers differ in addresses and no more: one plan does for both, at the addresses of each.
+// Layers differ only in addresses: one plan serves both, with the addresses of each.
 TEST(Epilogues, GoWithTheAddressesOfEachProduct) {
   OneProduct product({Epilogue::gelu_aux_bias, false}, DType::bf16, false);
   ProgramBuilder &builder = product.builder;
@@ -217,12 +218,12 @@ TEST(Epilogues, AreRefusedWhereTheyAreNotDocumented) {
   EXPECT_NE(run(odd, 0, 1).message().find("an unsupported value or parameter"), std::string::npos);
   OneProduct shifted({Epilogue::dgelu, false}, DType::bf16, false);
   shifted.builder.program().buffers[shifted.aux]->offset += 8;
-  shifted.builder.program().arena_bytes += 64; // aux lies last
+  shifted.builder.program().arena_bytes += 64; // The buffer aux is last.
   EXPECT_NE(run(shifted, 0, 1).message().find("an unsupported value or parameter"),
             std::string::npos);
 }
 
-// Algorithms are chosen for a product with its epilogue, and for where its operands lie.
+// Algorithms are chosen for a product with its epilogue, and for the alignment of its operands.
 TEST(Epilogues, ArePartOfWhatIsMeasured) {
   std::vector<std::string> words;
   for (const Kind &kind : kinds)

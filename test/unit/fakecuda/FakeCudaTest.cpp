@@ -1,4 +1,4 @@
-// The rules of CUDA that the fake driver keeps.
+// Tests the rules of CUDA that the fake driver enforces.
 #include "runtime/fakecuda/FakeCuda.h"
 
 #include <gtest/gtest.h>
@@ -170,10 +170,10 @@ TEST_F(FakeDriver, RejectsCapturedEventsElsewhere) {
   EXPECT_EQ(driver.cuStreamWaitEvent(b, first, 0), cu::errorCapturedEvent);
 }
 
-// One stream waits for what another one does, which no event says. As streams they go on side by side; of branches of a graph,
-// which may stand on one queue, CUDA does not promise it.
+// One stream waits for another's work that no event orders. Streams run side by side, but branches
+// of a graph may share one queue, so that CUDA does not guarantee progress.
 TEST(FakeCuda, LetsBranchesStandOneBehindAnother) {
-  int hangs[2] = {}; // of streams, of graphs
+  int hangs[2] = {}; // number of hangs of streams, of graphs
   for (uint64_t seed = 1; seed <= 20; ++seed)
     for (bool isGraph : {false, true}) {
       auto fake = makeFakeCuda({.seed = seed, .graphQueues = 1});
@@ -212,7 +212,7 @@ TEST(FakeCuda, LetsBranchesStandOneBehindAnother) {
       for (int looks = 0; looks < 40 && result == cu::errorNotReady; ++looks)
         result = driver.cuEventQuery(event);
       hangs[isGraph ? 1 : 0] += result == cu::errorNotReady ? 1 : 0;
-      std::memset(host, 1, 1); // else it would never end
+      std::memset(host, 1, 1); // ends the wait
       ASSERT_EQ(driver.cuCtxSynchronize(), cu::success);
       if (isGraph) {
         EXPECT_EQ(driver.cuGraphExecDestroy(exec), cu::success);
@@ -230,7 +230,7 @@ TEST(FakeCuda, LetsBranchesStandOneBehindAnother) {
   EXPECT_LT(hangs[1], 20);
 }
 
-// What nothing orders runs in both orders, by seeds.
+// Work without an order runs in both orders, chosen by the seed.
 TEST(FakeCuda, RunsStreamsInAnyOrder) {
   bool seen[2] = {};
   for (uint64_t seed = 1; seed <= 20; ++seed) {

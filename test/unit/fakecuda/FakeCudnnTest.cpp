@@ -1,4 +1,4 @@
-// The stand-in for cuDNN refuses what cuDNN refuses, as far as its documentation says.
+// Tests that the stand-in for cuDNN refuses what cuDNN's documentation says is refused.
 #include "runtime/cuda/CudnnGraph.h"
 #include "runtime/fakecuda/FakeCuda.h"
 
@@ -8,7 +8,7 @@ namespace dtc::rt {
 namespace {
 
 constexpr CudnnSizes kSizes = {1, 1, 2, 4}, kStrides = {8, 8, 4, 1};
-constexpr size_t kBytes = 32768; // of which the workspace is what lies behind the first 4096
+constexpr size_t kBytes = 32768; // The workspace is behind the first 4096 bytes.
 constexpr int64_t kX = 1, kY = 2;
 
 class FakeCudnn : public testing::Test {
@@ -62,9 +62,9 @@ TEST_F(FakeCudnn, ComputesAGraph) {
   ASSERT_TRUE(graph.finish().ok());
   std::vector<CudnnEngine> engines;
   ASSERT_TRUE(graph.engines(9, engines).ok());
-  ASSERT_EQ(engines.size(), 6u); // and none that adds up in any order
+  ASSERT_EQ(engines.size(), 6u); // None adds up in an arbitrary order.
   std::unique_ptr<CudnnPlan> plan;
-  EXPECT_FALSE(graph.plan(engines[0], plan).ok()); // of which there is no plan
+  EXPECT_FALSE(graph.plan(engines[0], plan).ok()); // This engine has no plan.
   ASSERT_TRUE(graph.plan({.index = 0, .knobs = {{24, 5}}}, plan).ok());
   CudnnObject pack;
   ASSERT_TRUE(plan->pack({{kX, at(0)}, {kY, at(64)}}, at(4096), pack).ok());
@@ -121,11 +121,11 @@ TEST_F(FakeCudnn, RefusesWrongGraphs) {
   };
   EXPECT_TRUE(isGraph([&](CudnnGraph &graph) { build(graph); }));
   EXPECT_FALSE(isGraph([](CudnnGraph &) {}));
-  // Read before it is written.
+  // A tensor is read before it is written.
   EXPECT_FALSE(isGraph([&](CudnnGraph &graph) {
     graph.pointwise(cu::cudnnExp, graph.between(cu::cudnnF32, kSizes), nullptr, memory4(graph, kY));
   }));
-  // Two tensors of one number.
+  // Two tensors have the same number.
   EXPECT_FALSE(isGraph([&](CudnnGraph &graph) {
     graph.pointwise(cu::cudnnExp, memory4(graph, kX), nullptr,
                     graph.memory(kX, cu::cudnnF16, kSizes, kStrides));
@@ -136,7 +136,7 @@ TEST_F(FakeCudnn, RefusesWrongGraphs) {
   EXPECT_FALSE(isGraph([&](CudnnGraph &graph) { // 4 columns by 2 rows
     graph.matmul(memory4(graph, kX), memory4(graph, kY), graph.between(cu::cudnnF32, kSizes));
   }));
-  EXPECT_FALSE(isGraph([&](CudnnGraph &graph) { // of no elements
+  EXPECT_FALSE(isGraph([&](CudnnGraph &graph) { // There are no elements.
     graph.memory(kX, cu::cudnnF32, {1, 1, 0, 4}, kStrides);
     build(graph);
   }));

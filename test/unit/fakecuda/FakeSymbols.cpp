@@ -1,9 +1,10 @@
-// The functions of the emulated GPU's driver by their names in libcuda.so.1, for callers that are not of this tree: test/gpu/kernels.py.
+// Exports the functions of the emulated GPU's driver by their names in libcuda.so.1, for callers
+// outside of the C++ tests: test/gpu/kernels.py.
 #include "runtime/fakecuda/FakeCuda.h"
 
 #include <cstring>
 
-// The function of the driver that has this symbol; null where CudaDevice calls none of that name.
+// Returns the driver's function of this name; null if CudaDevice calls no such function.
 extern "C" __attribute__((visibility("default"))) void *dtcFakeDriver(const char *wanted) {
   static std::unique_ptr<dtc::rt::FakeCuda> fake = dtc::rt::makeFakeCuda({});
   const dtc::rt::cu::Driver *driver = nullptr;

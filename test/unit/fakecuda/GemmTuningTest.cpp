@@ -1,4 +1,5 @@
-// Algorithms of products: the fastest is taken, by all ranks alike, and known at the next start.
+// Tests the choice of algorithms for matrix products: the fastest is taken, by all ranks the same,
+// and reused at the next start.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/TuningFile.h"
@@ -26,7 +27,7 @@ format::GemmT square(uint32_t a, uint32_t b, uint32_t c, uint64_t n) {
   return op;
 }
 
-// y = x x and z += x y, of 4 x 4; and one of 2 x 2.
+// The products y = x x and z += x y of 4 x 4 matrices, and one of 2 x 2.
 struct ThreeProducts {
   explicit ThreeProducts(uint32_t ranks) : builder(test::simtProgram({{"dp", ranks}})) {
     x = builder.buffer("x", 16);
@@ -46,7 +47,7 @@ struct ThreeProducts {
 
 struct Start {
   Status status;
-  Products tuned, stepped; // by the rank's own GPU
+  Products tuned, stepped; // of the rank's own GPU
   std::vector<std::string> notices;
 };
 
@@ -58,7 +59,7 @@ Start start(FakeCuda &fake, const ThreeProducts &program, const TuningOptions &t
   options.notice = [&](const std::string &words) { result.notices.push_back(words); };
   result.status = test::onCuda(fake, program.file, *worlds[0], {}, options, [&](CudaRank at) {
     result.tuned = fake.products(0);
-    // What was measured has left nothing behind.
+    // Measurements leave the buffers unchanged.
     for (uint32_t buffer : {program.x, program.y, program.z})
       EXPECT_EQ(at.get(buffer), std::vector<float>(16));
     at.put(program.x, {1, 0, 0, 2, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
@@ -105,7 +106,8 @@ TEST_F(GemmTuning, TakesTheFastestAlgorithm) {
   }
 }
 
-// The second run reads elsewhere, and a sum that starts in the first: another alignment, another beta.
+// The second run of the task reads other addresses, and its sum starts in the first: another
+// alignment and another beta.
 TEST_F(GemmTuning, MeasuresProductsOfAllRuns) {
   ProgramBuilder builder = test::simtProgram({{"dp", 1}});
   builder.manifest.num_micro_batches = 2;
@@ -141,7 +143,8 @@ TEST_F(GemmTuning, MeasuresNothingWhereItIsOff) {
 
 TEST_F(GemmTuning, TakesTheFirstWhereTimeIsOver) {
   Start result = start(ThreeProducts(1), {.seconds = 1e-9});
-  EXPECT_EQ(result.tuned, (Products{{kSlow, 6}})); // it does, and is no more than timed once
+  // Each call is timed once, although that takes more than the limit.
+  EXPECT_EQ(result.tuned, (Products{{kSlow, 6}}));
   EXPECT_EQ(result.stepped, (Products{{kSlow, 3}}));
 }
 
@@ -153,12 +156,12 @@ TEST_F(GemmTuning, KnowsItsChoicesAtTheNextStart) {
   std::string first = contents(kept);
   ASSERT_NE(first, "");
   Start second = start(program, tuning);
-  EXPECT_EQ(second.tuned, (Products{{kFastOnEven, 3}})); // each once, to see that it runs
+  EXPECT_EQ(second.tuned, (Products{{kFastOnEven, 3}})); // each once, to check that it runs
   EXPECT_EQ(second.stepped, (Products{{kFastOnEven, 3}}));
   EXPECT_EQ(contents(kept), first);
 }
 
-// Whatever is wrong with the file, products are measured, and the file is right afterwards.
+// If the file is invalid in any way, products are measured, and the file is valid afterwards.
 TEST_F(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
   ThreeProducts program(1);
   std::string kept = folder + "/gpt2.dte.tuning.emulated";
@@ -187,8 +190,8 @@ TEST_F(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
       "",
       right.substr(0, right.size() / 2),
       std::string(5 << 20, '\n'),
-      withAll(4), // offered, and found not to run
-      withAll(5), // runs, and is not offered, as it adds up in 16 bits
+      withAll(4), // offered, but does not run
+      withAll(5), // runs, but is not offered, as it adds up in 16 bits
       withAll(9), // none
       withKey([](TuningKey &of) { of.program = "12ac"; }),
       withKey([](TuningKey &of) { of.device = "other"; }),
@@ -220,7 +223,7 @@ TEST_F(GemmTuning, KeepsItsChoicesElsewhereWhereItMayNotWriteOrSaysSo) {
       << unkept.notices[0];
 }
 
-// What is fastest on the second rank's GPU is something else.
+// The fastest algorithm on the second rank's GPU is another one.
 TEST_F(GemmTuning, ChoosesForAllRanksAlike) {
   ThreeProducts program(2);
   for (bool off : {false, true}) { // on the second rank
@@ -246,7 +249,8 @@ TEST_F(GemmTuning, ChoosesForAllRanksAlike) {
   }
 }
 
-// Call after call ends in an error: the start goes on without what failed, or it names it; nothing is left.
+// Makes each call fail in turn: the start goes on without the failed step, or names it in an error;
+// nothing is leaked.
 TEST_F(GemmTuning, EndsWellWhateverFails) {
   ThreeProducts program(1);
   uint64_t calls = 0;

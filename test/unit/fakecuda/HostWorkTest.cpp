@@ -1,4 +1,4 @@
-// Programs that do a part of their work on the host of the GPU, whatever the streams do.
+// Tests programs that do part of their work on the host of the GPU, in any order of streams.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/HostArena.h"
@@ -12,8 +12,8 @@ using test::ProgramBuilder;
 
 constexpr uint64_t n = 128; // of the sample's 'decay'
 
-// state += c + c', where c = 0.75 (2 state + 1), made on the host of what a second stream brings there and takes away, and c' is a copy
-// of it that the host makes behind zeros.
+// The program computes state += c + c' with c = 0.75 (2 state + 1). The host computes c from data
+// that a second stream copies there and back; c' is a copy of c that the host makes behind zeros.
 struct OverTheHost {
   OverTheHost() : builder(test::simtProgram({{"dp", 1}})) {
     builder.segments.push_back({format::SegmentKind::code, test::readBytes(DTC_SAMPLE_KERNELS)});
@@ -76,11 +76,11 @@ Status runSteps(CudaRank at, const OverTheHost &program) {
   StepResult result;
   for (int step = 0; step < 3; ++step) {
     DTC_RETURN_IF_ERROR(at.executor.enqueue(format::EntryKind::train));
-    if (step > 0) // as many ahead as may be
+    if (step > 0) // as many steps ahead as the executor allows
       DTC_RETURN_IF_ERROR(at.executor.collect(result));
   }
   DTC_RETURN_IF_ERROR(at.executor.collect(result));
-  for (float &each : state) // 4 each + 1.5, as 1 - 0.25 is what decay leaves
+  for (float &each : state) // 4 each + 1.5, as decay leaves 1 - 0.25
     for (int step = 0; step < 3; ++step)
       each = each + 2 * 0.75f * (2 * each + 1);
   EXPECT_EQ(at.get(program.state), state);
@@ -105,7 +105,7 @@ TEST(HostWork, RunsBetweenWhatTheGpuDoes) {
       }
 }
 
-// Parameters and state of the host are put and got as those of the GPU are, whatever their size.
+// Parameters and state on the host are read and written as those on the GPU are, in any size.
 TEST(HostWork, IsReadAndWrittenFromOutside) {
   OverTheHost program;
   for (uint64_t stageBytes : {uint64_t(16), uint64_t(1) << 20}) {
@@ -128,10 +128,10 @@ TEST(HostWork, IsReadAndWrittenFromOutside) {
   }
 }
 
-// Only copies of elements that lie side by side, which take nothing with them, are moves; the GPU's kernels do the others.
+// Only copies of contiguous elements without conversion are moves; the GPU's kernels do the others.
 TEST(HostArena, MovesWhatIsDense) {
   auto fake = makeFakeCuda({});
-  std::unique_ptr<Device> device; // whose context the calls are made in
+  std::unique_ptr<Device> device; // Calls are made in its context.
   ASSERT_TRUE(makeCudaDevice(*fake, {}, device).ok());
   const cu::Driver *driver = nullptr;
   ASSERT_TRUE(fake->driver(driver).ok());
@@ -164,7 +164,7 @@ TEST(HostArena, MovesWhatIsDense) {
   EXPECT_FALSE(isMove({4, 1}, {4, 1}, false, elsewhere, arena.begin() + 1024));
 }
 
-// Call after call ends in an error, which comes back with the call's name; nothing is left.
+// Makes each call fail in turn: the error must name the call, and nothing may be leaked.
 TEST(HostWork, NamesEveryCallThatFails) {
   OverTheHost program;
   std::vector<uint8_t> file = program.builder.file();

@@ -1,4 +1,4 @@
-// Launches that become one: what they compute stays what it is, whatever depends on what.
+// Tests that launches that are merged compute the same, whatever their dependences.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/MergeLaunches.h"
@@ -13,7 +13,7 @@ using test::CudaRank;
 using test::launchOf;
 using test::ProgramBuilder;
 
-// Kernels are told apart by address alone.
+// Kernels are distinguished by address alone.
 cu::Function kernel(size_t number) {
   static char places[4];
   return reinterpret_cast<cu::Function>(&places[number]);
@@ -53,7 +53,7 @@ TEST(MergeLaunches, AreAloneWithoutAKernelForSeveral) {
   EXPECT_EQ(membersOf(group({move(0, 1, nullptr), move(2, 3, nullptr)})), (Members{{0}, {1}}));
 }
 
-// As of LAMB, where each tensor has its direction, then its norms, then its step.
+// In LAMB, each tensor has its direction, then its norms, then its step.
 TEST(MergeLaunches, OfSeveralTensorsBecomeOneForEachStage) {
   std::vector<LaunchPiece> pieces;
   for (uint64_t tensor : {0, 10, 20}) {
@@ -65,15 +65,15 @@ TEST(MergeLaunches, OfSeveralTensorsBecomeOneForEachStage) {
 }
 
 TEST(MergeLaunches, StayBehindWhatTheyReadAndWrite) {
-  // Reads what was written, writes what was read, and writes what was written.
+  // The three cases are a read after a write, a write after a read, and a write after a write.
   EXPECT_EQ(membersOf(group({move(0, 1, kernel(0)), move(1, 2, kernel(0))})), (Members{{0}, {1}}));
   EXPECT_EQ(membersOf(group({move(0, 1, kernel(0)), move(2, 0, kernel(0))})), (Members{{0}, {1}}));
   EXPECT_EQ(membersOf(group({move(0, 1, kernel(0)), move(2, 1, kernel(0))})), (Members{{0}, {1}}));
 }
 
-// All that lies between the first and the last element of a side is read or written.
+// A copy counts as accessing everything between the first and the last element of a side.
 TEST(MergeLaunches, StayBehindCopies) {
-  // Rows 1 and 0 of three, columns 1 to 3 of 4, to four bytes each, one after another.
+  // The copy takes rows 1 and 0 of three, columns 1 to 3 of 4, to consecutive groups of four bytes.
   format::StridedCopyT table;
   table.dtype = format::DType::f32;
   table.sizes = {2, 3};
@@ -94,7 +94,7 @@ TEST(MergeLaunches, StayBehindCopies) {
   EXPECT_EQ(piece.merged, nullptr);
 }
 
-// Random programs of a few cells, run in order and in that of the groups.
+// Runs random programs of a few cells in their order and in that of the groups.
 TEST(MergeLaunches, ComputeTheSame) {
   std::mt19937 random(7);
   auto pick = [&](uint64_t count) { return random() % count; };
@@ -118,7 +118,7 @@ TEST(MergeLaunches, ComputeTheSame) {
     size_t count = 0;
     for (const LaunchGroup &each : group(pieces)) {
       merged += each.members.size() > 1;
-      // At once: in any order.
+      // Members of a group run at once, so any order must do.
       for (size_t i = each.members.size(); i-- > 0; ++count)
         run(found, pieces[each.members[i]], each.members[i]);
       for (size_t member : each.members)
@@ -130,7 +130,8 @@ TEST(MergeLaunches, ComputeTheSame) {
   EXPECT_GT(merged, 1000U);
 }
 
-// y = x + y of two tensors, of which the second is longer than a block; then of both into the first.
+// The sums y = x + y of two tensors, of which the second is longer than a block; then both into the
+// first.
 struct Sums {
   Sums() : builder(test::simtProgram({{"dp", 1}})) {
     for (uint64_t size : {uint64_t(3), uint64_t(13)}) {
@@ -144,7 +145,7 @@ struct Sums {
     }
     for (size_t i : {0, 1})
       builder.add(launchOf(kernels[i], {x[i], y[i]}, i == 0 ? 3 : 13));
-    builder.add(launchOf(kernels[0], {y[1], y[0]}, 3)); // of the longer one's first elements
+    builder.add(launchOf(kernels[0], {y[1], y[0]}, 3)); // the first elements of the longer one
   }
 
   ProgramBuilder builder;
@@ -187,7 +188,8 @@ TEST(MergeLaunches, RunAsOneInAGraph) {
   }
 }
 
-// What an event is between may be ordered by it, and a merged kernel does all of a tensor.
+// Launches stay apart if an event lies between them, and a launch of part of a tensor is not
+// merged, since a merged kernel does all of it.
 TEST(MergeLaunches, StayApartAtEventsAndInParts) {
   ProgramBuilder builder(test::simtProgram({{"dp", 1}}));
   builder.program().num_events = 1;
@@ -233,7 +235,7 @@ TEST(MergeLaunches, SayWhichCallFails) {
   for (uint64_t failing = 0; failing <= calls; ++failing) {
     auto fake = makeFakeCuda({.failingCall = failing});
     auto worlds = makeLoopbackWorld(1);
-    bool isOver = false; // before that call
+    bool isOver = false; // no call is left to fail
     Status status = test::onCuda(*fake, file, *worlds[0], {}, true, [&](const CudaRank &at) {
       StepResult result;
       Status ran = at.executor.runStep(result);

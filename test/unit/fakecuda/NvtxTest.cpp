@@ -1,4 +1,4 @@
-// Ranges that a profiler sees.
+// Tests the ranges that a profiler sees.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/Nvtx.h"
@@ -14,7 +14,7 @@ using test::CudaRank;
 using test::launchOf;
 using test::ProgramBuilder;
 
-// Two sums that may be one launch, then one that may not.
+// Returns a program of two sums that may be one launch, then one that may not.
 std::vector<uint8_t> threeSums() {
   ProgramBuilder builder(test::simtProgram({{"dp", 1}}));
   uint32_t add = builder.kernel("add", {16, 16}, 4);
@@ -29,7 +29,7 @@ std::vector<uint8_t> threeSums() {
   return builder.file();
 }
 
-// Notes of the tool of each of two steps.
+// Returns the tool's notes of each of two steps.
 std::vector<std::string> notesOf(bool graphs) {
   void *tool = dlopen(DTC_TEST_NVTX, RTLD_LAZY | RTLD_NOLOAD);
   auto take = tool ? reinterpret_cast<void (*)(std::string &)>(dlsym(tool, "takeNotes")) : nullptr;
@@ -56,7 +56,7 @@ std::vector<std::string> notesOf(bool graphs) {
 }
 
 TEST(Nvtx, HasARangeForEachOrderAndWhatItSays) {
-  EXPECT_EQ(Nvtx::find(), nullptr); // where nothing asks for one
+  EXPECT_EQ(Nvtx::find(), nullptr); // No profiler asks for NVTX here.
   ASSERT_EQ(::setenv("NVTX_INJECTION64_PATH", DTC_TEST_NVTX, 1), 0);
   ASSERT_NE(Nvtx::find(), nullptr);
   EXPECT_EQ(

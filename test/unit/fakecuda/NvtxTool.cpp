@@ -1,4 +1,4 @@
-// What a profiler's library does with NVTX: puts its functions into the tables that it is given.
+// Acts as a profiler's library does with NVTX: puts its functions into the tables that it is given.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,8 +25,7 @@ int pop() {
 
 } // namespace
 
-// The name that NVTX looks for.
-// NOLINTBEGIN(readability-identifier-naming)
+// NVTX looks for this name.
 extern "C" __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(const void *(*getTable)(uint32_t)) {
   const auto *callbacks = static_cast<const Callbacks *>(getTable(1));
@@ -34,7 +33,7 @@ InitializeInjectionNvtx2(const void *(*getTable)(uint32_t)) {
   unsigned size = 0;
   if (!callbacks || callbacks->bytes < sizeof(Callbacks) || getTable(2) || !getTable(3))
     return 0;
-  // Profilers ask for all modules and fill all places.
+  // Profilers ask for all modules and fill all entries.
   for (int module = 1; module <= 6; ++module) {
     if (callbacks->getModuleFunctions(module, &table, &size) == 0 || table[0] || table[size])
       return 0;
@@ -50,7 +49,7 @@ InitializeInjectionNvtx2(const void *(*getTable)(uint32_t)) {
 }
 // NOLINTEND(readability-identifier-naming)
 
-// What was noted since the last call.
+// Takes the notes since the last call.
 extern "C" __attribute__((visibility("default"))) void takeNotes(std::string &taken) {
   taken = std::move(notes);
   notes.clear();

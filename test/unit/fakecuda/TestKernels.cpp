@@ -1,4 +1,5 @@
-// Kernels for the emulated GPU as passes/simt would make them, written by hand, without checks of their accesses.
+// Kernels for the emulated GPU in the form that passes/simt generates, written by hand, without
+// checks of their accesses.
 #include "runtime/simt/Abi.h"
 
 #include <cstdint>
@@ -35,7 +36,8 @@ void add(void **parameters) {
     y[unit] = x[unit] + y[unit];
 }
 
-// Launches of add at once, with blocks of four units, as dtc::format::mergedUnits says.
+// Runs several launches of add at once, with blocks of four units, as dtc::format::mergedUnits
+// describes.
 void addMerged(void **parameters) {
   auto *firsts = parameter<const uint64_t *>(parameters, 0);
   auto *records = parameter<const uint64_t *>(parameters, 1);

@@ -1,4 +1,4 @@
-// What the search and its bounds say of small problems, against every plan that there is.
+// Compares results of the search and its bounds on small problems with every possible plan.
 #include "test/unit/planner/PlanEnumerator.h"
 #include "test/unit/planner/SmallModels.h"
 
@@ -22,7 +22,7 @@ namespace dtc {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Sums in another order differ by as much.
+// Sums in another order differ by no more.
 constexpr double kRounding = 1e-9;
 
 // A model, and random problems of planning it.
@@ -37,7 +37,7 @@ public:
     problem.limits.kvHeads = readModelFacts(*this->module).kvHeads;
   }
 
-  // Two nodes with half of the devices each, or one.
+  // Chooses two nodes with half of the devices each, or one node.
   void choose(std::mt19937 &random, std::initializer_list<int64_t> deviceCounts) {
     auto pick = [&](std::initializer_list<int64_t> values) {
       return *(values.begin() + random() % values.size());
@@ -56,12 +56,12 @@ public:
         {kStackBuckets}, {4 << 20, 64 << 20, kOneBucket}, {8 << 20, 256 << 20}};
     problem.request.bucketSizes = buckets[random() % 3];
     if (random() % 2)
-      software.communicatorBytes = 0; // little memory then binds on every mesh
+      software.communicatorBytes = 0; // Little memory then limits every mesh.
     limitMemory(static_cast<double>(pick({101, 110, 130, 160, 220, 10000})) / 100);
     problem.limits.searchesPlacements = random() % 4 == 0;
   }
 
-  // Many micro-batches through two or four stages, where memory binds.
+  // Chooses many micro-batches through two or four stages, under a tight memory limit.
   void choosePipeline(std::mt19937 &random) {
     choose(random, {4});
     problem.limits.globalBatch = 16;
@@ -70,12 +70,12 @@ public:
     limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
   }
 
-  // Copies of small layers are then about as long as their passes.
+  // Makes copies of small layers take about as long as their passes.
   void speedUpHost(std::mt19937 &random) {
     topology.device.host.linkBandwidth *= static_cast<double>(1 << random() % 6);
   }
 
-  // So many times what the leanest plan needs.
+  // Limits the memory to a multiple of the smallest memory that any plan needs.
   void limitMemory(double share) {
     problem.limits.searchesPlacements = false;
     problem.request.memoryLimit = 1;
@@ -106,7 +106,7 @@ public:
     request.precision = cellPrecision("bf16", "adamw", software);
   }
 
-  // As the planner calls it: estimates share what they have in common.
+  // Searches as the planner does: estimates share their common results.
   SearchResult search(double seconds = SearchOptions().seconds) {
     Result<std::vector<Decisions>> meshes = enumerateMeshes(problem.limits, problem.pins);
     EXPECT_TRUE(meshes.ok());
@@ -131,7 +131,7 @@ public:
   Topology topology;
   SoftwareStack software;
   bool dividesVocabulary = false; // set before choose()
-  bool isOfDtc = false;           // priced as dtc on GPUs is now
+  bool isOfDtc = false;           // prices dtc on GPUs as it is now
   bool recomputesPartially = false;
   bool offloadsActivations = false;
   PlanProblem problem;
@@ -155,15 +155,16 @@ protected:
   std::vector<std::unique_ptr<SmallPlanning>> models;
 };
 
-// Counts of a test, so that it can't pass by looking at nothing.
+// Counts of a test, which must not pass without having compared anything.
 struct Seen {
   int64_t cases = 0, feasible = 0, plans = 0;
   int64_t moved = 0; // estimates whose stages of several chunks are cut by memory
-  // Fastest plans of at most two kinds of recomputation; of which the bound is within 3 %.
+  // Fastest plans of at most two kinds of recomputation, and those among them whose bound is within
+  // 3 %.
   int64_t mixes = 0, tooSlow = 0;
 };
 
-// Seconds by the schedules of both, where there are two; 0 otherwise.
+// Returns the faster of the simulated schedules if there are two cuts; 0 otherwise.
 double fasterOfBothCuts(StepEstimate step, const Decisions &d) {
   if (!step.otherCut)
     return 0;
@@ -174,14 +175,14 @@ double fasterOfBothCuts(StepEstimate step, const Decisions &d) {
   return std::min(step.stepSeconds, other.stepSeconds);
 }
 
-// The best of the space that docs/planner.md describes is what the search finds.
+// Checks that the search finds the best of the space that docs/planner.md describes.
 void checkSearch(SmallPlanning &planning, Seen &seen) {
   SharedEstimates shared;
   EstimateRequest request = planning.problem.request;
   request.shared = &shared;
   double best = kInfinity;
-  // No less, says the estimate with the optimizer on the device, than those seconds with it on the
-  // host; infinite where its own are no more.
+  // Bounds of steps with the optimizer on the host, from estimates with it on the device; infinite
+  // if it cannot gain.
   std::string which;
   std::map<Decisions, double> leastWithHost;
   PlanEnumerator(planning.cells, planning.problem)
@@ -222,7 +223,7 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
   EXPECT_TRUE(found.complete());
   EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << which;
   EXPECT_EQ(found.lowerBound, best) << which;
-  // Of what the clock leaves out something is known, too.
+  // The bound also covers plans that the clock leaves out.
   double left = planning.search(/*seconds=*/0).lowerBound;
   EXPECT_GT(left, 0) << which;
   EXPECT_LE(left, best * (1 + kRounding)) << which;
@@ -239,7 +240,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
     for (int variant = 0; variant < 6; ++variant) {
       SCOPED_TRACE("variant " + std::to_string(variant));
       model->choose(random, {1, 2, 4, 8});
-      if (variant % 2) { // not only what wins
+      if (variant % 2) { // so that other plans are tried than those that win
         model->problem.pins.schedule = kinds[random() % std::size(kinds)];
         if (model->problem.limits.devices > 1)
           model->problem.pins.pp = 2;
@@ -250,7 +251,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
   EXPECT_GE(seen.plans, 10000);
 }
 
-// Where stages have many layers it is a question whether to move them or to recompute.
+// Stages with many layers may either move layers or recompute them.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
   std::mt19937 random(4);
   Seen seen;
@@ -266,7 +267,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
   EXPECT_GE(seen.feasible, 10);
 }
 
-// Stages of several chunks have as many layers as lets them fit fastest, in chunks as equal as these allow.
+// Stages of several chunks have as many layers as fit fastest, in chunks as equal as possible.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfChunksCutByMemory) {
   std::mt19937 random(16);
   Seen seen;
@@ -284,7 +285,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfChunksCutByMemory) {
   EXPECT_GE(seen.moved, 10);
 }
 
-// Stages share the vocabulary out, or the first and the last have it.
+// The vocabulary is divided over the stages, or the first and the last have it.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfDividedVocabularies) {
   std::mt19937 random(9);
   Seen seen;
@@ -311,7 +312,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDividedVocabularies) {
   EXPECT_GE(whole, 5);
 }
 
-// Four nodes of four devices: groups are part of a node, a node, or several.
+// Groups on four nodes of four devices are part of a node, a node, or several.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
   std::mt19937 random(8);
   Seen seen;
@@ -340,7 +341,8 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
   EXPECT_GE(between, 1);
 }
 
-// Layers of two kinds, in any order: what a stage's first ones do, and so the cut, is a question of the order.
+// Layers of two kinds come in any order: recomputation of a stage's first layers, and so the cut,
+// depends on the order.
 TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
   std::mt19937 random(13);
   auto draw = [&](int from, int to) {
@@ -358,7 +360,7 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     topology.device.host.linkBandwidth = draw(20, 200);
     topology.device.host.memoryBytes = static_cast<int64_t>(draw(50, 800));
     cells.hostRecomputes = number % 2 ? random() : 0;
-    bool hasChunks = number % 6 == 5; // of layers that are all alike
+    bool hasChunks = number % 6 == 5; // The layers are all equal.
     cells.process.keepsSent = number % 12 == 5;
     for (int layer = 0; layer < 7; ++layer)
       cells.chain.push_back(static_cast<int>(random() % 2 && !hasChunks));
@@ -373,7 +375,8 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
       cost.keptSelective = 50 + draw(0, 40);
       cost.selective = draw(1, 9) / 10;
       cost.transient = 7;
-      // Attention, linear products and those of experts, which one kind of layers does not have.
+      // Costs of attention, linear products and those of experts, which one kind of layers does not
+      // have.
       double seconds[] = {draw(1, 9) / 7, draw(1, 9) / 7, block == 0 ? draw(1, 9) / 7 : 0};
       double bytes[] = {draw(0, 11), draw(0, 11), block == 0 ? draw(0, 11) : 0};
       for (auto [index, partial] : llvm::enumerate(cost.partial)) {
@@ -414,18 +417,19 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
   EXPECT_GE(full, 10);
 }
 
-// How much faster than what the search finds some plan is, as shares of its step.
+// The relative gains of plans that are faster than the result of the search.
 struct Missed {
   double most = 0, sum = 0;
 };
 
-// Where layers have two kinds of recomputation at most, no bound says that the fastest does not fit in its time.
+// Checks that no bound excludes the fastest plan if its layers have at most two kinds of
+// recomputation.
 void checkFastestThatFits(const ModelCost &model, const Decisions &outline,
                           const EstimateRequest &request, const SweptPlans &swept, Seen &seen) {
   if (swept.leastFitting == kInfinity)
     return;
   Decisions d = outline;
-  d.recomputeMost = Recompute::Full; // and whatever is between
+  d.recomputeMost = Recompute::Full; // and everything between
   EXPECT_TRUE(mayFitWithin(model, d, request, swept.leastFitting)) << textOf(d);
   d.recompute = d.recomputeMost = swept.ways.front().recompute;
   bool isOnHost = false;
@@ -446,7 +450,7 @@ void checkFastestThatFits(const ModelCost &model, const Decisions &outline,
   ++seen.mixes;
 }
 
-// Bounds hold for every cut and all recomputation of each layer.
+// Checks that bounds hold for every cut and every recomputation of each layer.
 void checkWholeSpace(SmallPlanning &planning, Seen &seen, Missed &missed) {
   const EstimateRequest &request = planning.problem.request;
   double relaxed = planning.relaxedSeconds(), best = kInfinity;
@@ -463,7 +467,7 @@ void checkWholeSpace(SmallPlanning &planning, Seen &seen, Missed &missed) {
                     swept.least[static_cast<size_t>(least)] * (1 + kRounding))
               << textOf(d);
         }
-        Decisions any = outline; // whatever its layers recompute
+        Decisions any = outline; // any recomputation of its layers
         any.recomputeMost = Recompute::Full;
         EXPECT_TRUE(swept.leastFitting == kInfinity || mayFit(model, any, request)) << textOf(any);
         checkFastestThatFits(model, outline, request, swept, seen);
@@ -480,7 +484,7 @@ void checkWholeSpace(SmallPlanning &planning, Seen &seen, Missed &missed) {
   missed.most = std::max(missed.most, faster);
 }
 
-// `--gtest_output=xml:FILE` writes the figures.
+// Writes the figures to the file of `--gtest_output=xml:FILE`.
 void report(const Seen &seen, const Missed &missed) {
   testing::Test::RecordProperty("mixes", std::to_string(seen.mixes));
   testing::Test::RecordProperty("too_slow", std::to_string(seen.tooSlow));
@@ -490,7 +494,7 @@ void report(const Seen &seen, const Missed &missed) {
                                 std::to_string(missed.sum / static_cast<double>(seen.feasible)));
 }
 
-// Random problems of each model, the same ones in every test.
+// Checks random problems of each model, which are the same in every test.
 void checkModels(const std::vector<std::unique_ptr<SmallPlanning>> &models, int variants,
                  Seen &seen, Missed &missed) {
   std::mt19937 random(5);
@@ -509,12 +513,12 @@ TEST_F(CertificateTest, NoPlanAtAllBeatsTheBounds) {
   checkModels(models, 5, seen, missed);
   EXPECT_GE(seen.feasible, 12);
   EXPECT_GE(seen.plans, 100000);
-  // docs/planner.md says where it comes from.
+  // docs/planner.md explains the remaining gap.
   EXPECT_LE(missed.most, 0.05);
 }
 
-// The same where dtc is priced as it is on GPUs: with launches of half a microsecond, and without what recomputation skips. How
-// much the search misses then follows what is measured, and is in docs/planner.md.
+// Prices dtc as on GPUs: launches take half a microsecond, and ops that recomputation skips cost
+// nothing. The gap of the search then depends on measurements, and is in docs/planner.md.
 TEST_F(CertificateTest, NoPlanOfDtcOnGpusBeatsTheBounds) {
   for (std::unique_ptr<SmallPlanning> &model : models)
     model->isOfDtc = true;
@@ -524,7 +528,7 @@ TEST_F(CertificateTest, NoPlanOfDtcOnGpusBeatsTheBounds) {
   EXPECT_GE(seen.feasible, 5);
 }
 
-// Layers recompute attention, products and those of experts, too.
+// Layers may also recompute attention, linear products and those of experts.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfPartialRecomputation) {
   std::mt19937 random(11);
   Seen seen;
@@ -548,7 +552,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfPartialRecomputation) {
   EXPECT_GE(seen.plans, 500);
 }
 
-// Every layer with each of them, whatever the others do.
+// Every layer has each kind of recomputation, whatever the others do.
 TEST_F(CertificateTest, NoPartialRecomputationBeatsTheBounds) {
   std::mt19937 random(12);
   Seen seen;
@@ -569,7 +573,7 @@ TEST_F(CertificateTest, NoPartialRecomputationBeatsTheBounds) {
   EXPECT_LE(missed.most, 0.05);
 }
 
-// Layers' activations are on the host, of as many as need be or, where that is asked for, of all.
+// Activations are on the host for as many layers as necessary or, if requested, for all.
 TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
   std::mt19937 random(14);
   Seen seen;
@@ -584,7 +588,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
       if (variant % 4 == 3)
         planning.problem.pins.offloadActivations = 1;
       planning.speedUpHost(random);
-      if (variant % 4 == 2) { // little of the host
+      if (variant % 4 == 2) { // little memory of the host
         planning.topology.device.host.memoryBytes = 24 << 20;
         planning.problem.limits.mayOffload = false;
       }
@@ -605,7 +609,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
   EXPECT_GE(seen.plans, 500);
 }
 
-// Every layer on the host or not, and with all recomputation, whatever the others do.
+// Every layer is on the host or not, with each kind of recomputation, whatever the others do.
 TEST_F(CertificateTest, NoLayersOnHostBeatTheBounds) {
   std::mt19937 random(15);
   Seen seen;
@@ -659,7 +663,8 @@ TEST_F(CertificateTest, NoDividedVocabularyBeatsTheBounds) {
   EXPECT_LE(missed.most, 0.05);
 }
 
-// Stages on parts of a system, where layers are also cut by memory: bounds have to hold all the same.
+// Stages are on device groups of a system, where layers are also cut by memory: bounds have to hold
+// all the same.
 TEST_F(CertificateTest, HoldsOnUnlikeDevices) {
   SmallPlanning &planning = *models[1];
   Seen seen;
@@ -675,7 +680,8 @@ TEST_F(CertificateTest, HoldsOnUnlikeDevices) {
   EXPECT_GE(seen.feasible, 4);
 }
 
-// A step of large products on one device leaves little to waste: the bound is close to it.
+// A step of large products on one device is nearly all necessary work, so that the bound is close
+// to it.
 TEST_F(CertificateTest, RelaxationIsNotFarFromLargeProducts) {
   SmallPlanning planning(smallGpt2(context, 2, 2048, 8192), 2, 2048, 1);
   planning.use(loadTopology("dgx-h100")->slice(0, 1));

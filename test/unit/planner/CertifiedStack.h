@@ -1,5 +1,5 @@
-// The software of certified problems: figures of a GPU's stack that stay as they are when dtc is measured anew, so that what the
-// problems ask stays the same, too.
+// The software of certified problems: fixed figures of a GPU's stack, so that new measurements of
+// dtc do not change the problems.
 #pragma once
 
 #include "compiler/stack/SoftwareStack.h"
@@ -51,6 +51,7 @@ recompute_mixes = ["none-selective", "none-full", "selective-full"]
 axis_orders = ["any"]
 )toml";
 
+// Returns the certified stack.
 inline SoftwareStack certifiedStack() { return *parseStack(kCertifiedStack, "certified.toml"); }
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Which kinds of context parallelism rule others out, on costs by hand.
+// Tests which kinds of context parallelism rule others out, on costs computed by hand.
 #include "compiler/planner/ContextKinds.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@ namespace {
 
 class ContextKindsTest : public testing::Test {
 protected:
-  // A ring that sends for 1 s forward and 2 s backward, half of it hidden: a pass is 0.5 s and 1 s longer, and 0.1 s and
-  // 0.2 s more where what runs beside compute slows it.
+  // A ring that sends for 1 s forward and 2 s backward, half of it hidden: a pass is 0.5 s and 1 s
+  // longer, and 0.1 s and 0.2 s more if the hidden transfers slow compute.
   ContextKindsTest() {
     mesh.cp = 4;
     ring = swapping(0, 0);
@@ -45,13 +45,14 @@ constexpr ContextKind kRing = ContextKind::Ring, kSwap = ContextKind::AllToAll,
 TEST_F(ContextKindsTest, AreRuledOutByThoseThatAreNeverWorse) {
   EXPECT_FALSE(isRuledOut(kRing, ring));
   EXPECT_TRUE(isRuledOut(kSwap, swapping(0.6, 1.2)));
-  EXPECT_FALSE(isRuledOut(kSwap, swapping(0.59, 1.2))); // in the pass forward
+  EXPECT_FALSE(isRuledOut(kSwap, swapping(0.59, 1.2))); // longer in the forward pass
   EXPECT_FALSE(isRuledOut(kSwap, swapping(0.6, 1.19)));
-  EXPECT_TRUE(isRuledOut(kGather, swapping(0.59, 1.2))); // by the second
-  EXPECT_TRUE(isRuledOut(kGather, swapping(0.7, 1.19))); // by the third
+  EXPECT_TRUE(isRuledOut(kGather, swapping(0.59, 1.2))); // ruled out by the second kind
+  EXPECT_TRUE(isRuledOut(kGather, swapping(0.7, 1.19))); // ruled out by the third kind
 }
 
-// Whatever hides gathers of ZeRO gains by what slows compute: that does not count for the ring.
+// ZeRO's gathers can hide behind the time that compute is slowed. This gain does not count for the
+// ring.
 TEST_F(ContextKindsTest, CountOnlyWhatIsExposedOfWhatTheyMayRuleOut) {
   EXPECT_FALSE(isRuledOut(kSwap, swapping(0.55, 1.1)));
   EXPECT_FALSE(isRuledOut(kRing, ring));

@@ -1,4 +1,4 @@
-// What an estimate decides by itself, against all that it could have decided.
+// Compares the choices that an estimate makes with all that it could have made.
 #include "test/unit/planner/EstimateCheck.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -9,7 +9,7 @@
 namespace dtc {
 namespace {
 
-// Sums in another order differ by as much.
+// Sums in another order differ by no more.
 constexpr double kRounding = 1e-9;
 
 class EstimateChecker {
@@ -26,7 +26,8 @@ public:
   void run() {
     checkPipeline();
     checkRecomputation();
-    bool isAlike = model.kinds.empty(); // of unlike devices memory limits the layers of each, too
+    // On heterogeneous devices memory limits the layers of each, too.
+    bool isAlike = model.kinds.empty();
     // Stages of several chunks are balanced as a whole.
     bool isBalanced = d.virtualStages > 1 && !d.evenStages && llvm::all_equal(model.cells->chain);
     if (isAlike && (step.isCutByMemory || isBalanced))
@@ -36,14 +37,15 @@ public:
   }
 
 private:
-  // What layers of a stage do: its first ones recompute more than the others, or are on the host.
+  // The recomputation of a stage's layers: its first ones recompute more than the others, or are on
+  // the host.
   struct Mix {
     LayerWay low, high;
-    int64_t layers = 0; // that do `high`
+    int64_t layers = 0; // layers that do `high`
   };
-  // A cut whose every stage has the fastest of all mixes with which it fits.
+  // A cut in which every stage has the fastest of all mixes that fit.
   struct Fitted {
-    std::vector<Mix> mixes; // of each stage
+    std::vector<Mix> mixes; // one for each stage
     OutlinedPlans::Plan plan;
   };
   Fitted fit(const LayerChunks &of) {
@@ -58,7 +60,7 @@ private:
     for (auto [index, stage] : llvm::enumerate(fitted.plan.stages))
       if (stage.memory.total() <= stage.memoryLimit)
         least[index] = stage.microBatch();
-      else // nothing may do
+      else // nothing may fit
         fitted.mixes[index] = {{d.recomputeMost}, {d.recomputeMost}};
     std::vector<bool> isOpen;
     for (double seconds : least)
@@ -80,11 +82,11 @@ private:
     return fitted;
   }
 
-  // Between the least and the most.
+  // Returns the pairs between the least and the most.
   std::vector<std::pair<LayerWay, LayerWay>> mixes() const {
     std::vector<std::pair<LayerWay, LayerWay>> all{{{d.recompute}, {d.recomputeMost}}};
     std::vector<Recompute> ways = waysToRecompute(model);
-    std::vector<Recompute> ofAll{d.recompute}; // that all layers of a stage may do
+    std::vector<Recompute> ofAll{d.recompute}; // ways that all layers of a stage may have
     for (auto [low, high] : model.cells->recomputeMixes)
       if (isPartOf(d.recompute, low) && isPartOf(high, d.recomputeMost) &&
           llvm::is_contained(ways, low) && llvm::is_contained(ways, high)) {
@@ -137,7 +139,7 @@ private:
     bool isPressed = llvm::any_of(fitted.mixes, [&](const Mix &mix) {
       return mix.layers > 0 || mix.low.recompute != d.recompute;
     });
-    // The best of all buckets. What layers recompute more hides nothing in an estimate.
+    // Takes the best of all buckets. More recomputation hides no more of them in an estimate.
     double once = plans.secondsOnce(cut, waysOf(cut, fitted.mixes));
     if (!isPressed)
       EXPECT_NEAR(step.exposedGradientSeconds + step.optimizerSeconds, once, kRounding * once)
@@ -147,7 +149,8 @@ private:
     EXPECT_FALSE(isPressed && isFree && !step.isCutByMemory) << textOf(d);
   }
 
-  // The slowest chunk is as fast as can be, each layer recomputing the least.
+  // Checks that the slowest chunk is as fast as possible, with each layer at its least
+  // recomputation.
   void checkCut() {
     auto slowestOf = [&](const LayerChunks &of) {
       std::vector<LayerWay> least(model.cells->chain.size(),
@@ -163,8 +166,8 @@ private:
       EXPECT_LE(own, slowestOf(other) * (1 + kRounding)) << textOf(d);
   }
 
-  // The slowest stage is as fast as can be, with what has to be recomputed; or the cut is the usual one, and the
-  // whole step no slower.
+  // Checks that the slowest stage is as fast as possible including the necessary recomputation, or
+  // that the cut is the usual one and the whole step is no slower.
   void checkCutOfStages() {
     Fitted own = fit(cut);
     double least = std::numeric_limits<double>::infinity(), seconds = 0;
@@ -187,7 +190,7 @@ private:
     return plans.loopSeconds(fitted.plan.stages) + plans.secondsOnce(of, waysOf(of, fitted.mixes));
   }
 
-  // By the devices: what hosts hold is another matter.
+  // Returns true if the devices have enough memory; that of the hosts is checked elsewhere.
   static bool isHeld(const Fitted &fitted) {
     return llvm::all_of(fitted.plan.stages, [](const StageEstimate &stage) {
       return stage.memory.total() <= stage.memoryLimit;
@@ -202,7 +205,7 @@ private:
   const Decisions &d;
   const StepEstimate &step;
   OutlinedPlans plans;
-  double hostBytes; // that training may have of a device's host
+  double hostBytes; // memory of a device's host that training may use
   LayerChunks cut;
 };
 

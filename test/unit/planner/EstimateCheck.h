@@ -1,16 +1,17 @@
-// What an estimate decides by itself (the cut into stages, which layers recompute more) and how long it
-// says that the pipeline takes, against all that it could have decided and an event simulation.
+// Compares the choices of an estimate (the cut into stages, the layers that recompute more) with
+// all that it could have made, and its pipeline time with an event simulation.
 #pragma once
 
 #include "compiler/estimate/StepEstimate.h"
 
 namespace dtc {
 
-// Wants a step that is refined. Fails the test that calls it where something is not as it should be.
+// Checks an estimate whose pipeline was simulated. Fails the calling test if a choice is not the
+// best.
 void checkEstimate(const ModelCost &model, const Decisions &decisions,
                    const EstimateRequest &request, const StepEstimate &step);
 
-// The decisions, for messages.
+// Describes the decisions, for messages.
 std::string textOf(const Decisions &decisions);
 
 } // namespace dtc

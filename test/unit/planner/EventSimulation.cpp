@@ -1,4 +1,4 @@
-// The seconds of a pipeline by its events alone.
+// Simulates the seconds of a pipeline by its events alone.
 #include "test/unit/planner/EventSimulation.h"
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 namespace dtc {
 namespace {
 
-// 'F' forward, 'B' backward, 'W' the gradients of weights where they are apart from 'B'.
+// A task: 'F' forward, 'B' backward, 'W' the gradients of weights if they are separate from 'B'.
 struct Task {
   char kind;
   int chunk, microBatch;
 };
-using Order = std::vector<Task>; // of one stage
+using Order = std::vector<Task>; // tasks of one stage
 
 bool isApart(ScheduleKind kind) {
   return kind != ScheduleKind::GPipe && kind != ScheduleKind::OneForwardOneBackward &&
@@ -30,8 +30,8 @@ int stageOf(const PipelineProblem &problem, int chunk) {
   return chunk % problem.stages;
 }
 
-// Some forwards first, then a backward and a forward in turn. Micro-batches that would fill the last
-// group are not there.
+// Returns some forwards first, then a backward and a forward in turn. Micro-batches that would only
+// fill the last group are left out.
 Order inTurns(const Order &forwards, const Order &backwards, size_t first, int microBatches) {
   Order order;
   auto add = [&](const Task &task) {
@@ -48,8 +48,8 @@ Order inTurns(const Order &forwards, const Order &backwards, size_t first, int m
   return order;
 }
 
-// Groups of as many micro-batches as there are stages go through the chunks of a stage one after
-// another: Narayanan et al. 2021, figure 4.
+// Returns the order of a stage. Groups of as many micro-batches as there are stages go through the
+// chunks of a stage one after another: Narayanan et al. 2021, figure 4.
 Order orderOf(const PipelineProblem &problem, int stage) {
   int p = problem.stages, v = problem.virtualStages, m = problem.microBatches;
   Order forwards, backwards;
@@ -119,7 +119,7 @@ private:
               static_cast<size_t>(microBatch)];
   }
 
-  // False where an input is missing.
+  // Starts a task. Returns false if an input is missing.
   bool start(const Task &task, double &free) {
     const ChunkTimes &times = problem.chunks[static_cast<size_t>(task.chunk)];
     double input = ready(task.kind == 'F'   ? forward
@@ -145,7 +145,8 @@ private:
     return true;
   }
 
-  // Messages between two stages go one after another, activations beside gradients.
+  // Returns the arrival of a message. Messages between two stages go one after another, activations
+  // beside gradients.
   double arrival(const Task &task, int to, double end) {
     int from = stageOf(problem, task.chunk), other = stageOf(problem, to);
     if (from == other)
@@ -158,8 +159,8 @@ private:
 
   const PipelineProblem &problem;
   int chunks;
-  std::vector<double> freeAt;                    // by stage
-  std::vector<double> forward, backward, weight; // when inputs are there
+  std::vector<double> freeAt;                    // indexed by stage
+  std::vector<double> forward, backward, weight; // times at which inputs are there
   std::map<std::tuple<int, int, char>, double> channels;
 };
 

@@ -1,4 +1,4 @@
-// Numbers of nodes that may train faster than all.
+// Tests the node counts that may train faster than all nodes.
 #include "compiler/planner/FewerNodes.h"
 
 #include "gtest/gtest.h"
@@ -12,15 +12,15 @@ Counts countsOf(int64_t nodes, int64_t batch, int64_t least = 1, const Pins &pin
   return fewerNodeCounts(*loadTopology("dgx-h100", nodes), batch, least, pins);
 }
 
-// Nodes of 8 devices and a batch of 512: of 72 devices 9 are left to other axes than dp, of 64 none. Of 100 nodes these
-// are 25, of 96 3.
+// Nodes have 8 devices and the batch is 512. Axes other than dp have to take 9 ranks of 72 devices
+// and none of 64; they take 25 of 100 nodes, and 3 of 96 nodes.
 TEST(FewerNodeCounts, LeaveLessToOtherAxes) {
   EXPECT_EQ(countsOf(9, 512), (Counts{8, 4, 2, 1}));
-  EXPECT_EQ(countsOf(9, 576), (Counts{4, 2, 1})); // 72 divide it
+  EXPECT_EQ(countsOf(9, 576), (Counts{4, 2, 1})); // 72 divides it
   EXPECT_EQ(countsOf(100, 512), (Counts{96, 64, 50, 25, 12, 6, 3, 1}));
 }
 
-// 127 ranks are no size of any axis, and 63 or 125 may be.
+// No axis can have 127 ranks, but one may have 63 or 125.
 TEST(FewerNodeCounts, HaveSmallerPrimeFactors) {
   Counts counts = countsOf(127, 512, 110);
   EXPECT_EQ(counts, (Counts{126, 125, 124, 120, 112}));
@@ -32,7 +32,7 @@ TEST(FewerNodeCounts, EndWhereNoPlanCanBeFaster) {
   EXPECT_EQ(fewerNodeCounts(*loadTopology("mixed-a100-h100"), 512, 1, {}), Counts());
 }
 
-// Nodes of 8 devices: pinned axes divide those of 16 and 8 nodes, and not of 18.
+// Pinned axes divide the devices of 16 and 8 nodes of 8 devices, and not those of 18.
 TEST(FewerNodeCounts, AreThoseThatPinnedAxesDivide) {
   Pins pins;
   pins.dp = 64;
@@ -40,7 +40,7 @@ TEST(FewerNodeCounts, AreThoseThatPinnedAxesDivide) {
   pins.tp = 3; // 192 devices
   EXPECT_EQ(countsOf(18, 512, 1, pins), Counts());
   EXPECT_EQ(countsOf(25, 512, 1, pins), Counts{24});
-  // 128 of 16 nodes is twice as many as dp and tp take: nothing is open for the rest.
+  // 16 nodes have 128 devices, twice as many as dp and tp take: no axis is open for the rest.
   pins.tp = pins.pp = pins.cp = 1;
   EXPECT_EQ(countsOf(18, 512, 1, pins), Counts{8});
 }
@@ -51,7 +51,7 @@ TEST(BatchesForAll, AreTheNearestThatDivide) {
   plan.decisions.dp = 64;
   plan.decisions.microBatch = 1;
   EXPECT_EQ(batchesForAll(plan, 72), (Counts{504, 576}));
-  plan.decisions.microBatch = 8; // 576 samples of all ranks at once
+  plan.decisions.microBatch = 8; // 576 samples on all ranks at once
   EXPECT_EQ(batchesForAll(plan, 72), Counts{576});
   plan.decisions.tp = 16;
   EXPECT_EQ(batchesForAll(plan, 72), Counts());

@@ -1,4 +1,4 @@
-// The search agrees with costing everything, on many small cases.
+// Tests that the search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
 #include "compiler/estimate/Relaxation.h"
 
@@ -33,7 +33,7 @@ struct Case {
   EstimateRequest request;
 };
 
-// Plans in bf16 of a model with sequences of 1024 tokens; with `memory` bytes a device.
+// Returns a request in bf16 for a model with sequences of 1024 tokens, and `memory` bytes a device.
 Case caseOf(const Topology &topology, int64_t devices, int64_t batch, int64_t layers,
             double memory = 80e9) {
   Case c;
@@ -55,7 +55,7 @@ std::string textOf(const Decisions &d) {
   return text;
 }
 
-// The best of all candidates, each timed by its schedule.
+// Returns the best of all candidates, each with its schedule simulated.
 SearchResult costEverything(CellStore &cells, const std::vector<Decisions> &meshes, const Case &c,
                             SearchOptions options) {
   options.prune = false;
@@ -78,7 +78,8 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
     FoldedModel folded = foldLayers(*module);
     CellStore cells(folded);
     for (int variant = 0; variant < 55; ++variant) {
-      // All of six layers with experts on 16 devices cost as much as all other cases together: one in nine.
+      // Six layers with experts on 16 devices cost as much as all other cases together, so only one
+      // in nine has all plans.
       bool isLarge = experts && layers == 6;
       int64_t nodes = pick({1, 2});
       Result<Topology> topology =
@@ -104,18 +105,18 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         c.pins.zero = pick({0, 1, 3});
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
-      if (variant % 9 != 1) // groups of ZeRO are many
+      if (variant % 9 != 1) // there are many groups of ZeRO
         c.pins.zeroGroup = 0;
-      if (variant % 4 != 0) // there is a test of the others, on longer sequences
-        c.pins.contextKind = ContextKind::Ring; // which cp = 1 is, too
+      if (variant % 4 != 0)                     // A test of the other kinds has longer sequences.
+        c.pins.contextKind = ContextKind::Ring; // cp = 1 is a ring, too
       c.request.topology = &*topology;
-      // Where nothing but tensors is counted, little memory binds on every mesh.
+      // If only tensors are counted, little memory limits every mesh.
       SoftwareStack software = ownStack(topology->device);
       if (variant % 2 == 0)
         software.communicatorBytes = 0;
       c.request.software = &software;
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
-      // Both memories that bind and those that do not.
+      // Some limits bind, others do not.
       c.request.memoryLimit = c.request.software->reservedBytes +
                               3 * c.request.software->communicatorBytes +
                               static_cast<double>(pick({4, 8, 16, 40, 1000, 100000})) * (1 << 20);
@@ -125,7 +126,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       ++cases;
       SearchOptions options;
       options.devicesPerNode = topology->devicesPerNode;
-      // A third has plans that are as likely to fit as it happens.
+      // Plans of a third of the cases have probabilities to fit that vary with their memory.
       if (variant % 3 == 0)
         options.fitProbability = [](const StepEstimate &step) {
           return std::fmod(step.peakBytes / 1e6, 1);
@@ -162,8 +163,8 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
   EXPECT_GE(grouped, 3);
 }
 
-// Kinds of context parallelism that are ruled out would not have won. Rings are where they hide, swaps of heads where
-// they do not, and both where heads go no further than a node.
+// Checks that kinds of context parallelism that are ruled out would not have won. Rings win if they
+// hide, swaps of heads if they do not, and the hybrid if heads go no further than a node.
 TEST_F(JointSearchTest, AgreesOnKindsOfContextParallelism) {
   std::mt19937 random(11);
   auto pick = [&](std::initializer_list<int64_t> values) {
@@ -198,11 +199,11 @@ TEST_F(JointSearchTest, AgreesOnKindsOfContextParallelism) {
   EXPECT_GE(chosen[ContextKind::AllToAll], 1);
   EXPECT_GE(chosen[ContextKind::Both], 1);
   EXPECT_EQ(chosen[ContextKind::AllGather],
-            0); // as much is sent as around a ring, and nothing hidden
+            0); // It sends as much as a ring, and hides nothing.
 }
 
-// Where nothing fits, what needs least of all that there is: the micro-batch is the smallest, all is
-// recomputed, and the optimizer is on the host.
+// If nothing fits, the search finds the smallest memory of all: the micro-batch is the smallest,
+// everything is recomputed, and the optimizer is on the host.
 TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 4, 1024);
   FoldedModel folded = foldLayers(*module);
@@ -227,7 +228,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   options.devicesPerNode = 4;
   SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, options);
   ASSERT_TRUE(found.ranked.empty() && found.leanest);
-  // Everything, with nothing pruned.
+  // This costs everything, without pruning.
   options.prune = false;
   options.ignoreMemory = true;
   options.keep = options.refined = size_t(1) << 30;
@@ -238,8 +239,8 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   EXPECT_EQ(found.leanest->step.memoryNeed, least) << textOf(found.leanest->decisions);
 }
 
-// Memory decides: the optimizer is on the device where it fits there, on the host where only that
-// does, and on the host for fewer recomputed layers where its update costs less than they do.
+// Memory decides: the optimizer is on the device if it fits there, and on the host if only that
+// fits. It is also on the host if its update costs less than the recomputation that it saves.
 TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 4, 1024);
   FoldedModel folded = foldLayers(*module);
@@ -274,7 +275,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   ASSERT_FALSE(tight.ranked.empty());
   EXPECT_TRUE(tight.ranked.front().decisions.offloadOptimizer);
   EXPECT_GT(tight.ranked.front().step.stages.front().hostBytes, 0);
-  // A host without room is no way out.
+  // A host without memory cannot help.
   topology->device.host.memoryBytes = 1 << 20;
   EXPECT_TRUE(best(least - 1).ranked.empty());
 }
@@ -310,8 +311,8 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
     }
 }
 
-// Deep pipelines of small batches, where several chunks a stage win: their meshes are not bounded as if
-// a stage had one.
+// Small batches in deep pipelines, where several chunks a stage win: their bounds must not be those
+// of one chunk a stage.
 TEST_F(JointSearchTest, AgreesWhereStagesHaveSeveralChunks) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 16, 1024, 1024);
   FoldedModel folded = foldLayers(*module);
@@ -335,7 +336,8 @@ TEST_F(JointSearchTest, AgreesWhereStagesHaveSeveralChunks) {
   }
 }
 
-// A little less than what needs least does not fit, and that much does: also where memory cuts the stages.
+// A limit a little below the smallest memory fits nothing, and that memory fits, also if memory
+// cuts the stages.
 TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 24, 1024, 1024, 50257);
   FoldedModel folded = foldLayers(*module);
@@ -358,7 +360,8 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
   EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty());
 }
 
-// Of all meshes, schedules and cuts: with that much something fits, with a little less nothing does.
+// Over all meshes, schedules and cuts, something fits with the smallest memory, and nothing with a
+// little less.
 TEST_F(JointSearchTest, FindsWhatNeedsLeastOfAllMeshesAndCuts) {
   Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
   ASSERT_TRUE(topology.ok());
@@ -417,8 +420,8 @@ TEST_F(JointSearchTest, BoundsHold) {
   }
 }
 
-// What work alone takes is above no bound of the same mesh, whatever order its axes have and whatever ZeRO,
-// schedule and recomputation are; of one device it is the bound.
+// The time of the work alone is below every bound of the same mesh, for any order of axes, ZeRO,
+// schedule and recomputation; on one device it equals the bound.
 TEST_F(JointSearchTest, FloorsAreBelowBounds) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);
   FoldedModel folded = foldLayers(*module);
@@ -448,7 +451,7 @@ TEST_F(JointSearchTest, FloorsAreBelowBounds) {
   }
 }
 
-// Where a little memory is missing, as few layers as need be recompute what is cheap.
+// If a little memory is missing, as few layers as necessary recompute cheap ops.
 TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 8, 1024);
   FoldedModel folded = foldLayers(*module);

@@ -1,4 +1,4 @@
-// What a schedule's step says of schedules that compute the same.
+// Tests the bounds that a schedule's step gives for equivalent schedules.
 #include "compiler/planner/KinSchedules.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,8 @@ using namespace dtc;
 
 namespace {
 
-// Four stages of one chunk, or of two, whose tasks all take 1 s; half a second follows the pipeline.
+// Four stages of one chunk, or of two, whose tasks all take 1 s; half a second follows the
+// pipeline.
 struct Step : testing::Test {
   void set(ScheduleKind kind, int64_t virtualStages) {
     d.pp = 4;
@@ -37,8 +38,9 @@ struct Step : testing::Test {
   StepEstimate step;
 };
 
-// Eight micro-batches are 48 s of work on each stage. The last one's first backward comes 2 p = 8 forwards and
-// 3 backwards after the start, and before it are no more forwards than chunks may be alive.
+// Eight micro-batches are 48 s of work on each stage. The last one's first backward comes 2 p = 8
+// forwards and 3 backwards after the start, and no more forwards come before it than chunks may be
+// alive.
 TEST_F(Step, BoundsVHalfAndVMinByZbV) {
   set(ScheduleKind::ZeroBubbleV, 2);
   d.recomputeMost = Recompute::Full;
@@ -48,7 +50,7 @@ TEST_F(Step, BoundsVHalfAndVMinByZbV) {
   EXPECT_EQ(leastAs(ScheduleKind::ZeroBubbleV), 0);
 }
 
-// Where V-Half fits without recomputation that ZB-V needs, V-Min does.
+// V-Min fits without recomputation that ZB-V needs if V-Half does.
 TEST_F(Step, BoundsVMinByVHalfToo) {
   set(ScheduleKind::VHalf, 2);
   d.recomputeMost = Recompute::Full;
@@ -56,7 +58,8 @@ TEST_F(Step, BoundsVMinByVHalfToo) {
   EXPECT_EQ(leastAs(ScheduleKind::VHalf), 0);
 }
 
-// Details of one mesh are told apart by all that they may differ in; the larger of two bounds counts.
+// Bounds are kept for every combination of the details in which decisions of a mesh differ; the
+// larger of two bounds counts.
 TEST_F(Step, KeepsTheLargestBoundOfEachDetail) {
   KinSchedules kin;
   Decisions v;
@@ -77,7 +80,8 @@ TEST_F(Step, KeepsTheLargestBoundOfEachDetail) {
   EXPECT_EQ(kin.leastOf(v), 0);
 }
 
-// A layer that has to recompute with ZB-V's memory need not with theirs: 8 x (6 + 3 - 3) s are left.
+// A layer that has to recompute with ZB-V's memory need not with theirs: 8 x (6 + 3 - 3) s are
+// left.
 TEST_F(Step, DoesNotCountOnRecomputation) {
   set(ScheduleKind::ZeroBubbleV, 2);
   d.recomputeMost = Recompute::Full;
@@ -87,7 +91,7 @@ TEST_F(Step, DoesNotCountOnRecomputation) {
   step.stages[1].chunkTimes[0].backwardInput += 3;
   EXPECT_NEAR(leastAs(ScheduleKind::VHalf), 48, 1e-6);
   EXPECT_LE(leastAs(ScheduleKind::VHalf), 48);
-  // Nor does a layer that is on the host have to be there.
+  // A layer on the host need not be there either.
   step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 0;
   step.stages[1].layersOnHost = 1;
   d.recomputeMost = Recompute::None;
@@ -96,18 +100,19 @@ TEST_F(Step, DoesNotCountOnRecomputation) {
   d.layersOnHost = LayersOnHost::None;
   d.recomputeMost = Recompute::Full;
   step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 1;
-  // What all layers do in any case is not spared.
+  // Recomputation that all layers do in any case is not saved.
   d.recompute = Recompute::Full;
   EXPECT_GT(leastAs(ScheduleKind::VHalf), 8 * 9);
 }
 
-// 3 s of forwards before the last stage's 24 s; of cuts by memory only that some stage has 24 s is known.
+// There are 3 s of forwards before the last stage's 24 s. For cuts by memory it is only known that
+// some stage has 24 s.
 TEST_F(Step, BoundsZb2pByH1) {
   set(ScheduleKind::ZeroBubbleH1, 1);
   EXPECT_DOUBLE_EQ(leastAs(ScheduleKind::ZeroBubble2P), 24 + 3 + 0.5);
   d.recomputeMost = Recompute::Full;
   EXPECT_NEAR(leastAs(ScheduleKind::ZeroBubble2P), 24, 1e-6);
-  step.isCutByMemory = true; // what is known of any cut holds of that, too
+  step.isCutByMemory = true; // A bound of any cut holds for this one too.
   EXPECT_NEAR(leastAs(ScheduleKind::ZeroBubble2P), 24, 1e-6);
   EXPECT_EQ(leastAs(ScheduleKind::VHalf), 0);
 }

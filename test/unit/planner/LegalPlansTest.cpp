@@ -1,4 +1,5 @@
-// What the search leaves out for a stack, and what it says of pins that the stack can't obey.
+// Tests the plans that the search leaves out for a stack, and the errors for pins that the stack
+// does not support.
 #include "compiler/planner/LegalPlans.h"
 #include "compiler/planner/SearchSpace.h"
 #include "compiler/stack/StackFields.h"
@@ -82,7 +83,7 @@ TEST(IsLegal, KeepsToSchedulesOfTheStack) {
   d.schedule = ScheduleKind::Interleaved;
   d.virtualStages = 2;
   EXPECT_TRUE(isLegal(d, core, 8));
-  d.numMicroBatches = 6; // which 4 does not divide
+  d.numMicroBatches = 6; // not divided by 4
   EXPECT_FALSE(isLegal(d, core, 8));
 }
 
@@ -91,7 +92,7 @@ TEST(IsLegal, KeepsToAlgorithmsOfVocabulariesOverStages) {
   Decisions d = decisions(2, 1, 4);
   EXPECT_TRUE(isLegal(d, space, 8));
   d.vocabOverPp = 1;
-  EXPECT_FALSE(isLegal(d, space, 8)); // nothing runs it
+  EXPECT_FALSE(isLegal(d, space, 8)); // no software runs it
   space.vocabOverPp = 0b10;
   EXPECT_FALSE(isLegal(d, space, 8));
   d.vocabOverPp = 2;
@@ -135,7 +136,7 @@ TEST(IsLegal, KeepsToZeroBesideContextsAndExperts) {
     return isLegal(d, spaceOf(stack), 8);
   };
   for (int64_t zero : {0, 1, 2, 3}) {
-    bool isMaxText = zero == 0 || zero == 3, isTitan = zero != 1; // without either
+    bool isMaxText = zero == 0 || zero == 3, isTitan = zero != 1; // legal if cp and ep are 1
     EXPECT_EQ(isLegalWith("maxtext", zero, 1, 1), isMaxText);
     EXPECT_EQ(isLegalWith("maxtext", zero, 2, 1), zero == 3);
     EXPECT_EQ(isLegalWith("maxtext", zero, 1, 4), zero == 3);
@@ -144,13 +145,13 @@ TEST(IsLegal, KeepsToZeroBesideContextsAndExperts) {
     EXPECT_EQ(isLegalWith("torchtitan", zero, 1, 4), zero >= 2);
     EXPECT_EQ(isLegalWith("megatron-core", zero, 2, 4), zero < 2);
   }
-  // MaxText's experts are over fsdp, which cp is not.
+  // MaxText's experts are over fsdp, which does not include cp.
   EXPECT_TRUE(isLegalWith("maxtext", 3, 2, 8));
   EXPECT_FALSE(isLegalWith("maxtext", 3, 2, 16));
   EXPECT_TRUE(isLegalWith("torchtitan", 3, 2, 16));
 }
 
-// Only beside them is the distributed optimizer's state on the host.
+// The distributed optimizer's state is on the host only together with ZeRO.
 TEST(IsLegal, HasTheOptimizerOnTheHostWithZero) {
   Decisions d = decisions(8, 1, 1);
   d.offloadOptimizer = true;
@@ -197,7 +198,7 @@ TEST(EnumerateMeshes, SplitsSequencesBesideExpertsWhereTheStackWantsIt) {
   EXPECT_GT(countWithout("dtc-gpu", 8), 0);
 }
 
-// One rank has nothing to share out, and is in a stage of ZeRO that the software has.
+// One rank has nothing to shard, and is in a stage of ZeRO that the software has.
 TEST(EnumerateDetails, HasTheLeastZeroOfAStackWhereRanksHaveNoCopies) {
   SpaceLimits limits;
   limits.mayOffload = true;
@@ -241,12 +242,12 @@ TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
   for (const char *stack : {"maxtext", "torchtitan", "deepspeed", "dtc", "dtc-gpu"})
     EXPECT_FALSE(isLegal(d, spaceOf(stack), 8)) << stack;
   d.layersOnHost = LayersOnHost::All;
-  EXPECT_FALSE(isLegal(d, core, 8)); // all but one
+  EXPECT_FALSE(isLegal(d, core, 8)); // all layers but one can be
   core.offloadAllLayers = true;
   EXPECT_TRUE(isLegal(d, core, 8));
   EXPECT_FALSE(isLegal(d, maxtext, 8));
   d.recompute = d.recomputeMost = Recompute::Full;
-  EXPECT_FALSE(isLegal(d, core, 8)); // of layers that recompute nothing
+  EXPECT_FALSE(isLegal(d, core, 8)); // only layers that recompute nothing can be
   EXPECT_TRUE(isLegal(d, maxtext, 8));
   d.recompute = d.recomputeMost = Recompute::None;
   d.pp = 2;
@@ -263,7 +264,7 @@ TEST(IsLegal, KeepsToGroupsOfZero) {
   d.zeroGroup = 2;
   for (int64_t zero : {1, 2, 3}) {
     d.zero = zero;
-    EXPECT_FALSE(isLegal(d, spaceOf("deepspeed"), 8)); // has removed MiCS
+    EXPECT_FALSE(isLegal(d, spaceOf("deepspeed"), 8)); // DeepSpeed has removed MiCS
     EXPECT_EQ(isLegal(d, spaceOf("megatron-core"), 8), zero == 1);
     EXPECT_EQ(isLegal(d, maxtext, 8), zero == 3);
     EXPECT_TRUE(isLegal(d, spaceOf("dtc"), 8));
@@ -304,7 +305,7 @@ TEST(IsLegal, HasExpertsWithoutTensorParallelism) {
   EXPECT_FALSE(isLegalMesh(d, core));
 }
 
-// Split experts, folded ones or both; DeepSpeed has neither.
+// Stacks split experts, fold them, or support both; DeepSpeed supports neither.
 TEST(IsLegal, SplitsOrFoldsExpertsAsTheStackDoes) {
   Decisions split = decisions(4, 2, 1);
   split.ep = 2;
@@ -325,7 +326,7 @@ TEST(IsLegal, SplitsOrFoldsExpertsAsTheStackDoes) {
   EXPECT_FALSE(isLegalMesh(folded, spaceOf("maxtext")));
 }
 
-// A mixture has tensor parallelism on torchtitan with whole experts alone, whatever ep is.
+// A mixture of experts on torchtitan has tensor parallelism with whole experts alone, for every ep.
 TEST(EnumerateMeshes, SplitsNoExpertWhereTheStackDoesNot) {
   SpaceLimits limits;
   limits.devices = limits.globalBatch = limits.layers = limits.experts = limits.tokenGroups = 8;
@@ -344,7 +345,8 @@ TEST(EnumerateMeshes, SplitsNoExpertWhereTheStackDoesNot) {
   EXPECT_GT(folded, 0);
 }
 
-// With stages inside of replicas Megatron-Core has as many copies of an expert, 4 x 2 / ep, as of the rest, 4.
+// If stages are inside of replicas, Megatron-Core has as many copies of an expert, 4 x 2 / ep, as
+// of all other parameters, 4.
 TEST(IsLegal, HasAsManyCopiesOfExpertsWhereStagesAreInside) {
   LegalSpace core = spaceOf("megatron-core");
   Decisions d = decisions(4, 2, 2);
@@ -368,7 +370,7 @@ TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   EXPECT_TRUE(isLegalMesh(d, core));
   d.order = {'p', 't', 'c', 'd'};
   EXPECT_FALSE(isLegalMesh(d, core));
-  d.pp = 1; // the rest is in Megatron's order
+  d.pp = 1; // The remaining axes are in Megatron's order.
   EXPECT_TRUE(isLegalMesh(d, core));
   d.cp = 2;
   EXPECT_TRUE(isLegalMesh(d, core));
@@ -406,7 +408,8 @@ TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   EXPECT_FALSE(isLegalMesh(d, core));
 }
 
-// Of two ways one is part of the other; what is selective and more only where the stack has it.
+// One of two mixed ways is part of the other, and more than selective is used only if the stack
+// supports it.
 TEST(RecomputeMixes, AreThoseOfTheSpace) {
   using Mixes = std::vector<std::pair<Recompute, Recompute>>;
   constexpr Recompute none = Recompute::None, selective = Recompute::Selective,
@@ -422,7 +425,8 @@ TEST(RecomputeMixes, AreThoseOfTheSpace) {
   EXPECT_FALSE(mayMix(Recompute::SelectiveAttention, Recompute::SelectiveLinear, own));
   EXPECT_FALSE(mayMix(Recompute::SelectiveLinear, selective, own));
   EXPECT_FALSE(mayMix(full, full, own));
-  // None with the nine others, selective with seven and full; of the seven each with those that it is part of, and full.
+  // None mixes with the nine others, selective with seven and full; the seven mix with those that
+  // they are part of, and full.
   EXPECT_EQ(recomputeMixes(own).size(), 9u + 8 + 12 + 7);
 }
 
@@ -474,7 +478,7 @@ TEST(EnumerateDetails, HasEachRecomputationOfAStackOnce) {
 TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "megatron-core"),
             "--fix schedule=zero-bubble: software 'megatron-core' can't do that");
-  EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "torchtitan"), ""); // ZB-V
+  EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "torchtitan"), ""); // The stack has ZB-V.
   EXPECT_EQ(errorOf({{"schedule", "zb-2p"}}, "torchtitan"),
             "--fix schedule=zb-2p: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"zero", "3"}}, "megatron-core"),

@@ -1,4 +1,4 @@
-// The keys of --fix: what their table says is what is read.
+// Tests that the keys of --fix are read as their table describes.
 #include "compiler/planner/Pins.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -23,7 +23,7 @@ const PinKey &keyOf(llvm::StringRef name) {
   return pinKeys().front();
 }
 
-// "none, selective or full" is none, selective and full.
+// Returns the words of a text such as "none, selective or full": none, selective and full.
 llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
   llvm::SmallVector<llvm::StringRef> words, last;
   key.words.split(words, ", ");
@@ -87,12 +87,12 @@ TEST(ReadPins, SuggestsTheNearestKeyAndWord) {
   pins = readPins({{"cp_kind", "rng"}});
   ASSERT_FALSE(pins);
   EXPECT_EQ(pins.error().note.find("did you mean 'ring'? "), 0u) << pins.error().note;
-  pins = readPins({{"axis_order", "tpp"}}); // whose values are no list
+  pins = readPins({{"axis_order", "tpp"}}); // a key whose values are no list
   ASSERT_FALSE(pins);
   EXPECT_EQ(pins.error().note.find("did you mean"), std::string::npos) << pins.error().note;
 }
 
-// Each word and number arrives where the planner looks for it.
+// Each value arrives in the field that the planner reads.
 TEST(ReadPins, FillsEveryPin) {
   Result<Pins> pins = readPins({{"dp", "2"},
                                 {"tp", "3"},
@@ -146,7 +146,7 @@ TEST(ReadPins, HasTensorsOfParts) {
   Result<Pins> pins = readParts({}, "1-8-4");
   ASSERT_TRUE(pins);
   EXPECT_TRUE(pins->isUneven());
-  EXPECT_EQ(pins->tp, 8); // the most of them
+  EXPECT_EQ(pins->tp, 8); // the largest of them
   EXPECT_EQ(pins->decisions().tensorOfParts, (TensorOfParts{1, 8, 4}));
   EXPECT_EQ(readParts({{"tp", "8"}, {"dp", "2"}}, "8-1")->dp, 2);
   Result<Pins> even = readParts({}, "even");

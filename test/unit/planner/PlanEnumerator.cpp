@@ -1,4 +1,4 @@
-// Every plan of a small problem.
+// Enumerates every plan of a small problem.
 #include "test/unit/planner/PlanEnumerator.h"
 
 #include "compiler/workload/ApplyStack.h"
@@ -18,9 +18,9 @@ bool allows(const Pins &pins, ScheduleKind kind) {
          (*pins.schedule == ScheduleKind::ZeroBubbleH1 && kind == ScheduleKind::ZeroBubbleV);
 }
 
-// Ranks that have the same parameters: all, or experts alone.
+// Returns the number of ranks that have the same parameters: all, or experts alone.
 int64_t replicas(const Decisions &d) {
-  if (d.hasUnevenTensor()) // with fewer ranks of tp there are more of dp
+  if (d.hasUnevenTensor()) // Fewer ranks of tp leave more ranks of dp.
     return d.dp * d.tp;
   int64_t dense = d.dp * d.cp;
   return std::max(dense, d.foldedExperts ? dense * d.tp / d.ep : dense / d.ep);
@@ -31,7 +31,7 @@ bool turnsBack(ScheduleKind kind) {
          kind == ScheduleKind::VMin;
 }
 
-// The axes that have ranks, from the innermost.
+// Returns the axes with more than one rank, from the innermost.
 std::string namesOf(const Decisions &d, const char *order) {
   std::string names;
   for (const char *axis = order; *axis; ++axis)
@@ -65,7 +65,8 @@ void PlanEnumerator::visit(OutlineVisitor visitor) {
         }
 }
 
-// Split over tensor parallelism, and among the ranks of dp and cp; or whole, and among all of a stage's.
+// Visits experts that are split over tensor parallelism and spread among the ranks of dp and cp,
+// and experts that are whole and spread among all ranks of a stage.
 void PlanEnumerator::visitExperts(Decisions d, OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
   bool mayFold = limits.experts > 1 && d.tp > 1 && limits.tokenGroups % d.tp == 0;
@@ -106,8 +107,8 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
   }
 }
 
-// A ring; or as many ranks as share out the key heads of one swap parts of the sequence for them: all of cp, or groups
-// of which a ring is made. Or all keys are gathered.
+// Visits a ring; swaps of parts of the sequence for key heads, by all of cp or by groups that form
+// a ring; and the gather of all keys.
 void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
   for (ContextKind kind :
@@ -125,7 +126,7 @@ void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
         continue;
       d.contextKind = kind;
       d.contextInner = kind == ContextKind::Both ? swapping : 1;
-      // Two parts of a system can be gone over from either end.
+      // Two groups of a system can be visited from either end.
       int ways = !limits.groups.empty() && d.pp > 1 ? 2 : 1;
       for (d.partOrder = 0; d.partOrder < ways; ++d.partOrder)
         visitParts(d, visitor);
@@ -133,8 +134,8 @@ void PlanEnumerator::visitContexts(Decisions d, OutlineVisitor visitor) {
     }
 }
 
-// Two parts split tensors as the mesh does; or one of them has fewer ranks for it, and more replicas with less of a
-// micro-batch, that is still whole samples.
+// Visits two groups that split tensors as the mesh does. Then one of them has fewer ranks for it,
+// and more replicas with a smaller share of a micro-batch, which is still whole samples.
 void PlanEnumerator::visitParts(Decisions d, OutlineVisitor visitor) {
   visitPlaced(d, visitor);
   const std::vector<DeviceGroup> &parts = problem.limits.groups;
@@ -174,7 +175,7 @@ void PlanEnumerator::visitPlaced(const Decisions &mesh, OutlineVisitor visitor) 
         });
     visitSchedules(model, d, visitor);
     ++d.placement;
-    if (d.hasUnevenTensor()) // Megatron's placements, which are the first
+    if (d.hasUnevenTensor()) // only Megatron's placements, which are the first
       break;
   }
 }
@@ -229,9 +230,10 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
   }
 }
 
-// Device by device: the ranks of cp and dp of those that hold copies of what device 0 does, and which of them share it.
-// Groups are the same number of ranks of dp, with all of cp, of which all hold whole groups of experts, and lie along
-// both axes as the first group does.
+// Returns the sizes of groups of ZeRO, device by device: the ranks of cp and dp that hold copies of
+// device 0's parameters, and those that shard them together. Groups are the same number of ranks of
+// dp, with all of cp. All of them hold whole groups of experts, and lie along both axes as the
+// first group does.
 std::vector<int64_t> PlanEnumerator::zeroGroups(const Decisions &d) {
   std::vector<int64_t> groups{0};
   if (d.zero == 0)
@@ -278,7 +280,7 @@ static std::vector<LayerChunks> cutsOf(int64_t layers, int64_t chunks, bool mayB
     return {{{0, layers - 1}}};
   std::vector<LayerChunks> cuts;
   for (int64_t first = chunks - 1 - mayBeginEmpty; first < layers + mayEndEmpty;
-       ++first) // of the last run
+       ++first) // first layer of the last run
     for (LayerChunks &cut : cutsOf(first, chunks - 1, mayBeginEmpty, false)) {
       cut.emplace_back(first, layers - 1);
       cuts.push_back(std::move(cut));
@@ -337,13 +339,14 @@ std::vector<std::vector<LayerWay>> everyChoice(const LayerChunks &cut, llvm::Arr
   return all;
 }
 
-// Buckets of what every micro-batch sends end with a layer: none holds less, and none is for all.
+// Returns true if the buckets may be used. Buckets of gradients that every micro-batch sends end
+// with a layer: none is smaller than a layer, and none is for all.
 bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
   const std::vector<int64_t> &sizes = request.bucketSizes;
   bool isLayerByLayer = outline.zero >= 2 && replicas(outline) > 1;
   if (!isLayerByLayer || sizes.size() == 1)
     return true;
-  int64_t largest = 0; // that is a size
+  int64_t largest = 0; // the largest one with a size
   for (int64_t size : sizes)
     if (size != kOneBucket)
       largest = std::max(largest, size);
@@ -353,7 +356,7 @@ bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
     for (const BlockCost &block : cost.blocks)
       layer = std::max(layer, (block.denseParameters + block.expertParameters) * wide);
   };
-  for (size_t kind = 0; kind < model.kinds.size(); ++kind) // that has what to send
+  for (size_t kind = 0; kind < model.kinds.size(); ++kind) // kinds that have gradients to send
     if (replicas(outline.onPart(model.places.whereOfKind[kind].first)) > 1)
       add(model.kinds[kind]);
   if (model.kinds.empty())
@@ -413,7 +416,7 @@ PipelineProblem OutlinedPlans::pipelineOf(llvm::ArrayRef<StageEstimate> stages) 
   pipeline.stages = static_cast<int>(outline.pp);
   pipeline.virtualStages = static_cast<int>(outline.virtualStages);
   pipeline.microBatches = static_cast<int>(outline.numMicroBatches);
-  // Down through the stages, and for each further chunk down again or, of a V, up.
+  // The chunks go down through the stages, and each further chunk goes down again or, in a V, up.
   for (size_t turn = 0; turn < static_cast<size_t>(outline.virtualStages); ++turn)
     for (size_t index = 0; index < stages.size(); ++index) {
       bool isUp = turnsBack(outline.schedule) && turn == 1;
@@ -423,8 +426,9 @@ PipelineProblem OutlinedPlans::pipelineOf(llvm::ArrayRef<StageEstimate> stages) 
   return pipeline;
 }
 
-// All stages stop for passes over the vocabulary, whose collectives run beside them and layers, but for
-// those of the first micro-batch. VocabularyPassesTest has the passes one by one.
+// Returns the seconds of the loop. All stages stop for passes over the vocabulary, whose
+// collectives run beside them and layers, except for those of the first micro-batch.
+// VocabularyPassesTest has the passes one by one.
 double OutlinedPlans::loopSeconds(llvm::ArrayRef<StageEstimate> stages) const {
   double seconds = simulatedSeconds(pipelineOf(stages));
   if (outline.vocabOverPp == 0)
@@ -456,7 +460,7 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
       ++swept.plans;
       OutlinedPlans::Plan plan = plans.planOf(cut, ways);
       double &least = swept.least[static_cast<size_t>(leastOf(ways))];
-      // Whatever its pipeline, it may be none of the fastest.
+      // A plan may be too slow whatever its pipeline is.
       auto isSlow = [&](double seconds) {
         return seconds >= least && (!plan.fits || seconds >= swept.leastFitting);
       };
@@ -473,7 +477,7 @@ SweptPlans sweep(const ModelCost &model, const Decisions &outline, const Estimat
         swept.ways = ways;
       }
     }
-  // Who recomputes more recomputes no less.
+  // More recomputation includes less.
   for (Recompute less : llvm::reverse(kRecomputes))
     for (Recompute more : kRecomputes)
       if (isPartOf(less, more))

@@ -1,7 +1,7 @@
-// Every plan of a small problem, by loops that share no code with the planner's search: not its
-// space, nor its cuts into stages, its recomputation, its buckets, its bounds. What a plan that decides
-// everything costs is the cost model's word (StageCoster::stagesOf), how long its pipeline takes an
-// event simulation's. So a mistake of the search shows, one of the cost model does not.
+// Enumerates every plan of a small problem, by loops that share no code with the planner's search:
+// neither its space, nor its cuts into stages, its recomputation, its buckets, its bounds. The cost
+// model (StageCoster::stagesOf) costs a plan that decides everything, and an event simulation its
+// pipeline. So the tests find faults of the search, but none of the cost model.
 #pragma once
 
 #include "compiler/estimate/StageCoster.h"
@@ -9,22 +9,25 @@
 
 namespace dtc {
 
-// What is asked for. Limits and pins are read, none of their functions called.
+// The problem. The enumeration reads limits and pins, and calls none of their functions.
 struct PlanProblem {
   SpaceLimits limits;
   Pins pins;
   EstimateRequest request;
 };
 
-// An outline is a plan but for its cut, its recomputation and its buckets.
+// A visitor of outlines. An outline is a plan without its cut, its recomputation and its buckets.
 using OutlineVisitor = llvm::function_ref<void(const ModelCost &, const Decisions &)>;
 
+// Visits the outlines of a problem. Keeps the references.
 class PlanEnumerator {
 public:
   PlanEnumerator(CellStore &cells, const PlanProblem &problem);
 
-  // Every mesh, number of ranks of tensor parallelism of either part, micro-batch, order of axes, kind of context parallelism, sequence parallelism, placement, schedule, ZeRO stage,
-  // group of it, place of the vocabulary and of the optimizer that docs/planner.md lists.
+  // Visits every outline that docs/planner.md lists. Outlines differ in mesh, tensor-parallel
+  // degree of either device group, micro-batch, order of axes, kind of context parallelism,
+  // sequence parallelism, placement, schedule, ZeRO stage and its group, and location of the
+  // vocabulary and the optimizer.
   void visit(OutlineVisitor visitor);
 
 private:
@@ -43,18 +46,19 @@ private:
   std::map<const ModelCells *, ModelCells> applied;
 };
 
-// What every layer of a plan of the search recomputes at least and at most.
+// Returns the least and the most recomputation of the layers of each plan of the search.
 std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins);
 
-// Every way to cut layers into runs, of which only the last, and the first where runs are more than layers,
-// may have no layer.
+// Returns every way to cut layers into runs. Only the last run, and the first if runs are more than
+// layers, may have no layer.
 std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks);
 
-// All that the software can make a layer recompute beside others; of ways that cost the same the first.
+// Returns all ways in which the software can make a layer recompute beside others; the first of
+// ways that cost the same.
 std::vector<Recompute> waysToRecompute(const ModelCost &model);
 
-// Every choice of what each layer does. Of layers of a run that are alike (`chain`) it matters only how many make a
-// choice: those on the host and then those that recompute more come first.
+// Returns every choice of ways for the layers. Only the number of equal layers of a run (`chain`)
+// that make a choice matters: those on the host and then those that recompute more come first.
 std::vector<std::vector<LayerWay>> everyChoice(const LayerChunks &cut, llvm::ArrayRef<int> chain,
                                                llvm::ArrayRef<LayerWay> ways);
 
@@ -64,23 +68,28 @@ public:
   OutlinedPlans(const ModelCost &model, const Decisions &outline, const EstimateRequest &request)
       : model(model), outline(outline), request(request) {}
 
+  // A plan that decides everything.
   struct Plan {
-    std::vector<StageEstimate> stages; // but for gradients
+    std::vector<StageEstimate> stages; // without gradients
     double slowest = 0;                // seconds of a micro-batch on the slowest stage
     bool fits = true;
   };
+  // Returns the plan of a cut and the ways of its layers.
   Plan planOf(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways);
-  // Seconds of all micro-batches; no less than so many times the slowest stage.
+  // Returns the seconds of all micro-batches, at least leastLoopSeconds.
   double loopSeconds(llvm::ArrayRef<StageEstimate> stages) const;
+  // Returns the seconds of all micro-batches on the slowest stage.
   double leastLoopSeconds(const Plan &plan) const {
     return static_cast<double>(outline.numMicroBatches) * plan.slowest;
   }
-  // Seconds of what follows them, in the best of all buckets.
+  // Returns the seconds after the loop, with the best of all buckets.
   double secondsOnce(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways);
+  // Returns the pipeline of the stages.
   PipelineProblem pipelineOf(llvm::ArrayRef<StageEstimate> stages) const;
 
 private:
-  // A fixed size of buckets, and the decisions that have the plan's least recomputation.
+  // A StageCoster of a fixed size of buckets, and the decisions with the plan's least
+  // recomputation.
   struct Coster {
     Decisions decisions;
     EstimateRequest request;
@@ -98,19 +107,21 @@ private:
   const ModelCost &model;
   Decisions outline;
   const EstimateRequest &request;
-  std::map<Recompute, std::vector<std::unique_ptr<Coster>>> costers; // by size of buckets
+  // one for each size of buckets
+  std::map<Recompute, std::vector<std::unique_ptr<Coster>>> costers;
 };
 
 // The fastest of an outline's plans, over all cuts and all recomputation.
 struct SweptPlans {
   int64_t plans = 0;
-  // Seconds of a step, whatever it needs of memory, of plans whose layers recompute no less than
-  // each of Recompute; of those that fit.
+  // Least seconds of a step in any memory, over plans whose layers recompute no less than each of
+  // Recompute; then over the plans that fit.
   std::array<double, kNumRecomputes> least;
   double leastFitting;
-  LayerChunks cut; // of the one that fits
+  LayerChunks cut; // cut of the fastest that fits
   std::vector<LayerWay> ways;
 };
+// Costs all plans of an outline.
 SweptPlans sweep(const ModelCost &model, const Decisions &outline, const EstimateRequest &request);
 
 } // namespace dtc

@@ -1,5 +1,6 @@
-// Properties that plans of any request have: no pinned plan beats a certificate, and whatever makes a system better or a
-// space larger makes no plan slower. DTC_PLAN_REQUESTS=300 DTC_PLAN_SEED=1 draws so many random requests; by default few.
+// Tests properties of plans of any request: no pinned plan beats a certificate, and a better system
+// or a larger space makes no plan slower. DTC_PLAN_REQUESTS=300 DTC_PLAN_SEED=1 draws that many
+// random requests; the default is few.
 #include "compiler/frontend/Frontend.h"
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/planner/JointSearch.h"
@@ -19,12 +20,12 @@ namespace dtc {
 namespace {
 
 constexpr int kUsualRequests = 6;
-// Cuts into stages are those of equal seconds, which other rates may move: the step's other parts
-// then take another share of it. docs/planner.md says how far a cut may be from the best one. Of
-// requests of seed 1 three need it: at half the latency a step of 9 DGX H100 is 1.03 % slower, and
-// two with 1.5 times the peak are 0.2 % and 0.06 % slower.
+// Tolerance for cuts into stages. Cuts have equal seconds, which other rates may move, so that the
+// step's other parts take another share of it. docs/planner.md says how far a cut may be from the
+// best one. Three requests of seed 1 need it: at half the latency a step of 9 DGX H100 is 1.03 %
+// slower, and two with 1.5 times the peak are 0.2 % and 0.06 % slower.
 constexpr double kCuts = 0.02;
-// Sums in another order, and decisions between plans that are as fast.
+// Tolerance for sums in another order, and for decisions between equally fast plans.
 constexpr double kSame = 1e-6;
 
 int64_t numberFrom(const char *variable, int64_t usual) {
@@ -35,7 +36,7 @@ int64_t numberFrom(const char *variable, int64_t usual) {
 struct ModelChoice {
   const char *name;
   int64_t sequence;
-  int64_t leastDevices; // with which its states have room
+  int64_t leastDevices; // smallest number that holds its states
 };
 constexpr ModelChoice kModels[] = {{"gpt2", 1024, 1},          {"llama-3-8b", 8192, 8},
                                    {"mistral-7b", 4096, 8},    {"qwen2-7b", 4096, 8},
@@ -47,12 +48,12 @@ constexpr const char *kSystems[] = {"dgx-h100",    "dgx-a100-80g",     "dgx-b200
 constexpr const char *kStacks[] = {"megatron-core", "megatron-bridge", "torchtitan",
                                    "deepspeed",     "maxtext",         "dtc"};
 
-// Computes expected seconds, as JointSearch has them.
+// Computes expected seconds, as Candidate::score does.
 double expectedOf(const Plan &plan) {
   return plan.predicted.stepSeconds * (1 + kLossOfNotFitting * (1 - plan.predicted.fitProbability));
 }
 
-// Every key of --fix that one value of the plan says.
+// Returns every key of --fix that one value of the plan decides.
 std::map<std::string, std::string> pinsOf(const Plan &plan) {
   const Decisions &d = plan.decisions;
   std::map<std::string, std::string> pins;
@@ -104,7 +105,7 @@ protected:
     return values[static_cast<size_t>(below(N))];
   }
 
-  // False where the model does not fit a system that was drawn.
+  // Draws a request. Returns false if the model does not fit a drawn system.
   bool draw(int64_t number) {
     random.seed(static_cast<uint64_t>(seed * 1000003 + number));
     const ModelChoice &model = pick(kModels);
@@ -140,7 +141,8 @@ protected:
     return true;
   }
 
-  // `most`: what the plan may take, in expected seconds where `isExpected`; `least`: in seconds.
+  // Checks a changed request. `most` limits the plan's seconds, which are expected seconds with
+  // `isExpected`; `least` is in seconds.
   void check(const std::string &property, const PlanRequest &changed, double most, double least,
              bool isExpected = true, bool mayBeRefused = true) {
     Count &count = counts[property];
@@ -152,8 +154,7 @@ protected:
       EXPECT_TRUE(mayBeRefused) << property << ", " << text << ": " << outcome.error().message;
       return;
     }
-    // A plan may be simpler than the fastest that was found, which is what the properties are
-    // about.
+    // The properties hold for the fastest plan that was found. The chosen one may be a simpler one.
     const PlanSearch &search = outcome->best.search;
     double seconds = search.fastestSeconds,
            expected = isExpected ? search.fastestExpectedSeconds : seconds;
@@ -166,8 +167,8 @@ protected:
                          << expected << "), wanted " << least << " to " << most;
   }
 
-  // The plan is the simplest and leanest of those that are as fast as the fastest but for the share
-  // that it says, which its gap has.
+  // Checks that the plan is the simplest, then the one with the smallest memory, among those within
+  // the tie share of the fastest, which is included in its gap.
   void checkChoice(const PlanOutcome &base) {
     const Plan &plan = base.best;
     const PlanSearch &search = plan.search;
@@ -221,7 +222,7 @@ protected:
     PlanRequest all = onPart;
     all.fixed = pins;
     check("all pins of a neighbour", all, none, certified, false);
-    // Sizes that nobody chose.
+    // Draws sizes at random.
     PlanRequest drawn = onPart;
     auto sizes = std::vector<int64_t>{1, 2, 4, 8};
     auto size = [&] { return std::to_string(sizes[static_cast<size_t>(below(4))]); };
@@ -329,8 +330,8 @@ TEST_F(PlanProperties, HoldOfRandomRequests) {
   EXPECT_TRUE(simpler > 0 || planned < kUsualRequests);
 }
 
-// Requests that once violated "risk 0.5": a plan with the optimizer on the host is likelier to fit,
-// though no faster, and stages of several chunks are no less equal with more memory.
+// These requests once violated "risk 0.5": a plan with the optimizer on the host is likelier to
+// fit, though no faster, and stages of several chunks are no less equal with more memory.
 TEST_F(PlanProperties, MoreRiskMakesNoPlanSlower) {
   seed = 1;
   for (int64_t number : {183, 227}) {

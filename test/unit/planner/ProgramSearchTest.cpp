@@ -1,4 +1,5 @@
-// The search over what dtc compiles: with memory of the programs themselves, found where little is lowered.
+// Tests the search over plans that dtc compiles: it uses the memory of the programs themselves, and
+// lowers few of them.
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
@@ -24,7 +25,7 @@ protected:
   MLIRContext context;
 };
 
-// A model and what plans of it for processes of one machine are asked for, in f32 unless told otherwise.
+// A model and a request for processes on one machine, in f32 by default.
 struct Problem {
   Problem(ModuleOp module, int64_t layers, int64_t sequence, int64_t devices,
           const std::string &precision = "f32", const std::string &optimizer = "adamw")
@@ -49,7 +50,7 @@ struct Problem {
     return meshes ? searchJointly(cells, *meshes, limits, pins, request, options) : SearchResult();
   }
 
-  // Every candidate costed with its own program, of those that fit or, with `ignoreMemory`, all.
+  // Costs every candidate with its own program: those that fit or, with `ignoreMemory`, all.
   SearchResult costEverything(bool ignoreMemory) {
     SearchOptions pruning = options;
     options.prune = false;
@@ -60,7 +61,7 @@ struct Problem {
     return all;
   }
 
-  // Of no tensor parallelism.
+  // Returns the cells without tensor parallelism.
   ModelCells applied() {
     return applyStack(*cells.get(1, false), *request.software, request.precision.compute);
   }
@@ -75,7 +76,8 @@ struct Problem {
   SearchOptions options;
 };
 
-// What is recomputed is pinned: of layers that recompute unlike each other no program is lowered before the plan is chosen.
+// Recomputation is pinned: a plan whose layers recompute differently is not lowered before it is
+// chosen.
 TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
   std::mt19937 random(3);
   auto pick = [&](std::initializer_list<int64_t> values) {
@@ -92,7 +94,7 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
       problem.pins.recompute =
           std::array{Recompute::None, Recompute::Selective, Recompute::Full}[random() % 3];
       problem.request.bucketSizes = {4 << 20, 32 << 20, kOneBucket};
-      // From less than any needs to more than most do.
+      // Limits go from less than any plan needs to more than most need.
       problem.request.memoryLimit = 1;
       SearchResult whole = problem.costEverything(/*ignoreMemory=*/true);
       std::vector<double> needs;
@@ -128,7 +130,8 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
   EXPECT_LT(lowered, all / 4);
 }
 
-// Whatever size of buckets the step is then costed with: small ones overlap, and one that holds all gradients does not.
+// The bound holds for every size of buckets that the step is then costed with: small ones overlap,
+// and one that holds all gradients does not.
 TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 12, 64, 128, 256);
   Problem problem(*module, 12, 64, 4);
@@ -144,7 +147,7 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
       d.numMicroBatches = microBatches;
       ModelCost cost = costModel(applied, d, problem.topology, request.precision);
       cost.placements = &placements;
-      // Nothing is good enough but the best.
+      // Only the best is good enough.
       auto needWith = [&](int64_t bucketBytes) {
         request.memoryLimit = 1;
         request.bucketSizes = {bucketBytes};
@@ -157,7 +160,8 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
       }
       request.memoryLimit *= 0.5;
       EXPECT_FALSE(mayFit(cost, d, request)) << "zero " << zero;
-      // With all the memory that its best arena needs it fits; arenas that come first are up to 6 % larger.
+      // The plan fits into the memory of its best arena; arenas that are found first are up to 6 %
+      // larger.
       request.memoryLimit = needWith(4 << 20);
       ProgramMemory anew(*module, "adamw");
       request.programs = &anew;
@@ -166,7 +170,7 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
     }
 }
 
-// What is always there is no more than programs have, whatever they and their states are made of.
+// The memory that is always in use is no more than programs have, for all types and states.
 TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 2, 16, 128, 8192);
   for (const char *precision : {"f32", "bf16", "f16"})
@@ -189,7 +193,8 @@ TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
     }
 }
 
-// A gradient that is added to a sum is there beside it: on one device two samples at once need less than one after the other.
+// A gradient that is added to a sum takes memory beside it: on one device two samples at once need
+// less than one after the other.
 TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 1, 16, 128, 8192);
   Problem problem(*module, 1, 16, 1);
@@ -200,7 +205,8 @@ TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
   EXPECT_EQ(found.leanest->decisions.microBatch, 2);
 }
 
-// The first stage the tokens of all of a step, the last one its targets: what programs of twice as many micro-batches need more.
+// The first stage holds the tokens of a whole step, the last one its targets: programs of twice as
+// many micro-batches need that much more.
 TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 64, 128, 256);
   Problem problem(*module, 6, 64, 3);

@@ -1,4 +1,4 @@
-// What a search says of itself: its bound, whether it is a proof, and what needs least.
+// Tests the report of a search: its bound, whether the bound is a proof, and the smallest memory.
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/JointSearch.h"
 #include "compiler/planner/Simplicity.h"
@@ -58,10 +58,10 @@ protected:
   SearchOptions options;
 };
 
-// Without work or time nothing but what engineers set by hand is costed. That is no proof: the bound is of what was
-// not looked at, and is not above the plan that a whole search finds.
+// Only the expert templates are costed if there is no work or time. That is no proof: the bound is
+// that of the meshes that were skipped, and is not above the plan that a whole search finds.
 TEST_F(SearchOutcome, ClaimsNoMoreThanItsLimitsLeftToKnow) {
-  pins.zero = 2; // what nobody sets by hand
+  pins.zero = 2; // not in a template
   SearchResult whole = search();
   ASSERT_TRUE(whole.complete());
   double fastest = whole.ranked.front().step.stepSeconds;
@@ -78,9 +78,9 @@ TEST_F(SearchOutcome, ClaimsNoMoreThanItsLimitsLeftToKnow) {
   }
 }
 
-// Half of the work finds the same plan however long it takes.
+// Two searches that end after half of the work find the same plan, whatever time they take.
 TEST_F(SearchOutcome, IsTheSameAfterAsMuchWork) {
-  int64_t least = 0, most = 1 << 20; // work that is not enough, and that is
+  int64_t least = 0, most = 1 << 20; // work that is not enough, and work that is
   while (most - least > 1) {
     options.work = (least + most) / 2;
     (search().complete() ? most : least) = options.work;
@@ -96,8 +96,8 @@ TEST_F(SearchOutcome, IsTheSameAfterAsMuchWork) {
     EXPECT_EQ(a.decisions, b.decisions);
 }
 
-// The fastest plan does not fit, and the next one, less than kLossOfNotFitting slower, is chosen; the bound is
-// of seconds all the same, also where the fastest is not among those that are kept.
+// The fastest plan does not fit, and the next one, less than kLossOfNotFitting slower, is chosen.
+// The bound is in seconds all the same, also if the fastest is not among the plans that are kept.
 TEST_F(SearchOutcome, BoundsSecondsWhereASlowerPlanIsChosen) {
   SearchResult whole = search();
   double fastest = whole.ranked.front().step.stepSeconds;
@@ -111,8 +111,8 @@ TEST_F(SearchOutcome, BoundsSecondsWhereASlowerPlanIsChosen) {
   EXPECT_LE(found.lowerBound, fastest);
 }
 
-// Software in which all layers recompute the same, and a search that had no time: what needs least is looked
-// for all the same, and recomputes all.
+// Software may require that all layers recompute the same, and a search may have no time: the
+// smallest memory is searched all the same, and recomputes everything.
 TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
   limits.space = loadStack("torchtitan")->space;
   request.memoryLimit = 1;
@@ -143,8 +143,9 @@ Simplicity simplestOf(const SearchResult &found, double share) {
   return simplest;
 }
 
-// The simplest and leanest of all plans that tie is what costing everything finds. Without looking
-// for ties it is missed: what is not faster than the best so far is not costed.
+// The search finds the simplest of all plans that tie, as costing everything does. It misses that
+// plan if it does not look for ties, as plans that are not faster than the best so far are not
+// costed.
 TEST_F(SearchOutcome, HasTheSimplestOfAllThatTie) {
   int missed = 0, simpler = 0;
   for (int64_t batch : {4, 8, 32})

@@ -1,4 +1,4 @@
-// What there is to choose, by hand for small cases.
+// Tests the choices of the space, computed by hand for small cases.
 #include "compiler/planner/SearchSpace.h"
 #include "compiler/planner/ZeroGroups.h"
 
@@ -18,7 +18,7 @@ SpaceLimits limitsOf(int64_t devices, int64_t batch, int64_t layers, int64_t seq
   return limits;
 }
 
-// What `choose` says of all meshes.
+// Returns the set of `choose` over all meshes.
 template <typename Choose> auto chosen(const SpaceLimits &limits, const Pins &pins, Choose choose) {
   std::set<decltype(choose(Decisions()))> found;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
@@ -46,7 +46,7 @@ TEST(EnumerateMeshes, HasEveryDivisor) {
       (Numbers{6}));
 }
 
-// Of software that has no kv head on several ranks tp divides these.
+// tp divides the kv heads for software that can't have one on several ranks.
 TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
   SpaceLimits limits = limitsOf(16, 16, 4, 128);
   limits.space = loadStack("dtc")->space;
@@ -73,7 +73,7 @@ TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
   EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4, 8, 16}));
 }
 
-// Experts that tp splits are spread over dp x cp, of which there is one.
+// Experts that tp splits are spread over dp x cp, which is 1 here.
 TEST(EnumerateMeshes, SaysWhatExpertsWant) {
   SpaceLimits limits = limitsOf(8, 16, 4, 128);
   limits.experts = limits.tokenGroups = 8;
@@ -92,7 +92,7 @@ TEST(EnumerateMeshes, SaysWhatExpertsWant) {
   EXPECT_TRUE(enumerateMeshes(limits, pins));
 }
 
-// Micro-batches beyond 32 samples are for those who ask for them.
+// Micro-batches beyond 32 samples need a pin.
 TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   SpaceLimits limits = limitsOf(1, 64, 1, 128);
   Pins pins;
@@ -102,7 +102,8 @@ TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{64}));
 }
 
-// Of executables, which may run 2^26 instructions in a step: those of a micro-batch by the layers of the fullest stage.
+// Executables may run 2^26 instructions in a step: those of a micro-batch by the layers of the
+// fullest stage.
 TEST(EnumerateMeshes, EndsAtStepsThatAreTooLong) {
   SpaceLimits limits = limitsOf(4, 1 << 17, 7, 128);
   auto shapeOf = [](const Decisions &d) {
@@ -122,7 +123,8 @@ TEST(EnumerateMeshes, EndsAtStepsThatAreTooLong) {
   EXPECT_GT(chosen(limits, {}, shapeOf).size(), all.size());
 }
 
-// A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is fixed.
+// A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is
+// pinned.
 TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   auto cpOf = [](const Decisions &d) { return d.cp; };
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2048), {}, cpOf), (Numbers{1, 2, 4}));
@@ -134,7 +136,7 @@ TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 64), pins, cpOf), (Numbers{4}));
 }
 
-// Swapping ranks share out the kv heads of a tensor rank; 12 kv heads.
+// Swapping ranks share the kv heads of a tensor rank; there are 12 kv heads.
 TEST(ContextChoices, ShareOutKvHeads) {
   SpaceLimits limits = limitsOf(64, 8, 1, 1 << 17);
   limits.kvHeads = 12;
@@ -201,7 +203,7 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.contextKind = both;
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
             "--fix cp=2,cp_kind=both: no groups of so many ranks make a ring");
-  // What is left of the devices, where dp, tp and pp are pinned.
+  // The number of devices determines cp if dp, tp and pp are pinned.
   auto errorOf = [&] {
     Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
     return meshes ? "" : meshes.error().message;
@@ -229,7 +231,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.contextInner = 2;
   EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.cp > 1; }),
             (std::set<bool>{true}));
-  // What is wrong is no kind: one device has a ring, as all plans without context parallelism.
+  // The error is not about the kind: one device has a ring, as all plans without context
+  // parallelism.
   SpaceLimits one = limitsOf(1, 4, 1, 1 << 17), brief = limitsOf(8, 8, 1, 512);
   one.kvHeads = brief.kvHeads = 8;
   pins = Pins();
@@ -246,7 +249,7 @@ TEST(ContextChoices, ShareOutKvHeads) {
       "tokens a rank");
   pins.cp = 2;
   EXPECT_TRUE(enumerateMeshes(brief, pins).ok());
-  // Software that has rings alone.
+  // This software has rings alone.
   pins = Pins();
   pins.cp = 4;
   limits.slides = true;
@@ -274,8 +277,8 @@ TEST(EnumerateMeshes, SharesOutExpertsEvenly) {
   EXPECT_EQ(chosen(limits, {}, epOf), (Numbers{1, 2, 4}));
 }
 
-// Of 8 devices and 12 experts tokens in 4 groups let 2 or 4 ranks of tensor parallelism have whole experts; these
-// are among all of a stage's ranks, where split ones are among those of dp.
+// Tokens in 4 groups let 2 or 4 ranks of tensor parallelism have whole experts on 8 devices with 12
+// experts. Whole experts are spread over all of a stage's ranks, split ones over those of dp.
 TEST(EnumerateMeshes, FoldsExpertsOverTensorParallelism) {
   SpaceLimits limits = limitsOf(8, 8, 1, 128);
   limits.experts = 12;
@@ -307,7 +310,8 @@ TEST(EnumerateMeshes, FoldsExpertsOverTensorParallelism) {
   EXPECT_EQ(pairsOf(true), Pairs());
 }
 
-// Orders that differ in axes of one rank are one; of stages on unlike devices pp is outermost.
+// Orders that differ only in axes of one rank are one; pp is outermost for stages on heterogeneous
+// devices.
 TEST(EnumerateMeshes, OrdersAxesThatAreThere) {
   SpaceLimits limits = limitsOf(4, 4, 2, 128);
   Pins pins;
@@ -335,8 +339,7 @@ std::set<std::pair<ScheduleKind, int64_t>> schedulesOf(int64_t pp, int64_t layer
   return found;
 }
 
-// A chunk needs a layer.
-// But for the first and the last.
+// A chunk needs a layer, except for the first and the last.
 TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
   using K = ScheduleKind;
   using Schedules = std::set<std::pair<K, int64_t>>;
@@ -362,10 +365,10 @@ TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
   pins = {};
   pins.schedule = K::VHalf;
   EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::VHalf, 2}}));
-  EXPECT_EQ(schedulesOf(1, 6, pins), Schedules()); // a V of one stage is none
+  EXPECT_EQ(schedulesOf(1, 6, pins), Schedules()); // A V needs two stages.
 }
 
-// ZeRO shares out among the ranks of dp and cp; groups of it hold whole groups of experts.
+// ZeRO shards among the ranks of dp and cp; its groups hold whole groups of experts.
 TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   SpaceLimits limits = limitsOf(8, 8, 1, 2048);
   auto zeros = [&](const Decisions &mesh, const Pins &pins) {
@@ -393,7 +396,7 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   mesh.ep = 4; // more than a group
   EXPECT_EQ(zeros(mesh, pins), Pairs());
   mesh.tp = 2;
-  mesh.foldedExperts = true; // in a group are 2 x 2 ranks
+  mesh.foldedExperts = true; // a group has 2 x 2 ranks
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
   mesh.foldedExperts = false;
   pins.zeroGroup = 8; // all of dp
@@ -410,13 +413,13 @@ Decisions meshOf(int64_t dp, int64_t tp = 1, int64_t cp = 1) {
   return mesh;
 }
 
-// Every divisor but 1, which splits nothing, and all.
+// Groups have every divisor but 1, which splits nothing, and all ranks.
 TEST(ZeroGroups, DivideTheRanksOfData) {
   EXPECT_EQ(zeroGroupsOf(meshOf(2)), Ranks());
   EXPECT_EQ(zeroGroupsOf(meshOf(12)), (Ranks{2, 3, 4, 6}));
   EXPECT_EQ(zeroGroupsOf(meshOf(16, 8)), (Ranks{2, 4, 8}));
   Decisions mesh = meshOf(16);
-  mesh.ep = 8; // whose ranks a group of 4 has not
+  mesh.ep = 8; // A group of 4 does not have all their ranks.
   EXPECT_EQ(zeroGroupsOf(mesh), Ranks{8});
 }
 
@@ -424,7 +427,7 @@ TEST(ZeroGroups, DivideTheRanksOfData) {
 TEST(ZeroGroups, HaveAllOfContext) {
   EXPECT_EQ(zeroGroupsOf(meshOf(16, 1, 16)), (Ranks{2, 4, 8}));
   Decisions mesh = meshOf(6, 1, 2);
-  mesh.order = {'d', 't', 'c', 'p'}; // 2 x 2 of 6 ranks of dp would be no whole run
+  mesh.order = {'d', 't', 'c', 'p'}; // 2 x 2 of 6 ranks of dp would not be consecutive
   EXPECT_EQ(zeroGroupsOf(mesh), Ranks{3});
 }
 
@@ -456,7 +459,7 @@ TEST(EnumerateGroups, AreOfAllStagesOfZeroThatSoftwareGroups) {
   EXPECT_EQ(groups(3), (Ranks{2, 4}));
 }
 
-// Each with the optimizer on the device, then on the host where something is known of that.
+// Each choice comes with the optimizer on the device, then on the host if its memory is known.
 TEST(EnumerateDetails, PutsTheOptimizerOnTheHostNext) {
   SpaceLimits limits = limitsOf(1, 1, 1, 128);
   Pins pins;
@@ -515,8 +518,8 @@ TEST(EnumerateMeshes, NamesTheNearestOfAPin) {
   EXPECT_NE(errorOf(limits, pins).find("--fix etp=1: the model has no experts"), std::string::npos);
 }
 
-// Megatron's of one node, tensor parallelism with sp, and FSDP's over all devices. Where dp is 1 ZeRO has
-// nothing to share out.
+// The templates are Megatron's on one node, tensor parallelism with sp, and FSDP's over all
+// devices. ZeRO has nothing to shard if dp is 1.
 TEST(ExpertTemplates, AreMegatronsAndFsdps) {
   SpaceLimits limits = limitsOf(16, 16, 4, 128);
   Pairs found;

@@ -23,7 +23,7 @@ Plan planOf(const Decisions &decisions, int64_t peakBytes) {
   return plan;
 }
 
-// Every row of the table, alone.
+// Tests every row of the table alone.
 TEST(ComplexityOf, AddsUpMechanisms) {
   EXPECT_EQ(complexityOf(Decisions()), 0);
   struct Case {
@@ -54,7 +54,7 @@ TEST(ComplexityOf, AddsUpMechanisms) {
          d.order = {'t', 'c', 'p', 'd'};
        }},
   };
-  EXPECT_EQ(std::size(cases) + 1, mechanisms().size()); // split backward passes want a pipeline
+  EXPECT_EQ(std::size(cases) + 1, mechanisms().size()); // split backward passes need a pipeline
   for (const Case &each : cases) {
     Decisions d;
     each.use(d);
@@ -67,7 +67,7 @@ TEST(ComplexityOf, AddsUpMechanisms) {
   EXPECT_EQ(complexityOf(split) - complexityOf(with(1, 2)), 2);
   Decisions free = with(2, 1);
   free.sequenceParallel = true;
-  free.zero = 0; // as ZeRO-1
+  free.zero = 0; // counts as ZeRO-1
   free.microBatch = 4;
   free.numMicroBatches = 8;
   EXPECT_EQ(complexityOf(free), complexityOf(with(2, 1)));
@@ -115,7 +115,7 @@ TEST(ReasonToPassOver, NamesWhatSpeaksAgainstTheFastest) {
   EXPECT_EQ(reasonToPassOver(planOf(larger, 2), planOf(with(1, 2), 1)), "more memory");
 }
 
-// 1 %, and half of the noise where that is less: none of what is exact.
+// The share is 1 %, or half of the noise if that is less: 0 for exact estimates.
 TEST(TieShare, IsOnePercentAtMost) {
   EXPECT_EQ(tieShare(0.032), 0.01);
   EXPECT_EQ(tieShare(0.012), 0.006);

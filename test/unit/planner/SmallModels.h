@@ -7,6 +7,7 @@
 
 namespace dtc {
 
+// Returns a GPT-2 with heads of 64.
 inline mlir::OwningOpRef<mlir::ModuleOp> smallGpt2(mlir::MLIRContext &context, int64_t layers,
                                                    int64_t sequence, int64_t width = 256,
                                                    int64_t vocabulary = 512) {
@@ -19,7 +20,7 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallGpt2(mlir::MLIRContext &context, i
   return completed(buildGpt2(&context, config, sequence));
 }
 
-// Whose embedding and output layer share nothing, with so many words.
+// Returns a Llama without shared parameters of embedding and output layer.
 inline mlir::OwningOpRef<mlir::ModuleOp> smallUntied(mlir::MLIRContext &context, int64_t layers,
                                                      int64_t sequence, int64_t vocabulary) {
   LlamaConfig config;
@@ -32,7 +33,7 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallUntied(mlir::MLIRContext &context,
   return completed(buildLlama(&context, config, sequence));
 }
 
-// With four experts a layer.
+// Returns a Llama with four experts a layer.
 inline mlir::OwningOpRef<mlir::ModuleOp> smallMixture(mlir::MLIRContext &context, int64_t layers,
                                                       int64_t sequence) {
   LlamaConfig config;

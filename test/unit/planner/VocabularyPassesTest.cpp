@@ -1,6 +1,6 @@
-// Passes over a vocabulary that stages share out, one by one, against what the estimate says of them: that
-// all stages stop for them as if the pipeline were that of the layers alone, and that each barrier keeps one
-// more micro-batch alive.
+// Simulates passes over a vocabulary that is divided over the stages, one by one, and compares them
+// with the estimate: all stages stop for the passes as if the pipeline were that of the layers
+// alone, and each barrier keeps one more micro-batch alive.
 #include "compiler/plan/Decisions.h"
 #include "test/unit/planner/EventSimulation.h"
 
@@ -16,16 +16,17 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Seconds of forward, backward, S and T of one micro-batch on one stage.
+// The seconds of forward, backward, S and T of one micro-batch on one stage.
 struct PassSeconds {
   double forward, backward, logits, gradients;
 };
 
-// 1F1B with passes S and T, each stage taking what is ready first, and of several the first in `order`.
-// S of a micro-batch waits for its forward on the last stage, and T for S on all stages: the first barrier.
-// Its backward on the last stage waits for the gradients of the output layer's input, which algorithm 2
-// makes in S, and 1 in T: the second barrier. T comes before S of the next one (forward and backward in one
-// call: sail-sg/VocabularyParallelism, lm_head_step_helper). Stage s keeps p - s + `more` alive.
+// Simulates 1F1B with passes S and T, in which each stage takes the task that is ready first, and
+// the first in `order` of several. S of a micro-batch waits for its forward on the last stage, and
+// T for S on all stages: the first barrier. Its backward on the last stage waits for the gradients
+// of the output layer's input, which algorithm 2 makes in S, and 1 in T: the second barrier. T
+// comes before S of the next one (forward and backward in one call: sail-sg/VocabularyParallelism,
+// lm_head_step_helper). Stage s keeps p - s + `more` alive.
 class PassSimulation {
 public:
   PassSimulation(int stages, int microBatches, PassSeconds seconds, int64_t algorithm, int64_t more,
@@ -100,7 +101,7 @@ private:
   std::map<std::pair<char, int>, int> next; // micro-batch of each kind and stage
 };
 
-// Of the best order.
+// Returns the seconds of the best order.
 double withPasses(int stages, int microBatches, PassSeconds seconds, int64_t algorithm,
                   int64_t more) {
   double best = kInfinity;
@@ -144,7 +145,7 @@ TEST(VocabularyPasses, TakeAsLongAsAllStagesStoppingForThem) {
                         each.microBatches * (s.logits + s.gradients);
       double found = withPasses(each.stages, each.microBatches, s, algorithm, d.vocabBarriers());
       EXPECT_LE(found, stopping + 1e-9);
-      // Behind its last backward nothing waits for the T of algorithm 2.
+      // The T of algorithm 2 after the last backward delays nothing.
       EXPECT_GE(found, stopping - (algorithm == 2 ? s.gradients : 0) - 1e-9);
     }
 }
