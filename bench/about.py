@@ -1,4 +1,4 @@
-"""What a figure is of: the machine and the tree that it was measured on."""
+"""Describes the origin of a figure: the machine and the tree that it was measured on."""
 
 import os
 import platform

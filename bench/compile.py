@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Times `dtc compile` and sizes its executables, case by case (see bench/compile.sh).
 
-The cases take turns, a compilation each, for some rounds; times are the least of a case's. Wall seconds are what a person
-waits; processor seconds (user and system) say the same on a machine with other work. A case that fails ends the run.
+The cases take turns, a compilation each, for some rounds; times are the least of a case's. Wall seconds are the time
+that a person waits; processor seconds (user and system) measure the same on a machine with other work. A case that
+fails ends the run.
 """
 
 import argparse
@@ -23,9 +24,9 @@ GPT3 = {"n_embd": 12288, "n_head": 96, "vocab_size": 50257, "n_positions": 2048}
 ONE_RANK = "dp=1,tp=1,zero=0,sp=0"
 
 
-LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 24,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 64,
-         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
+LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176,
+         "num_hidden_layers": 24, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512,
+         "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
 
 
 def flags_of(micro_batches, ranks=1, dp=1, fix=ONE_RANK, flags=()):
@@ -40,14 +41,16 @@ def case(sizes, layers, micro_batches, dropout=0.0, **rest):
 
 
 def cluster(config, nodes, global_batch, fix, flags=()):
-    """A published model on nodes of 8 H100, in micro-batches of one sample, with sequence parallelism and ZeRO-1."""
+    """Returns a case of a published model on nodes of 8 H100, in micro-batches of one sample, with sequence
+    parallelism and ZeRO-1.
+    """
     return (ROOT / f"models/configs/{config}.json",
             ["--topology", "dgx-h100", "--nodes", str(nodes), "--global-batch", str(global_batch), "--precision", "f32",
              "--fix", f"tp=8,sp=1,zero=1,micro_batch=1,{fix}", *flags])
 
 
-# A model is a configuration or a file of ours. Names are layers x micro-batches, of GPT-2 unless they say otherwise; of
-# those on clusters model and ranks. What fits no node that we know has no limit of memory.
+# A model is a configuration or a file of ours. Names are layers x micro-batches, of GPT-2 by default; cases on
+# clusters have model and ranks. A model that fits no known node has no memory limit.
 CASES = {
     "layers-2x1": case(SMALL, 2, 1),
     "layers-24x1": case(SMALL, 24, 1),
@@ -60,7 +63,8 @@ CASES = {
     "layers-8x8-dropout": case(SMALL, 8, 8, dropout=0.1),
     "llama-24x16-tp2-sp": (LLAMA, flags_of(16, ranks=2, fix="dp=1,tp=2,zero=0,sp=1")),
     "convnet-x8": (ROOT / "models/digits/convnet.mlir", flags_of(8)),
-    "gpt3-layers-12x96-tp8-sp": case(GPT3, 12, 96, ranks=8, fix="dp=1,tp=8,zero=0,sp=1", flags=["--max-memory", "none"]),
+    "gpt3-layers-12x96-tp8-sp": case(GPT3, 12, 96, ranks=8, fix="dp=1,tp=8,zero=0,sp=1",
+                                     flags=["--max-memory", "none"]),
     "gpt3-1024-dp128": cluster("gpt3-175b", 128, 1536, "pp=1,dp=128", ["--max-memory", "none"]),
     "gpt3-1024-pp8": cluster("gpt3-175b", 128, 1536, "pp=8,dp=16,schedule=1f1b"),
     "gpt3-1024-pp16": cluster("gpt3-175b", 128, 1536, "pp=16,dp=8,schedule=1f1b"),
@@ -77,11 +81,11 @@ CASES = {
 
 
 class Failure(Exception):
-    """What could not be measured, in a line."""
+    """The reason, in a line, why something could not be measured."""
 
 
 def run_measured(command):
-    """Wall seconds, processor seconds and peak bytes of one dtc, its children included."""
+    """Returns wall seconds, processor seconds and peak bytes of one dtc, its children included."""
     with tempfile.TemporaryFile("w+") as errors:
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
@@ -120,7 +124,7 @@ def compile_once(dtc, name, folder):
 
 
 def measure(dtc, names, runs):
-    """Per case, the least times and the largest memory of its runs."""
+    """Returns the least times and the largest memory of the runs of each case."""
     cases = {}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(runs):
@@ -134,8 +138,10 @@ def measure(dtc, names, runs):
 
 
 def targets(cases):
-    """What each target asks, what was found by wall and by processor seconds, and whether wall meets it; only of cases
-    that ran."""
+    """Returns for each target: its limit, the results by wall and by processor seconds, and whether wall meets it.
+
+    Lists only cases that ran.
+    """
     def found(wanted, value, cpu, limit, form):
         return wanted, form.format(value), form.format(cpu), "yes" if value <= limit else "no"
 
@@ -179,7 +185,8 @@ def targets(cases):
 
 
 def print_tables(cases, about, tree, runs):
-    print(f"dtc compile, least of {runs} runs; {about['cpu']}, {about['cores']} cores, load {about['load_average']:.1f} at "
+    print(f"dtc compile, least of {runs} runs; {about['cpu']}, {about['cores']} cores, load "
+          f"{about['load_average']:.1f} at "
           f"the start; commit {tree}")
     print("\n| case | wall s | cpu s | peak MiB | file bytes | code bytes | instructions | dtc verify s |")
     print("|---|---|---|---|---|---|---|---|")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times training steps of GPT-2 124M against JAX and PyTorch in one run (see bench/cpu.sh).
 
-All contenders of a setting are tied to the same processors and take turns, a few steps each, for
-some rounds; medians are over all of a contender's steps. dtrun starts anew in every round, and its
-first step is not counted; peers are compiled and warm before the first round and stay loaded.
+All contenders of a setting are bound to the same processors and take turns, a few steps each, for some rounds;
+medians are over all of a contender's steps. dtrun starts anew in every round, and its first step is not counted;
+peers are compiled and warm before the first round and stay loaded.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Failure(Exception):
-    """What a contender died of, in a line."""
+    """The cause of a contender's end, in a line."""
 
 
 def note(text):
@@ -40,7 +40,7 @@ def note(text):
 
 
 def cpu_seconds(pid):
-    """User and system time of all threads of a process so far."""
+    """Returns the user and system time of all threads of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -120,7 +120,7 @@ def summary(samples):
 
 
 def run_setting(threads, args, python, program, skipped, versions):
-    """Medians of each contender on `threads` threads."""
+    """Returns the medians of each contender on `threads` threads."""
     with contextlib.ExitStack() as stack:
         contenders = [Ours(program, threads)]
         for name in args.peers if python else []:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What every hand-written CUDA kernel takes of a GPU: registers, shared memory, spills, and the occupancy that follows.
+"""Lists the GPU resources of every hand-written CUDA kernel: registers, shared memory, spills, and occupancy.
 
-  bench/cuda-resources.py [--build DIR] [--arch sm_90] [--check] [--out FILE.md]
+bench/cuda-resources.py [--build DIR] [--arch sm_90] [--check] [--out FILE.md]
 
-Takes the bitcode that the build has made through opt and llc to PTX, and by ptxas to machine code. --check fails where a kernel
-spills registers, keeps variables in local memory, calls what it does not have, or is not there; exit 77, with the reason, where
-there is no ptxas.
+Compiles the bitcode of the build with opt and llc to PTX, and with ptxas to machine code. --check fails if a kernel
+spills registers, keeps variables in local memory, calls an undefined function, or is missing. The exit status is 77,
+with the reason, if there is no ptxas.
 """
 import argparse
 import os
@@ -18,8 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PTX = {"sm_80": "ptx71", "sm_90": "ptx80", "sm_100": "ptx86"}  # the first version that has the architecture
-SHARED = {"sm_80": 164, "sm_90": 228, "sm_100": 228}  # KiB of a multiprocessor, 1 of which every block takes beside its own
-REGISTERS, WARPS, BLOCKS = 65536, 64, 32  # of a multiprocessor, in all three
+# These are the KiB of a multiprocessor; every block takes 1 of them beside its own.
+SHARED = {"sm_80": 164, "sm_90": 228, "sm_100": 228}
+REGISTERS, WARPS, BLOCKS = 65536, 64, 32  # resources of a multiprocessor, on all three
 
 
 def find_ptxas():
@@ -36,11 +37,12 @@ def run(command):
 
 
 def resources_of(bitcode, options, ptxas):
-    """Kernel -> numbers that ptxas says, of one file."""
+    """Returns kernel -> numbers of ptxas, for one file."""
     with tempfile.TemporaryDirectory() as folder:
         optimised, ptx = Path(folder) / "kernels.bc", Path(folder) / "kernels.ptx"
         run([options.llvm / "opt", "-O3", bitcode, "-o", optimised])
-        llc = [options.llvm / "llc", "-O3", f"-mcpu={options.arch}", f"-mattr=+{PTX[options.arch]}", "-fp-contract=fast"]
+        llc = [options.llvm / "llc", "-O3", f"-mcpu={options.arch}", f"-mattr=+{PTX[options.arch]}",
+               "-fp-contract=fast"]
         run(llc + [optimised, "-o", ptx])
         if open_names := re.findall(r"^\.extern \.func.*?(\w+)\s*(?:\(|$)", ptx.read_text(), re.M):
             sys.exit(f"cuda-resources.py: {bitcode.stem} calls {', '.join(open_names)}, which it does not have")
@@ -49,7 +51,7 @@ def resources_of(bitcode, options, ptxas):
 
 
 def read_ptxas(said):
-    """Kernel -> numbers, of what 'ptxas -v' prints."""
+    """Parses the output of 'ptxas -v' to kernel -> numbers."""
     kernels = {}
     for part in said.split("Compiling entry function '")[1:]:
         number = lambda pattern: int(found[1]) if (found := re.search(pattern, part)) else 0
@@ -63,9 +65,9 @@ def read_ptxas(said):
 
 
 def blocks_of(kernel, arch):
-    """Blocks that fit on a multiprocessor."""
+    """Returns the number of blocks that fit on a multiprocessor."""
     warps = (kernel["threads"] + 31) // 32
-    registers = -(-kernel["registers"] * 32 // 256) * 256 * warps  # given out in 256s to warps
+    registers = -(-kernel["registers"] * 32 // 256) * 256 * warps  # allocated to warps in units of 256
     shared = kernel["static"] + kernel["dynamic"] + 1024
     return min(REGISTERS // registers, SHARED[arch] * 1024 // shared, WARPS // warps, BLOCKS)
 
@@ -77,7 +79,8 @@ def table_of(kernels, arch):
         blocks = blocks_of(kernel, arch)
         occupancy = blocks * ((kernel["threads"] + 31) // 32) * 100 // WARPS
         shared = kernel["static"] + kernel["dynamic"]
-        yield f"| {name} | {kernel['threads']} | {kernel['registers']} | {shared} | {kernel['spills']} | {blocks} | {occupancy} % |"
+        yield (f"| {name} | {kernel['threads']} | {kernel['registers']} | {shared} | {kernel['spills']} | {blocks} | "
+               f"{occupancy} % |")
 
 
 def mistakes_of(kernels, planned, arch):
@@ -116,7 +119,8 @@ def main():
     table = "\n".join(table_of(kernels, options.arch)) + "\n"
     if options.out:
         version = re.search(r"release (\S+),", run([ptxas, "--version"]))[1]
-        words = f"What the hand-written CUDA kernels take of a GPU: `bench/cuda-resources.py --arch {options.arch}`, ptxas {version}."
+        words = (f"What the hand-written CUDA kernels take of a GPU: `bench/cuda-resources.py --arch {options.arch}`, "
+                 f"ptxas {version}.")
         options.out.write_text(f"# CUDA kernels\n\n{words} It takes no GPU.\n\n{table}")
     elif not options.check:
         print(table, end="")

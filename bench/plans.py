@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A step of GPT-2 124M under several plans: what the plan predicts, what its program simulates, what it takes.
+"""A step of GPT-2 124M under several plans: predicted by the plan, simulated from its program, and measured.
 
-Usage: plans.py [--rounds N] [--steps N] [--format json]. As many processes as a plan has ranks share the processors that one
-process has alone; batch 4 x 256 tokens, f32, AdamW. Plans take turns, `--steps` counted steps each, for some rounds; the first
-step of a turn is not counted. "simulated" is `dtc simulate` of the executable, "predicted" what `dtc plan` says, both on topology cpu.
+Usage: plans.py [--rounds N] [--steps N] [--format json]. As many processes as a plan has ranks share the processors
+that one process has alone; batch 4 x 256 tokens, f32, AdamW. Plans take turns, `--steps` counted steps each, for some
+rounds; the first step of a turn is not counted. "simulated" is `dtc simulate` of the executable, "predicted" is the
+estimate of `dtc plan`, each on topology cpu.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from about import commit, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH, SEQUENCE = 4, 256
-# Name, ranks, what --fix says beside it.
+# Each plan is: name, ranks, further keys of --fix.
 PLANS = [
     ("one process", 1, "micro_batch=4"),
     ("dp=2", 2, "dp=2,zero=0,micro_batch=2"),
@@ -33,7 +34,7 @@ PLANS = [
 
 
 class Failure(Exception):
-    """What could not be measured, in a line."""
+    """The reason, in a line, why something could not be measured."""
 
 
 def run(*command):
@@ -47,36 +48,42 @@ class Program:
     def __init__(self, name, ranks, fix, folder, number):
         self.name, self.ranks, self.samples = name, ranks, []
         self.file = Path(folder) / f"plan{number}.dte"
-        run(ROOT / "build/bin/dtc", "compile", ROOT / "models/configs/gpt2.json", "--seq-len", SEQUENCE, "--topology", "cpu",
-            "--devices", ranks, "--global-batch", BATCH, "--fix", fix + ",recompute=none", "-o", self.file)
+        run(ROOT / "build/bin/dtc", "compile", ROOT / "models/configs/gpt2.json", "--seq-len", SEQUENCE, "--topology",
+            "cpu", "--devices", ranks, "--global-batch", BATCH, "--fix", fix + ",recompute=none", "-o", self.file)
         self.about = json.loads(run(ROOT / "build/bin/dtc", "simulate", self.file, "--format", "json"))
 
     def take_turn(self, steps):
         threads = max(1, len(os.sched_getaffinity(0)) // self.ranks)
-        lines = run(ROOT / "build/bin/dtrun", self.file, "-n", self.ranks, "--data", "synthetic", "--format", "json", "--steps",
-                    steps + 1, "--threads", threads).splitlines()
-        self.samples += [json.loads(line)["step_time_s"] for line in [line for line in lines if line.startswith('{"step"')][1:]]
+        lines = run(ROOT / "build/bin/dtrun", self.file, "-n", self.ranks, "--data", "synthetic", "--format", "json",
+                    "--steps", steps + 1, "--threads", threads).splitlines()
+        self.samples += [json.loads(line)["step_time_s"]
+                         for line in [line for line in lines if line.startswith('{"step"')][1:]]
         print(f"{self.name}: {self.samples[-1]:.2f} s", file=sys.stderr, flush=True)
 
     def row(self, one):
-        """`one`: the same of the plan of one process."""
+        """Returns the row; `one` is the same of the plan of one process."""
         measured, planned, simulated = self.figures()
-        return {"plan": self.name, "ranks": self.ranks, "measured_s": measured, "fastest_s": min(self.samples), "simulated_s": simulated,
-                "predicted_s": planned, "bubble": self.about["bubble_fraction"], "exposed_s": self.about["exposed_comm_s"],
-                "measured_ratio": measured / one[0], "predicted_ratio": planned / one[1], "simulated_ratio": simulated / one[2]}
+        return {"plan": self.name, "ranks": self.ranks, "measured_s": measured, "fastest_s": min(self.samples),
+                "simulated_s": simulated, "predicted_s": planned, "bubble": self.about["bubble_fraction"],
+                "exposed_s": self.about["exposed_comm_s"], "measured_ratio": measured / one[0],
+                "predicted_ratio": planned / one[1], "simulated_ratio": simulated / one[2]}
 
     def figures(self):
         return statistics.median(self.samples), self.about["predicted_step_time_s"], self.about["step_time_s"]
 
 
 def print_table(rows, about, rounds, steps):
-    print(f"GPT-2 124M, {BATCH} x {SEQUENCE} tokens, f32, AdamW; medians of {rounds} x {steps} steps; {about['cpu']}, {about['cores']} cores, "
+    print(f"GPT-2 124M, {BATCH} x {SEQUENCE} tokens, f32, AdamW; medians of {rounds} x {steps} steps; {about['cpu']}, "
+          f"{about['cores']} cores, "
           f"load {about['load_average']:.1f} at the start; commit {commit()}")
-    print("\n| plan | measured s | fastest | simulated s | predicted s | of one process: measured | simulated | predicted | bubble | exposed s |")
+    print("\n| plan | measured s | fastest | simulated s | predicted s | of one process: measured | simulated | "
+          "predicted | bubble | exposed s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for r in rows:
-        print(f"| {r['plan']} | {r['measured_s']:.2f} | {r['fastest_s']:.2f} | {r['simulated_s']:.2f} | {r['predicted_s']:.2f} | "
-              f"{r['measured_ratio']:.3f} | {r['simulated_ratio']:.3f} | {r['predicted_ratio']:.3f} | {r['bubble']:.1%} | "
+        print(f"| {r['plan']} | {r['measured_s']:.2f} | {r['fastest_s']:.2f} | {r['simulated_s']:.2f} | "
+              f"{r['predicted_s']:.2f} | "
+              f"{r['measured_ratio']:.3f} | {r['simulated_ratio']:.3f} | {r['predicted_ratio']:.3f} | "
+              f"{r['bubble']:.1%} | "
               f"{r['exposed_s']:.3f} |")
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints which part of a training step takes how long: a table of classes, and one of kernels.
+"""Prints the share of each class of kernels in a training step: a table of classes, and one of kernels.
 
-  bench/profile_shares.py                                   GPT-2 124M, 4 x 256 tokens, 1 thread
-  bench/profile_shares.py --trace t.json --ir temps/03-schedule.mlir         what has been run
+bench/profile_shares.py                                   GPT-2 124M, 4 x 256 tokens, 1 thread
+bench/profile_shares.py --trace t.json --ir temps/03-schedule.mlir         a run that was traced before
 
-Times are from 'dtrun --profile', as medians over the steps after the first; 'least' sums the
-shortest time of each instruction, which other programs on the machine disturb less. What a kernel
-computes is read from the IR that 'dtc compile --save-temps' leaves.
+Times are from 'dtrun --profile', as medians over the steps after the first; 'least' sums the shortest time of each
+instruction, which other programs on the machine disturb less. The IR that 'dtc compile --save-temps' leaves tells
+what a kernel computes.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# The first class one of whose ops a kernel holds is the kernel's.
+# A kernel has the first class that lists one of its ops.
 KERNEL_CLASSES = [
     ("optimizer and clipping", ("adamw", "sgd", "sum_squares", "chunk_squares", "sum_chunks")),
     ("cross entropy", ("cross_entropy", "cross_entropy_grad")),
@@ -34,7 +34,7 @@ TRACE_CLASSES = {"copy": "copies", "embedding": "embedding", "collective": "coll
 
 
 def kernel_ops(ir):
-    """Ops of each kernel, in order: {"kernel_5": ["add", "gelu"]}."""
+    """Returns the ops of each kernel, in order: {"kernel_5": ["add", "gelu"]}."""
     ops, kernel = {}, None
     for line in ir.splitlines():
         if found := re.search(r"graph\.func private @(\w+)\(.*\{kernel", line):
@@ -53,7 +53,7 @@ def gemm_flops(ir):
 
 
 def classify(name, category, ops):
-    """(class, kernel): both as they are printed."""
+    """Returns (class, kernel), in their printed form."""
     if found := re.match(r"launch of '(\w+)'", name):
         body = ops.get(found.group(1))
         if body is None:

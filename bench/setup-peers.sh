@@ -9,8 +9,8 @@ folder="${1:-$root/build/bench-venv}"
 [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
 has() { "$folder/bin/python" -c "import $1" 2>/dev/null; }
 has jax || "$folder/bin/pip" install --quiet numpy 'jax[cpu]'
-# PyTorch's own index has the build without CUDA; where only PyPI is reachable, its larger build
-# runs on the processor all the same.
+# PyTorch's own index has the build without CUDA; if only PyPI is reachable, its larger build
+# runs on the processor as well.
 has torch ||
   "$folder/bin/pip" install --quiet torch --index-url https://download.pytorch.org/whl/cpu ||
   "$folder/bin/pip" install --quiet torch

@@ -4,7 +4,10 @@
 # FOLDER holds NAME.json.gz and bounds.csv (instance,contest_best_cost,published_lower_bound,xla_solver_cost).
 # DTC_SOLVE names the program (default build/bin/dtc-solve).
 set -euo pipefail
-[ $# -ge 1 ] && [ -f "$1/bounds.csv" ] || { echo "usage: bench/solver.sh FOLDER [SECONDS [INSTANCE...]]; FOLDER holds bounds.csv" >&2; exit 2; }
+[ $# -ge 1 ] && [ -f "$1/bounds.csv" ] || {
+  echo "usage: bench/solver.sh FOLDER [SECONDS [INSTANCE...]]; FOLDER holds bounds.csv" >&2
+  exit 2
+}
 folder=$1 seconds=${2:-60}
 shift $(($# > 1 ? 2 : 1))
 program=${DTC_SOLVE:-build/bin/dtc-solve}
@@ -12,7 +15,8 @@ python3 - "$folder" "$seconds" "$program" "$@" <<'PYTHON'
 import csv, json, os, subprocess, sys, time
 
 folder, seconds, program, wanted = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-print("| instance | cost | contest's best | ratio | bound | published bound | ratio | gap | seconds | CPU seconds | MiB |")
+print("| instance | cost | contest's best | ratio | bound | published bound | ratio | gap | seconds | CPU seconds "
+      "| MiB |")
 print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 missed = False
 for row in csv.DictReader(open(os.path.join(folder, "bounds.csv"))):

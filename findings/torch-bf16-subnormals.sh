@@ -4,11 +4,10 @@
 # elementwise ops do not.
 #
 # Guess: bf16 has the exponents of f32, so that a product of bf16 is that of f32, rounded, on any processor and of any
-# size.
-# Seen with torch 2.8.0 (oneDNN 3.7): 1e-39 times 1e38, summed 16 times, is 1.6; summed 32 times in a product of 32 x
-# 32 matrices it is 0, and 3.2 with ONEDNN_MAX_CPU_ISA=AVX512_CORE, which keeps oneDNN from the instruction VDPBF16PS.
-# That instruction flushes subnormals whatever the control register says. dtc multiplies operands with subnormal
-# elements in f32 instead (kernels/cpu/NarrowGemm.cpp).
+# size. Seen with torch 2.8.0 (oneDNN 3.7): 1e-39 times 1e38, summed 16 times, is 1.6; summed 32 times in a product of
+# 32 x 32 matrices it is 0, and 3.2 with ONEDNN_MAX_CPU_ISA=AVX512_CORE, which keeps oneDNN from the instruction
+# VDPBF16PS. That instruction flushes subnormals whatever the control register says. dtc multiplies operands with
+# subnormal elements in f32 instead (kernels/cpu/NarrowGemm.cpp).
 set -euo pipefail
 if ! grep -qw avx512_bf16 /proc/cpuinfo; then
   echo "this processor has no AVX-512 BF16, which the behaviour is of; nothing was run"

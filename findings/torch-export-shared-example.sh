@@ -4,7 +4,7 @@
 #
 # Guess: `export(module, (t, t))` is a program of two inputs, as with two tensors of equal contents.
 # Seen with torch 2.8.0: the graph has two inputs, but what is computed of the first argument reads
-# the second one. The exported program gives another result than the module where the arguments
+# the second one. The exported program gives another result than the module if the arguments
 # differ; with `(t, t.clone())` it gives the module's. The package in python/ copies each example.
 set -euo pipefail
 folder=$(mktemp -d)

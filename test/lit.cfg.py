@@ -1,5 +1,5 @@
-# Runs the RUN lines of every .mlir, .test and .toml file below test/, with the built programs first on PATH.
-# One file by hand: /usr/lib/llvm-22/bin/lit -v build/test --filter fold-reshard
+# lit runs the RUN lines of every .mlir, .test and .toml file below test/, with the built programs first on PATH.
+# To run one file by hand: /usr/lib/llvm-22/bin/lit -v build/test --filter fold-reshard
 import os
 import shutil
 
@@ -14,11 +14,12 @@ config.test_exec_root = os.path.join(config.dtc_build_dir, "test", "lit")
 
 root = os.path.dirname(config.test_source_root)
 bin_dir = os.path.join(config.dtc_build_dir, "bin")
-# build/bin has dtc, dtrun, dtc-opt; LLVM's folder has FileCheck, not, count, split-file, llvm-objdump.
-# build/test has programs that are for tests alone.
+# build/bin has dtc, dtrun, dtc-opt; LLVM's folder has FileCheck, not, count, split-file, llvm-objdump. build/test has
+# programs that are for tests alone.
 test_dir = os.path.join(config.dtc_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join([bin_dir, test_dir, config.llvm_tools_dir, os.environ["PATH"]])
-# %root: the source tree. %build: the build folder. %configs: model configurations. %digits: the classifier. %python: the interpreter that runs lit.
+# The substitutions are %root: the source tree, %build: the build folder, %configs: model configurations, %digits: the
+# classifier, %python: the interpreter that runs lit.
 config.substitutions.append(("%root", root))
 config.substitutions.append(("%build", config.dtc_build_dir))
 config.substitutions.append(("%configs", os.path.join(root, "models", "configs")))
@@ -28,7 +29,7 @@ config.substitutions.append(("%python", "/usr/bin/python3"))
 # Scripts of run/ find the programs by DTC_BIN.
 config.environment.update(DTC_BIN=bin_dir, PYTHONDONTWRITEBYTECODE="1")
 
-# Several MPI processes on few cores, also as root (as in containers), yielding instead of spinning.
+# Several MPI processes share few cores, also as root (as in containers), and yield instead of spinning.
 config.environment.update(
     OMPI_ALLOW_RUN_AS_ROOT="1",
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",

@@ -26,9 +26,9 @@ HASH = {".py", ".sh", ".cmake"}
 OPENING = re.compile(
     r"(?:what|of|whether|where|wherever|which|those|that|how|why|who|whom|whose|likewise|else|each that|"
     r"by|from|as|with|without|along|among|between|beyond|through|until)\b", re.I)
-# Openings of ordinary sentences that begin with one of these words.
+# These openings belong to ordinary sentences that begin with one of these words.
 PLAIN = re.compile(r"(?:that is|as a result|by default|as long as|until then|which is why)\b", re.I)
-# Comments that address a tool.
+# These comments address a tool.
 MARKERS = re.compile(r"(?:namespace\b|NOLINT|clang-format|IWYU|end namespace|=====|-----|RUN:|CHECK)")
 
 
@@ -71,7 +71,8 @@ def comment_column(line, mark):
 
 def docstrings_of(text):
     """Returns (line, first words) of the docstrings of a Python file."""
-    pattern = re.compile(r'^(?:[ \t]*(?:def|class)\b[^\n]*(?:\n[ \t]+[^\n]*?)??:\n[ \t]*|(?:#[^\n]*\n)*)"""(.*?)"""', re.M | re.S)
+    pattern = re.compile(r'^(?:[ \t]*(?:def|class)\b[^\n]*(?:\n[ \t]+[^\n]*?)??:\n[ \t]*|(?:#[^\n]*\n)*)"""(.*?)"""',
+                         re.M | re.S)
     return [(text.count("\n", 0, match.start(1)) + 1, match.group(1).strip()) for match in pattern.finditer(text)]
 
 
@@ -85,7 +86,8 @@ def opens_with_clause(comment):
 
 TYPE = re.compile(r"(?:template <.*> ?)?(?:struct|class|enum(?: class)?) (?:\[\[nodiscard\]\] )?(\w+)[^;=()]*\{")
 FUNCTION = re.compile(r"(?:[\w:<>,&*\[\]~ .-]+?[ &*>])?(~?\w+|operator[^\w\s(]+)\(")
-NOT_FUNCTION = re.compile(r"(?:return|if|for|while|switch|else|static_assert|assert|using|typedef|friend|case|#|\}|:|\"|DTC_\w+\()")
+NOT_FUNCTION = re.compile(
+    r"(?:return|if|for|while|switch|else|static_assert|assert|using|typedef|friend|case|#|\}|:|\"|DTC_\w+\()")
 SPECIAL = re.compile(r"= (?:default|delete)\b|\boverride\b|operator ?(?:==|!=|<=>|<|=)|^(?:explicit )?~")
 ACCESSOR = re.compile(r"\) (?:const )?(?:noexcept )?\{ return \*?&?[\w.]+(?:\.size\(\)|\.get\(\))?; \}")
 
@@ -97,7 +99,7 @@ def declarations_of(lines):
     member. A docstring is a comment on the lines before a declaration, or behind it.
     """
     found = []
-    scopes = []  # of open braces: ("namespace" | "type" | "body", name, is_public)
+    scopes = []  # a stack of open braces: ("namespace" | "type" | "body", name, is_public)
     statement, first = "", 0
     documented, fresh_comment = False, False
     for number, line in enumerate(lines, 1):
@@ -210,7 +212,7 @@ def is_breakable(line, columns):
 
 
 def is_formatted(name, line):
-    """True for code that clang-format has broken where it can: what is left too long are raw strings."""
+    """True for code that clang-format has broken: the lines that are still too long are raw strings."""
     return Path(name).suffix in CPP - {".td", ".def", ".inc"} and comment_column(line, "//") is None
 
 

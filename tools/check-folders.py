@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks who may use whom: no folders that include each other in a circle, the layers of docs/architecture.md, and that
-CMake links what is included.
+"""Checks which folders use which: no circle of includes, the layers of docs/architecture.md, the links of CMake.
 
-  tools/check-folders.py [--root DIR] [--print]
+tools/check-folders.py [--root DIR] [--print]
 
-Every `#include "folder/..."` of a source is an edge from its folder to that folder. A folder with a library has to link the
-libraries of the folders that it includes, and includes something of those that it links. --print writes the edges.
+Every `#include "folder/..."` of a source is an edge from its folder to that folder. A folder with a library has to
+link the libraries of the folders that it includes, and has to include something of those that it links. --print
+writes the edges.
 """
 import argparse
 import re
@@ -15,9 +15,9 @@ from pathlib import Path
 
 TOPS = ("dialects", "kernels", "models", "passes", "compiler", "runtime", "tools")
 
-# Who may use whom, by the beginning of the path; a folder may always use itself.
+# This maps the beginning of a path to the folders that it may use; a folder may always use itself.
 LAYERS = {
-    "dialects/": (),  # nobody, and not each other
+    "dialects/": (),  # none, and not each other
     "models": ("dialects/",),
     "passes": ("passes", "dialects/", "kernels/cuda"),
     "kernels/": (),
@@ -28,7 +28,7 @@ LAYERS = {
     "tools/": ("tools/", "compiler/", "passes", "dialects/", "models", "runtime/format"),
 }
 
-# Uses beyond these, each with its reason.
+# These uses are allowed in addition, each with its reason.
 EXCEPTIONS = {
     ("compiler/calibrate", "kernels/cpu"): "measures the kernels that programs run",
     ("compiler/calibrate", "runtime/comm"): "measures the communicator that programs run on",
@@ -38,7 +38,7 @@ EXCEPTIONS = {
     ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",
 }
 
-# Headers that need no library: all of them is in the header.
+# These headers need no library: all of their code is in the header.
 HEADER_ONLY = {
     "kernels/cpu/Philox.h",
     "runtime/base/Backoff.h",
@@ -65,12 +65,12 @@ def sources(root):
 
 
 def folder_of(include):
-    """The folder that an include names, or nothing where it is none of ours."""
+    """Returns the folder that an include names, or nothing if it is none of ours."""
     return include.rpartition("/")[0] if include.split("/")[0] in TOPS and "/" in include else None
 
 
 def read_edges(root):
-    """(from, to) -> the includes that make the edge, as "file: header"."""
+    """Returns (from, to) -> the includes that make the edge, as "file: header"."""
     edges = defaultdict(list)
     for path in sources(root):
         folder = str(path.parent.relative_to(root))
@@ -82,7 +82,7 @@ def read_edges(root):
 
 
 def find_circle(edges):
-    """Folders of a circle, the first one again at the end; nothing where there is none."""
+    """Returns the folders of a circle, the first one again at the end; nothing if there is none."""
     uses = defaultdict(list)
     for a, b in sorted(edges):
         uses[a].append(b)
@@ -118,7 +118,7 @@ def allowed(a, b):
 
 
 def read_links(root):
-    """Folder -> (its library, the libraries that it links), of the folders that have one."""
+    """Returns folder -> (its library, the libraries that it links), of the folders that have one."""
     links = {}
     for top in TOPS:
         for path in sorted((root / top).rglob("CMakeLists.txt")):
@@ -129,7 +129,8 @@ def read_links(root):
             if found:
                 name, body = found[0]
                 _, _, linked = body.partition("LINK")
-                links[str(path.parent.relative_to(root))] = (name, set(re.findall(r"Dtc\w+", linked.split("TABLEGEN")[0])))
+                links[str(path.parent.relative_to(root))] = (name,
+                                                             set(re.findall(r"Dtc\w+", linked.split("TABLEGEN")[0])))
     return links
 
 
@@ -157,7 +158,8 @@ def mistakes_of(edges, links):
             yield f"{folder}/CMakeLists.txt: {name} does not link {library}, whose headers it includes"
         for library in sorted(linked - needed):
             if library in folder_of_library:
-                yield f"{folder}/CMakeLists.txt: {name} links {library} and includes nothing of {folder_of_library[library]}"
+                yield (f"{folder}/CMakeLists.txt: {name} links {library} and includes nothing of "
+                       f"{folder_of_library[library]}")
 
 
 def main():

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes compiler/frontend/HfTable.inc: the keys that transformers' config classes know, and what each of them does.
+"""Writes compiler/frontend/HfTable.inc: the keys that transformers' config classes know, and the effect of each.
 
-  pip install torch==2.8.0 transformers==5.24.0
-  tools/hf-config-table.py [--check]      # --check fails where the file in the tree is another
+pip install torch==2.8.0 transformers==5.24.0
+tools/hf-config-table.py [--check]      # --check fails if the file in the tree differs
 
-Nothing is copied from documentation. The defaults are those of the classes, null is allowed where a tiny model can be built and
-trained with it, and the effect of a key is found by changing it: Model where the parameters, the loss or the gradients of a
-tiny model become others (in training mode, with all weights given), Start where only the first weights do, else Nothing.
+Nothing is copied from documentation. The defaults are those of the classes, null is allowed if a tiny model can be
+built and trained with it, and the effect of a key is found by changing it: Model if the parameters, the loss or the
+gradients of a tiny model change (in training mode, with all weights given), Start if only the initial weights do,
+else Nothing.
 """
 import argparse
 import json
@@ -25,26 +26,27 @@ OUT = Path(__file__).resolve().parents[1] / "compiler" / "frontend" / "HfTable.i
 ROTARY = ("default", "dynamic", "linear", "llama3")  # the types that dtc builds
 LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, max_position_embeddings=64, attention_dropout=0.1)
-# Tiny models in which every feature of the type is on, so that its keys matter.
+# These tiny models turn on every feature of the type, so that its keys matter.
 TINY = {
     "gpt2": dict(vocab_size=32, n_embd=16, n_layer=2, n_head=2, n_positions=64),
     "llama": LLAMA,
     "mistral": {**LLAMA, "sliding_window": 4},
-    "mixtral": {**LLAMA, "sliding_window": 4, "num_local_experts": 3, "output_router_logits": True, "router_aux_loss_coef": 0.5,
-                "router_jitter_noise": 0.1},
+    "mixtral": {**LLAMA, "sliding_window": 4, "num_local_experts": 3, "output_router_logits": True,
+                "router_aux_loss_coef": 0.5, "router_jitter_noise": 0.1},
     "qwen2": {**LLAMA, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
 }
-# Other values of keys whose default says nothing of their kind, or which have few values.
+# These are other values of keys whose default does not show their kind, or which have few values.
 OTHERS = {
-    "activation_function": ["relu"], "architectures": [["Other"]], "bos_token_id": [3], "dtype": ["bfloat16"], "eos_token_id": [3],
-    "head_dim": [4], "hidden_act": ["relu"], "id2label": [{0: "a"}], "label2id": [{"a": 0}], "layer_types": [["full_attention"] * 2],
-    "n_inner": [24], "pad_token_id": [3], "problem_type": ["regression"], "rope_parameters": [{"rope_type": "linear", "factor": 2.0}],
-    "sliding_window": [2], "summary_activation": ["tanh"], "transformers_version": ["4.0.0"],
+    "activation_function": ["relu"], "architectures": [["Other"]], "bos_token_id": [3], "dtype": ["bfloat16"],
+    "eos_token_id": [3], "head_dim": [4], "hidden_act": ["relu"], "id2label": [{0: "a"}], "label2id": [{"a": 0}],
+    "layer_types": [["full_attention"] * 2], "n_inner": [24], "pad_token_id": [3], "problem_type": ["regression"],
+    "rope_parameters": [{"rope_type": "linear", "factor": 2.0}], "sliding_window": [2], "summary_activation": ["tanh"],
+    "transformers_version": ["4.0.0"],
 }
 
 
 def trained(kind, config):
-    """Names and shapes of the parameters, the first weights, and the loss and gradients of weights that are given."""
+    """Returns names and shapes of the parameters, the initial weights, and the loss and gradients of given weights."""
     torch.manual_seed(1)
     model = AutoModelForCausalLM.from_config(CONFIG_MAPPING[kind](**json.loads(json.dumps(config)))).float().train()
     model.set_attn_implementation("eager")
@@ -53,8 +55,8 @@ def trained(kind, config):
     for _, value in sorted(model.named_parameters()):
         value.data = 0.3 * torch.randn(value.shape, generator=generator)
     ids = torch.arange(32).reshape(2, 16) * 7 % 32
-    torch.manual_seed(3)  # of dropout and noise
-    loss = model(input_ids=ids, labels=ids)[0]  # also of a tuple, which return_dict asks for
+    torch.manual_seed(3)  # seeds dropout and noise
+    loss = model(input_ids=ids, labels=ids)[0]  # works for a tuple, too, which return_dict asks for
     loss.backward()
     return start, loss.item(), {name: value.grad for name, value in model.named_parameters()}
 
@@ -62,16 +64,17 @@ def trained(kind, config):
 def tried(kind, config):
     try:
         return trained(kind, config)
-    except Exception:  # whatever a class or a model raises: it takes no such value
+    except Exception:  # any error of a class or a model: it takes no such value
         return None
 
 
 def same(a, b):
-    return a is b or (a is not None and b is not None and a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-6))
+    return (a is b
+            or (a is not None and b is not None and a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-6)))
 
 
 def effect_of(kind, key, default, base):
-    """What changing a key changes: Model also where it takes none of the other values."""
+    """Returns the effect of changing a key: Model also if it takes none of the other values."""
     config = TINY[kind]
     value = config.get(key, default)
     others = OTHERS.get(key) or ([not value] if isinstance(value, bool) else
@@ -102,13 +105,14 @@ def rows_of(kind):
         keys["rope_theta"] = config_class.default_theta
     for key, default in sorted(keys.items()):
         nullable = tried(kind, {**TINY[kind], key: None}) is not None
-        yield f'DTC_HF_KEY("{kind}", "{key}", {quoted(default)}, {json.dumps(nullable)}, {effect_of(kind, key, default, base)})'
+        yield (f'DTC_HF_KEY("{kind}", "{key}", {quoted(default)}, {json.dumps(nullable)}, '
+               f'{effect_of(kind, key, default, base)})')
     for alias, key in sorted(config_class.attribute_map.items()):
         yield f'DTC_HF_ALIAS("{kind}", "{alias}", "{key}")'
 
 
 def rotary_rows():
-    """The keys without which transformers refuses a type of rotary embedding."""
+    """Returns the keys without which transformers refuses a type of rotary embedding."""
     wanted = {}
 
     def note(rope_type, received, required, *rest, **more):
@@ -117,8 +121,9 @@ def rotary_rows():
     RotaryEmbeddingConfigMixin._check_received_keys = staticmethod(note)
     full = dict(factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
     for rope_type in ROTARY:
-        CONFIG_MAPPING["llama"](rope_parameters={"rope_type": rope_type, **(full if rope_type == "llama3" else {"factor": 2.0})})
-        # What the class fills in by itself need not be in the file.
+        CONFIG_MAPPING["llama"](rope_parameters={"rope_type": rope_type,
+                                                 **(full if rope_type == "llama3" else {"factor": 2.0})})
+        # The file need not have the keys that the class fills in by itself.
         for key in sorted(wanted[rope_type] - {"rope_type", "rope_theta", "original_max_position_embeddings"}):
             yield f'DTC_HF_ROTARY("{rope_type}", "{key}")'
 

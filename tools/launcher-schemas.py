@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Extracts what launchers say of their own flags and fields - names, types, choices, defaults - into test/export/launchers/NAME-RELEASE.json,
-against which test/export/check_exports.py holds what 'dtc export' writes.
+"""Extracts the flags and fields that launchers define - names, types, choices, defaults - into
+test/export/launchers/NAME-RELEASE.json.
 
-  tools/launcher-schemas.py megatron-lm=FROM [megatron-bridge=FROM] [torchtitan=FROM] [deepspeed=FROM] [maxtext=FROM] [-o FOLDER]
+test/export/check_exports.py checks the output of 'dtc export' against these files.
 
-FROM is a wheel or a source archive as 'pip download --no-deps' gets it, or a checkout or git directory, of which HEAD is read, or with
-@TAG behind it that tag. Without a release the file's name has the first 8 digits of the commit. Sources are parsed (ast), never imported: torch, jax and the launchers need not
-be installed. megatron-bridge takes most of its classes from Megatron-LM, so the two are given together.
+tools/launcher-schemas.py megatron-lm=FROM [megatron-bridge=FROM] [torchtitan=FROM] [deepspeed=FROM] [maxtext=FROM]
+                          [-o FOLDER]
+
+FROM is a wheel or a source archive as 'pip download --no-deps' gets it, or a checkout or git directory, of which HEAD
+is read, or with @TAG behind it that tag. Without a release the file's name has the first 8 digits of the commit.
+Sources are parsed (ast), never imported: torch, jax and the launchers need not be installed. megatron-bridge takes
+most of its classes from Megatron-LM, so the two are given together.
 """
 import argparse
 import ast
@@ -30,7 +34,7 @@ PRIMITIVES = {"int", "float", "str", "bool"}
 
 
 class Repository:
-    """Files of a checkout, of a git directory at a reference, or of a package as pip downloads it, parsed when they are asked for."""
+    """Files of a checkout, of a git directory at a reference, or of a package as pip downloads it, parsed on demand."""
 
     def __init__(self, path, reference="HEAD"):
         self.path, self.reference = Path(path), reference
@@ -45,7 +49,7 @@ class Repository:
         self.files = self.git("ls-tree", "-r", "--name-only", reference).splitlines()
 
     def unpack(self):
-        """Path -> bytes of a wheel, or of a source archive without its top folder."""
+        """Returns path -> bytes of a wheel, or of a source archive without its top folder."""
         if self.path.suffix == ".whl":
             with zipfile.ZipFile(self.path) as archive:
                 return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
@@ -60,7 +64,7 @@ class Repository:
         return done.stdout
 
     def stored(self, file):
-        """The file's own path: a wheel has no folder 'src' around its packages."""
+        """Returns the file's own path: a wheel has no folder 'src' around its packages."""
         return file if file in self.files else file.removeprefix("src/")
 
     def text(self, file):
@@ -79,7 +83,7 @@ class Repository:
         return self.trees[file]
 
     def constants(self, file):
-        """NAME = "text" or number, of a module."""
+        """Returns NAME = "text" or number, of a module."""
         found = {}
         for node in self.tree(file).body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -89,15 +93,17 @@ class Repository:
         return found
 
     def classes_under(self, folder):
-        """Class name -> file, of the files below a folder that define one of that name; later files don't replace earlier ones."""
+        """Returns class name -> file, of the files below a folder that define the class; the first file wins."""
         folder = folder if any(file.startswith(folder + "/") for file in self.files) else folder.removeprefix("src/")
         found = {}
         if self.packed is None:
-            listing = self.git("grep", "-E", "^class [A-Za-z_0-9]+", self.reference, "--", f"{folder}/*.py").splitlines()
+            listing = self.git("grep", "-E", "^class [A-Za-z_0-9]+", self.reference, "--",
+                               f"{folder}/*.py").splitlines()
             lines = [tuple(line[len(self.reference) + 1 :].split(":", 1)) for line in listing]
         else:
             own = [file for file in self.files if file.startswith(folder + "/") and file.endswith(".py")]
-            lines = [(file, line) for file in own for line in self.packed[file].decode().splitlines() if re.match(r"class [A-Za-z_0-9]+", line)]
+            lines = [(file, line) for file in own for line in self.packed[file].decode().splitlines()
+                     if re.match(r"class [A-Za-z_0-9]+", line)]
         for file, code in lines:
             name = code.removeprefix("class ").split("(")[0].split(":")[0].strip()
             found.setdefault(name, file)
@@ -106,7 +112,8 @@ class Repository:
     def about(self, launcher):
         head = {"launcher": launcher, "repository": REPOSITORIES[launcher]}
         if self.packed is not None:
-            metadata = next(self.packed[file] for file in self.files if file.endswith("METADATA") or file == "PKG-INFO").decode()
+            metadata = next(self.packed[file] for file in self.files if file.endswith("METADATA")
+                            or file == "PKG-INFO").decode()
             version = re.search(r"^Version: (\S+)$", metadata, re.M).group(1)
             return {**head, "release": version, "files": sorted(self.read_files)}
         commit, date = self.git("log", "-1", "--format=%H %cs", self.reference).split()
@@ -115,7 +122,7 @@ class Repository:
 
 
 def literal(node):
-    """The value of a constant expression, or None."""
+    """Returns the value of a constant expression, or None."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):
@@ -123,7 +130,7 @@ def literal(node):
 
 
 def name_of(node):
-    """a of `a`, `x.a` and `x.y.a`."""
+    """Returns the last name, a, of `a`, `x.a` and `x.y.a`."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
 
 
@@ -149,7 +156,8 @@ class Types:
             return {"type": "list", "items": {"type": "other"}}
         if name == "dict":
             return {"type": "object"}
-        aliases = {"pp_int": "int", "PositiveInt": "int", "NonNegativeInt": "int", "NonNegativeFloat": "float", "PositiveFloat": "float"}
+        aliases = {"pp_int": "int", "PositiveInt": "int", "NonNegativeInt": "int", "NonNegativeFloat": "float",
+                   "PositiveFloat": "float"}
         if name in aliases:
             return {"type": aliases[name]}
         members = self.members(name)
@@ -184,7 +192,7 @@ class Types:
         return {**merged, "optional": True} if optional else merged
 
     def members(self, name):
-        """The values of an enumeration of strings, the names of any other."""
+        """Returns the values of an enumeration of strings, the names of any other."""
         node = self.find_class(name) if name else None
         if node is None or not any("Enum" in (name_of(base) or "") for base in node.bases):
             return None
@@ -201,7 +209,7 @@ class Dataclasses:
     """Fields of dataclasses and of pydantic models, those of their bases first."""
 
     def __init__(self, *sources):
-        """Each a repository with a map from class names to files, the preferred first."""
+        """Takes repositories, each with a map from class names to files, the preferred first."""
         self.sources = sources
         self.types = Types(self.find)
 
@@ -214,7 +222,7 @@ class Dataclasses:
         return None
 
     def fields(self, node):
-        """Name -> (type, the right-hand side) of a class."""
+        """Returns name -> (type, the right-hand side) of a class."""
         found = {}
         for base in node.bases:
             parent = self.base(node, name_of(base))
@@ -230,7 +238,7 @@ class Dataclasses:
         return found
 
     def base(self, node, name):
-        """Bridge names Megatron's classes MCoreX and MTrainX, and its own X."""
+        """Returns a base class of Bridge, which names Megatron's classes MCoreX and MTrainX, and its own X."""
         if name is None:
             return None
         for prefix in ("MCore", "MTrain"):
@@ -243,7 +251,7 @@ class Dataclasses:
 
 
 def default_of(value):
-    """The default that a field's right-hand side says, where it is a constant."""
+    """Returns the default in a field's right-hand side, if it is a constant."""
     if value is None:
         return None
     if isinstance(value, ast.Call) and name_of(value.func) in ("field", "Field"):
@@ -269,7 +277,7 @@ def entry_of(kind, value):
 
 
 def metadata_of(value):
-    """The argparse_meta of a field, with the constants in it."""
+    """Returns the argparse_meta of a field, with the constants in it."""
     if not (isinstance(value, ast.Call) and name_of(value.func) == "field"):
         return {}
     for keyword in value.keywords:
@@ -281,7 +289,7 @@ def metadata_of(value):
 
 
 class MegatronFlags:
-    """argparse's flags: add_argument calls, and dataclasses that ArgumentGroupFactory turns into flags."""
+    """Flags of argparse: add_argument calls, and dataclasses that ArgumentGroupFactory turns into flags."""
 
     FILE = "megatron/training/arguments.py"
 
@@ -303,7 +311,8 @@ class MegatronFlags:
         lists = {
             node.targets[0].id: literal(node.value)
             for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.List)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.List)
         }
         for node in ast.walk(function):
             if not isinstance(node, ast.Call):
@@ -379,7 +388,7 @@ def megatron_lm(repositories):
 
 
 def sections_of(dataclasses, sections):
-    """section -> field -> entry, of several classes each: a section may hold any of them."""
+    """Returns section -> field -> entry, of several classes each: a section may hold any of them."""
     found = {}
     for section, names in sections.items():
         fields = found.setdefault(section, {})
@@ -419,7 +428,7 @@ def megatron_bridge(repositories):
 
 
 def nested(repository, file, path):
-    """A class in a class: ("FullAC", "Config")."""
+    """Finds a class in a class: ("FullAC", "Config")."""
     body = repository.tree(file).body
     for name in path:
         node = next(each for each in body if isinstance(each, ast.ClassDef) and each.name == name)
@@ -433,7 +442,8 @@ def torchtitan(repositories):
     files = {node.name: config for node in repository.tree(config).body if isinstance(node, ast.ClassDef)}
     dataclasses = Dataclasses((repository, files))
     sections = sections_of(
-        dataclasses, {"training": ["TrainingConfig"], "parallelism": ["ParallelismConfig"], "compile": ["CompileConfig"]}
+        dataclasses, {"training": ["TrainingConfig"], "parallelism": ["ParallelismConfig"],
+                      "compile": ["CompileConfig"]}
     )
     trainer = dataclasses.fields(nested(repository, "torchtitan/trainer.py", ("Trainer", "Config")))
     policies = "torchtitan/distributed/activation_checkpoint.py"
@@ -455,7 +465,9 @@ def torchtitan(repositories):
 
 
 class DeepSpeedKeys:
-    """Keys of the JSON configuration: what DeepSpeedConfig reads of it, and the fields of the models that it makes of sections."""
+    """Keys of the JSON configuration: those that DeepSpeedConfig reads, and the fields of the models that it makes of
+    sections.
+    """
 
     CONFIG, CONSTANTS = "deepspeed/runtime/config.py", "deepspeed/runtime/constants.py"
 
@@ -470,13 +482,15 @@ class DeepSpeedKeys:
         return value if isinstance(value, str) else self.constants.get(name_of(node))
 
     def read_of(self, tree, dictionary):
-        """Keys that code reads of a dictionary by that name -> entries; the type is the default's."""
+        """Returns keys that code reads of a dictionary by that name -> entries; the type is the default's."""
         found = {}
         for node in ast.walk(tree):
             key = default = None
-            if isinstance(node, ast.Call) and name_of(node.func) == "get_scalar_param" and name_of(node.args[0]) == dictionary:
+            if (isinstance(node, ast.Call) and name_of(node.func) == "get_scalar_param" and name_of(node.args[0])
+                == dictionary):
                 key, default = self.word(node.args[1]), self.value(node.args[2])
-            elif isinstance(node, ast.Call) and name_of(node.func) == "get" and name_of(getattr(node.func, "value", None)) == dictionary:
+            elif (isinstance(node, ast.Call) and name_of(node.func) == "get"
+                  and name_of(getattr(node.func, "value", None)) == dictionary):
                 key, default = self.word(node.args[0]), self.value(node.args[1]) if len(node.args) > 1 else None
             elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
                 of = node.comparators[0]
@@ -512,7 +526,7 @@ def deepspeed(repositories):
     for file in ("deepspeed/runtime/zero/config.py", "deepspeed/runtime/precision_config.py"):
         top.update(keys.read_of(keys.repository.tree(file), "param_dict"))
     top.update(keys.read_of(keys.repository.tree("deepspeed/runtime/tensor_parallel/config.py"), "ds_config"))
-    # get_communication_data_type takes the key and its values by other ways than a literal.
+    # get_communication_data_type takes the key and its values in other ways than as a literal.
     names = [keys.constants["COMMUNICATION_DATA_TYPE"], keys.constants["SEQ_PARALLEL_COMMUNICATION_DATA_TYPE"]]
     for name in names:
         top[name] = {"type": "str", "choices": communication_types(config)}
@@ -520,7 +534,8 @@ def deepspeed(repositories):
         top[keys.constants[count]] = {"type": "int"}
     zero, precision = "deepspeed/runtime/zero/config.py", "deepspeed/runtime/precision_config.py"
     experts = keys.repository.tree("deepspeed/module_inject/auto_ep_config.py")
-    parse = next(node for node in experts.body if isinstance(node, ast.FunctionDef) and node.name == "parse_autoep_config")
+    parse = next(node for node in experts.body if isinstance(node, ast.FunctionDef)
+                 and node.name == "parse_autoep_config")
     sections = {
         "zero_optimization": keys.model(zero, "DeepSpeedZeroConfig"),
         "zero_optimization.offload_optimizer": keys.model(
@@ -530,34 +545,40 @@ def deepspeed(repositories):
         "fp16": keys.model(precision, "DeepSpeedFP16Config"),
         "tensor_parallel": keys.model("deepspeed/runtime/tensor_parallel/config.py", "TPTrainingConfig"),
         "expert_parallel": keys.read_of(parse, "param_dict"),
-        "data_types": {name: {"type": "str", "choices": dtype_words(config)} for name in keys.read_of(config, "data_types_params")},
+        "data_types": {name: {"type": "str", "choices": dtype_words(config)}
+                       for name in keys.read_of(config, "data_types_params")},
         "optimizer": {
             keys.constants["TYPE"]: {"type": "str"},
             keys.constants["OPTIMIZER_PARAMS"]: {"type": "other"},
             keys.constants["LEGACY_FUSION"]: {"type": "bool"},
         },
     }
-    stages = next(node for node in keys.repository.tree(zero).body if isinstance(node, ast.ClassDef) and node.name == "ZeroStageEnum")
+    stages = next(node for node in keys.repository.tree(zero).body if isinstance(node, ast.ClassDef)
+                  and node.name == "ZeroStageEnum")
     sections["zero_optimization"]["stage"] = {
         "type": "int",
-        "choices": [literal(line.value) for line in stages.body if isinstance(line, ast.Assign) and literal(line.value) is not None],
+        "choices": [literal(line.value) for line in stages.body if isinstance(line, ast.Assign)
+                    and literal(line.value) is not None],
     }
     optimizers = [keys.constants[name_of(each)] for each in list_of(config, "DEEPSPEED_OPTIMIZERS")]
     return {"top": top, "sections": sections, "optimizers": optimizers}
 
 
 def list_of(tree, name):
-    return next(node.value.elts for node in tree.body if isinstance(node, ast.Assign) and name_of(node.targets[0]) == name)
+    return next(node.value.elts for node in tree.body if isinstance(node, ast.Assign) and name_of(node.targets[0])
+                == name)
 
 
 def communication_types(config):
-    """The words that get_communication_data_type compares with."""
-    function = next(node for node in config.body if isinstance(node, ast.FunctionDef) and node.name == "get_communication_data_type")
-    return [literal(n.comparators[0]) for n in ast.walk(function) if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.Eq)]
+    """Returns the strings that get_communication_data_type compares with."""
+    function = next(node for node in config.body if isinstance(node, ast.FunctionDef)
+                    and node.name == "get_communication_data_type")
+    return [literal(n.comparators[0]) for n in ast.walk(function) if isinstance(n, ast.Compare)
+            and isinstance(n.ops[0], ast.Eq)]
 
 
 def dtype_words(config):
-    """The words of DtypeEnum."""
+    """Returns the strings of DtypeEnum."""
     node = next(each for each in config.body if isinstance(each, ast.ClassDef) and each.name == "DtypeEnum")
     words = []
     for line in node.body:
@@ -575,7 +596,7 @@ def maxtext(repositories):
     base = "src/maxtext/configs/base.yml"
     keys = [line.split(":")[0] for line in repository.text(base).splitlines() if line[:1].isalpha() and ":" in line]
     entries = {name: entry_of(kind, value) for name, (kind, value) in fields.items()}
-    # Policies are said in a list of the decoder, and the field is any text.
+    # A list in the decoder names the policies, and the field is any text.
     policies = dataclasses.types.members("RematPolicy")
     decoder = "src/maxtext/layers/nnx_decoders.py"
     compared = set()
@@ -598,7 +619,7 @@ EXTRACTORS = {
 
 
 def write(schema, path):
-    """JSON with one line for each flag or field: differences between versions are then differences of lines."""
+    """Writes JSON with one line for each flag or field: differences between versions are then differences of lines."""
 
     def dump(value, depth):
         pad = "  " * depth
@@ -628,7 +649,8 @@ def main():
         schema = {**repositories[name].about(name), **schema}
         file = options.output / f"{name}-{schema.get('release') or schema['commit'][:8]}.json"
         write(schema, file)
-        count = sum(len(part) for key, part in schema.items() if key in ("flags", "top")) + sum(map(len, schema.get("sections", {}).values()))
+        count = (sum(len(part) for key, part in schema.items() if key in ("flags", "top"))
+                 + sum(map(len, schema.get("sections", {}).values())))
         print(f"{file}: {count} flags and fields of {schema['repository']}")
 
 

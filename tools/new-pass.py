@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Starts a pass: its .cpp file, its entry in Passes.td and CMakeLists.txt, and its lit test.
 
-  tools/new-pass.py Phase Name "Summary, a verb first"
-  tools/new-pass.py shard FoldReshard "Merges chains of reshards"
+tools/new-pass.py Phase Name "Summary, a verb first"
+tools/new-pass.py shard FoldReshard "Merges chains of reshards"
 
-gives passes/shard/FoldReshard.cpp, the flag --dtc-fold-reshard and test/passes/shard/fold-reshard.mlir.
-The pass compiles and leaves the module as it is; the test says so until its CHECK lines say more.
+The second line gives passes/shard/FoldReshard.cpp, the flag --dtc-fold-reshard and
+test/passes/shard/fold-reshard.mlir. The pass compiles and leaves the module unchanged; the test checks just this
+until its CHECK lines check more.
 """
 import argparse
 import re
@@ -65,7 +66,7 @@ func.func @untouched(%x: tensor<8xf32>) -> tensor<8xf32> {{
 
 
 def add_source(text, name):
-    """CMakeLists.txt with NAME.cpp as the last of the first SOURCES."""
+    """Returns CMakeLists.txt with NAME.cpp as the last of the first SOURCES."""
     start = re.search(r"\bSOURCES\b", text)
     if not start:
         return None

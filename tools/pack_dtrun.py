@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Packs dtrun with the libraries that it needs, for a machine that has neither, and unpacks it there.
 
-  tools/pack_dtrun.py pack dtrun.tar.xz              # where dtrun was built; about 20 MiB (100 as dtrun.tar)
-  tools/pack_dtrun.py unpack dtrun.tar.xz FOLDER     # there; prints what to put into the environment
+tools/pack_dtrun.py pack dtrun.tar.xz              # on the machine that built dtrun; about 20 MiB (100 as dtrun.tar)
+tools/pack_dtrun.py unpack dtrun.tar.xz FOLDER     # on the other one; prints variables for the environment
 
-The other machine needs a C library and a C++ library as new as this one's. Open MPI goes along where it is installed, so that
-several ranks run as well. Libraries of NVIDIA do not: they are looked for there, also among Python's packages.
+The other machine needs a C library and a C++ library as new as this one's. Open MPI is packed if it is installed, so
+that several ranks run as well. Libraries of NVIDIA are not: the other machine has to have them, possibly in Python's
+packages.
 """
 import argparse
 import glob
@@ -20,15 +21,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("DTC_BIN", ROOT / "build" / "bin"))
-# Every machine has these, and a library that is newer than its C library would not do.
+# Every machine has these, and a library that is newer than the machine's C library would not work.
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so.*")
 MPI_COMPONENTS = "openmpi3"  # the folder of Open MPI's plugins, within that of its libraries
-# Components that need libraries of fabrics and batch systems: on one machine none of them is of use.
+# These components need libraries of fabrics and batch systems: on one machine none of them is of use.
 FABRICS = re.compile(r".*(ofi|ucx|verbs|usnic|psm|portals|lsf|slurm|tm|ucc|monitoring|gridengine).*")
 
 
 def needed(file):
-    """Path of each library of `file`, by name, also those of libraries."""
+    """Returns the path of each library of `file`, by name, also of libraries that libraries need."""
     done = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
     found = {}
     for name, path in re.findall(r"^\s*(\S+) => (\S+)", done.stdout, re.M):
@@ -40,8 +41,9 @@ def needed(file):
 
 
 def mpi_files(launcher):
-    """Name in the archive -> file, of what `mpirun` and its plugins are; nothing where it is not Open MPI."""
-    done = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True, check=False)
+    """Returns name in the archive -> file, for `mpirun` and its plugins; nothing if it is not Open MPI."""
+    done = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True,
+                          check=False)
     components = Path(done.stdout.strip().rpartition(":")[2])
     if done.returncode != 0 or components.name != MPI_COMPONENTS:
         return {}
@@ -62,13 +64,15 @@ def pack(archive):
     if not dtrun.exists():
         sys.exit(f"pack_dtrun.py: there is no {dtrun}; build dtrun, or name its folder in DTC_BIN")
     files = {"bin/dtrun": dtrun}
-    plugin = next((path for path in (BIN / "libdtc_mpi.so", BIN.parent / "lib" / "libdtc_mpi.so") if path.exists()), None)
+    plugin = next((path for path in (BIN / "libdtc_mpi.so", BIN.parent / "lib" / "libdtc_mpi.so") if path.exists()),
+                  None)
     launcher = shutil.which("mpirun")
     if plugin and launcher:
         files |= {"lib/libdtc_mpi.so": plugin, **mpi_files(Path(launcher))}
     for file in [dtrun, *([plugin] if plugin and launcher else [])]:
         files |= {f"lib/{name}": path for name, path in needed(file).items()}
-    with tarfile.open(archive, "w:xz", preset=2) if str(archive).endswith(".xz") else tarfile.open(archive, "w") as packed:
+    with tarfile.open(archive, "w:xz",
+                      preset=2) if str(archive).endswith(".xz") else tarfile.open(archive, "w") as packed:
         for name, file in sorted(files.items()):
             entry = packed.gettarinfo(str(file.resolve()), name)
             entry.uid = entry.gid = entry.mtime = 0
@@ -79,17 +83,19 @@ def pack(archive):
 
 
 def nvidia_folders():
-    """Where cuBLASLt, NCCL and the driver may lie, besides what the loader knows."""
+    """Returns folders that may have cuBLASLt, NCCL and the driver, beside those that the loader knows."""
     packages = {sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]}
     found = [path for root in sorted(packages) for path in sorted(glob.glob(f"{root}/nvidia/*/lib"))]
     return found + [path for path in ("/usr/local/cuda/lib64", "/usr/local/nvidia/lib64") if Path(path).is_dir()]
 
 
 def environment_of(folder):
-    """What programs of an unpacked archive need in their environment, and DTC_BIN for what starts them."""
+    """Returns the environment variables of programs of an unpacked archive, and DTC_BIN for the scripts that start
+    them.
+    """
     folder = Path(folder).resolve()
     known = os.environ.get("LD_LIBRARY_PATH", "")
-    # Those of the archive come first: dtrun was linked with them.
+    # The libraries of the archive come first: dtrun was linked with them.
     libraries = [str(folder / "lib"), *nvidia_folders(), *([known] if known else [])]
     there = {"DTC_BIN": str(folder / "bin"), "LD_LIBRARY_PATH": ":".join(libraries),
              "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
@@ -107,7 +113,7 @@ def environment_of(folder):
 
 def extract(archive, folder):
     with tarfile.open(archive) as packed:
-        if hasattr(tarfile, "data_filter"):  # which Python says to name, from 3.12 on
+        if hasattr(tarfile, "data_filter"):  # Python asks for this argument from 3.12 on
             packed.extraction_filter = tarfile.data_filter
         packed.extractall(folder)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From nothing to a falling loss: sets up, builds, plans and compiles a small GPT-2 for 4 local processes and trains
-# it on real text (the licences that every Debian carries). Output stays in build/quickstart.
+# Goes from nothing to a falling loss: sets up, builds, plans and compiles a small GPT-2 for 4 local processes and
+# trains it on real text (the licences that every Debian carries). Output stays in build/quickstart.
 #
 # usage: tools/quickstart.sh [STEPS]     default 60
 set -euo pipefail
@@ -11,7 +11,7 @@ if ! [[ $steps =~ ^[0-9]+$ ]] || [ "$steps" -lt 10 ]; then
   echo "usage: tools/quickstart.sh [STEPS]; STEPS is a number of 10 or more, not '$steps'" >&2
   exit 2
 fi
-# Open MPI starts nothing as root, as in containers, unless told.
+# Open MPI starts nothing as root, the user of containers, without these variables.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 
 say() { printf '\n== %s\n' "$*"; }
@@ -50,7 +50,8 @@ for line in sys.stdin:
     step = json.loads(line)
     if "data" in step:
         data = step["data"]
-        print("{}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(", ".join(data["files"]), **data), flush=True)
+        print("{}: {tokens} tokens ({format}), {epochs:.2f} epochs".format(", ".join(data["files"]), **data),
+              flush=True)
         continue
     if step["step"] == 1 or step["step"] % 10 == 0:
         print("step {step:4d}   loss {loss:7.4f}   {tokens_per_s:8.0f} tokens/s".format(**step), flush=True)

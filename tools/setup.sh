@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # Installs what dtc needs on a fresh Debian 12. Asks nothing; a second run only looks and is quick.
-#   tools/setup.sh           what building and running takes
-#   tools/setup.sh --tests   and what some tests take, which are left out without it
+#   tools/setup.sh           the packages that building and running need
+#   tools/setup.sh --tests   and those that some tests need, which are left out otherwise
 # Everything is in Debian's own archive: LLVM and MLIR 22 come from bookworm-security, the rest from bookworm.
 set -euo pipefail
 
 packages=(
-  # Compiler with its sanitizers, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
+  # These are the compiler with its sanitizers, the linker and the MLIR that dtc is built on; clang-format and
+  # clang-tidy 14 are Debian 12's.
   clang-22 libclang-rt-22-dev lld-22 liblld-22-dev llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   clang-format-14 clang-tidy-14
-  # Build and test tools.
+  # These tools build and test.
   cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
-  # What dtc reads and writes.
+  # dtc reads and writes with these.
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
   libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev libpugixml-dev
-  # What dtrun computes and talks with.
+  # dtrun computes and communicates with these.
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libgloo-dev prometheus-cpp-dev
 )
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Sets up, builds and tests all of dtc; what continuous integration runs. Exits non-zero where any part failed.
+# Sets up, builds and tests all of dtc; continuous integration runs this. Exits non-zero if any part failed.
 #   tools/test.sh           everything
-#   tools/test.sh --quick   the build, its unit tests and lit; not the longest unit tests, whole programs, fuzzers and sanitizers
+#   tools/test.sh --quick   the build, its unit tests and lit, without the longest unit tests, whole programs, fuzzers
+#                           and sanitizers
 #
-# Parts: set-up, build with warnings as errors (preset ci), format, generated pages, all tests (preset ci), beside them
-# clang-tidy 14 on the files changed lately and a build of the runtime with AddressSanitizer and UBSan (preset asan); its unit tests.
+# The parts are: set-up, build with warnings as errors (preset ci), format, generated pages, all tests (preset ci),
+# beside them clang-tidy 14 on the files changed lately and a build of the runtime with AddressSanitizer and UBSan
+# (preset asan), and its unit tests.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -32,7 +34,7 @@ part() { # name, command...: runs it, shows its time, remembers a failure
   fi
 }
 
-# Names failed tests again, with what they said, as the last lines are what is read first.
+# Prints the names and messages of failed tests a second time, as people read the last lines first.
 show_failures() { # part, build folder
   local log=$2/Testing/Temporary/LastTestsFailed.log name
   echo "== $1: failed tests"

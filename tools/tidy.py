@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy 14 with the checks of .clang-tidy on C++ files: those given, or those lately changed.
+"""Runs clang-tidy 14 with the checks of .clang-tidy on C++ files: the given ones, or recently changed ones.
 
-  tools/tidy.py [--build build] [--commits 3] [--max-files 12] [FILE.cpp...]
+tools/tidy.py [--build build] [--commits 3] [--max-files 12] [FILE.cpp...]
 
-Without files: the .cpp files changed in the last commits and in the work tree, at most --max-files.
-A file of the compiler takes some 10 s, hence the limit. Checks walk all that a file includes, so that the compiler's precompiled
-header, of which a file needs a part, is left out at first: with it, a file took three times as long. A file that does not compile
-without it is read again with it.
+Without files: the .cpp files changed in the last commits and in the work tree, at most --max-files. A file of the
+compiler takes some 10 s, hence the limit. Checks walk all that a file includes. A file needs little of the compiler's
+precompiled header, so it is left out at first: with it, a file took three times as long. A file that does not compile
+without it is checked a second time with it.
 """
 import argparse
 import concurrent.futures
@@ -28,7 +28,7 @@ def git(*args):
 
 
 def changed_files(commits):
-    """Tracked files that differ from HEAD~commits; of a shorter or shallow history, from its first commit."""
+    """Returns tracked files that differ from HEAD~commits; of a shorter or shallow history, from its first commit."""
     for back in range(commits, 0, -1):
         files = git("diff", "--name-only", "--diff-filter=d", f"HEAD~{back}", "--")
         if files is not None:
@@ -37,10 +37,11 @@ def changed_files(commits):
 
 
 def for_clang_14(command, has_header):
-    """The compile command without what only clang 22 or ccache understands, with the precompiled header as text or without.
+    """Returns the compile command without what only clang 22 or ccache understands, with the precompiled header as
+    text or without.
 
-    CMake's PCH flags are: -Xclang -include-pch -Xclang X.pch -Xclang -include -Xclang cmake_pch.hxx
-    The last four words stay where the header does, as -Xclang: a plain -include would find the .pch of clang 22 beside the header.
+    CMake's PCH flags are: -Xclang -include-pch -Xclang X.pch -Xclang -include -Xclang cmake_pch.hxx. The last four
+    words stay if the header does, as -Xclang: a plain -include would find the .pch of clang 22 beside the header.
     """
     args = shlex.split(command)
     while args and (os.path.basename(args[0]) in ("env", "ccache") or "=" in args[0]):
@@ -60,7 +61,9 @@ def for_clang_14(command, has_header):
 
 
 def alone(entry):
-    """The entries of the sources that a unity file includes (cmake/unity.py), each with its command; of any other file its own."""
+    """Returns the entries of the sources that a unity file includes (cmake/unity.py), each with its command; else the
+    file's own.
+    """
     file = Path(entry["directory"], entry["file"])
     if file.parent.name != "Unity":
         return [entry]
@@ -104,7 +107,8 @@ def main():
     with tempfile.TemporaryDirectory() as without, tempfile.TemporaryDirectory() as with_header:
         folders = without, with_header
         for folder in folders:
-            database = [{**entries[path], "arguments": for_clang_14(entries[path]["command"], folder == with_header)} for path in files]
+            database = [{**entries[path], "arguments": for_clang_14(entries[path]["command"], folder == with_header)}
+                        for path in files]
             for entry in database:
                 del entry["command"]
             Path(folder, "compile_commands.json").write_text(json.dumps(database))

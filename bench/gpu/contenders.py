@@ -1,4 +1,4 @@
-"""dtc and its peers: each takes turns of some steps, and is over by a deadline."""
+"""dtc and its peers: each takes turns of some steps, and ends by a deadline."""
 import collections
 import json
 import os
@@ -13,12 +13,13 @@ from pathlib import Path
 WARM_UP = 3  # steps of a turn that do not count: clocks rise, the graph is recorded
 HERE = Path(__file__).resolve().parent
 
-# `wall_s` of `steps` steps from the end of one to the end of another; `step_s` are single ones, as the contender says.
+# `wall_s` is the time of `steps` steps from the end of one to the end of another; `step_s` are single ones, as the
+# contender reports.
 Turn = collections.namedtuple("Turn", "steps wall_s step_s loss details")
 
 
 class Failure(Exception):
-    """What a contender died of, in a line."""
+    """The cause of a contender's end, in a line."""
 
 
 class OutOfTime(Exception):
@@ -32,17 +33,17 @@ def last_line(file):
 
 
 class Process:
-    """A program whose lines of output are read until a moment."""
+    """A program whose lines of output are read until a deadline."""
 
     def __init__(self, command, environment, wants_input=False):
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [str(word) for word in command], stdin=subprocess.PIPE if wants_input else subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=self.errors, env=environment, start_new_session=True)
+            [str(word) for word in command], stdin=subprocess.PIPE if wants_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=self.errors, env=environment, start_new_session=True)
         self.rest = b""
 
     def line(self, deadline):
-        """The next line; None at the end of output."""
+        """Returns the next line; None at the end of output."""
         while b"\n" not in self.rest:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
@@ -60,7 +61,7 @@ class Process:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # reading says why
+            pass  # the reader reports the reason
 
     def wait(self, deadline):
         try:
@@ -86,7 +87,8 @@ class Ours:
 
     def take_turn(self, steps, deadline, *flags):
         dtrun = Path(self.environment["DTC_BIN"]) / "dtrun"
-        process = Process([dtrun, self.program, "--data", self.data, "--format", "json", "--steps", WARM_UP + steps, *flags],
+        process = Process([dtrun, self.program, "--data", self.data, "--format", "json", "--steps", WARM_UP + steps,
+                           *flags],
                           self.environment)
         lines, moments = [], []
         while (line := process.line(deadline)) is not None:
@@ -98,15 +100,17 @@ class Ours:
             raise Failure(f"dtrun ended with {code}: {last_line(process.errors)}")
         if len(lines) != WARM_UP + steps:
             raise Failure(f"dtrun printed {len(lines)} steps, wanted {WARM_UP + steps}")
-        return Turn(steps, moments[-1] - moments[WARM_UP - 1], [line["step_time_s"] for line in lines[WARM_UP:]], lines[-1]["loss"],
-                    {"first_loss": lines[0]["loss"]})
+        return Turn(steps, moments[-1] - moments[WARM_UP - 1], [line["step_time_s"] for line in lines[WARM_UP:]],
+                    lines[-1]["loss"], {"first_loss": lines[0]["loss"]})
 
     def profile(self, steps, deadline, path):
         return self.take_turn(steps, deadline, "--profile", path)
 
 
 class Peer:
-    """A program that speaks the protocol of peer.py; it stays loaded, and gives back what it can between turns."""
+    """A program that speaks the protocol of peer.py; it stays loaded, and releases the memory that it can between
+    turns.
+    """
 
     def __init__(self, name, command, environment, deadline):
         self.name = name
@@ -150,7 +154,7 @@ def peer_command(python, flags, model, data, device):
 
 
 def read_ceilings(python, environment, deadline):
-    """Copy bandwidth and rate of products of this GPU, as PyTorch reaches them."""
+    """Returns the copy bandwidth and matmul rate of this GPU, as PyTorch reaches them."""
     process = Process([python or sys.executable, HERE / "peer.py", "--ceilings"], environment)
     line = process.line(deadline)
     if line is None:

@@ -1,4 +1,4 @@
-"""The GPU that is measured: whether there is one, what it is, and how its clocks, power and memory were meanwhile."""
+"""The GPU that is measured: whether there is one, its kind, and its clocks, power and memory during a run."""
 import ctypes
 import os
 import shutil
@@ -7,11 +7,11 @@ import threading
 import time
 
 ABOUT = "name,driver_version,memory.total,power.limit"
-# The reasons for lower clocks have had two names.
+# The reasons for lower clocks have two names, of newer and of older drivers.
 STATES = [f"memory.used,clocks.sm,clocks.mem,power.draw,temperature.gpu,{name}.active"
           for name in ("clocks_event_reasons", "clocks_throttle_reasons")]
 EVERY_MS = 200
-IDLE = 0x1  # of the reasons: the GPU has nothing to do
+IDLE = 0x1  # one of the reasons: the GPU has nothing to do
 
 
 def is_emulated():
@@ -19,7 +19,7 @@ def is_emulated():
 
 
 def why_no_gpu():
-    """None where there is a GPU, or an emulated one is asked for."""
+    """Returns the reason why there is no GPU; None if there is one, or an emulated one is asked for."""
     if is_emulated():
         return None
     try:
@@ -32,7 +32,7 @@ def why_no_gpu():
 
 
 def query(fields):
-    """Values of the first GPU by nvidia-smi; None where it has no answer."""
+    """Returns values of the first GPU by nvidia-smi; None if it has no answer."""
     if not shutil.which("nvidia-smi"):
         return None
     command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0"]
@@ -61,7 +61,9 @@ def number(text):
 
 
 def summarise(samples):
-    """Of lists as STATES has them: most memory, median clocks and power, hottest, and every reason for lower clocks."""
+    """Summarises lists in the order of STATES: most memory, median clocks and power, highest temperature, every
+    reason for lower clocks.
+    """
     def column(index):
         return sorted(value for value in (sample[index] for sample in samples) if value is not None)
 
@@ -71,19 +73,20 @@ def summarise(samples):
     reasons = 0
     for sample in samples:
         reasons |= int(sample[5] or 0)
-    return {"memory_mib": max(column(0), default=None), "sm_mhz": middle(1), "memory_mhz": middle(2), "power_w": middle(3),
-            "temperature_c": max(column(4), default=None), "slowed_by": hex(reasons & ~IDLE)}
+    return {"memory_mib": max(column(0), default=None), "sm_mhz": middle(1), "memory_mhz": middle(2),
+            "power_w": middle(3), "temperature_c": max(column(4), default=None), "slowed_by": hex(reasons & ~IDLE)}
 
 
 class Watch:
-    """Reads the state of the GPU until `stop`, which returns what summarise makes of it; None without nvidia-smi."""
+    """Reads the state of the GPU until `stop`, which returns its summary; None without nvidia-smi."""
 
     def __init__(self):
         self.process, self.samples = None, []
         fields = None if is_emulated() else next((fields for fields in STATES if query(fields)), None)
         if fields:
             self.process = subprocess.Popen(
-                ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0", f"--loop-ms={EVERY_MS}"],
+                ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0",
+                 f"--loop-ms={EVERY_MS}"],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             self.reader = threading.Thread(target=self.read, daemon=True)
             self.reader.start()

@@ -17,11 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(1, str(ROOT / "bench"))
 from about import commit, machine
 
-# Program of the build: what it tests.
+# This maps a program of the build to the description of its tests.
 PROGRAMS = {
     "GpuKernelTest": "generated kernels, against formulas",
     "GpuUnalignedKernelTest": "the same, buffers that no vector is aligned to",
-    "TwinKernelTest": "each kind of generated kernel against its twin on the CPU, sizes 1, 31, 32, 33, 1000; coalescing",
+    "TwinKernelTest":
+        "each kind of generated kernel against its twin on the CPU, sizes 1, 31, 32, 33, 1000; coalescing",
     "LibraryKernelsTest": "programs' hand-written kernels, linked into their device code",
     "CudaKernelTest": "hand-written kernels (attention, embedding, copies) against the CPU's",
     "CudaPlanTest": "how they are launched",
@@ -34,16 +35,17 @@ PROGRAMS = {
 
 
 def run_program(path):
-    """(tests, failed, skipped, seconds) of a GoogleTest program; None where it is not built."""
+    """Returns (tests, failed, skipped, seconds) of a GoogleTest program; None if it is not built."""
     if not path.exists():
         return None
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         began = time.monotonic()
-        subprocess.run([path, f"--gtest_output=json:{report.name}", "--gtest_brief=1"], capture_output=True, text=True, check=False)
+        subprocess.run([path, f"--gtest_output=json:{report.name}", "--gtest_brief=1"], capture_output=True, text=True,
+                       check=False)
         seconds = time.monotonic() - began
         text = Path(report.name).read_text()
     if not text:
-        return (0, 1, 0, seconds)  # it ended before it could say anything
+        return (0, 1, 0, seconds)  # it ended before it could report anything
     said = json.loads(text)
     cases = [case for suite in said["testsuites"] for case in suite["testsuite"]]
     return len(cases), said["failures"], sum(case["result"] == "SKIPPED" for case in cases), seconds
@@ -51,8 +53,9 @@ def run_program(path):
 
 def run_plans(build, cases):
     began = time.monotonic()
-    done = subprocess.run([sys.executable, ROOT / "test/run/emulated_gpu.py", "--cases", str(cases)], capture_output=True, text=True,
-                          check=False, env={**os.environ, "DTC_BIN": str(build / "bin")})
+    done = subprocess.run([sys.executable, ROOT / "test/run/emulated_gpu.py", "--cases", str(cases)],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "DTC_BIN": str(build / "bin")})
     lines = done.stdout.strip().splitlines()
     passed = int(found[1]) if lines and (found := re.match(r"(\d+) of", lines[-1])) else 0
     return cases, cases - passed, 0, time.monotonic() - began, lines[-1] if lines else "no output"
@@ -74,11 +77,13 @@ def main():
             continue
         tests, failures, skipped, seconds = found
         failed += failures
-        print(f"| {name} | {what} | {tests} | {tests - failures - skipped} | {failures} | {skipped} | {seconds:.0f} |", flush=True)
+        print(f"| {name} | {what} | {tests} | {tests - failures - skipped} | {failures} | {skipped} | {seconds:.0f} |",
+              flush=True)
     if options.plans:
         cases, failures, _, seconds, says = run_plans(options.build, options.plans)
         failed += failures
-        print(f"| run.emulated_gpu | random models and plans on 1 to 8 ranks: {says} | {cases} | {cases - failures} | {failures} | 0 | "
+        print(f"| run.emulated_gpu | random models and plans on 1 to 8 ranks: {says} | {cases} | {cases - failures} | "
+              f"{failures} | 0 | "
               f"{seconds:.0f} |")
     sys.exit(1 if failed else 0)
 

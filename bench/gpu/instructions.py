@@ -1,34 +1,38 @@
-"""What the instructions of a program are and move: read here, where dtc is, for a trace that is made elsewhere."""
+"""The kinds and bytes of the instructions of a program: read here, next to dtc, for a trace that is made elsewhere."""
 import collections
 import json
 import re
 import statistics
 
-# The first kind one of whose ops a kernel holds is the kernel's.
+# A kernel has the first kind that lists one of its ops.
 KINDS = [
     ("optimizer", ("adamw", "sgd", "lamb", "lars")),
     ("gradient norm", ("sum_squares", "chunk_squares", "sum_chunks", "clip_scale")),
     ("cross entropy", ("cross_entropy", "cross_entropy_grad")),
-    ("norms", ("layer_norm", "layer_norm_grad", "layer_norm_param_grad", "rms_norm", "rms_norm_grad", "rms_norm_param_grad",
-               "norm_param_grad_parts")),
+    ("norms", ("layer_norm", "layer_norm_grad", "layer_norm_param_grad", "rms_norm", "rms_norm_grad",
+               "rms_norm_param_grad", "norm_param_grad_parts")),
     ("activations", ("gelu", "gelu_grad", "silu", "silu_grad")),
     ("sums", ("reduce", "row_part_sums", "sum_parts")),
 ]
 OPS = {"gemm": "products", "attention": "attention, forward", "attention_grad": "attention, backward", "copy": "copies",
        "embedding": "embedding", "embedding_grad": "embedding", "zero": "copies"}
-BOUND_BY_BYTES = {"optimizer", "gradient norm", "cross entropy", "norms", "activations", "sums", "pointwise", "copies", "embedding"}
+BOUND_BY_BYTES = {"optimizer", "gradient norm", "cross entropy", "norms", "activations", "sums", "pointwise", "copies",
+                  "embedding"}
 LEAST_BLOCKS = 132  # multiprocessors of an H100
 
 
 def kind_of(op, kernel_ops):
-    """Example: kind_of("launch", ["add", "gelu"]) is "activations"."""
+    """Returns the kind of an instruction: kind_of("launch", ["add", "gelu"]) is "activations"."""
     if op != "launch":
         return OPS.get(op, op)
     return next((title for title, members in KINDS if any(each in members for each in kernel_ops)), "pointwise")
 
 
 def bytes_of(instruction):
-    """What it reads and writes, each operand once; of a strided copy the box, of a table the rows that are looked up."""
+    """Returns the bytes that it reads and writes, each operand once.
+
+    A strided copy counts the box, a table the rows that are looked up.
+    """
     elements = re.match(r"box ([\dx]+)", instruction["details"])
     if instruction["op"] == "copy" and elements:
         whole = min(operand["bytes"] for operand in instruction["buffers"])
@@ -46,20 +50,25 @@ def numbers_of(details, name):
 
 
 def describe(inspected, kernel_ops):
-    """Of `dtc inspect --rank 0 --format json`: a list of the instructions of each task, in order."""
+    """Describes the output of `dtc inspect --rank 0 --format json`: a list of the instructions of each task, in
+    order.
+    """
     tasks = collections.defaultdict(list)
     for instruction in inspected["instruction_list"]:
         found = re.match(r"(kernel_\w+) range .*?(\d+) blocks? of (\d+) threads", instruction["details"])
         ops = kernel_ops.get(found[1], []) if found else []
         name = f"{found[1]}: {' + '.join(dict.fromkeys(ops))}" if found else instruction["op"]
         tasks[instruction["task"]].append({
-            "op": instruction["op"], "name": name, "kind": kind_of(instruction["op"], ops), "bytes": bytes_of(instruction),
-            "blocks": int(found[2]) if found else None})
+            "op": instruction["op"], "name": name, "kind": kind_of(instruction["op"], ops),
+            "bytes": bytes_of(instruction), "blocks": int(found[2]) if found else None})
     return tasks
 
 
 def events_of(trace):
-    """(task, instruction, step, seconds) of each slice of a trace of dtrun or of 'dtc simulate'; the first step is no measure."""
+    """Returns (task, instruction, step, seconds) of each slice of a trace of dtrun or of 'dtc simulate'.
+
+    The first step is left out, since it is no measure.
+    """
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X" and "instruction" in event.get("args", {})]
     last = max((event["args"].get("step", 1) for event in slices), default=0)
     for event in slices:
@@ -69,9 +78,11 @@ def events_of(trace):
 
 
 def sum_trace(trace, tasks):
-    """Seconds and bytes of a step by kind, and of each kernel: {"kinds": {kind: {...}}, "kernels": [...], "step_s"}.
+    """Returns seconds and bytes of a step by kind, and of each kernel: {"kinds": {kind: {...}}, "kernels": [...],
+    "step_s"}.
 
-    Times of an instruction are summed over its layers and micro-batches within a step, then the median of the steps is taken.
+    Times of an instruction are summed over its layers and micro-batches within a step, then the median of the steps
+    is taken.
     """
     steps, counts = collections.defaultdict(lambda: collections.defaultdict(float)), collections.Counter()
     for task, index, step, seconds in events_of(trace):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what prepare.py has compiled beside PyTorch on this machine's GPU: the half that needs a GPU and no dtc.
+"""Measures the programs of prepare.py beside PyTorch on this machine's GPU: the half that needs a GPU and no dtc.
 
 Usage: measure.py FOLDER --out RESULTS.json [--only MODEL[/BATCH]]... [--budget-seconds 540]
 
-For each model and micro-batch dtc and its peers take turns on the same GPU, --rounds of them, the first one changing; a turn is about
---turn-seconds of steps after 3 that do not count. Then dtrun --profile says where its time goes. RESULTS.json is written after every
-turn. Called again with the same file it goes on with what is not complete; what does not fit into the budget is left for then.
-Exit status: 0 all is measured, 3 something is left for want of time, 1 dtc ran no micro-batch of a model, 77 there is no GPU.
+For each model and micro-batch dtc and its peers take turns on the same GPU, --rounds of them, each round begun by
+another contender; a turn is about --turn-seconds of steps after 3 that do not count. Then dtrun --profile shows the
+time of its kernels. RESULTS.json is written after every turn. A further call with the same file goes on with the
+incomplete entries, and those that do not fit into the budget stay for the next one. The exit status is 0 if all is
+measured, 3 if something is left for want of time, 1 if dtc ran no micro-batch of a model, 77 if there is no GPU.
 """
 import argparse
 import array
@@ -30,11 +31,11 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "tools"))
 from pack_dtrun import unpack
 
 LEFT, FAILED, SKIPPED = 3, 1, 77
-PEERS = {"torch-compile": ["--mode", "default"], "torch-graphs": ["--mode", "reduce-overhead"], "torch-eager": ["--mode", "eager"],
-         "torch-masters": ["--mode", "default", "--masters"]}
+PEERS = {"torch-compile": ["--mode", "default"], "torch-graphs": ["--mode", "reduce-overhead"],
+         "torch-eager": ["--mode", "eager"], "torch-masters": ["--mode", "default", "--masters"]}
 TOKENS = 4_000_000
 PROFILED_STEPS = 5
-# Of a model whose time is not known yet: start and compilation of a peer, start of dtrun.
+# These are estimates for a model that has not been timed yet: start and compilation of a peer, start of dtrun.
 PEER_SECONDS, DTRUN_SECONDS = 60, 10
 
 
@@ -43,7 +44,7 @@ def note(text):
 
 
 def key_of(program):
-    """MODEL/BATCH, and how the step is made where that is not all at once: gpt2-124m/8, gpt2-124m/8/full, gpt2-124m/8/x4."""
+    """Returns MODEL/BATCH, and unusual settings of the step: gpt2-124m/8, gpt2-124m/8/full, gpt2-124m/8/x4."""
     key = f"{program['model']}/{program['batch']}"
     if program["recompute"] != "none":
         key += f"/{program['recompute']}"
@@ -79,7 +80,7 @@ class Results:
         return self.value["measured"].get(key, {}).get("complete", False)
 
     def begin(self, key, program):
-        """An entry in place of one that was not complete, which is kept beside it: ratios are of one run only."""
+        """Begins an entry anew, and keeps the incomplete one beside it: ratios are of one run only."""
         old = self.value["measured"].pop(key, None)
         if old and any(contender["turns"] for contender in old["contenders"].values()):
             self.value.setdefault("incomplete", []).append({key: old})
@@ -101,11 +102,12 @@ class Bench:
         there = unpack(archive, work / "dtrun") if archive.exists() else {}
         self.environment = {**os.environ, **there}
         self.environment.setdefault("DTC_BIN", str(Path(__file__).resolve().parents[2] / "build" / "bin"))
-        # Peers are this machine's own: what dtrun was linked with is not for them.
+        # Peers are this machine's own: the libraries that dtrun was linked with are not for them.
         self.peer_environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
         self.results = Results(options.out, {
-            "commit": about["commit"], "target": about["target"], "topology": about["topology"], "peak_flops": about["peak_flops"],
-            "date": time.strftime("%Y-%m-%d"), "device": device.about(), "versions": {}, "ceilings": None, "failed": {}})
+            "commit": about["commit"], "target": about["target"], "topology": about["topology"],
+            "peak_flops": about["peak_flops"], "date": time.strftime("%Y-%m-%d"), "device": device.about(),
+            "versions": {}, "ceilings": None, "failed": {}})
         self.seconds_of_turn = {}
 
     @property
@@ -113,8 +115,11 @@ class Bench:
         return self.results.value["runs"][-1]
 
     def data_for(self, program):
-        """Tokens for all of a vocabulary, or as much of it as 16 bits reach: ids alone, as the peers read them. Beside them
-        with llm.c's header, which says to dtrun that they have 16 bits, whatever the vocabulary."""
+        """Writes tokens for all of a vocabulary, or for the share of it that 16 bits reach.
+
+        The peers read ids alone. Beside them is a file with llm.c's header, which tells dtrun that they have 16 bits,
+        whatever the vocabulary.
+        """
         words = min(program["vocabulary"], 1 << 16)
         path = self.work / f"tokens-{words}.bin"
         if not path.exists():
@@ -135,11 +140,13 @@ class Bench:
         self.results.save()
 
     def start_peers(self, program, data):
-        """Those that start; why others do not is noted."""
+        """Starts the peers and returns those that run; notes the reasons of the others."""
         peers = []
-        wanted = [name for name in self.options.peers if name != "torch-graphs" or program["model"].endswith("-launches")]
+        wanted = [name for name in self.options.peers if name != "torch-graphs"
+                  or program["model"].endswith("-launches")]
         for name in wanted:
-            command = peer_command(self.options.peer_python, PEERS[name], program["model"], data, self.options.peer_device)
+            command = peer_command(self.options.peer_python, PEERS[name], program["model"], data,
+                                   self.options.peer_device)
             if self.options.peer_program:
                 command = [*shlex.split(self.options.peer_program), "--model", program["model"]]
             self.budget.want(PEER_SECONDS if not self.options.peer_program else 1)
@@ -157,7 +164,9 @@ class Bench:
         return max(4, min(200, round(self.options.turn_seconds / seconds))) if seconds > 0 else 4
 
     def turn(self, entry, contender, steps):
-        """One turn, its samples and how the GPU was meanwhile; a contender that fails takes no further turn."""
+        """Runs one turn and returns its samples with the state of the GPU; a contender that fails takes no further
+        turn.
+        """
         record = entry["contenders"].setdefault(contender.name, {"turns": []})
         if "failed" in record:
             return
@@ -170,8 +179,9 @@ class Bench:
             note(f"  {failure}")
             return
         self.seconds_of_turn[entry["model"], contender.name] = time.monotonic() - began
-        record["turns"].append({"steps": taken.steps, "wall_s": taken.wall_s, "step_s": taken.step_s, "loss": taken.loss,
-                                **taken.details, "memory_before_mib": before, "gpu": self.watch.since(began)})
+        record["turns"].append({"steps": taken.steps, "wall_s": taken.wall_s, "step_s": taken.step_s,
+                                "loss": taken.loss, **taken.details, "memory_before_mib": before,
+                                "gpu": self.watch.since(began)})
         note(f"  {contender.name}: {taken.wall_s / taken.steps * 1e3:.2f} ms a step, loss {taken.loss:.3f}")
 
     def measure(self, program, peers):
@@ -185,7 +195,8 @@ class Bench:
         for peer in peers:
             try:
                 ready = peer.prepare(program["batch"], self.budget.deadline)
-                entry["contenders"][peer.name] = {"turns": [], "compile_s": ready["seconds"], "first_loss": ready["first_loss"]}
+                entry["contenders"][peer.name] = {"turns": [], "compile_s": ready["seconds"],
+                                                  "first_loss": ready["first_loss"]}
                 contenders.append(peer)
             except Failure as failure:
                 entry["contenders"][peer.name] = {"turns": [], "failed": str(failure)}
@@ -212,7 +223,7 @@ class Bench:
             note(f"  profile: {failure}")
 
     def measure_model(self, programs):
-        """All micro-batches of a model that are not complete; its peers stay loaded in between."""
+        """Measures all micro-batches of a model that are not complete; its peers stay loaded in between."""
         peers = []
         try:
             peers = self.start_peers(programs[0], self.data_for(programs[0]))
@@ -224,7 +235,7 @@ class Bench:
             self.results.save()
 
     def measure_all(self, programs):
-        """Models in their order; the number that the time did not suffice for."""
+        """Measures models in their order; returns the number that the time did not suffice for."""
         models = list(dict.fromkeys(program["model"] for program in programs))
         self.measure_ceilings()
         try:
@@ -242,13 +253,15 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", action="append", default=[], metavar="MODEL[/BATCH]", help=f"of {', '.join(SETTINGS)}")
+    parser.add_argument("--only", action="append", default=[], metavar="MODEL[/BATCH]",
+                        help=f"of {', '.join(SETTINGS)}")
     parser.add_argument("--budget-seconds", type=float, default=540, help="the whole call is over by then (540)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turn-seconds", type=float, default=2, help="of counted steps (2)")
     parser.add_argument("--steps", type=int, help="counted steps of a turn, in place of --turn-seconds")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=["torch-compile", "torch-graphs"],
-                        help="torch-graphs, CUDA graphs by torch.compile, is for models named -launches alone; torch-masters has bf16 "
+                        help="torch-graphs, CUDA graphs by torch.compile, is for models named -launches alone; "
+                        "torch-masters has bf16 "
                         "parameters with f32 masters in place of autocast")
     parser.add_argument("--peer-python", default=sys.executable, help="one with PyTorch")
     parser.add_argument("--peer-device", default="cuda")
@@ -280,7 +293,8 @@ def main():
         bench.watch.stop()
     measured = bench.results.value["measured"]
     failed = [key for key, entry in measured.items() if any("failed" in each for each in entry["contenders"].values())]
-    print(f"{len(todo) - len(left)} of {len(todo)} measured, {options.out}" + (f"; left: {', '.join(left)}" if left else "")
+    print(f"{len(todo) - len(left)} of {len(todo)} measured, {options.out}"
+          + (f"; left: {', '.join(left)}" if left else "")
           + (f"; failures in: {', '.join(failed)}" if failed else ""))
     # A micro-batch that does not fit is no failure of a model that has others.
     has_ours = {entry["model"] for entry in measured.values() if entry["contenders"].get("dtc", {}).get("turns")}

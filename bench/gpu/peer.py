@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""A model of settings.py in PyTorch, trained as requests on standard input say: the peer of measure.py.
+"""A model of settings.py in PyTorch, which trains on requests from standard input: the peer of measure.py.
 
-Usage: peer.py --model NAME --data TOKENS [--mode default|reduce-overhead|eager] [--masters] [--device cuda]; or peer.py --ceilings
+Usage: peer.py --model NAME --data TOKENS [--mode default|reduce-overhead|eager] [--masters] [--device cuda]; or
+peer.py --ceilings
 
-torch.compile, fused scaled_dot_product_attention, bf16 autocast over f32 parameters, fused AdamW, gradients clipped; with --masters the
-parameters and all between them are bf16, and AdamW updates f32 masters, as dtc does. A request is a line of JSON, and so is its answer:
-  {"batch": 8, "warm_up": 3}    compiles and warms up: {"first_loss", "loss", "seconds"}, or {"failed": why}
-  {"steps": 20, "warm_up": 3}   trains: {"wall_s" of the counted steps, "step_s" by events, "loss", "allocated_bytes", "reserved_bytes"}
-  {"release": true}             gives memory that no tensor is in back to the device: {"reserved_bytes"}
+It uses torch.compile, fused scaled_dot_product_attention, bf16 autocast over f32 parameters, fused AdamW, clipped
+gradients. With --masters the parameters and activations are bf16, and AdamW updates f32 masters, as dtc does. A
+request is a line of JSON, and so is its answer:
+    {"batch": 8, "warm_up": 3}    compiles and warms up: {"first_loss", "loss", "seconds"}, or {"failed": why}
+    {"steps": 20, "warm_up": 3}   trains: {"wall_s" of the counted steps, "step_s" by events, "loss",
+                                  "allocated_bytes", "reserved_bytes"}
+    {"release": true}             returns memory that no tensor uses to the device: {"reserved_bytes"}
 The loss is read after the last step only, so steps are enqueued without a stop.
 """
 import argparse
@@ -42,8 +45,8 @@ class Trainer:
         decayed = [p for p in self.kept if p.dim() > 1]
         others = [p for p in self.kept if p.dim() < 2]
         self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}], lr=LEARNING_RATE,
-            betas=BETAS, eps=EPSILON, fused=True)
+            [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}],
+            lr=LEARNING_RATE, betas=BETAS, eps=EPSILON, fused=True)
         self.run, self.batch = None, 0
 
     def on_gpu(self):
@@ -67,7 +70,7 @@ class Trainer:
             loss = self.run(tokens, targets)
         loss.backward()
         self.update()
-        # A graph that is replayed writes its results where they were before.
+        # A graph that is replayed overwrites its earlier results.
         return loss.detach().clone() if self.mode == "reduce-overhead" else loss.detach()
 
     def update(self):
@@ -152,7 +155,7 @@ def serve(torch, trainer):
 
 
 def ceilings(torch, device):
-    """What a copy within the device and a product of random bf16 matrices reach: medians of 15, after 3."""
+    """Returns the rates of a copy within the device and of a matmul of random bf16 matrices: medians of 15, after 3."""
     def seconds(work, runs=15):
         times = []
         for run in range(runs + 3):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles what bench/gpu measures, with what dtc predicts of it: the half that needs dtc and no GPU.
+"""Compiles the programs that bench/gpu measures, with dtc's predictions: the half that needs dtc and no GPU.
 
 Usage: prepare.py [--models NAME,NAME] [--target cuda:sm_90] [--topology dgx-h200] [--recompute full]
                   [--micro-batches N] [--no-dtrun] -o FOLDER
 
-Then measure.py FOLDER on a machine with a GPU. The folder holds the programs, dtrun with its libraries (tools/pack_dtrun.py), and
-about.json: what each program is, what the plan and the simulator predict, and what its kernels move. Parameters are made by dtrun.
+Then run measure.py FOLDER on a machine with a GPU. The folder holds the programs, dtrun with its libraries
+(tools/pack_dtrun.py), and about.json: a description of each program, the predictions of the plan and the simulator,
+and the bytes that its kernels move. dtrun makes the parameters.
 """
 import argparse
 import json
@@ -27,11 +28,11 @@ from pack_dtrun import pack
 from profile_shares import kernel_ops
 
 DTC = Path(os.environ.get("DTC_BIN", ROOT / "build" / "bin")) / "dtc"
-MOST_MIB = 50  # what may travel to a machine that is lent, beside this tree
+MOST_MIB = 50  # limit of the files that travel to the GPU machine, beside this tree
 
 
 class Failure(Exception):
-    """What a program of dtc said, in a line."""
+    """An error of a program of dtc, in a line."""
 
 
 def dtc(*arguments):
@@ -43,16 +44,17 @@ def dtc(*arguments):
 
 
 def compile_one(setting, batch, options, folder, work, recompute="none", micro_batches=1):
-    """One program and what is known of it."""
+    """Compiles one program and returns its description."""
     config, plan, program = work / "config.json", work / "plan.json", work / "program.dte"
     samples = batch * micro_batches
     config.write_text(json.dumps(config_of(setting.shape)))
     dtc("plan", config, "--seq-len", setting.shape.sequence, "--topology", options.topology, "--devices", 1,
         "--global-batch", samples, "--precision", "bf16",
         "--fix", f"micro_batch={batch},recompute={recompute}", "--executable", "-o", plan)
-    dtc("compile", config, "--seq-len", setting.shape.sequence, "--plan", plan, "--target", options.target, "--save-temps", work,
-        "--lr", LEARNING_RATE, "--lr-schedule", "constant", "--warmup-steps", 0, "--beta1", BETAS[0], "--beta2", BETAS[1],
-        "--epsilon", EPSILON, "--weight-decay", WEIGHT_DECAY, "--clip-norm", CLIP_NORM, "-o", program)
+    dtc("compile", config, "--seq-len", setting.shape.sequence, "--plan", plan, "--target", options.target,
+        "--save-temps", work, "--lr", LEARNING_RATE, "--lr-schedule", "constant", "--warmup-steps", 0, "--beta1",
+        BETAS[0], "--beta2", BETAS[1], "--epsilon", EPSILON, "--weight-decay", WEIGHT_DECAY, "--clip-norm", CLIP_NORM,
+        "-o", program)
     simulated = json.loads(dtc("simulate", program, "--trace", work / "trace.json", "--format", "json"))
     inspected = json.loads(dtc("inspect", program, "--rank", 0, "--format", "json"))
     planned = json.loads(plan.read_text())
@@ -76,7 +78,8 @@ def main():
     parser.add_argument("--target", default="cuda:sm_90")
     parser.add_argument("--topology", default="dgx-h200", help="the device that is predicted")
     parser.add_argument("--recompute", default="none", help="as --fix recompute")
-    parser.add_argument("--micro-batches", type=int, default=1, help="of a step, whose gradients are added up (1); peers have one")
+    parser.add_argument("--micro-batches", type=int, default=1, help="of a step, whose gradients are added up (1); "
+                        "peers have one")
     parser.add_argument("--no-dtrun", action="store_true", help="leave dtrun out: it is where the programs will be run")
     parser.add_argument("-o", dest="folder", type=Path, required=True)
     options = parser.parse_args()
@@ -92,18 +95,19 @@ def main():
         for batch in options.batches or SETTINGS[name].batches:
             with tempfile.TemporaryDirectory() as work:
                 try:
-                    programs.append(compile_one(SETTINGS[name], batch, options, options.folder, Path(work), options.recompute,
-                                                options.micro_batches))
+                    programs.append(compile_one(SETTINGS[name], batch, options, options.folder, Path(work),
+                                                options.recompute, options.micro_batches))
                 except Failure as failure:
                     refused.append({"model": name, "batch": batch, "why": str(failure)})
                     print(f"{name}, batch {batch}: {failure}", file=sys.stderr, flush=True)
                     continue
             made = programs[-1]
             print(f"{name}, batch {batch} x {made['sequence']}: simulated {made['simulated_s'] * 1e3:.1f} ms, planned "
-                  f"{made['planned_s'] * 1e3:.1f} ms, arena {made['arena_bytes'] / 2**30:.1f} GiB", file=sys.stderr, flush=True)
+                  f"{made['planned_s'] * 1e3:.1f} ms, arena {made['arena_bytes'] / 2**30:.1f} GiB", file=sys.stderr,
+                  flush=True)
     (options.folder / "about.json").write_text(json.dumps({
-        "schema": "dtc.bench-gpu.programs/1", "commit": commit(), "target": options.target, "topology": options.topology,
-        "peak_flops": PEAK_FLOPS, "programs": programs, "refused": refused}))
+        "schema": "dtc.bench-gpu.programs/1", "commit": commit(), "target": options.target,
+        "topology": options.topology, "peak_flops": PEAK_FLOPS, "programs": programs, "refused": refused}))
     if not options.no_dtrun:
         pack(options.folder / "dtrun.tar.xz")
     size = sum(file.stat().st_size for file in options.folder.iterdir()) / 2**20

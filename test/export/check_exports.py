@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Holds what 'dtc export' writes of the plans of plans.py against what the launchers say of their own flags and fields
-(launchers/NAME-VERSION.json, by tools/launcher-schemas.py): each exists, is there once, and has a value of its type and among its choices.
+"""Checks the output of 'dtc export' for the plans of plans.py against the flags and fields that launchers define.
 
-  check_exports.py                          exports all plans for all versions of all launchers; plants a mistake of each kind, which must
-                                            be found
-  check_exports.py LAUNCHER FILE            checks one exported file for the newest release
-  check_exports.py --count LAUNCHER SCHEMA  counts the plans whose exports a schema takes, which may be of another version
+Their schemas are launchers/NAME-VERSION.json, by tools/launcher-schemas.py: each flag exists, is there once, and has
+a value of its type and among its choices.
+
+check_exports.py                          exports all plans for all versions of all launchers; plants a mistake of each
+                                          kind, which must be found
+check_exports.py LAUNCHER FILE            checks one exported file for the newest release
+check_exports.py --count LAUNCHER SCHEMA  counts the plans whose exports a schema takes, which may be of another
+version
 
 DTC_BIN names the folder of dtc.
 """
@@ -20,7 +23,7 @@ from pathlib import Path
 import plans
 
 HERE = Path(__file__).resolve().parent
-# Those of 'dtc export --launcher-version', the newest release first.
+# These are the versions of 'dtc export --launcher-version', the newest release first.
 VERSIONS = {
     "megatron-lm": ("0.19.2", "d98e8a64"),
     "megatron-bridge": ("0.6.2", "067f987d"),
@@ -29,25 +32,32 @@ VERSIONS = {
     "maxtext": ("0.2.5", "e591f30c"),
 }
 LAUNCHERS = tuple(VERSIONS)
-# Plans that a launcher has to take, out of all; the others have to be refused. A plan that no longer exports is a loss.
+# A launcher has to take these plans, out of all; it has to refuse the others. A plan that no longer exports is a
+# loss.
 TAKEN = {
-    "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain tensor-zero-3 pipeline pipeline-zero-0 "
-    "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 context-swap context-both experts experts-tensor experts-zero-3 "
-    "on-host offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages kv-groups torus",
-    "torchtitan": "one-device zero-2 zero-3 hsdp tensor-plain tensor-zero-3 pipeline-zero-0 gpipe interleaved zb-v uneven uneven-chunks "
+    "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain "
+    "tensor-zero-3 pipeline pipeline-zero-0 "
+    "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 context-swap "
+    "context-both experts experts-tensor experts-zero-3 "
+    "on-host offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages "
+    "kv-groups torus", "torchtitan": "one-device zero-2 zero-3 hsdp tensor-plain tensor-zero-3 pipeline-zero-0 gpipe "
+    "interleaved zb-v uneven uneven-chunks "
     "selective-titan context-zero-3 experts-zero-3 fp8-zero-3 fp8-experts pipeline-inside unlike-stages torus",
-    "deepspeed": "data-parallel zero-1 zero-2 zero-3 hsdp tensor-plain pipeline-late-gradients selective selective-titan selective-products "
+    "deepspeed": "data-parallel zero-1 zero-2 zero-3 hsdp tensor-plain pipeline-late-gradients selective "
+    "selective-titan selective-products "
     "experts experts-zero-3 context-swap offload offload-zero-3 f16 sgd lamb",
-    "maxtext": "one-device data-parallel zero-1 zero-3 hsdp tensor tensor-zero-3 gpipe gpipe-zero-3 selective-products context-zero-3 "
-    "experts-zero-3 on-host-selective on-host-full offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
+    "maxtext": "one-device data-parallel zero-1 zero-3 hsdp tensor tensor-zero-3 gpipe gpipe-zero-3 "
+    "selective-products context-zero-3 "
+    "experts-zero-3 on-host-selective on-host-full offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside "
+    "torus",
 }
 TAKEN["megatron-bridge"] = TAKEN["megatron-lm"]
-# Plans that the newest release no longer takes.
+# The newest release no longer takes these plans.
 DROPPED = {"deepspeed": "hsdp"}
 
 
 def fits(entry, value):
-    """Whether a value is of an entry's type and among its choices; None where the entry may be nothing."""
+    """Returns whether a value is of an entry's type and among its choices; None if the entry may be nothing."""
     if value is None:
         return bool(entry.get("optional"))
     if entry["type"] == "list":
@@ -68,7 +78,7 @@ def said(name, value, entry):
 
 
 def check_flags(schema, text):
-    """megatron-lm: the array that bash makes of the file."""
+    """Checks megatron-lm: the array that bash makes of the file."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(text)
         file.flush()
@@ -104,7 +114,7 @@ def check_flags(schema, text):
 
 
 def path_of(node):
-    """["config", "model", "x"] of config.model.x."""
+    """Returns ["config", "model", "x"] of config.model.x."""
     names = []
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)
@@ -114,7 +124,7 @@ def path_of(node):
 
 def check_value(schema, name, entry, node):
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "convert":
-        # torchtitan: CONVERTER.Config(...).build().convert(what it replaces)
+        # torchtitan has CONVERTER.Config(...).build().convert(the replaced config).
         build, converted = node.func.value, ".".join(path_of(node.args[0])[1:])
         if not (isinstance(build, ast.Call) and build.func.attr == "build" and isinstance(build.func.value, ast.Call)):
             yield f"'{name}' is converted by what nothing builds"
@@ -141,7 +151,7 @@ def check_value(schema, name, entry, node):
 
 
 def check_assignments(schema, text):
-    """megatron-bridge, torchtitan: the assignments of apply_plan in a Python module."""
+    """Checks megatron-bridge and torchtitan: the assignments of apply_plan in a Python module."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -154,7 +164,8 @@ def check_assignments(schema, text):
             continue
         root, *names = path_of(line.targets[0])
         name = ".".join(names)
-        converts = isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Attribute) and line.value.func.attr == "convert"
+        converts = (isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Attribute)
+                    and line.value.func.attr == "convert")
         if name in seen and not converts:
             yield f"'{name}' twice"
         seen.add(name)
@@ -171,7 +182,7 @@ def check_assignments(schema, text):
 
 
 def check_json(schema, text):
-    """deepspeed: keys of the configuration and of its sections."""
+    """Checks deepspeed: keys of the configuration and of its sections."""
     twice = []
 
     def unique(pairs):
@@ -180,7 +191,7 @@ def check_json(schema, text):
         return dict(pairs)
 
     config = json.loads(text, object_pairs_hook=unique)
-    config.pop("dtc_plan", None)  # dtc's own words, which DeepSpeed passes over
+    config.pop("dtc_plan", None)  # dtc's own section, which DeepSpeed ignores
     yield from (f"key '{key}' twice" for key in twice)
 
     def check(values, entries, path):
@@ -195,13 +206,13 @@ def check_json(schema, text):
 
     yield from check(config, schema["top"], "")
     optimizer = config["optimizer"]["type"].lower()
-    # Others are looked up in torch.optim.
+    # Other optimizers are looked up in torch.optim.
     if optimizer not in schema["optimizers"] and optimizer != "sgd":
         yield f"'optimizer.type' is '{optimizer}', wanted one of {', '.join(schema['optimizers'])}"
 
 
 def check_yaml(schema, text):
-    """maxtext: lines `key: value`, whose values are also JSON."""
+    """Checks maxtext: lines `key: value`, whose values are also JSON."""
     seen = set()
     for line in text.splitlines():
         if line.startswith("#"):
@@ -228,7 +239,8 @@ CHECKS = {
     "maxtext": check_yaml,
 }
 
-# Launcher, plan, what is replaced in its export, by what, and what must be found.
+# Each entry is: launcher, plan, the text that is replaced in its export, the new text, and the message that must be
+# found.
 PLANTED = [
     ("megatron-lm", "pipeline", "--micro-batch-size", "--micro-batch-sizes", "no flag '--micro-batch-sizes'"),
     ("megatron-lm", "pipeline", "--bf16", "--bf16 1", "flag '--bf16' has 1 values"),
@@ -239,14 +251,19 @@ PLANTED = [
     ("megatron-bridge", "pipeline", "train.micro_batch_size", "train.micro_batches", "no field 'train.micro_batches'"),
     ("megatron-bridge", "pipeline", "config.train.micro", "config.training.micro", "no section 'training'"),
     ("megatron-bridge", "pipeline", "bf16=True", "bf_16=True", "'MixedPrecisionConfig' has no field 'bf_16'"),
-    ("megatron-bridge", "pipeline", "parallel_layout = None", 'parallel_layout = 3', "'model.pipeline_model_parallel_layout' is 3"),
-    ("megatron-bridge", "pipeline", "global_batch_size = 64", 'global_batch_size = "64"', "'train.global_batch_size' is '64'"),
+    ("megatron-bridge", "pipeline", "parallel_layout = None", 'parallel_layout = 3',
+     "'model.pipeline_model_parallel_layout' is 3"),
+    ("megatron-bridge", "pipeline", "global_batch_size = 64", 'global_batch_size = "64"',
+     "'train.global_batch_size' is '64'"),
     ("torchtitan", "zero-3", '"always"', '"sometimes"', "'parallelism.fsdp_reshard_after_forward' is 'sometimes'"),
-    ("torchtitan", "zero-3", "training.seq_len", "training.max_context_length", "no field 'training.max_context_length'"),
+    ("torchtitan", "zero-3", "training.seq_len", "training.max_context_length",
+     "no field 'training.max_context_length'"),
     ("torchtitan", "zero-3", "FullAC.Config()", "AllAC.Config()", "'activation_checkpoint' is made by 'AllAC.Config'"),
-    ("torchtitan", "fp8-experts", "Float8LinearConverter.Config", "Float8Converter.Config", "'model_spec.model' is made by 'Float8Converter.Config'"),
+    ("torchtitan", "fp8-experts", "Float8LinearConverter.Config", "Float8Converter.Config",
+     "'model_spec.model' is made by 'Float8Converter.Config'"),
     ("torchtitan", "fp8-experts", "filter_fqns", "filters", "'Float8LinearConverter.Config' has no field 'filters'"),
-    ("torchtitan", "fp8-experts", "convert(config.model_spec.model", "convert(config.model_spec.name", "'model_spec.model' is made of 'model_spec.name'"),
+    ("torchtitan", "fp8-experts", "convert(config.model_spec.model", "convert(config.model_spec.name",
+     "'model_spec.model' is made of 'model_spec.name'"),
     ("megatron-lm", "fp8", "tensorwise", "current", "'--fp8-recipe' is 'current'"),
     ("maxtext", "fp8-zero-3", 'quantization: "fp8"', 'quantization: "f8"', "'quantization' is 'f8'"),
     ("deepspeed", "zero-3", '"overlap_comm"', '"overlaps_comm"', "no key 'zero_optimization.overlaps_comm'"),
@@ -256,7 +273,8 @@ PLANTED = [
     ("deepspeed", "zero-3", "AdamW", "Adamax", "'optimizer.type' is 'adamax'"),
     ("maxtext", "zero-3", "ici_fsdp_parallelism", "ici_zero_parallelism", "no key 'ici_zero_parallelism'"),
     ("maxtext", "zero-3", 'remat_policy: "full"', 'remat_policy: "all"', "'remat_policy' is 'all'"),
-    ("maxtext", "zero-3", "gradient_accumulation_steps: 4", "gradient_accumulation_steps: 4.5", "'gradient_accumulation_steps' is 4.5"),
+    ("maxtext", "zero-3", "gradient_accumulation_steps: 4", "gradient_accumulation_steps: 4.5",
+     "'gradient_accumulation_steps' is 4.5"),
 ]  # fmt: skip
 
 
@@ -272,23 +290,28 @@ def is_taken(plan, launcher, version):
 def export(plan, launcher, folder, version=None):
     path = folder / "plan.json"
     path.write_text(json.dumps(plans.make(**plans.PLANS[plan])))
-    command = [Path(os.environ.get("DTC_BIN", HERE.parent.parent / "build/bin")) / "dtc", "export", path, "--to", launcher]
+    command = [Path(os.environ.get("DTC_BIN", HERE.parent.parent / "build/bin")) / "dtc", "export", path, "--to",
+               launcher]
     command += ["--launcher-version", version] if version else []
     return subprocess.run(command, capture_output=True, text=True)
 
 
 def is_refusal(done):
-    """Of one decision a line; of several a line for each between one that mends all and the command that does."""
+    """Returns whether a refusal is whole: a line for one decision; for several a summary, a line each, a note and the
+    command.
+    """
     lines = done.stderr.splitlines()
     listed = [line for line in lines[1:-2] if line.startswith("  ")]
     command = lines[-2:] if len(lines) > 1 else []
     is_whole = "; plan again with " in (lines or [""])[0] and len(lines) == 1 + len(listed) + len(command)
-    ends = not command or command[0].startswith("note: this makes a plan") and command[1].startswith("  dtc plan llama.json ")
-    return done.returncode == 1 and not done.stdout and is_whole and ends and (not command or f" {len(listed)} decisions " in lines[0])
+    ends = (not command or command[0].startswith("note: this makes a plan")
+            and command[1].startswith("  dtc plan llama.json "))
+    return (done.returncode == 1 and not done.stdout and is_whole and ends
+            and (not command or f" {len(listed)} decisions " in lines[0]))
 
 
 def all_exports(folder):
-    """Mistakes in what is exported, and what is exported though it should not be, or not."""
+    """Returns the mistakes in exports, wrong exports that should be refusals, and wrong refusals."""
     for launcher, version in ((launcher, version) for launcher in LAUNCHERS for version in VERSIONS[launcher]):
         schema, count, loads = schema_of(launcher, version), 0, 0
         for plan in plans.PLANS:
@@ -296,7 +319,8 @@ def all_exports(folder):
             if (done.returncode == 0) != is_taken(plan, launcher, version):
                 yield f"{plan} to {launcher} {version}: exit code {done.returncode}: {done.stderr.strip()}"
             elif done.returncode == 0:
-                mistakes = [f"{plan} to {launcher} {version}: {mistake}" for mistake in CHECKS[launcher](schema, done.stdout)]
+                mistakes = [f"{plan} to {launcher} {version}: {mistake}"
+                            for mistake in CHECKS[launcher](schema, done.stdout)]
                 if f"written for {schema_name(launcher)} {version}" not in done.stdout:
                     mistakes.append(f"{plan} to {launcher} {version}: the file does not say its version")
                 count, loads = count + 1, loads + (not mistakes)
@@ -307,12 +331,13 @@ def all_exports(folder):
 
 
 def schema_name(launcher):
-    names = {"megatron-lm": "Megatron-LM", "megatron-bridge": "Megatron-Bridge", "deepspeed": "DeepSpeed", "maxtext": "MaxText"}
+    names = {"megatron-lm": "Megatron-LM", "megatron-bridge": "Megatron-Bridge", "deepspeed": "DeepSpeed",
+             "maxtext": "MaxText"}
     return names.get(launcher, launcher)
 
 
 def count_loaded(launcher, schema, folder):
-    """Mistakes of the newest exports under another schema."""
+    """Returns the mistakes of the newest exports under another schema."""
     count = loads = 0
     for plan in plans.PLANS:
         done = export(plan, launcher, folder)
@@ -320,11 +345,12 @@ def count_loaded(launcher, schema, folder):
             mistakes = list(CHECKS[launcher](schema, done.stdout))
             count, loads = count + 1, loads + (not mistakes)
             yield from (f"{plan} to {launcher}: {mistake}" for mistake in mistakes)
-    print(f"check_exports.py: {loads} of {count} exports load in {launcher} {schema.get('release') or schema['commit'][:8]}")
+    print(f"check_exports.py: {loads} of {count} exports load in {launcher} "
+          f"{schema.get('release') or schema['commit'][:8]}")
 
 
 def planted_mistakes(folder):
-    """Mistakes that were planted and not found."""
+    """Returns the planted mistakes that were not found."""
     for launcher, plan, old, new, wanted in PLANTED:
         text = export(plan, launcher, folder).stdout
         if old not in text:

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Holds the schemas of launchers/ and the exports against the packages that the launchers are released as. pip downloads them, without
-installing anything; tools/launcher-schemas.py extracts what each says of its own flags and fields.
+"""Checks the schemas of launchers/ and the exports against the packages of the launchers' releases.
 
-  launcher_releases.py             the releases that exports are written for: the extracted schema is the stored one, byte for byte, which
-                                   check_exports.py holds all exports against
-  launcher_releases.py --newest    the newest releases that pip finds today: counts the plans whose exports they take, and names the flag or
-                                   field of one that does not load
+pip downloads the packages, without installing anything; tools/launcher-schemas.py extracts the flags and fields that
+each defines.
 
-ctest runs the first (export.releases), and the second where DTC_TEST_NEWEST is 1: whether that passes depends on what others release.
-Where a package can't be had in time its launchers are skipped. The exit code is 1 where a schema differs or an export does not load, and
-77 where nothing was checked.
+launcher_releases.py             the releases that exports are written for: the extracted schema is the stored one, byte
+                                 for byte, against which check_exports.py checks all exports
+launcher_releases.py --newest    the newest releases that pip finds today: counts the plans whose exports they take, and
+                                 names the flag or field of one that does not load
 
-  -o FOLDER    keeps the extracted schemas
+ctest runs the first (export.releases), and the second if DTC_TEST_NEWEST is 1: its result depends on what others
+release. Launchers whose package cannot be downloaded in time are skipped. The exit code is 1 if a schema differs or
+an export does not load, and 77 if nothing was checked.
+
+-o FOLDER    keeps the extracted schemas
 
 DTC_BIN names the folder of dtc.
 """
@@ -26,7 +28,8 @@ from pathlib import Path
 from check_exports import VERSIONS
 
 HERE = Path(__file__).resolve().parent
-# Launcher -> the launchers and packages that its schema is extracted from. Megatron-Core's package has Megatron-LM's training code.
+# This maps a launcher to the launchers and packages that its schema is extracted from. Megatron-Core's package has
+# Megatron-LM's training code.
 PACKAGES = {
     "megatron-lm": {"megatron-lm": "megatron-core"},
     "megatron-bridge": {"megatron-lm": "megatron-core", "megatron-bridge": "megatron-bridge"},
@@ -34,9 +37,9 @@ PACKAGES = {
     "deepspeed": {"deepspeed": "deepspeed"},
     "maxtext": {"maxtext": "maxtext"},
 }
-FIRST = "torchtitan"  # the smallest package: where it can't be had, there is no network
+FIRST = "torchtitan"  # the smallest package: if it cannot be downloaded, there is no network
 SOURCES_ALONE = {"deepspeed"}  # packages without wheels
-PYTHON = "3.12"  # that wheels are asked for: the newest releases want it
+PYTHON = "3.12"  # version of the wheels: the newest releases need it
 SKIPPED = 77  # exit code
 SECONDS_OF_FIRST, SECONDS_OF_EACH = 20, 60
 
@@ -46,11 +49,13 @@ def say(what):
 
 
 def download(package, version, folder, seconds):
-    """Returns the file that pip downloads of a package, a wheel or an archive of sources, of the newest version where `version` is empty;
-    None, and says why, where it can't."""
+    """Returns the file that pip downloads of a package, a wheel or an archive of sources.
+
+    Takes the newest version if `version` is empty. Prints the reason and returns None if the download fails.
+    """
     folder.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--retries", "0", "--timeout",
-               "3", "-d", folder, package + (f"=={version}" if version else "")]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+               "--retries", "0", "--timeout", "3", "-d", folder, package + (f"=={version}" if version else "")]
     if package not in SOURCES_ALONE:
         command += ["--only-binary=:all:", "--python-version", PYTHON]
     try:
@@ -65,31 +70,38 @@ def download(package, version, folder, seconds):
 
 
 def extract(launcher, files, folder):
-    """The file of a launcher's schema; None, and says why, where the package has become another one than the extractor reads."""
+    """Returns the file of a launcher's schema; prints the reason and returns None if the extractor cannot read the
+    package.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     named = [f"{name}={files[package]}" for name, package in PACKAGES[launcher].items()]
     command = [sys.executable, HERE.parent.parent / "tools/launcher-schemas.py", *named, "-o", folder]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        say(f"{launcher}: its schema can't be extracted: {(done.stderr.strip().splitlines() or ['nothing was said'])[-1]}")
+        say(f"{launcher}: its schema can't be extracted: "
+            f"{(done.stderr.strip().splitlines() or ['nothing was said'])[-1]}")
         return None
     return next(folder.glob(f"{launcher}-*.json"))
 
 
 def is_stored(launcher, schema):
-    """That what was extracted is what is stored; says the first line that differs."""
+    """Returns whether the extracted schema is the stored one; prints the first line that differs."""
     stored = HERE / "launchers" / f"{launcher}-{VERSIONS[launcher][0]}.json"
     found, wanted = schema.read_bytes(), stored.read_bytes()
     if found == wanted:
         return True
     lines = enumerate(zip(found.split(b"\n"), wanted.split(b"\n")), 1)
     number = next((number for number, (a, b) in lines if a != b), min(found.count(b"\n"), wanted.count(b"\n")) + 1)
-    say(f"{stored.name} is not what the release {VERSIONS[launcher][0]} says: line {number} differs; extract it by tools/launcher-schemas.py")
+    say(f"{stored.name} is not what the release {VERSIONS[launcher][0]} says: line {number} differs; extract it by "
+        f"tools/launcher-schemas.py")
     return False
 
 
 def check(launcher, files, is_newest, folder):
-    """What is to be said of a launcher, and whether it passed; None where a package of it can't be had. `files` are futures of them."""
+    """Returns the report on a launcher, and whether it passed; None if one of its packages is missing.
+
+    `files` are futures of the packages.
+    """
     files = {package: files[package].result() for package in PACKAGES[launcher].values()}
     absent = [package for package, file in files.items() if file is None]
     if absent:
@@ -99,7 +111,8 @@ def check(launcher, files, is_newest, folder):
         return f"{launcher} is not checked further", False
     if not is_newest and is_stored(launcher, schema):
         return f"launcher_releases.py: {schema.name} is what is stored", True
-    counted = subprocess.run([sys.executable, HERE / "check_exports.py", "--count", launcher, schema], capture_output=True, text=True)
+    counted = subprocess.run([sys.executable, HERE / "check_exports.py", "--count", launcher, schema],
+                             capture_output=True, text=True)
     return (counted.stdout + counted.stderr).strip(), is_newest and counted.returncode == 0
 
 
@@ -108,23 +121,29 @@ def main():
     parser.add_argument("--newest", action="store_true", default=os.environ.get("DTC_TEST_NEWEST") == "1")
     parser.add_argument("-o", "--output", type=Path, help="keep the schemas here")
     options = parser.parse_args()
-    versions = {package: "" if options.newest else VERSIONS[name][0] for packages in PACKAGES.values() for name, package in packages.items()}
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(len(versions)) as downloads, ThreadPoolExecutor(2) as checks:
+    versions = {package: "" if options.newest else VERSIONS[name][0] for packages in PACKAGES.values()
+                for name, package in packages.items()}
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(len(versions)) as downloads, ThreadPoolExecutor(
+        2) as checks:
         folder = Path(scratch)
         first = downloads.submit(download, FIRST, versions[FIRST], folder / FIRST, SECONDS_OF_FIRST)
         if first.result() is None:
             say("nothing was checked")
             return SKIPPED
-        files = {package: first if package == FIRST else downloads.submit(download, package, version, folder / package, SECONDS_OF_EACH)
+        files = {package: first if package == FIRST
+                 else downloads.submit(download, package, version, folder / package, SECONDS_OF_EACH)
                  for package, version in versions.items()}
         kept = options.output or folder / "schemas"
-        launchers = sorted(PACKAGES, key=lambda launcher: launcher == "deepspeed")  # which takes longest to come
-        results = dict(zip(launchers, checks.map(lambda launcher: check(launcher, files, options.newest, kept), launchers)))
+        # deepspeed takes longest to download
+        launchers = sorted(PACKAGES, key=lambda launcher: launcher == "deepspeed")
+        results = dict(zip(launchers, checks.map(lambda launcher: check(launcher, files, options.newest, kept),
+                                                 launchers)))
     for words, _ in results.values():
         print(words)
     checked = [launcher for launcher, (_, is_good) in results.items() if is_good is not None]
     failed = [launcher for launcher in checked if not results[launcher][1]]
-    say(f"{len(checked)} of {len(PACKAGES)} launchers were checked" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    say(f"{len(checked)} of {len(PACKAGES)} launchers were checked" + (f"; failed: {', '.join(failed)}" if failed
+                                                                       else ""))
     return 1 if failed else 0 if checked else SKIPPED
 
 

@@ -1,5 +1,7 @@
-"""Plans for a launcher's stack are plans that the launcher can be told: whatever is pinned, either the pin is refused
-while planning, or the export is whole. Prints how many plans there were."""
+"""Plans for a launcher's stack are plans that the launcher accepts.
+
+Whatever is pinned, either planning refuses the pin, or the export is whole. Prints the number of plans.
+"""
 import itertools
 import subprocess
 import sys
@@ -9,7 +11,7 @@ from pathlib import Path
 CONFIGS = Path(__file__).parents[2] / "models" / "configs"
 LAUNCHERS = {"megatron-core": "megatron-lm", "megatron-bridge": "megatron-bridge", "torchtitan": "torchtitan",
              "deepspeed": "deepspeed", "maxtext": "maxtext"}
-# Model, tokens, nodes of 8 H100, samples: one node, small batches, experts.
+# Each problem is: model, tokens, nodes of 8 H100, samples. They are one node, small batches, experts.
 PROBLEMS = [("gpt2", 1024, 1, 64), ("llama-3-8b", 8192, 8, 8), ("mixtral-8x7b", 4096, 8, 128)]
 PINS = ["", "cp=2", "offload=1", "zero=0", "zero=1", "pp=2", "tp=2,pp=1"]
 

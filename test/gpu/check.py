@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Runs what prepare.py has compiled on this machine's GPUs and compares with one CPU: the half that needs a GPU and no dtc.
+"""Runs the programs of prepare.py on this machine's GPUs and compares with one CPU; needs a GPU and no dtc.
 
 Usage: check.py FOLDER [--out RESULTS.json] [--only PART]... [--budget-seconds 540] [--sanitizer N]
 
-Parts, in this order, each skipped with a reason where it cannot run here:
-  kernels    each kind of generated kernel on edge sizes, results poisoned first (kernels.py)
-  plans      random plans, and models whose attention tensor cores take: losses, gradients and parameters of five steps
-  memory     what each plan's ranks say they took, beside the arena in the file
-  curve      the loss of each step of a longer run, in f32 and bf16
-  sanitizer  compute-sanitizer's memcheck, racecheck, initcheck and synccheck of a step of the first N cases of one rank (2)
-RESULTS.json is written after each. Exit status: 0 all match, 1 some do not, 3 time ran out before all had run, 77 there is no GPU. Programs are those of FOLDER, or else
-looked for as in test/run.
+The parts run in this order; one that cannot run here is skipped with a reason:
+kernels    each kind of generated kernel on edge sizes, results poisoned first (kernels.py)
+plans      random plans, and models whose attention fits tensor cores: losses, gradients and parameters of five steps
+memory     the memory that each plan's ranks report, beside the arena in the file
+curve      the loss of each step of a longer run, in f32 and bf16
+sanitizer  compute-sanitizer's memcheck, racecheck, initcheck and synccheck of a step of the first N cases of one
+           rank (2)
+
+RESULTS.json is written after each. The exit status is 0 if all match, 1 if some do not, 3 if time ran out before all
+had run, 77 if there is no GPU. Programs are those of FOLDER, or else looked up as in test/run.
 """
 import argparse
 import json
@@ -29,20 +31,20 @@ import device
 from pack_dtrun import extract, unpack
 
 SKIPPED, UNFINISHED = 77, 3
-CURVE_TOLERANCE = {"f32": 1e-4, "bf16": 1e-2}  # of each loss, relative
+CURVE_TOLERANCE = {"f32": 1e-4, "bf16": 1e-2}  # relative tolerance of each loss
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
-FOUND = 99  # exit status by which compute-sanitizer says so
+FOUND = 99  # exit status of compute-sanitizer for an error
 
 
 class Skip(Exception):
-    """Why a part does not run here."""
+    """The reason why a part cannot run here."""
 
 
 def read_case(folder):
     import any_plan
 
     class Unpickler(pickle.Unpickler):
-        """prepare.py's classes are any_plan's."""
+        """Maps prepare.py's classes to those of any_plan."""
 
         def find_class(self, module, name):
             return super().find_class(any_plan.__name__ if module in ("any_plan", "__main__") else module, name)
@@ -58,7 +60,7 @@ class Checks:
         if (folder / "cases.tar.xz").exists():
             extract(folder / "cases.tar.xz", work / "cases")
         self.cases = sorted(path.parent for path in (work / "cases").glob("*/case.pickle"))
-        self.peaks = {}  # what the ranks of a case said they took
+        self.peaks = {}  # memory that the ranks of a case report
 
     def has_time(self, seconds=15):
         return time.monotonic() + seconds < self.deadline
@@ -69,11 +71,13 @@ class Checks:
             raise Skip("the folder has no kernels")
         import kernels
         extract(archive, self.work)
-        if device.is_emulated() and not os.environ.get("DTC_FAKE_DRIVER") and not (ROOT / "build/test/dtc_fake_driver.so").exists():
+        if (device.is_emulated() and not os.environ.get("DTC_FAKE_DRIVER")
+            and not (ROOT / "build/test/dtc_fake_driver.so").exists()):
             raise Skip("the emulated driver, DTC_FAKE_DRIVER, is not there")
         about = kernels.run_all(self.work / "kernels", self.has_time)
         worst = ", ".join(f"{kind} {value:.2g}" for kind, value in about["worst"].items())
-        about["says"] = (f"{about['matched']} of {about['of']} kernels match one CPU, largest difference over the tolerance: {worst}"
+        about["says"] = (f"{about['matched']} of {about['of']} kernels match one CPU, largest difference over the "
+                         f"tolerance: {worst}"
                          + (f"; {about['of'] - about['ran']} not run" if about["ran"] < about["of"] else ""))
         about["left"] = 0 if about["failed"] else about["of"] - about["ran"]
         return about
@@ -94,11 +98,12 @@ class Checks:
                 print(failure, flush=True)
                 failed[folder.name] = str(failure)
         without = len(self.cases) - len(runnable)
-        says = (f"{len(results)} of {len(runnable)} cases match one CPU, largest difference {max(results, default=0):.2e}; "
+        says = (f"{len(results)} of {len(runnable)} cases match one CPU, largest difference "
+                f"{max(results, default=0):.2e}; "
                 f"{without} skipped for want of mpirun" + (f"; {left} not run" if left else "")
                 + (f"; failed: {list(failed)}" if failed else ""))
-        return {"of": len(runnable), "matched": len(results), "largest": max(results, default=None), "without_mpirun": without,
-                "left": left, "failed": failed, "says": says}
+        return {"of": len(runnable), "matched": len(results), "largest": max(results, default=None),
+                "without_mpirun": without, "left": left, "failed": failed, "says": says}
 
     def plan(self, folder):
         from any_plan import RATES, compare_rounded, compare_runs, run_steps
@@ -106,8 +111,8 @@ class Checks:
         case, wanted, draws = read_case(folder)
         what = f"case {folder.name}: {case}"
         log = self.work / f"log-{folder.name}"
-        found = run_steps(self.work, folder / "program.dte", case.ranks, as_bytes(folder / "text.txt"), case.seed, RATES[case.optimizer],
-                          "--log-dir", log)
+        found = run_steps(self.work, folder / "program.dte", case.ranks, as_bytes(folder / "text.txt"), case.seed,
+                          RATES[case.optimizer], "--log-dir", log)
         logged = [json.loads(file.read_text().splitlines()[-1]) for file in sorted(log.glob("rank-*.jsonl"))]
         self.peaks[folder] = max((line["peak_memory_bytes"] for line in logged), default=None)
         if draws:
@@ -134,17 +139,20 @@ class Checks:
         about = {"worst": {}, "losses": {}, "failed": {}}
         for precision, losses in wanted["losses"].items():
             try:
-                lines = train(folder / f"{precision}.dte", 1, as_bytes(folder / "text.txt"), len(losses), "--seed", wanted["seed"], "--lr",
-                              wanted["rate"])
+                lines = train(folder / f"{precision}.dte", 1, as_bytes(folder / "text.txt"), len(losses), "--seed",
+                              wanted["seed"], "--lr", wanted["rate"])
             except SystemExit as failure:
                 about["failed"][precision] = str(failure)
                 continue
             found = [line["loss"] for line in lines]
-            worst = max((abs(a - b) / abs(b) if a == a else float("inf") for a, b in zip(found, losses)), default=float("inf"))
+            worst = max((abs(a - b) / abs(b) if a == a else float("inf") for a, b in zip(found, losses)),
+                        default=float("inf"))
             about["losses"][precision], about["worst"][precision] = {"gpu": found, "cpu": losses}, worst
             if len(found) != len(losses) or worst > CURVE_TOLERANCE[precision]:
-                about["failed"][precision] = f"losses differ by {worst:.2e}, wanted at most {CURVE_TOLERANCE[precision]:g}"
-        about["says"] = "; ".join(f"{precision}: {len(wanted['losses'][precision])} losses within {worst:.1e} of one CPU"
+                about["failed"][
+                    precision] = f"losses differ by {worst:.2e}, wanted at most {CURVE_TOLERANCE[precision]:g}"
+        about["says"] = "; ".join(f"{precision}: {len(wanted['losses'][precision])} losses within {worst:.1e} of one "
+                                  f"CPU"
                                   for precision, worst in about["worst"].items()) or "no curve"
         return about
 
@@ -162,8 +170,8 @@ class Checks:
                 if not self.has_time(30):
                     about["left"] += 1
                     continue
-                command = [program, "--tool", tool, "--error-exitcode", str(FOUND), str(BIN / "dtrun"), str(folder / "program.dte"),
-                           "--data", as_bytes(folder / "text.txt"), "--steps", "1"]
+                command = [program, "--tool", tool, "--error-exitcode", str(FOUND), str(BIN / "dtrun"),
+                           str(folder / "program.dte"), "--data", as_bytes(folder / "text.txt"), "--steps", "1"]
                 try:
                     done = subprocess.run(command, capture_output=True, text=True, check=False,
                                           timeout=max(1, self.deadline - time.monotonic()))
@@ -183,13 +191,13 @@ PARTS = ("kernels", "plans", "memory", "curve", "sanitizer")
 
 
 def run_part(checks, part):
-    """What a part found: with "failed" where something did, or "skipped" with the reason."""
+    """Returns the results of a part: with "failed" if something did, or "skipped" with the reason."""
     began = time.monotonic()
     try:
         found = getattr(checks, part)() if checks.has_time(5) else {"left": 1, "says": "no time was left"}
     except Skip as reason:
         found = {"skipped": str(reason)}
-    except Exception as error:  # a part that breaks takes no other with it
+    except Exception as error:  # a part that breaks does not stop the others
         found = {"failed": {part: f"{type(error).__name__}: {error}"}, "says": "broke off"}
     found["seconds"] = round(time.monotonic() - began, 1)
     return found
@@ -218,7 +226,8 @@ def main():
         if (options.folder / "dtrun.tar.xz").exists():
             os.environ.update(unpack(options.folder / "dtrun.tar.xz", work / "dtrun"))  # before dtc_tools looks for it
         os.environ.setdefault("DTC_TIMEOUT", "120")
-        result = {"schema": "dtc.test-gpu/1", **about, "date": time.strftime("%Y-%m-%d"), "device": device.about(), "parts": {}}
+        result = {"schema": "dtc.test-gpu/1", **about, "date": time.strftime("%Y-%m-%d"), "device": device.about(),
+                  "parts": {}}
         checks = Checks(options.folder, options, work)
         for part in options.only or PARTS:
             found = result["parts"][part] = run_part(checks, part)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs generated kernels on this machine's GPU and compares with what a processor makes of the same operands.
+"""Runs generated kernels on this machine's GPU and compares with a processor's results for the same operands.
 
-Usage: kernels.py FOLDER: what dtc-write-twins wrote. Needs Python and the driver alone: kernels are launched by libcuda.so.1. With
-DTC_EMULATED_GPU=1 the driver is the emulated one of DTC_FAKE_DRIVER, default build/test/dtc_fake_driver.so.
+Usage: kernels.py FOLDER: the output of dtc-write-twins. Needs Python and the driver alone: libcuda.so.1 launches the
+kernels. With DTC_EMULATED_GPU=1 the driver is the emulated one of DTC_FAKE_DRIVER, default
+build/test/dtc_fake_driver.so.
 
-Results are poisoned before each launch, and bytes around every buffer must stay what they are.
+Results are poisoned before each launch, and bytes around every buffer must stay unchanged.
 """
 import array
 import ctypes
@@ -24,7 +25,7 @@ CODES = {"i32": "i", "i64": "q"}
 
 
 class GpuError(Exception):
-    """What the driver said."""
+    """An error of the driver."""
 
 
 class Gpu:
@@ -62,11 +63,13 @@ class Gpu:
         self.library, self.find, self.functions = library, find, {}
 
     def call(self, name, *arguments):
-        """Arguments are of ctypes, as functions of C take them."""
+        """Calls a function of the driver; arguments are of ctypes, as functions of C take them."""
         function = self.functions.setdefault(name, None) or self.find(name)
         self.functions[name] = function
-        function.argtypes = [type(argument) if isinstance(argument, ctypes._SimpleCData) else ctypes.c_void_p for argument in arguments]
-        given = [argument if isinstance(argument, ctypes._SimpleCData) or argument is None else ctypes.cast(argument, ctypes.c_void_p)
+        function.argtypes = [type(argument) if isinstance(argument, ctypes._SimpleCData) else ctypes.c_void_p
+                             for argument in arguments]
+        given = [argument if isinstance(argument, ctypes._SimpleCData) or argument is None
+                 else ctypes.cast(argument, ctypes.c_void_p)
                  for argument in arguments]
         error = function(*given)
         if error != 0:
@@ -76,7 +79,7 @@ class Gpu:
             raise GpuError(f"{name}: error {error}, {text.value.decode() if text.value else 'no text'}")
 
     def allocate(self, size):
-        """A buffer with guards on both sides: (address of the memory, of the buffer)."""
+        """Allocates a buffer with guards on both sides; returns (address of the memory, of the buffer)."""
         memory = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size + 2 * GUARD))
         self.call("cuMemsetD8_v2", memory, ctypes.c_ubyte(GUARD_BYTE), ctypes.c_size_t(size + 2 * GUARD))
@@ -86,7 +89,8 @@ class Gpu:
         self.call("cuMemFree_v2", ctypes.c_uint64(memory))
 
     def write(self, address, data):
-        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), ctypes.create_string_buffer(data, len(data)), ctypes.c_size_t(len(data)))
+        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), ctypes.create_string_buffer(data, len(data)),
+                  ctypes.c_size_t(len(data)))
 
     def read(self, address, size):
         data = ctypes.create_string_buffer(size)
@@ -98,7 +102,8 @@ class Gpu:
 
     def load(self, code, symbol):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("cuModuleLoadDataEx", ctypes.byref(module), ctypes.create_string_buffer(code), ctypes.c_uint(0), None, None)
+        self.call("cuModuleLoadDataEx", ctypes.byref(module), ctypes.create_string_buffer(code), ctypes.c_uint(0), None,
+                  None)
         self.call("cuModuleGetFunction", ctypes.byref(function), module, ctypes.create_string_buffer(symbol.encode()))
         return module, function
 
@@ -119,7 +124,10 @@ def numbers_of(kind, data):
 
 
 def difference(kind, found, wanted):
-    """The largest over the tolerance of a type, relative to the number or to the root mean square of all; inf for a NaN."""
+    """Returns the largest difference over the tolerance of a type; inf for a NaN.
+
+    Differences are relative to the number or to the root mean square of all.
+    """
     if kind in CODES:
         return 0.0 if found == wanted else math.inf
     scale = math.sqrt(sum(float(value) * value for value in wanted if math.isfinite(value)) / max(1, len(wanted)))
@@ -140,7 +148,9 @@ class Cases:
         self.operands, self.results = (folder / "operands.bin").read_bytes(), (folder / "results.bin").read_bytes()
 
     def run(self, gpu, number):
-        """The largest difference of case `number` in units of its tolerance; GpuError where it does not run."""
+        """Returns the largest difference of case `number` in units of its tolerance; raises GpuError if it does not
+        run.
+        """
         case = self.cases[number]
         module, function = gpu.load((self.folder / f"{number}.code").read_bytes(), case["symbol"])
         memories, buffers = [], []
@@ -153,7 +163,7 @@ class Cases:
         outputs = list(zip(case["results"], buffers[len(case["operands"]):]))
         for tensor, address in outputs:
             gpu.poison(address, tensor["bytes"])
-        # A block more than there are units, which does nothing.
+        # One block more than there are units runs, and does nothing.
         gpu.launch(function, case["range"] + 1, case["threads"], [*buffers, *case["scalars"], case["range"]])
         worst = 0.0
         for tensor, address in outputs:
@@ -173,7 +183,7 @@ class Cases:
 
 
 def run_all(folder, has_time=lambda: True):
-    """{"of", "ran", "matched", "worst": by type in units of its tolerance, "failed": {case: why}}."""
+    """Returns {"of", "ran", "matched", "worst": by type in units of its tolerance, "failed": {case: why}}."""
     gpu, cases = Gpu(), Cases(folder)
     about = {"gpu": gpu.name, "of": len(cases.cases), "ran": 0, "matched": 0, "worst": {}, "failed": {}}
     for number, case in enumerate(cases.cases):
@@ -201,7 +211,8 @@ def main():
     for name, why in about["failed"].items():
         print(f"{name}: {why}")
     worst = ", ".join(f"{kind} {value:.2g}" for kind, value in about["worst"].items())
-    print(f"{about['matched']} of {about['of']} kernels match a processor; largest difference over the tolerance: {worst}")
+    print(f"{about['matched']} of {about['of']} kernels match a processor; largest difference over the tolerance: "
+          f"{worst}")
     sys.exit(1 if about["failed"] or not about["matched"] else 0)
 
 

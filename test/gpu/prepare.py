@@ -24,36 +24,40 @@ from pack_dtrun import pack
 
 KERNEL_SIZES = [1, 31, 32, 33, 1000]
 CURVE = {"batch": 2, "sequence": 32, "rate": 1e-3, "seed": 1}
-MOST_MIB = 50  # what may travel to a machine that is lent, beside this tree
+MOST_MIB = 50  # limit of the files that travel to the GPU machine, beside this tree
 
 
 def shaped(config, sequence, precision):
-    """A model whose attention is of a shape that tensor cores take, which random models are too small for."""
+    """Returns a model whose attention has a shape for tensor cores; random models are too small for it."""
     fix = {"dp": 1, "tp": 1, "pp": 1, "sp": 0, "zero": 0, "micro_batch": 2, "recompute": "none", "precision": precision}
     return Case(config, sequence, 2, "adamw", fix, 1)
 
 
 def shaped_cases():
-    """Heads of 64 and 128, grouped and not, lines that are no multiple of any tile."""
-    gpt2 = {"model_type": "gpt2", "vocab_size": 67, "n_positions": 256, "n_embd": 64, "n_layer": 1, "n_head": 1, "n_inner": 66,
-            "activation_function": "gelu_new", "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.1,
-            "tie_word_embeddings": True}
-    llama = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 256, "hidden_size": 24, "head_dim": 128,
-             "intermediate_size": 40, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_act": "silu",
-             "initializer_range": 0.08, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
-    return [shaped(config, sequence, precision) for config, sequence in ((gpt2, 129), (llama, 77)) for precision in ("bf16", "f32")]
+    """Returns cases with heads of 64 and 128, grouped and not, and lines that are no multiple of any tile."""
+    gpt2 = {"model_type": "gpt2", "vocab_size": 67, "n_positions": 256, "n_embd": 64, "n_layer": 1, "n_head": 1,
+            "n_inner": 66, "activation_function": "gelu_new", "initializer_range": 0.08, "resid_pdrop": 0.0,
+            "embd_pdrop": 0.0, "attn_pdrop": 0.1, "tie_word_embeddings": True}
+    llama = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 256, "hidden_size": 24,
+             "head_dim": 128, "intermediate_size": 40, "num_hidden_layers": 1, "num_attention_heads": 2,
+             "num_key_value_heads": 1, "hidden_act": "silu", "initializer_range": 0.08, "tie_word_embeddings": False,
+             "attention_bias": False, "mlp_bias": False}
+    return [shaped(config, sequence, precision) for config, sequence in ((gpt2, 129), (llama, 77))
+            for precision in ("bf16", "f32")]
 
 
 def prepare(folder, case, target):
-    """Writes what check.py needs of a case: program, data, and what one CPU makes of it."""
+    """Writes the files of a case for check.py: program, data, and the results of one CPU."""
     folder.mkdir(parents=True)
     case.fix.update(target=target)
     path, data = write_case(folder, case.config, random.Random(case.seed), case.sequence)
-    one = {"dp": 1, "tp": 1, "micro_batch": case.batch, **{key: case.fix[key] for key in FLAGS if key in case.fix and key != "target"}}
+    one = {"dp": 1, "tp": 1, "micro_batch": case.batch, **{key: case.fix[key] for key in FLAGS if key in case.fix
+                                                           and key != "target"}}
     wanted = run_one(folder, path, case.sequence, case.batch, case.optimizer, 1, one, data, case.seed)
     precision, draws = case.fix["precision"], []
     if precision != "f32":
-        draws = draw_rounding(folder, path, case.sequence, case.batch, case.optimizer, one, data, case.seed, case.fix["tp"])
+        draws = draw_rounding(folder, path, case.sequence, case.batch, case.optimizer, one, data, case.seed,
+                              case.fix["tp"])
     compile_plan(folder / "program.dte", path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix)
     for left in [*folder.glob("*.safetensors"), folder / "r1.dte"]:
         left.unlink()
@@ -66,14 +70,14 @@ def arena_of(program):
 
 
 def on_one_rank(case):
-    """The same model and step on one GPU: what a machine with one and without MPI can run."""
+    """Returns the same model and step on one GPU, which a machine with one GPU and without MPI can run."""
     kept = {key: case.fix[key] for key in ("micro_batch", "recompute", "precision")}
     case.fix = {"dp": 1, "tp": 1, "pp": 1, "sp": 0, "zero": 0, **kept}
     return case
 
 
 def on_few_ranks(case, ranks):
-    """A plan of 2 or 4 ranks, which one GPU has room for."""
+    """Returns a plan of 2 or 4 ranks, which fit on one GPU."""
     count = case.batch // (case.fix["dp"] * case.fix["micro_batch"])
     while case.ranks > ranks:
         key = max(("dp", "tp", "pp"), key=lambda name: case.fix.get(name, 1))
@@ -93,7 +97,7 @@ def on_few_ranks(case, ranks):
 
 
 def pack_cases(folder):
-    """cases.tar.xz in place of the folders of cases: programs of one compiler are much alike."""
+    """Packs the folders of cases into cases.tar.xz: programs of one compiler compress well together."""
     cases = sorted(path.parent for path in folder.glob("*/case.pickle"))
     if cases:
         with tarfile.open(folder / "cases.tar.xz", "w:xz", preset=2) as packed:
@@ -104,7 +108,7 @@ def pack_cases(folder):
 
 
 def prepare_kernels(folder, target, sizes):
-    """kernels.tar.xz: each kind of generated kernel, operands, and results of this processor."""
+    """Writes kernels.tar.xz: each kind of generated kernel, operands, and results of this processor."""
     with tempfile.TemporaryDirectory() as work:
         run([BIN.parent / "test" / "dtc-write-twins", work, target.partition(":")[2] or target, *sizes], timeout=1200)
         with tarfile.open(folder / "kernels.tar.xz", "w:xz", preset=2) as packed:
@@ -112,7 +116,7 @@ def prepare_kernels(folder, target, sizes):
 
 
 def prepare_curve(folder, target, steps):
-    """A loss curve of a CPU for each type, and the programs that are to follow it."""
+    """Writes a loss curve of a CPU for each type, and the programs that are to follow it."""
     config = ROOT / "models" / "configs" / "gpt2-quickstart.json"
     folder.mkdir()
     (folder / "text.txt").write_bytes((ROOT / "README.md").read_bytes())
@@ -120,9 +124,11 @@ def prepare_curve(folder, target, steps):
     for precision in ("f32", "bf16"):
         programs = {"cpu": folder / "cpu.dte", target: folder / f"{precision}.dte"}
         for device, program in programs.items():
-            dtc("compile", config, "--seq-len", CURVE["sequence"], "--topology", "cpu", "--devices", 1, "--global-batch", CURVE["batch"],
-                "--epsilon", 1e-3, "--precision", precision, "--target", device, "--fix", f"micro_batch={CURVE['batch']}", "-o", program)
-        lines = train(programs["cpu"], 1, as_bytes(folder / "text.txt"), steps, "--seed", CURVE["seed"], "--lr", CURVE["rate"], "--threads", 1)
+            dtc("compile", config, "--seq-len", CURVE["sequence"], "--topology", "cpu", "--devices", 1,
+                "--global-batch", CURVE["batch"], "--epsilon", 1e-3, "--precision", precision, "--target", device,
+                "--fix", f"micro_batch={CURVE['batch']}", "-o", program)
+        lines = train(programs["cpu"], 1, as_bytes(folder / "text.txt"), steps, "--seed", CURVE["seed"], "--lr",
+                      CURVE["rate"], "--threads", 1)
         curves[precision] = [line["loss"] for line in lines]
         programs["cpu"].unlink()
     (folder / "curves.json").write_text(json.dumps({"rate": CURVE["rate"], "seed": CURVE["seed"], "losses": curves}))
@@ -133,7 +139,8 @@ def main():
     parser.add_argument("--target", default="cuda:sm_90")
     parser.add_argument("--cases", type=int, default=6, help="random plans, half of them on one rank")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--shaped", type=int, default=len(shaped_cases()), help="models whose attention tensor cores take (4)")
+    parser.add_argument("--shaped", type=int, default=len(shaped_cases()), help="models whose attention tensor cores "
+                        "take (4)")
     parser.add_argument("--sizes", type=int, nargs="*", default=KERNEL_SIZES, help="of kernels; none: no kernels")
     parser.add_argument("--curve-steps", type=int, default=50)
     parser.add_argument("--no-dtrun", action="store_true", help="leave dtrun out: it is where the programs will be run")
@@ -155,7 +162,8 @@ def main():
         prepare_curve(arguments.folder / "curve", arguments.target, arguments.curve_steps)
     if not arguments.no_dtrun:
         pack(arguments.folder / "dtrun.tar.xz")
-    (arguments.folder / "about.json").write_text(json.dumps({"commit": commit(), "target": arguments.target, "seed": arguments.seed}))
+    (arguments.folder / "about.json").write_text(json.dumps({"commit": commit(), "target": arguments.target,
+                                                             "seed": arguments.seed}))
     size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file()) / 2**20
     print(f"{arguments.cases} cases for {arguments.target} are in {arguments.folder}: {size:.1f} MiB")
     if size > MOST_MIB:

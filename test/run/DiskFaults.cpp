@@ -1,14 +1,18 @@
-// Loaded before dtrun (LD_PRELOAD): counts the calls that change files below FAULT_DIR, and at one of them ends the process or
-// says that the disk is full. Tests of checkpoints go through all of those moments.
+// Disk faults for tests of checkpoints, loaded before dtrun (LD_PRELOAD): counts the calls that
+// change files below FAULT_DIR, and at one of them ends the process or reports a full disk. The
+// tests go through all of those moments.
 //
-// FAULT_DIR   an absolute path; nothing happens without it
-// FAULT_RANK  of Open MPI, that is meant; 0
-// FAULT_AT    the number of the call, from 1; 0: none
-// FAULT_KIND  kill: SIGKILL before the call, of a write after half of it; full: this call and the FAULT_COUNT - 1 after it give
-//             ENOSPC; readonly: EROFS; slow: they take FAULT_SECONDS longer; stall: what is counted are the reads of files
-//             there, and they take FAULT_SECONDS longer
-// FAULT_ONCE  a file: nothing happens where it is there, and it is made before the first fault, so that a job that is started again
-//             is left alone
+// FAULT_DIR     an absolute path; nothing happens without it
+// FAULT_RANK    the rank of Open MPI that has the faults; default 0
+// FAULT_AT      the number of the call, from 1; 0: none
+// FAULT_COUNT   how many calls fail from there on; default 1
+// FAULT_KIND    kill: SIGKILL before the call, of a write after half of it
+//               full: this call and the FAULT_COUNT - 1 after it give ENOSPC
+//               readonly: they give EROFS
+//               slow: they take FAULT_SECONDS longer
+//               stall: counts the reads of files there instead, which take FAULT_SECONDS longer
+// FAULT_ONCE    a file: nothing happens if it exists, and it is made before the first fault, so
+//               that a job that is started again has none
 // FAULT_REPORT  a file that gets the number of calls at the end
 #include <atomic>
 #include <cerrno>
@@ -80,7 +84,7 @@ bool isMeant(int descriptor) {
   return isMeant(path);
 }
 
-// Whether the call is to fail. One that takes no space does not.
+// Returns true if the call is to fail. A call that takes no space does not fail.
 template <typename Place>
 bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true, bool reads = false) {
   if (reads != plan().countsReads || !isMeant(place))
@@ -92,7 +96,8 @@ bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true, bool 
     if (FILE *file = std::fopen(plan().once, "w"))
       std::fclose(file);
   if (plan().slowSeconds > 0) {
-    // A disk answers no sooner for a signal, as that by which a keeper asks for stacks.
+    // A signal, such as the one by which a keeper asks for stacks, does not shorten the delay of
+    // a disk.
     for (auto left = static_cast<unsigned>(plan().slowSeconds); left > 0;)
       left = ::sleep(left);
     return false;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tensors that change the dim they are split along (all_to_all) on real processes train like one device.
 
-Plans are edited, as people may: the words' table and the weights of the MLP rest along another dim than the plan's ops read
-them, so that they change it for every use, and their gradients back.
-Where a dim does not divide by the ranks, it is padded for the exchange; the results are the same.
+Plans are edited, as people may do: the embedding table and the weights of the MLP are stored split along another dim
+than the plan's ops read them. So they change it before every use, and their gradients change it back.
+A dim that does not divide by the ranks is padded for the all-to-all; the results are the same.
 """
 import json
 import random
@@ -15,7 +15,7 @@ from pathlib import Path
 from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
-# Ranks of dp and tp, sequence length, width, heads; the parts of the last two do not divide.
+# Each case is: ranks of dp, ranks of tp, sequence length, width, heads. The shards of the last two cases are uneven.
 CASES = [(1, 2, 16, 24, 4), (2, 2, 16, 24, 4), (1, 4, 16, 24, 4), (1, 4, 8, 16, 2), (1, 4, 10, 24, 4), (2, 2, 7, 18, 3)]
 BATCH = 4
 
@@ -27,8 +27,10 @@ def model(sequence, width, heads):
 
 
 def train_plan(folder, config, sequence, mesh, edited_parameters):
-    """Compiles under the planner's plan, with other dims split of the parameters that match, and trains; also returns the
-    program."""
+    """Compiles and trains under the planner's plan in which parameters that match are split along other dims.
+
+    Also returns the program.
+    """
     ranks = mesh["dp"] * mesh["tp"]
     plan, dte, dump, temps = (folder / f"{ranks}.{end}" for end in ("json", "dte", "safetensors", "temps"))
     flags = [config, "--seq-len", sequence, "--topology", "cpu", "--devices", ranks]
@@ -40,7 +42,8 @@ def train_plan(folder, config, sequence, mesh, edited_parameters):
             placement["tp"] = "shard(1)" if placement["tp"] == "shard(0)" else "shard(0)"
     plan.write_text(json.dumps(edited))
     dtc("compile", *flags, "--plan", plan, "--epsilon", 1e-3, "-o", dte, "--save-temps", temps)
-    losses = train(dte, ranks, as_bytes(folder / "text.txt"), STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
+    losses = train(dte, ranks, as_bytes(folder / "text.txt"), STEPS, "--seed", 3, "--lr", 1e-2, "--threads", 1,
+                   "--dump-params", dump)
     return [step["loss"] for step in losses], read_safetensors(dump), (temps / "03-schedule.mlir").read_text()
 
 

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
-Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only where all
-match. Compared are every loss and norm of five steps, every gradient of the first and the last one, and the parameters after them,
-element by element within 1e-4 of the tensor's root mean square. With --shrink a case that fails is made smaller as long as it
-fails, and printed with the commands that show it. AdamW's epsilon is 1e-3 and not 1e-8: an update is lr * g / (|g| + epsilon), so where a gradient is zero but for
-rounding (about 1e-8 here; the bias of keys is so exactly), two plans differ by rounding / epsilon of what the tensor has
-moved. With 1e-3 that is 1e-5, with 1e-8 it is anything.
+Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only if
+all match. The test compares every loss and norm of five steps, every gradient of the first and the last step, and the
+parameters after them, element by element within 1e-4 of the tensor's root mean square. With --shrink, a case that
+fails is made smaller as long as it fails, and printed with the commands that show it.
 
-A plan in bf16 or f16 is compared with one process in the same type, within how far rounding moves each number (rounding.py).
-A plan that reduces gradients in bf16 is compared in its losses and in the gradients of the first step: see compare_reduced, and
-compare_rounded where the plan is in bf16 or f16 as well.
+AdamW's epsilon is 1e-3 and not 1e-8. An update is lr * g / (|g| + epsilon), so if a gradient is zero except for
+rounding (about 1e-8 here; the gradient of the bias of keys always is), two plans differ by rounding / epsilon of the
+distance that the tensor has moved. With 1e-3 that is 1e-5; with 1e-8 it is arbitrary.
 
-Models are GPT-2 and Llama by their configurations, and those of written.py, which nobody has a configuration of. Some have targets
-that do not count, frozen parameters, and the parts of a graph that additions.py lists (parameters that the loss does not read, dead
-blocks, tensors without dims, terms that no sample enters).
+A plan in bf16 or f16 is compared with one process in the same type, within the distance that rounding moves each
+number (rounding.py). A plan that reduces gradients in bf16 is compared in its losses and in the gradients of the
+first step: see compare_reduced, and compare_rounded if the plan is in bf16 or f16 as well.
+
+Models are GPT-2 and Llama by their configurations, and the models of written.py, which no configuration describes.
+Some have ignored targets, frozen parameters, and the constructs that additions.py lists (parameters that the loss
+does not read, dead blocks, tensors without dims, terms that no sample enters).
 """
 import argparse
 import dataclasses
@@ -29,17 +31,18 @@ from pathlib import Path
 
 import rounding
 from additions import ADDITIONS, WITHOUT_GRADIENT, add_to
-from dtc_tools import as_bytes, compare_steps, compare_tensors, dtc, dump_gradients, read_gradients, read_safetensors, train
+from dtc_tools import (as_bytes, compare_steps, compare_tensors, dtc, dump_gradients, read_gradients,
+                       read_safetensors, train)
 from inputs import beside_z_loss, ignoring
 from partial_sums import in_parts
 from written import random_written, text_of
 
 STEPS, TOLERANCE = 5, 1e-4
-# At 1.0 LARS takes losses up and down, and magnifies rounding: half a unit in the last place of the start moved small gradients of step
-# 5 by 9e-5 on one device, too.
+# At 1.0 LARS takes losses up and down, and magnifies rounding: half a unit in the last place of the start moved small
+# gradients of step 5 by 9e-5 on one device, too.
 RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 0.3}
-REDUCED_LOSS = 0.02  # how far the losses of five steps follow gradients that are reduced in bf16
-LEAST_ONE = {"dp", "tp", "pp", "micro_batch", "virtual_stages", "bucket_mib"}  # keys that are 1 where they are nothing
+REDUCED_LOSS = 0.02  # bound of the losses of five steps with gradients that are reduced in bf16
+LEAST_ONE = {"dp", "tp", "pp", "micro_batch", "virtual_stages", "bucket_mib"}  # keys whose neutral value is 1
 
 
 def random_gpt2(rng):
@@ -62,7 +65,7 @@ def random_llama(rng):
             "attention_bias": rng.choice([True, False]), "mlp_bias": rng.choice([True, False])}
 
 
-# What a plan may be made of, drawn in this order: each function adds keys of --fix to those drawn before it.
+# The functions below draw a plan in this order: each adds keys of --fix to those drawn before it.
 def draw_mesh(rng, fix):
     ranks = rng.choice([2, 2, 3, 4, 4, 5, 6, 8, 9])
     fix["tp"] = rng.choice([t for t in range(1, 10) if ranks % t == 0])
@@ -70,7 +73,7 @@ def draw_mesh(rng, fix):
 
 
 def draw_stages(rng, fix):
-    """Some of the ranks that would split the batch are stages; zero-bubble with two virtual stages is ZB-V."""
+    """Turns some of the ranks that would split the batch into stages; zero-bubble with two virtual stages is ZB-V."""
     fix["pp"] = rng.choice([1] + [pp for pp in (2, 2, 3, 4) if fix["dp"] % pp == 0])
     fix["dp"] //= fix["pp"]
     if fix["pp"] > 1:
@@ -91,7 +94,7 @@ def draw_zero(rng, fix):
 
 
 def draw_buckets(rng, fix):
-    # Buckets of a MiB hold all of these models; 'bucket_bytes' cuts them up (test/run/zero.py).
+    # A bucket of one MiB holds any of these models; 'bucket_bytes' cuts them up (test/run/zero.py).
     if fix["dp"] > 1 and rng.random() < 0.3:
         fix["overlap"] = 0
 
@@ -118,16 +121,17 @@ def draw_grad_dtype(rng, fix):
 
 
 def draw_axis_order(rng, fix):
-    """Which axes are innermost on the links; cp has one rank."""
+    """Draws which axes are innermost on the links; cp has one rank."""
     order = rng.sample(["tp", "dp", "pp"], 3)
     if sum(fix[axis] > 1 for axis in order) > 1 and rng.random() < 0.5:
         fix["axis_order"] = "-".join([*order, "cp"])
 
 
-DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision,
-         draw_grad_dtype, draw_offload, draw_axis_order]
-# What is drawn that is no key of --fix, but a flag.
-FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target", "coupled_decay": "--coupled-decay"}
+DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute,
+         draw_precision, draw_grad_dtype, draw_offload, draw_axis_order]
+# These draws are flags, and not keys of --fix.
+FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target",
+         "coupled_decay": "--coupled-decay"}
 
 
 @dataclasses.dataclass
@@ -140,31 +144,33 @@ class Case:
     fix: dict
     seed: int
     ignored: int | None = None  # a token that does not count as a target, so that the mean is over the others
-    z_loss: str = ""  # "all" or "counted": stands beside that mean
-    frozen: float = 0.0  # share of the declarations of parameters that are frozen, but for one
-    additions: tuple = ()  # of ADDITIONS
+    z_loss: str = ""  # "all" or "counted": adds a z-loss over these tokens to that mean
+    frozen: float = 0.0  # approximate share of the declarations of parameters that are frozen
+    additions: tuple = ()  # elements of ADDITIONS
 
     @property
     def ranks(self):
         return math.prod(self.fix.get(key, 1) for key in ("dp", "tp", "pp"))
 
     def __str__(self):
-        return (f"{self.config['model_type']} {json.dumps(self.config)} seq-len {self.sequence} batch {self.batch} {self.fix} "
+        return (f"{self.config['model_type']} {json.dumps(self.config)} seq-len {self.sequence} batch {self.batch} "
+                f"{self.fix} "
                 f"{self.optimizer} seed {self.seed}" + ("" if self.ignored is None else f" ignoring {self.ignored}")
-                + (f" beside the z-loss of {self.z_loss}" if self.z_loss else "") + (f" frozen {self.frozen}" if self.frozen else "")
+                + (f" beside the z-loss of {self.z_loss}" if self.z_loss else "")
+                + (f" frozen {self.frozen}" if self.frozen else "")
                 + (f" with {' '.join(self.additions)}" if self.additions else ""))
 
 
 def draw_more(rng, case):
-    """Adds to a drawn case; draws are the same whatever the case, and are no part of those that make it."""
+    """Adds to a drawn case; the draws do not depend on the case, and do not change those that make it."""
     reduces, couples, adds = rng.random() < 0.3, rng.random() < 0.5, rng.random() < 0.3
     additions = rng.sample(ADDITIONS, rng.choice([1, 1, 2, 3]))
     if reduces and case.fix["precision"] != "f32":
         case.fix["grad_dtype"] = "bf16"
     if couples and case.optimizer == "sgd":
         case.fix["coupled_decay"] = True
-    # The gradient of a parameter without dims is one sum over all samples: in f16 one device may find the loss scale too large for it
-    # and skip a step, where micro-batches, each with its share of the sum, don't.
+    # The gradient of a parameter without dims is one sum over all samples: in f16 one device may find the loss scale
+    # too large for it and skip a step, while micro-batches, each with its share of the sum, do not.
     if case.fix["precision"] == "f16":
         additions = [name for name in additions if not name.startswith("gain")]
     if adds:
@@ -178,15 +184,16 @@ def random_case(index, seed):
     for draw in DRAWS:
         draw(rng, fix)
     layers = "n_layer" if "n_layer" in config else "num_hidden_layers"
-    config[layers] = max(config[layers], fix["pp"] * fix.get("virtual_stages", 1))  # a chunk has one at least
+    config[layers] = max(config[layers], fix["pp"] * fix.get("virtual_stages", 1))  # a chunk has at least one
     batch = fix["dp"] * fix["micro_batch"] * rng.choice([1, 2, 3])
     # Sequence parallelism splits the sequence evenly.
     sequence = rng.choice([length for length in (8, 15, 16, 18, 24) if fix["sp"] == 0 or length % fix["tp"] == 0])
     ignored = rng.choice([None, None, 7])
     case = Case(config, sequence, batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix, index, ignored)
     z_loss = rng.choice(["", "", "all", "counted"])
-    # In 16 bits a z-loss of few rows is told by its largest elements, and those of a gradient that stages add up in another order
-    # than one device differ by one rounding: more than starting elsewhere within a rounding moves their norm (compare_rounded).
+    # In 16 bits the largest elements decide a z-loss of few rows. Elements of a gradient that stages add up in
+    # another order than one device differ by one rounding, which moves their norm by more than a start that is moved
+    # within a rounding does (compare_rounded).
     if ignored is not None and fix["precision"] == "f32":
         case.z_loss = z_loss
     case.frozen = rng.choice([0.0, 0.0, 0.0, 0.3, 0.7])
@@ -197,16 +204,17 @@ def random_case(index, seed):
 @dataclasses.dataclass
 class Trained:
     losses: list
-    norms: list  # of each step's gradients, before they are clipped
+    norms: list  # norm of each step's gradients, before clipping
     parameters: dict
-    gradients: dict  # by step
-    skipped: list  # steps so far that were, by step
+    gradients: dict  # step -> gradients
+    skipped: list  # steps skipped so far, for each step
 
 
 def compile_plan(dte, config, sequence, batch, optimizer, ranks, fix):
     pins = ",".join(f"{key}={value}" for key, value in fix.items() if key not in FLAGS)
-    flags = [word for key, flag in FLAGS.items() if key in fix for word in ([flag] if fix[key] is True else [flag, fix[key]])]
-    length = ["--seq-len", sequence] if config.suffix == ".json" else []  # other models say it themselves
+    flags = [word for key, flag in FLAGS.items() if key in fix
+             for word in ([flag] if fix[key] is True else [flag, fix[key]])]
+    length = ["--seq-len", sequence] if config.suffix == ".json" else []  # other models state it themselves
     dtc("compile", config, *length, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
         "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, *flags, "-o", dte)
 
@@ -218,7 +226,7 @@ def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
 
 
 def run_steps(folder, dte, ranks, data, seed, rate, *flags):
-    """Trains STEPS steps; gradients are those of the first and of the last one."""
+    """Trains STEPS steps; the gradients are those of the first and of the last one."""
     dump, at = folder / "parameters.safetensors", (1, STEPS)
     lines = train(dte, ranks, data, STEPS, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
                   *dump_gradients(folder, at), *flags)
@@ -227,7 +235,9 @@ def run_steps(folder, dte, ranks, data, seed, rate, *flags):
 
 
 def write_case(folder, config, rng, sequence=None):
-    """The files of a model and of a text to train it on; of one of written.py for samples of `sequence` tokens."""
+    """Writes the files of a model and of a text to train it on; a model of written.py takes samples of `sequence`
+    tokens.
+    """
     is_written = config["model_type"] == "written"
     path, data = folder / ("model.mlir" if is_written else "config.json"), folder / "text.txt"
     path.write_text(text_of(config, sequence) if is_written else json.dumps(config))
@@ -236,7 +246,7 @@ def write_case(folder, config, rng, sequence=None):
 
 
 def as_graph(path, sequence):
-    """The model as graph IR."""
+    """Returns the model as graph IR."""
     model = path.with_suffix(".mlir")
     if model != path:
         dtc("import", path, "--seq-len", sequence, "-o", model)
@@ -247,7 +257,9 @@ DECLARATION = re.compile(r'("[\w.]+" (?:zeros|ones|normal\([^)]*\))(?: stored \[
 
 
 def freeze(model, share, rng):
-    """Freezes about a share of what the model declares, in a block for all its layers; at least one with a gradient is trained."""
+    """Freezes about a share of the model's declarations, each in a block for all its layers; at least one parameter
+    with a gradient is trained.
+    """
     text = model.read_text()
     declared = DECLARATION.findall(text)
     count = len(declared)
@@ -257,7 +269,8 @@ def freeze(model, share, rng):
 
 
 def ignore_often(model, token, sequence, z_loss, rng):
-    """Has targets that do not count, which many of the text now are, more in one place than in another."""
+    """Makes the model ignore a target token that now is frequent in the text, at different rates in different places.
+    """
     text = model.read_text()
     model.write_text(beside_z_loss(text, token, sequence, z_loss == "counted") if z_loss else ignoring(text, token))
     file = model.with_name("text.txt")
@@ -267,36 +280,42 @@ def ignore_often(model, token, sequence, z_loss, rng):
 
 
 def compare_gradients(found, wanted, what):
-    """A gradient that is zero but for rounding is as exact as the largest ones are: of 1e-3 of their root mean square."""
+    """Compares gradients; one that is zero except for rounding is compared at the scale of 1e-3 of the root mean
+    square of all.
+    """
     squares = sum(float(value) * value for _, values in wanted.values() for value in values)
     floor = 1e-3 * math.sqrt(squares / max(1, sum(len(values) for _, values in wanted.values())))
     return compare_tensors(found, wanted, TOLERANCE, what, floor)
 
 
 def compare_runs(found, wanted, what):
-    """Losses, norms, gradients and parameters of two runs."""
+    """Compares the losses, norms, gradients and parameters of two runs."""
     compare_steps(found.losses, wanted.losses, TOLERANCE, f"{what}: loss")
     compare_steps(found.norms, wanted.norms, TOLERANCE, f"{what}: norm of the gradients")
     worst = compare_tensors(found.parameters, wanted.parameters, TOLERANCE, what)
-    return max([worst] + [compare_gradients(found.gradients[step], wanted.gradients[step], f"{what}: gradients of step {step}")
+    return max([worst] + [compare_gradients(found.gradients[step], wanted.gradients[step],
+                                            f"{what}: gradients of step {step}")
                           for step in wanted.gradients])
 
 
 def reduction_bound(ranks):
-    """How far adding up gradients in bf16 over ranks takes an element, of a tensor's largest one.
+    """Returns how far adding up gradients in bf16 over ranks moves an element, as a share of the tensor's largest
+    one.
 
-    A rank's part of an element is rounded by at most 2^-9 of itself, and so is each of at most `ranks` sums of parts. Roundings are
-    independent, and parts are no larger than the tensor's largest element by much: 2 * ranks of them make no more than
-    sqrt(2 * ranks) * 2^-9 of that. The bound is four times as far, and a part that is left out, or counted twice, is further off.
+    A rank's addend of an element is rounded by at most 2^-9 of itself, and so is each of at most `ranks` partial
+    sums. Roundings are independent, and addends exceed the tensor's largest element by little: 2 * ranks of them make
+    no more than sqrt(2 * ranks) * 2^-9 of it. The bound is four times as far, and an addend that is left out, or
+    counted twice, is further off.
     """
     return 4 * math.sqrt(2 * ranks) * 2.0 ** -9
 
 
 def compare_reduced(found, wanted, ranks, what):
-    """A run whose ranks add up gradients in bf16 beside one that adds up none: the largest share of a bound, in its units.
+    """Compares a run whose ranks add up gradients in bf16 with one that adds up none; returns the largest share of a
+    bound.
 
-    What five steps make of the roundings depends on the optimizer, so only the losses, which hardly follow them, are compared from
-    step to step.
+    The effect of the roundings over five steps depends on the optimizer, so only the losses, which hardly follow
+    them, are compared from step to step.
     """
     worst = compare_steps(found.losses[:1], wanted.losses[:1], TOLERANCE, f"{what}: loss")
     compare_steps(found.losses, wanted.losses, REDUCED_LOSS, f"{what}: loss")
@@ -317,9 +336,10 @@ def compare_reduced(found, wanted, ranks, what):
 
 
 def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts=1):
-    """Runs of one process, which round what a plan with tensor parallelism over `parts` ranks rounds: see rounding.py, 2 and 3.
+    """Trains on one process with the roundings of a plan with tensor parallelism over `parts` ranks: see rounding.py,
+    2 and 3.
 
-    `one`: what --fix says of one process, with its precision.
+    `one` is the value of --fix for one process, with its precision.
     """
     start, moved, draws = folder / "start.safetensors", folder / "moved.safetensors", []
     whole, dte, model = folder / "f32.dte", folder / "draws.dte", path
@@ -338,22 +358,26 @@ def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, par
 
 
 def compare_rounded(found, wanted, draws, precision, what, reduction=0.0):
-    """Of two runs in 16 bits: compare_runs within what rounding does; returns the largest share of a bound, in its units.
+    """Compares two runs in 16 bits as compare_runs does, within the bounds of rounding; returns the largest share of
+    a bound.
 
-    `reduction`: reduction_bound of a run whose ranks add up gradients in bf16, of which compare_reduced says what is compared.
+    `reduction` is the reduction_bound of a run whose ranks add up gradients in bf16; compare_reduced lists what is
+    compared then.
     """
     compared = rounding.Compared(precision, TOLERANCE, reduction)
-    # A loss scale may be too large by so little that rounding decides; gradients of steps that are skipped are no numbers.
+    # A loss scale may be too large by so little that rounding decides; gradients of skipped steps are no numbers.
     sure = all(draw.skipped == wanted.skipped for draw in draws)
     if sure and found.skipped != wanted.skipped:
         sys.exit(f"FAILED: {what}: steps skipped are {found.skipped}, one device has {wanted.skipped}")
     steps = 1 if reduction else len(wanted.losses)
-    compared.numbers(found.losses[:steps], wanted.losses[:steps], [draw.losses for draw in draws], f"{what}: loss of step")
+    compared.numbers(found.losses[:steps], wanted.losses[:steps], [draw.losses for draw in draws],
+                     f"{what}: loss of step")
     if reduction:
-        compared.numbers(found.losses, wanted.losses, [draw.losses for draw in draws], f"{what}: loss of step", REDUCED_LOSS)
+        compared.numbers(found.losses, wanted.losses, [draw.losses for draw in draws], f"{what}: loss of step",
+                         REDUCED_LOSS)
     if sure and wanted.skipped[steps - 1] == 0:
-        compared.numbers(found.norms[:steps], wanted.norms[:steps], [draw.norms for draw in draws], f"{what}: gradient norm of step",
-                         reduction)
+        compared.numbers(found.norms[:steps], wanted.norms[:steps], [draw.norms for draw in draws],
+                         f"{what}: gradient norm of step", reduction)
     for step in wanted.gradients if sure else ():
         if step <= steps and wanted.skipped[step - 1] == (wanted.skipped[step - 2] if step > 1 else 0):
             compared.tensors(found.gradients[step], wanted.gradients[step], [draw.gradients[step] for draw in draws],
@@ -364,17 +388,20 @@ def compare_rounded(found, wanted, draws, precision, what, reduction=0.0):
 
 
 def contents_of(data):
-    """What --data names: the bytes of its files."""
+    """Returns the bytes of the files that a value of --data names."""
     files = [Path(re.sub(r"^(?:\w+=)?(?:\w+:)?", "", part)) for part in data.split(",")]
     return [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else data for file in files]
 
 
-TRAINED = {}  # (how, what) -> what the last models were trained to on one process, which several plans are compared with
+# This maps (how, what) to the result of the last models on one process; several plans are compared with it.
+TRAINED = {}
 MOST_TRAINED = 4
 
 
 def train_once(train, how, path, data, *what):
-    """train(), which depends on `how`, `what`, and what is in the file of the model and in those of the data."""
+    """Calls train() once; its result depends on `how`, `what`, and the contents of the files of the model and the
+    data.
+    """
     key = (how, path.read_bytes(), *contents_of(data), *map(str, what))
     if key not in TRAINED:
         TRAINED[key] = train()
@@ -386,11 +413,12 @@ def train_once(train, how, path, data, *what):
 def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
     one = {"dp": 1, "tp": 1, "micro_batch": batch, **{key: fix[key] for key in FLAGS if key in fix and key != "target"}}
     case = (sequence, batch, optimizer, sorted(one.items()), seed)
-    wanted = train_once(lambda: run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed), "one device", path, data, *case)
+    wanted = train_once(lambda: run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed), "one device",
+                        path, data, *case)
     precision, draws, parts = fix.get("precision", "f32"), [], int(fix.get("tp", 1))
     if precision != "f32":
-        draws = train_once(lambda: draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts), "rounding", path, data,
-                           *case, parts)
+        draws = train_once(lambda: draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts),
+                           "rounding", path, data, *case, parts)
     found = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed)
     reduces = fix.get("grad_dtype") == "bf16"
     if draws:
@@ -399,7 +427,7 @@ def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data,
 
 
 def write_whole_case(folder, case):
-    """The files of a case's model, with all that is added to it, and of its text."""
+    """Writes the files of a case's model, with all additions, and of its text."""
     rng = random.Random(case.seed)
     path, data = write_case(folder, case.config, rng, case.sequence)
     if case.ignored is not None or case.frozen > 0 or case.additions:
@@ -414,7 +442,7 @@ def write_whole_case(folder, case):
 
 
 def try_case(case, what):
-    """The largest difference; ends where it is too large, or a command fails."""
+    """Returns the largest difference; exits if it is too large or a command fails."""
     with tempfile.TemporaryDirectory() as name:
         path, data = write_whole_case(Path(name), case)
         return match_one_device(Path(name), path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix, data,
@@ -426,7 +454,7 @@ def run_case(index, seed):
 
 
 def smaller(case):
-    """Cases that are a little simpler, those that take most away first."""
+    """Yields slightly simpler cases, beginning with those that take most away."""
     if len(case.additions) > 1:
         yield dataclasses.replace(case, additions=())
     for name in case.additions:
@@ -471,8 +499,8 @@ def smaller(case):
         least = case.fix.get("pp", 1) * case.fix.get("virtual_stages", 1)
         if case.config.get(key, 1) > least:
             yield dataclasses.replace(case, config={**case.config, key: least})
-    for key in ("resid_pdrop", "embd_pdrop", "attn_pdrop", "tie_word_embeddings", "attention_bias", "mlp_bias", "penalty", "skip",
-                "tied"):
+    for key in ("resid_pdrop", "embd_pdrop", "attn_pdrop", "tie_word_embeddings", "attention_bias", "mlp_bias",
+                "penalty", "skip", "tied"):
         if case.config.get(key):
             yield dataclasses.replace(case, config={**case.config, key: type(case.config[key])(0)})
     for key in ("shared", "positions"):
@@ -483,7 +511,7 @@ def smaller(case):
 
 
 def shrink(case, trials=60):
-    """The smallest case found that fails as well, and what it says."""
+    """Returns the smallest case found that fails as well, and its message."""
     said, progress = None, True
     while progress and trials > 0:
         progress = False
@@ -502,8 +530,8 @@ def shrink(case, trials=60):
 def run_cases(description, count, run, summarise, shrunk=None):
     """Runs `run(index, seed)` for each case that the command line asks for and prints a line on their results.
 
-    `shrunk(index, seed)` prints a smaller case of one that failed; it is asked with --shrink. Returns the results, of fewer
-    cases than there are where some failed, and whether all match.
+    `shrunk(index, seed)` prints a smaller case of one that failed; it is called with --shrink. Returns the results,
+    which lack those of failed cases, and whether all match.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--cases", type=int, default=count)
@@ -533,7 +561,8 @@ def print_shrunk(index, seed):
 
 
 def main():
-    _, match = run_cases(__doc__, 40, run_case, lambda results: f"largest difference {max(results, default=0):.2e}", print_shrunk)
+    _, match = run_cases(__doc__, 40, run_case, lambda results: f"largest difference {max(results, default=0):.2e}",
+                         print_shrunk)
     sys.exit(0 if match else 1)
 
 

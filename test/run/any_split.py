@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Any way of splitting ops over tensor parallelism trains like one device.
 
-Usage: any_split.py [--cases N] [--seed S]; the last line is the summary, and the exit status is 0 only where all match.
+Usage: any_split.py [--cases N] [--seed S]; the last line is the summary, and the exit status is 0 only if all match.
 Small models are planned with searched placements, then some of their ops get a random other split ("op_splits" of the
-plan), as many as the compiler takes. Losses, gradients and parameters after five steps are compared with one
-process as in any_plan.py.
+plan), as many as the compiler takes. Losses, gradients and parameters after five steps are compared with one process
+as in any_plan.py.
 """
 import argparse
 import json
@@ -22,7 +22,9 @@ STAGED = ["layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "cross_e
 
 
 def compiles(model, sequence, plan, folder):
-    """`sequence`: tokens of a sample, or None for a model without sequences."""
+    """Returns whether the plan compiles. `sequence` is the number of tokens of a sample, or None for a model without
+    sequences.
+    """
     path = folder / "changed.json"
     path.write_text(json.dumps(plan))
     length = [] if sequence is None else ["--seq-len", str(sequence)]
@@ -36,14 +38,17 @@ def compiles(model, sequence, plan, folder):
 
 
 def random_choice(rng, plan):
-    """A loop, "none" or "partial"; one for each axis of tensor parallelism where the plan has splits that differ on two."""
+    """Returns a loop, "none" or "partial"; a plan with splits that differ on two axes of tensor parallelism gets one
+    for each.
+    """
     two = any("/" in op for ops in plan["op_splits"]["functions"].values() for op in ops)
     choices = ["none", "partial", "0", "1", "2", "3", "4"]
     return "/".join(rng.choice(choices) for _ in range(rng.choice([1, 2]) if two else 1))
 
 
 def split_rows(rng, model, sequence, plan, folder):
-    """Splits the columns of norms and the words of cross entropies at random, so that they finish sums within themselves.
+    """Splits the columns of norms and the vocabulary of cross entropies at random, so that they finish sums within
+    themselves.
 
     Their loops are batch, sequence, column. Returns how many of the changes the compiler took.
     """
@@ -104,7 +109,8 @@ def main():
     def taken(results):
         return sum(changes for changes, _ in results)
 
-    results, match = run_cases(__doc__, 12, run_case, lambda results: f"{taken(results)} splits changed, largest difference "
+    results, match = run_cases(__doc__, 12, run_case, lambda results: f"{taken(results)} splits changed, largest "
+                               f"difference "
                                f"{max((worst for _, worst in results), default=0):.2e}")
     sys.exit(0 if match and taken(results) else 1)
 

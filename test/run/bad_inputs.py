@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""Runs the table of bad inputs, bad-inputs/*.txt: each must end with the exit code and the lines that stand there,
-write nothing on stdout, and neither make nor change a file.
+"""Runs the table of bad inputs, bad-inputs/*.txt. Each must end with the stated exit code and lines, write nothing on
+stdout, and neither make nor change a file.
 
-  bad_inputs.py [--only TEXT] [--update]      --only: entries that contain this; --update: writes what was printed
+bad_inputs.py [--only TEXT] [--update]      --only: entries that contain this; --update: writes what was printed
 
-An entry, of which an empty line is the end:
-  < gpt2.json bad.json        bad.json is a copy of a good file (see Good below); what follows changes it
-  > bad.json                  or it is empty
-  ~ "n_head": 4 => "n_head": 5    replaces this once in the text
-  | text                      adds a line; with escapes of Python
-  * N text                    adds this N times
-  - N                         keeps the first N bytes; all but the last N where it is negative
-  ^ N 00ff                    puts these bytes at N
-  ! mesh.pp = 3               sets a value of JSON or of the manifest of a .dte; without "= value" it goes; hashes follow
-  & mkdir d                   runs this in the folder before
-  $ dtc plan bad.json         what is run; variables of the environment may stand before it, and "> /dev/full" behind
-  1 bad.json:6:13: error: ... the exit code and the first line of stderr; <*> stands for anything
-    bad.json:6:13: note: ...  the lines that follow
+An empty line ends an entry, whose lines are:
+    < gpt2.json bad.json        bad.json is a copy of a good file (see Good below); what follows changes it
+    > bad.json                  or it is empty
+    ~ "n_head": 4 => "n_head": 5    replaces this once in the text
+    | text                      adds a line; with escapes of Python
+    * N text                    adds this N times
+    - N                         keeps the first N bytes; all but the last N if N is negative
+    ^ N 00ff                    puts these bytes at N
+    ! mesh.pp = 3               sets a value of JSON or of the manifest of a .dte, or removes it without "= value";
+                                hashes follow
+    & mkdir d                   runs this in the folder before
+    $ dtc plan bad.json         the command; environment variables may stand before it, and "> /dev/full" behind it
+    1 bad.json:6:13: error: ...  the exit code and the first line of stderr; <*> stands for anything
+    bad.json:6:13: note: ...    the lines that follow
 """
 import argparse
 import json
@@ -40,7 +41,7 @@ SIGN = BIN.parent / "test" / "dtc-sign"
 
 
 def make_good(folder):
-    """The good files that entries change, by name."""
+    """Writes the good files that entries change, by name."""
     copies = {
         "gpt2.json": "test/fuzz/gpt2-tiny.json",
         "llama.json": "models/configs/llama-3-8b.json",
@@ -74,16 +75,16 @@ def make_good(folder):
     (folder / "mega.bin").write_bytes(tokens)
     (folder / "mega.idx").write_bytes(index)
     write_npy(folder / "floats.npy", "<f4", "f", (64, 8, 8), [0.0] * 4096)
-    run([BIN / "dtrun", folder / "one.dte", "--data", folder / "text.txt", "--steps", 2, "--checkpoint-dir", folder / "saved",
-         "--dump-params", folder / "init.safetensors"])
+    run([BIN / "dtrun", folder / "one.dte", "--data", folder / "text.txt", "--steps", 2, "--checkpoint-dir",
+         folder / "saved", "--dump-params", folder / "init.safetensors"])
 
 
 class Entry:
     def __init__(self, file, lines):
         self.file = file
-        self.steps = []  # sigil and the rest
+        self.steps = []  # (sigil, rest of the line)
         self.command = ""
-        self.wanted = []  # lines with the exit code in front of the first
+        self.wanted = []  # lines, with the exit code in front of the first
         for line in lines:
             if line[0].isdigit() and self.command or line.startswith("  "):
                 self.wanted.append(line)
@@ -114,7 +115,8 @@ def follow(tree, path):
 
 
 def set_value(text, change):
-    """`change` is PATH = VALUE in JSON, or PATH alone; a dot in a key is written as a slash."""
+    """Sets or removes a value of JSON. `change` is PATH = VALUE, or PATH alone; a dot in a key is written as a slash.
+    """
     tree = json.loads(text)
     path, _, value = change.partition(" = ")
     keys = [key.replace("/", ".") for key in path.strip().split(".")]
@@ -128,7 +130,9 @@ def set_value(text, change):
 
 
 def change_program(path, change):
-    """The same of the manifest of a .dte, by flatc, as its tables are; what follows the manifest keeps its place."""
+    """Changes the manifest of a .dte in the same way, through flatc and its schema; what follows the manifest keeps
+    its offset.
+    """
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data, 32)
     with tempfile.TemporaryDirectory() as name:
@@ -199,17 +203,18 @@ def prepare(entry, good, folder):
 
 
 def snapshot(folder):
-    """Names, sizes and times of what is there; what entries made may be devices and pipes."""
+    """Returns the names, sizes and times of the files in a folder; entries may have made devices and pipes."""
     found = {}
     for place, folders, files in os.walk(folder):
         for name in folders + files:
             info = os.lstat(os.path.join(place, name))
-            found[os.path.relpath(os.path.join(place, name), folder)] = (info.st_size, info.st_mtime_ns if name in files else 0)
+            found[os.path.relpath(os.path.join(place, name), folder)] = (info.st_size, info.st_mtime_ns if name in files
+                else 0)
     return found
 
 
 def execute(entry, good):
-    """The lines that were printed, the first behind the exit code; and what else is wrong."""
+    """Returns the printed lines, with the exit code in front of the first, and the other faults of a run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(entry, good, folder)
@@ -231,11 +236,12 @@ def execute(entry, good):
         lines = result.stderr.decode(errors="replace").splitlines()
         printed = [f"{result.returncode} {lines[0] if lines else ''}"] + ["  " + line for line in lines[1:]]
         faults = []
-        # What is wrong with a checkpoint is what this command reports.
+        # This command reports the faults of a checkpoint on stdout.
         if not target and result.stdout and words[1:3] != ["checkpoint", "verify"]:
             faults.append(f"stdout has {result.stdout[:200]!r}")
         if (after := snapshot(folder)) != before:
-            faults.append(f"files changed: {[key for key in after.keys() | before.keys() if after.get(key) != before.get(key)]}")
+            faults.append(
+                f"files changed: {[key for key in after.keys() | before.keys() if after.get(key) != before.get(key)]}")
         return printed, faults
 
 

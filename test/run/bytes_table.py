@@ -2,26 +2,28 @@
 """Bytes of activations that a rank sends in a micro-batch under tensor parallelism, beside Megatron-LM's.
 
 Usage: bytes_table.py [--models NAME,...] [--tp N,...] [--sp 0,1] [--check]
---check exits 1 where a plan sends more than Megatron-LM's placements do.
+--check exits 1 if a plan sends more than Megatron-LM's placements do.
 
-What Megatron sends (Shoeybi et al. 2019, arXiv:1909.08053, section 3; Korthikanti et al. 2022, arXiv:2205.05198, section
-4.2), with A = one activation [batch, sequence, hidden] in f32 on n ranks, counted as a bandwidth-optimal algorithm sends:
-an all-reduce 2(n-1)/n A, a gather or scatter (n-1)/n A.
+Megatron's bytes are from Shoeybi et al. 2019, arXiv:1909.08053, section 3, and Korthikanti et al. 2022,
+arXiv:2205.05198, section 4.2. With A = one activation [batch, sequence, hidden] in f32 on n ranks, a
+bandwidth-optimal algorithm sends 2(n-1)/n A for an all-reduce, and (n-1)/n A for an all-gather or reduce-scatter.
 
-sp = 0: attention and MLP each end in a row-parallel product, whose sums are finished by an all-reduce in forward (f), and
-  each begin with column-parallel products, whose input gradient is finished by one in backward (g): 4 a layer. The words'
-  table is split by words: one all-reduce of the embedding in forward, one of the gradient that enters the last layer in
-  backward (the output projection is column-parallel). Together (4 layers + 2) all-reduces.
-  Cross entropy over split words: the maximum, the sum of exponentials and the target's logit, one number a token each,
-  are finished by an all-reduce: 3 [batch, sequence].
-sp = 1: each all-reduce is a scatter and a gather, which together send the same: the scatter behind the row-parallel
-  product in forward has its gather in front of the next column-parallel one, and their gradients the other way round.
-  So far (4 layers + 2) (gather + scatter): the words' table scatters in forward and gathers the gradient in backward, the
-  output projection gathers in forward and scatters the gradient in backward, which makes up 2 of each.
-  Ranks keep the input of column-parallel products split, and their weight gradient, x^T dy over all tokens, needs it
-  whole: gathered again in backward, once for attention and once for the MLP: 2 layers + 1 (the output projection).
-  What rests on the norms' weights, whose gradients are sums over split tokens, is no activation.
-Both without recomputation, whatever memory the machine has: it would send collectives again.
+sp = 0: attention and MLP each end in a row-parallel matmul, whose sums are finished by an all-reduce in forward (f),
+and each begin with column-parallel matmuls, whose input gradient is finished by one in backward (g): 4 a layer. The
+embedding table is split by vocabulary: one all-reduce of the embedding in forward, one of the gradient that enters
+the last layer in backward (the output projection is column-parallel). Together these are (4 layers + 2) all-reduces.
+Cross entropy over a split vocabulary: the maximum, the sum of exponentials and the target's logit, one number a token
+each, are finished by an all-reduce: 3 [batch, sequence].
+sp = 1: each all-reduce is a reduce-scatter and an all-gather, which together send the same. The reduce-scatter behind
+the row-parallel matmul in forward has its all-gather in front of the next column-parallel one, and their gradients
+have the opposite order. So far this is (4 layers + 2) (gather + scatter): the embedding table scatters in forward and
+gathers the gradient in backward, the output projection gathers in forward and scatters the gradient in backward,
+which makes up 2 of each.
+Ranks keep the input of column-parallel matmuls split, and their weight gradient, x^T dy over all tokens, needs it
+whole. So backward gathers it a second time, once for attention and once for the MLP: 2 layers + 1 (the output
+projection).
+Gradients of the norms' weights, which are sums over split tokens, are no activations.
+Both plans are without recomputation, whatever memory the machine has: it would repeat collectives.
 """
 import argparse
 import json
@@ -39,8 +41,8 @@ def llama(vocabulary, hidden, ffn, layers, heads, kv_heads, kind="llama"):
             "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "tie_word_embeddings": False, "hidden_act": "silu"}
 
 
-# Name: configuration, batch, sequence, layers of the published model where fewer are compiled. What a layer sends does not
-# depend on how many there are: two depths give the rest by difference.
+# Each case is: name, configuration, batch, sequence, layers of the published model if fewer are compiled. The bytes
+# of a layer do not depend on the number of layers: two depths give the rest by difference.
 CASES = {
     "gpt2-124m": ({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12,
                    "n_head": 12, "activation_function": "gelu_new", "resid_pdrop": 0.0, "embd_pdrop": 0.0,
@@ -67,11 +69,11 @@ def megatron(config, batch, sequence, layers, tp, sp):
 
 
 def compiled(folder, config, batch, sequence, layers, tp, sp):
-    """Activation bytes of a rank and micro-batch of the model with `layers` layers."""
+    """Returns the activation bytes of a rank and micro-batch of the model with `layers` layers."""
     path, dte = folder / "config.json", folder / "model.dte"
     path.write_text(json.dumps({**config, layers_key(config): layers}))
-    dtc("compile", path, "--seq-len", sequence, "--topology", "cpu", "--devices", tp, "--global-batch", batch, "--max-memory",
-        "none", "--fix", f"dp=1,tp={tp},sp={sp},zero=0,micro_batch={batch},recompute=none", "-o", dte)
+    dtc("compile", path, "--seq-len", sequence, "--topology", "cpu", "--devices", tp, "--global-batch", batch,
+        "--max-memory", "none", "--fix", f"dp=1,tp={tp},sp={sp},zero=0,micro_batch={batch},recompute=none", "-o", dte)
     (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
     return sum(each["bytes"] for each in program["communication"] if each["role"] == "activation")
 
@@ -101,7 +103,8 @@ def main():
                     found = measured(Path(name), config, batch, sequence, layers, tp, sp)
                     wanted = megatron(config, batch, sequence, layers, tp, sp)
                     above += found > wanted
-                    print(f"{model:12} {tp:2} {sp:2} {found / 1e6:10.1f} {float(wanted) / 1e6:10.1f} {float(found / wanted):6.3f}"
+                    print(f"{model:12} {tp:2} {sp:2} {found / 1e6:10.1f} {float(wanted) / 1e6:10.1f} "
+                          f"{float(found / wanted):6.3f}"
                           f"{'  above' if found > wanted else ''}", flush=True)
     if above:
         print(f"{above} above Megatron")

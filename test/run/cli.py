@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users and other programs see of dtc and dtrun: exit codes, messages, JSON keys, files left behind."""
+"""Behaviour of dtc and dtrun that users and other programs see: exit codes, messages, JSON keys, files left behind."""
 import json
 import os
 import re
@@ -13,10 +13,11 @@ from pathlib import Path
 from dtc_tools import BIN, dtc, rows_of, run, train, write_npy
 
 CONFIG = Path(__file__).resolve().parents[2] / "models" / "configs" / "gpt2-quickstart.json"
-STEP_KEYS = ["step", "loss", "grad_norm", "lr", "step_time_s", "samples_per_s", "tokens_per_s", "mfu", "exposed_comm_fraction",
-             "peak_memory_bytes", "skipped_steps", "loss_scale", "roll_backs", "skipped_batches", "checkpoint_stall_s", "compute_s", "exposed_comm_s", "input_wait_s",
-             "other_s", "resident_bytes", "rank_work_s", "slowest_rank", "slowest_excess", "straggler", "straggler_cost", "elapsed_s", "goodput",
-             "param_norms"]
+STEP_KEYS = ["step", "loss", "grad_norm", "lr", "step_time_s", "samples_per_s", "tokens_per_s", "mfu",
+             "exposed_comm_fraction", "peak_memory_bytes", "skipped_steps", "loss_scale", "roll_backs",
+             "skipped_batches", "checkpoint_stall_s", "compute_s", "exposed_comm_s", "input_wait_s", "other_s",
+             "resident_bytes", "rank_work_s", "slowest_rank", "slowest_excess", "straggler", "straggler_cost",
+             "elapsed_s", "goodput", "param_norms"]
 PLAN_KEYS = ["schema", "model", "topology", "mesh", "sp", "zero", "micro_batch", "num_micro_batches", "global_batch",
              "schedule", "virtual_stages", "recompute", "precision", "optimizer", "stages", "tensors", "predicted",
              "search"]
@@ -30,7 +31,9 @@ def check(condition, what):
 
 
 def fails(code, message, *command):
-    """The command ends with `code`, prints `message` (a pattern) on stderr, and no more than a few lines of it."""
+    """Checks that the command ends with `code` and prints `message` (a pattern) on stderr, in no more than a few
+    lines.
+    """
     result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=120)
     shown = " ".join(str(part) for part in command)
@@ -50,7 +53,8 @@ def check_plan(folder):
     dtc("compile", CONFIG, *flags, "--plan", folder / "plan.json", "-o", folder / "a.dte")
     dtc("compile", CONFIG, *flags, "--plan", folder / "plan.json", "-o", folder / "b.dte")
     check((folder / "a.dte").read_bytes() == (folder / "b.dte").read_bytes(), "the same plan gives different bytes")
-    fails(2, "'--nonsense' is not an argument of this command; see 'dtc plan --help'", BIN / "dtc", "plan", CONFIG, "--nonsense")
+    fails(2, "'--nonsense' is not an argument of this command; see 'dtc plan --help'", BIN / "dtc", "plan", CONFIG,
+          "--nonsense")
     fails(1, "nope.json", BIN / "dtc", "plan", folder / "nope.json", "--topology", "cpu", "--global-batch", 4)
 
 
@@ -84,22 +88,27 @@ def check_dtrun(folder):
 
 
 def check_data(folder):
-    """What is read is said before the first step; --dry-run says it, too, and ends; what is no tokens is refused."""
+    """Checks that the data are reported before the first step, with --dry-run as well, which then ends; other files
+    are refused.
+    """
     text, program = folder / "text.txt", folder / "a.dte"
     command = [BIN / "dtrun", program, "-n", 2, "--data", text, "--eval-data", text, "--steps", 3, "--format", "json"]
     for flags in ([], ["--dry-run"]):
         out = run([*command, *flags]).splitlines()
         rows = [json.loads(line) for line in out]
         size, samples = text.stat().st_size, (text.stat().st_size - 1) // 32
-        wanted = {"files": [str(text)], "left_out": [], "format": "text, 1 byte a token", "tokens": size, "samples": samples}
+        wanted = {"files": [str(text)], "left_out": [], "format": "text, 1 byte a token", "tokens": size,
+                  "samples": samples}
         check(rows[1] == {"eval_data": wanted}, f"evaluation data are {rows[1]}")
         epochs = rows[0]["data"].pop("epochs")
-        check(rows[0] == {"data": wanted} and abs(epochs - 3 * 4 / samples) < 1e-6, f"data are {rows[0]}, {epochs} epochs")
+        check(rows[0] == {"data": wanted} and abs(epochs - 3 * 4 / samples) < 1e-6,
+              f"data are {rows[0]}, {epochs} epochs")
         check([list(row)[0] for row in rows[2:]] == (["dry_run"] if flags else ["step"] * 4), f"{flags}: {rows}")
     wide = folder / "wide.bin"
     wide.write_bytes(b"".join(n.to_bytes(4, "little") for n in range(200)))
     fails(1, "its ids seem to have 4 bytes each, not 2; write u16:", *command[:5], wide, "--dry-run")
-    check(len(rows_of(run([*command[:5], f"u32:{wide}", "--steps", 2, "--format", "json"]))) == 2, "u32: does not train")
+    check(len(rows_of(run([*command[:5], f"u32:{wide}", "--steps", 2, "--format", "json"]))) == 2,
+          "u32: does not train")
     array = folder / "ids.npy"
     write_npy(array, "<u2", "H", (400,), [7] * 400)
     fails(1, "it is a NumPy array of uint16 .400.; name the input", *command[:5], array)
@@ -107,13 +116,13 @@ def check_data(folder):
 
 def check_divergence(folder):
     text = folder / "text.txt"
-    dtc("compile", CONFIG, "--seq-len", 32, "--topology", "cpu", "--devices", 1, "--global-batch", 2, "--optimizer", "sgd",
-        "--clip-norm", 0, "--lr-schedule", "constant", "-o", folder / "sgd.dte")
+    dtc("compile", CONFIG, "--seq-len", 32, "--topology", "cpu", "--devices", 1, "--global-batch", 2, "--optimizer",
+        "sgd", "--clip-norm", 0, "--lr-schedule", "constant", "-o", folder / "sgd.dte")
     fails(4, "step", BIN / "dtrun", folder / "sgd.dte", "--data", text, "--steps", 60, "--lr", 1e20)
 
 
 def processes_with(argument):
-    """Process numbers of dtrun with this argument."""
+    """Returns the process numbers of dtrun with this argument."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -126,7 +135,7 @@ def processes_with(argument):
 
 
 def check_killed_rank(folder):
-    """SIGKILL to one of two ranks ends the job within seconds, with exit code 3 and the rank's number."""
+    """Checks that SIGKILL to one of two ranks ends the job within seconds, with exit code 3 and the rank's number."""
     job = subprocess.Popen([str(BIN / "dtrun"), str(folder / "a.dte"), "-n", "2", "--data", str(folder / "text.txt"),
                             "--steps", "100000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Ranks send what the plan says: the collectives that ran, by the profile, are those that `dtc inspect` counts.
 
-The profile has the communicator's own name and size and the bytes of the buffer it was given, per event; what a rank sends
-for them is worked out here, from the definition of the algorithm: a ring of n ranks passes n - 1 blocks on, twice for an
-all-reduce. In bf16 parameters and activations are half of what they are in f32. In a pipeline each rank's are those of its stage's program,
-what it sends to the next ones among them. Under ZeRO-2 and 3 the parts that `dtc explain` says the plan moves for layers are those
-of the file, to the byte.
+The profile has the communicator's own name and size and the bytes of the buffer it was given, per event. The bytes
+that a rank sends for them are computed here, from the definition of the algorithm: a ring of n ranks passes n - 1
+blocks on, twice for an all-reduce. In bf16 parameters and activations take half of the bytes of f32. In a pipeline
+each rank runs its stage's program, which includes the sends to the next stages. Under ZeRO-2 and 3 the shards that
+`dtc explain` says the plan moves for layers are those of the file, to the byte.
 """
 import collections
 import json
@@ -21,30 +21,33 @@ CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "intermedi
           "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": SEQUENCE, "rms_norm_eps": 1e-5,
           "tie_word_embeddings": False}
 PARAMETERS = 3 + 9 * 2
-# Pins, and the roles that must be among what is sent.
+# Each case is: pins, and the roles that must be among the sent tensors.
 CASES = [({"dp": 2, "tp": 1, "zero": 0, "sp": 0, "micro_batch": 2}, {"gradient", "control"}),
          ({"dp": 2, "tp": 1, "zero": 1, "sp": 0, "micro_batch": 4}, {"gradient", "parameter", "control"}),
          ({"dp": 2, "tp": 1, "zero": 2, "sp": 0, "micro_batch": 2}, {"gradient", "parameter", "control"}),
          ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2}, {"gradient", "parameter", "control"}),
-         ({"dp": 4, "tp": 1, "zero": 3, "zero_group": 2, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "control"}),
+         ({"dp": 4, "tp": 1, "zero": 3, "zero_group": 2, "sp": 0, "micro_batch": 1},
+          {"gradient", "parameter", "control"}),
          ({"dp": 1, "tp": 2, "zero": 0, "sp": 1, "micro_batch": 8}, {"activation", "gradient", "control"}),
          ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"}),
-         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2, "recompute": "full"}, {"gradient", "parameter", "control"}),
+         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2, "recompute": "full"},
+          {"gradient", "parameter", "control"}),
          ({"dp": 2, "tp": 2, "zero": 3, "sp": 0, "micro_batch": 1, "recompute": "selective+linear"},
           {"gradient", "parameter", "activation", "control"}),
-         ({"dp": 1, "tp": 2, "zero": 0, "sp": 0, "micro_batch": 4, "recompute": "selective+attention+linear"}, {"activation"})]
-# The same of pipelines of four layers, with what stages pass on.
+         ({"dp": 1, "tp": 2, "zero": 0, "sp": 0, "micro_batch": 4, "recompute": "selective+attention+linear"},
+          {"activation"})]
+# These are the cases of pipelines of four layers, with the tensors that stages pass on.
 PIPELINES = [({"dp": 1, "tp": 2, "pp": 2, "schedule": "gpipe", "zero": 0, "sp": 1, "micro_batch": 2}, {"activation"}),
              ({"dp": 2, "tp": 1, "pp": 2, "schedule": "1f1b", "zero": 2, "micro_batch": 1}, {"parameter"}),
-             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "zero": 3, "recompute": "full",
-               "micro_batch": 1}, {"parameter"}),
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "zero": 3,
+               "recompute": "full", "micro_batch": 1}, {"parameter"}),
              ({"dp": 2, "tp": 1, "pp": 2, "schedule": "zero-bubble", "zero": 1, "micro_batch": 1}, {"parameter"}),
-             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "zero-bubble", "virtual_stages": 2, "zero": 3, "recompute": "selective",
-               "micro_batch": 1}, {"parameter"})]
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "zero-bubble", "virtual_stages": 2, "zero": 3,
+               "recompute": "selective", "micro_batch": 1}, {"parameter"})]
 
 
 def sent(kind, ranks, bytes_):
-    """What a rank of a ring sends for one collective over a buffer of `bytes_`."""
+    """Returns the bytes that a rank of a ring sends for one collective over a buffer of `bytes_`."""
     block = -(-bytes_ // ranks)
     if kind == "send":
         return bytes_
@@ -54,7 +57,7 @@ def sent(kind, ranks, bytes_):
 
 
 def profiled(trace):
-    """(group, kind, role) -> [count, bytes] of one step, from the profile of one rank."""
+    """Returns (group, kind, role) -> [count, bytes] of one step, from the profile of one rank."""
     total = collections.defaultdict(lambda: [0, 0])
     for event in json.loads(Path(trace).read_text())["traceEvents"]:
         args = event.get("args", {})
@@ -69,9 +72,10 @@ def profiled(trace):
 
 
 def inspected(dte):
-    """The same of each program, and the program of each rank."""
+    """Returns the same of each program, and the program of each rank."""
     about = json.loads(dtc("inspect", dte, "--format", "json"))
-    return [{(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
+    return [{(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"])
+             for each in program["communication"]}
             for program in about["programs"]], about["rank_program"]
 
 
@@ -87,7 +91,7 @@ def bytes_by_role(communication):
 
 
 def run_case(folder, pins, roles, *flags, config="config.json"):
-    """Bytes by role that a rank sends, of each program."""
+    """Returns the bytes by role that a rank sends, of each program."""
     ranks = pins["dp"] * pins["tp"] * pins.get("pp", 1)
     what = " ".join([f"{key}={value}" for key, value in pins.items()] + list(flags))
     dte, trace = folder / "model.dte", folder / "trace.json"
@@ -108,7 +112,8 @@ def run_case(folder, pins, roles, *flags, config="config.json"):
         if missing:
             sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {program}")
     print(what + ":" + ";".join(f" {sum(count for count, _ in program.values())} collectives, "
-                                f"{sum(bytes_ for _, bytes_ in program.values())} bytes" for program in planned), flush=True)
+                                f"{sum(bytes_ for _, bytes_ in program.values())} bytes" for program in planned),
+          flush=True)
     if pins["zero"] >= 2 and not flags:
         for stage, program in enumerate(planned):
             check_explained(what, [dte, "--model", folder / config], stage, pins, program)
@@ -116,18 +121,23 @@ def run_case(folder, pins, roles, *flags, config="config.json"):
 
 
 def check_explained(what, plan, stage, pins, program):
-    """What the plan gathers and scatters for layers, of which a rank of n sends n - 1 parts, is what the program sends."""
+    """Checks that the program sends what the plan gathers and scatters for layers: a rank of n sends n - 1 shards of
+    it.
+    """
     rows = json.loads(dtc("explain", *plan, "--stage", stage, "--format", "json"))["collectives"]
     n = pins.get("zero_group", pins["dp"])
-    for named, kind, role in (("all-gather", "all_gather", "parameter"), ("reduce-scatter", "reduce_scatter", "gradient")):
-        explained = sum(row["runs"] * row["bytes"] for row in rows if row["axis"] == "dp" and row["kind"] == named) * (n - 1) / n
+    for named, kind, role in (("all-gather", "all_gather", "parameter"),
+                              ("reduce-scatter", "reduce_scatter", "gradient")):
+        explained = (sum(row["runs"] * row["bytes"] for row in rows if row["axis"] == "dp" and row["kind"] == named)
+                     * (n - 1) / n)
         found = sum(bytes_ for (_, of, to), (_, bytes_) in program.items() if (of, to) == (kind, role))
         if explained != found:
-            sys.exit(f"FAILED: {what}: stage {stage} sends {found} bytes by {kind} of role {role}, the plan says {explained}")
+            sys.exit(f"FAILED: {what}: stage {stage} sends {found} bytes by {kind} of role {role}, the plan says "
+                     f"{explained}")
 
 
 def check_halves(folder, pins, roles, wide):
-    """`wide`: what is sent in f32."""
+    """Checks that bf16 sends half of `wide`, the bytes that are sent in f32."""
     (found,) = run_case(folder, pins, roles, "--precision", "bf16")
     for role in wide.keys() | found.keys():
         wanted = wide[role] / 2 if role in ("parameter", "activation") else wide[role]

@@ -4,8 +4,9 @@
 Usage: convolution.py [--cases N] [--seed S]; the last line is the summary.
 1. models/digits/convnet.mlir has the gradients of the first step and follows the curve that reference/make_convnet.py
    stored, on one process, data parallel, tensor parallel and both, with micro-batches.
-2. Random small networks (strides, padding, dilation, groups, both kinds of pooling, one output channel or many) under random
-   plans, half of them with ops split at random as any_split.py does: losses, gradients and parameters are those of one process.
+2. Random small networks (strides, padding, dilation, groups, both kinds of pooling, one output channel or many) train
+   under random plans, half of them with ops split at random as any_split.py does: losses, gradients and parameters
+   are those of one process.
 """
 import json
 import random
@@ -26,22 +27,22 @@ PLANS = [(1, ""), (1, "micro_batch=32"), (2, "dp=2"), (2, "tp=2"), (4, "dp=2,tp=
 
 def compile_digits(folder, curve, devices, fix):
     a = curve["adamw"]
-    return compile_model(DIGITS / "convnet.mlir", folder / "adamw.dte", devices, curve["batch"], fix, "--lr-schedule", "constant",
-                         "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"], "--weight-decay",
-                         a["weight_decay"], "--clip-norm", a["clip"])
+    return compile_model(DIGITS / "convnet.mlir", folder / "adamw.dte", devices, curve["batch"], fix, "--lr-schedule",
+                         "constant", "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"],
+                         "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"])
 
 
 def check_digits_gradients(folder, dte, curve, files, devices, fix):
     dump = folder / "gradients.safetensors"
     train(dte, devices, files, 1, "--seed", curve["seed"], "--init", DATA / "convnet.init.safetensors", "--threads", 1,
           "--dump-grads", dump)
-    return compare_tensors(read_safetensors(dump), read_safetensors(DATA / "convnet.grad.safetensors"), GRADIENT_TOLERANCE,
-                           f"gradients of convnet on {devices} ranks {fix}")
+    return compare_tensors(read_safetensors(dump), read_safetensors(DATA / "convnet.grad.safetensors"),
+                           GRADIENT_TOLERANCE, f"gradients of convnet on {devices} ranks {fix}")
 
 
 def check_digits_curve(dte, curve, files, devices, fix):
-    steps = train(dte, devices, files, len(curve["loss"]), "--seed", curve["seed"], "--lr", curve["adamw"]["lr"], "--init",
-                  DATA / "convnet.init.safetensors", "--threads", 1)
+    steps = train(dte, devices, files, len(curve["loss"]), "--seed", curve["seed"], "--lr", curve["adamw"]["lr"],
+                  "--init", DATA / "convnet.init.safetensors", "--threads", 1)
     worst = max(compare_steps([step[key] for step in steps], curve[key], CURVE_TOLERANCE,
                               f"convnet on {devices} ranks {fix}: {key}", "PyTorch") for key in ("loss", "grad_norm"))
     return worst, steps[-1]["loss"]
@@ -54,8 +55,8 @@ def check_digits(folder):
         dte = compile_digits(folder, curve, devices, fix)
         gradients = check_digits_gradients(folder, dte, curve, files, devices, fix)
         worst, last = check_digits_curve(dte, curve, files, devices, fix)
-        print(f"convnet on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {worst:.1e}, last loss {last:.4f}",
-              flush=True)
+        print(f"convnet on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {worst:.1e}, last "
+              f"loss {last:.4f}", flush=True)
 
 
 class Network:
@@ -84,7 +85,7 @@ class Network:
         return value, kind
 
     def window(self, kernel, most_stride, paddings, dilation):
-        """stride and padding, and the size that results have."""
+        """Draws stride and padding; returns them and the size of the results."""
         stride = [self.rng.randint(1, most_stride) for _ in kernel]
         padding = [self.rng.choice(paddings(k)) for k in kernel]
         sizes = [(size + 2 * p - d * (k - 1) - 1) // s + 1
@@ -101,7 +102,8 @@ class Network:
         if min(sizes) < 1:
             return
         name = f"layer.{len(self.parameters)}"
-        weight, weight_type = self.add_parameter(f"{name}.weight", "normal(0.0, 0.3) decay", [filters, channels // groups, *kernel])
+        weight, weight_type = self.add_parameter(f"{name}.weight", "normal(0.0, 0.3) decay",
+                                                 [filters, channels // groups, *kernel])
         bias, bias_type = self.add_parameter(f"{name}.bias", "normal(0.0, 0.1)", [filters])
         before, self.shape = self.type(), [filters, *sizes]
         self.define(f"conv2d {self.value}, {weight}, {bias} {moves} dilation {dilation} : "
@@ -112,7 +114,8 @@ class Network:
         kernel = [self.rng.choice([1, 2, 3]) for _ in range(2)]
         moves, sizes = self.window(kernel, 3, lambda k: range(k // 2 + 1), [1, 1])
         before, self.shape = self.type(), [self.shape[0], *sizes]
-        self.define(f"{self.rng.choice(['max', 'avg'])}_pool2d {self.value} kernel {kernel} {moves} : {before} -> {self.type()}")
+        self.define(f"{self.rng.choice(['max', 'avg'])}_pool2d {self.value} kernel {kernel} {moves} : {before} -> "
+                    f"{self.type()}")
 
     def text(self):
         size = self.shape[0] * self.shape[1] * self.shape[2]
@@ -121,7 +124,8 @@ class Network:
         self.define(f"linear {self.value}, {weight} transposed : ({self.type([size])}, {kind}) -> {self.type([5])}")
         self.define(f"cross_entropy {self.value}, %labels mean : ({self.type([5])}, tensor<?xi32>) -> tensor<f32>")
         body = "".join(f"    {line}\n" for line in self.parameters + self.lines)
-        return (f"module @net {{\n  graph.func @loss(%images: {self.type(self.inputs)}, %labels: tensor<?xi32>) -> tensor<f32> {{\n"
+        return (f"module @net {{\n  graph.func @loss(%images: {self.type(self.inputs)}, %labels: tensor<?xi32>) -> "
+                f"tensor<f32> {{\n"
                 f"{body}    graph.return {self.value} : tensor<f32>\n  }}\n}}\n")
 
 
@@ -143,7 +147,8 @@ def run_case(index, seed):
         model = folder / "net.mlir"
         model.write_text(text)
         shape = [samples, *network.inputs]
-        write_npy(folder / "x.npy", "<f4", "f", shape, [rng.uniform(-1, 1) for _ in range(samples * shape[1] * shape[2] * shape[3])])
+        write_npy(folder / "x.npy", "<f4", "f", shape,
+                  [rng.uniform(-1, 1) for _ in range(samples * shape[1] * shape[2] * shape[3])])
         write_npy(folder / "y.npy", "<i4", "i", [samples], [rng.randrange(5) for _ in range(samples)])
         files = f"images={folder / 'x.npy'},labels={folder / 'y.npy'}"
         machine = ["--topology", "cpu", "--devices", dp * tp, "--global-batch", batch]
@@ -165,7 +170,8 @@ def main():
     if "--only" not in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             check_digits(Path(folder))
-    results, match = run_cases(__doc__, 16, run_case, lambda results: f"{sum(taken for taken, _ in results)} splits changed, "
+    results, match = run_cases(__doc__, 16, run_case, lambda results: f"{sum(taken for taken, _ in results)} splits "
+                               f"changed, "
                                f"largest difference {max((worst for _, worst in results), default=0):.2e}")
     taken = sum(changes for changes, _ in results)
     sys.exit(0 if match and (taken or "--only" in sys.argv) else 1)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Attention by cuDNN trains as dtc's own kernels do: bf16 models on emulated GPUs, whose cuDNN is a stand-in that computes what it is
-given a graph of, faster than kernels are. Compares losses and gradient norms of runs with it and without, and counts its graphs: every
-attention of a step and its gradient, on each rank; none where the program has dropout in them, or where nothing is measured.
+"""Attention by cuDNN trains as dtc's own kernels do.
+
+bf16 models run on emulated GPUs, whose cuDNN is a stand-in that computes the graph it is given, faster than kernels
+do. The test compares losses and gradient norms of runs with it and without, and counts its graphs: every attention of
+a step and its gradient, on each rank; none if the program has dropout in them, or if nothing is measured.
 """
 import json
 import os
@@ -13,24 +15,25 @@ from pathlib import Path
 
 from dtc_tools import BIN, as_bytes, compare_steps, dtc, rows_of
 
-GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2, "resid_pdrop": 0,
-        "embd_pdrop": 0, "attn_pdrop": 0}
-LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 32, "hidden_size": 32, "num_hidden_layers": 2,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-         "tie_word_embeddings": False}
-# bf16 has 8 bits: attention is rounded once more by one of the two, in each of two layers, forward and backward.
+GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2,
+        "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
+LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 32, "hidden_size": 32,
+         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48,
+         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
+# bf16 has 8 bits: one of the two implementations rounds attention once more, in each of two layers, forward and
+# backward.
 STEPS, TOLERANCE, VERSION = 4, 1e-2, "91900"
 
 
 def train(folder, dte, ranks, version, millis):
-    """Lines of steps, and how many graphs of cuDNN each rank ran."""
+    """Returns the lines of steps, and the number of cuDNN graphs that each rank ran."""
     for kept in folder.glob("*.tuning*"):
         kept.unlink()
-    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", STEPS, "--lr", 1e-2, "--threads", 1,
-               "--format", "json"]
-    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
-                            env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1", "DTC_EMULATED_CUDNN": version,
-                                 "DTC_TUNING_MS": millis})
+    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", STEPS, "--lr", 1e-2,
+               "--threads", 1, "--format", "json"]
+    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=300, env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1",
+                                              "DTC_EMULATED_CUDNN": version, "DTC_TUNING_MS": millis})
     if result.returncode != 0:
         sys.exit(f"FAILED ({result.returncode}): {command}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
     lines = rows_of(result.stdout)
@@ -38,18 +41,19 @@ def train(folder, dte, ranks, version, millis):
 
 
 def check(folder, config, ranks, attentions, *flags):
-    """`attentions`: of a step on each rank, forward and backward."""
+    """Compares runs with and without cuDNN; `attentions` counts those of a step on each rank, forward and backward."""
     what = " ".join([config["model_type"], f"{ranks} ranks", *map(str, flags)])
     (folder / "config.json").write_text(json.dumps(config))
     dte = folder / "simt.dte"
-    dtc("compile", folder / "config.json", "--seq-len", 24, "--topology", "cpu", "--devices", ranks, "--global-batch", 4,
-        "--precision", "bf16", "--target", "simt", *flags, "-o", dte)
+    dtc("compile", folder / "config.json", "--seq-len", 24, "--topology", "cpu", "--devices", ranks, "--global-batch",
+        4, "--precision", "bf16", "--target", "simt", *flags, "-o", dte)
     wanted, _ = train(folder, dte, ranks, "0", "20000")
     lines, graphs = train(folder, dte, ranks, VERSION, "20000")
     _, unmeasured = train(folder, dte, ranks, VERSION, "0")
     least, most = attentions * STEPS, attentions * STEPS + 200 * min(attentions, 1)
     if len(graphs) != ranks or not all(least <= count <= most for count in graphs) or any(unmeasured):
-        sys.exit(f"FAILED: {what}: cuDNN ran {graphs} graphs, wanted {least} and those that were measured; {unmeasured} where none are")
+        sys.exit(f"FAILED: {what}: cuDNN ran {graphs} graphs, wanted {least} and those that were measured; "
+                 f"{unmeasured} where none are")
     for key in ("loss", "grad_norm"):
         compare_steps([line[key] for line in lines], [line[key] for line in wanted], TOLERANCE, f"{what}: {key}")
     if attentions and [line["loss"] for line in lines] == [line["loss"] for line in wanted]:

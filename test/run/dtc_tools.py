@@ -12,7 +12,7 @@ BIN = Path(os.environ.get("DTC_BIN", Path(__file__).resolve().parents[2] / "buil
 
 
 def run(command, timeout=300):
-    """Runs a command; on failure prints what it said and ends the test."""
+    """Runs a command; on failure prints its output and ends the test."""
     command = [str(part) for part in command]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
     if result.returncode != 0:
@@ -25,12 +25,14 @@ def dtc(*arguments):
 
 
 def as_bytes(path):
-    """The argument of --data that takes the bytes of a file as tokens, for any vocabulary."""
+    """Returns the argument of --data that takes the bytes of a file as tokens, for any vocabulary."""
     return f"bytes:{path}"
 
 
 def rows_of(text):
-    """What `dtrun --format json` printed of steps and evaluations, one dictionary each; not what it said of its data."""
+    """Returns one dictionary for each step and evaluation that `dtrun --format json` printed; its lines on the data
+    are left out.
+    """
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     return [row for row in rows if "step" in row]
 
@@ -42,17 +44,17 @@ def train(dte, ranks, data, steps, *arguments):
 
 
 def dump_gradients(folder, steps):
-    """Flags of dtrun that write the gradients of these steps, for read_gradients."""
+    """Returns the flags of dtrun that write the gradients of these steps, for read_gradients."""
     return "--dump-grads", folder / "gradients.safetensors", "--dump-grads-at", ",".join(map(str, steps))
 
 
 def read_gradients(folder, steps):
-    """Step -> its gradients, as read_safetensors has them, of a run with dump_gradients."""
+    """Returns step -> gradients, in the form of read_safetensors, of a run with dump_gradients."""
     return {step: read_safetensors(folder / f"gradients.step{step}.safetensors") for step in steps}
 
 
 def write_npy(path, descr, code, shape, values):
-    """A .npy file of version 1.0, by hand: the tests need no NumPy."""
+    """Writes a .npy file of version 1.0, by hand: the tests need no NumPy."""
     header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})
     header += " " * (-(len(header) + 11) % 64) + "\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
@@ -60,7 +62,7 @@ def write_npy(path, descr, code, shape, values):
 
 
 def floats_of(dtype, data):
-    """The numbers of a tensor's bytes, as f32; None for a type that is none of f32, bf16 and f16."""
+    """Returns the numbers of a tensor's bytes, as f32; None for a type other than f32, bf16 and f16."""
     if dtype == "BF16":  # the upper half of f32's bits
         data = b"".join(b"\0\0" + data[at: at + 2] for at in range(0, len(data), 2))
     elif dtype == "F16":
@@ -73,7 +75,7 @@ def floats_of(dtype, data):
 
 
 def read_safetensors(path):
-    """Name -> (shape, array of floats); f32, and bf16 and f16 as f32."""
+    """Returns name -> (shape, array of floats); bf16 and f16 are widened to f32."""
     data = Path(path).read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8: 8 + size])
@@ -90,7 +92,7 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    """tensors: name -> (shape, numbers), as f32."""
+    """Writes `tensors`, name -> (shape, numbers), as f32."""
     header, data = {}, b""
     for name, (shape, values) in tensors.items():
         values = array.array("f", values).tobytes()
@@ -102,7 +104,7 @@ def write_safetensors(path, tensors):
 
 
 def relative_difference(found, wanted, floor=0.0):
-    """Largest |found - wanted| over the root mean square of wanted, or over `floor` where that is larger."""
+    """Returns the largest |found - wanted| over the root mean square of wanted, or over `floor` if that is larger."""
     scale = max(floor, math.sqrt(sum(float(w) * w for w in wanted) / max(1, len(wanted))))
     worst = max((abs(f - w) for f, w in zip(found, wanted)), default=0.0)
     if not all(math.isfinite(f) for f in found):
@@ -111,7 +113,7 @@ def relative_difference(found, wanted, floor=0.0):
 
 
 def compare_tensors(found, wanted, tolerance, what, floor=0.0):
-    """Ends the test where a tensor differs by more than `tolerance`; returns the largest difference."""
+    """Ends the test if a tensor differs by more than `tolerance`; returns the largest difference."""
     if sorted(found) != sorted(wanted):
         sys.exit(f"FAILED: {what}: tensors {sorted(set(found) ^ set(wanted))} are in one file only")
     worst = 0.0
@@ -126,15 +128,16 @@ def compare_tensors(found, wanted, tolerance, what, floor=0.0):
 
 
 def compare_steps(found, wanted, tolerance, what, of="one device"):
-    """Ends the test where a number of one step differs by more than `tolerance`, relative; returns the largest difference.
+    """Ends the test if a number of one step differs by more than `tolerance`, relative; returns the largest
+    difference.
 
-    Both are lists of one number for each step; `what` names the run and the number, `of` whose `wanted` is.
+    Both are lists of one number for each step. `what` names the run and the number, `of` the run of `wanted`.
     """
     if len(found) != len(wanted):
         sys.exit(f"FAILED: {what}: {len(found)} steps, {of} has {len(wanted)}")
     worst = 0.0
     for step, (a, b) in enumerate(zip(found, wanted), 1):
-        if not abs(a - b) <= tolerance * abs(b):  # of NaN, too
+        if not abs(a - b) <= tolerance * abs(b):  # true for NaN, too
             sys.exit(f"FAILED: {what} of step {step} is {a}, {of} has {b}")
         worst = max(worst, abs(a - b) / abs(b) if b else 0.0)
     return worst

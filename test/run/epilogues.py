@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Products of programs for GPUs do what follows them, and train as PyTorch does.
+"""Matrix products of programs for GPUs run their followers as epilogues, and train as PyTorch does.
 
-1. A GPT-2 has an epilogue for each bias, GELU and addition of its blocks and no kernel for them; a Llama, without biases, for its
-   additions; with dropout, f32 or GELU by erf those stay that cannot be. Programs for CPUs have none.
+1. A GPT-2 has an epilogue for each bias, GELU and addition of its blocks and no kernel for them; a Llama, without
+   biases, has one for its additions. With dropout, f32 or GELU by erf, followers that no epilogue can compute stay.
+   Programs for CPUs have no epilogues.
 2. On the emulated GPU, ten steps and the gradients of the first are PyTorch's, within the bound of mixed.py.
-3. The memory that is planned is the file's, and the file is proved to be right.
+3. The memory that is planned is the file's, and the verifier accepts the file.
 """
 import json
 import os
@@ -18,13 +19,14 @@ from dtc_tools import dtc
 from mixed import DATA
 
 EPILOGUES = ("plus", "bias", "gelu", "gelu_grad", "keeps")
-# What stands between `exec.gemm` and the first result, per block: forward, forward, forward twice; backward.
+# The keys stand between `exec.gemm` and the first result; the values count them per block: forward, forward, forward
+# twice; backward.
 GPT2 = {"bias": 1, "plus+bias": 2, "bias+gelu+keeps": 1, "gelu_grad": 1}
-LLAMA = {"plus": 3}  # one in backward, of the gradients of what two products read
+LLAMA = {"plus": 3}  # one in backward, of the gradients of what two matmuls read
 
 
 def epilogues_of(program):
-    """How often each kind of epilogue stands in the program, each layer of a repeat counted."""
+    """Counts each kind of epilogue in the program, each layer of a repeat by itself."""
     found, times = {}, 1
     for line in program.splitlines():
         if match := re.match(r"\s*exec.repeat (\d+)", line):
@@ -45,7 +47,8 @@ def check(holds, message):
 
 def compile_for(folder, model, target, *flags):
     program, temps = folder / "program.dte", folder / "temps"
-    dtc("compile", model, "--topology", "cpu", "--global-batch", 4, "--target", target, "-o", program, "--save-temps", temps, *flags)
+    dtc("compile", model, "--topology", "cpu", "--global-batch", 4, "--target", target, "-o", program, "--save-temps",
+        temps, *flags)
     return program, epilogues_of((temps / "03-schedule.mlir").read_text())
 
 
@@ -66,7 +69,8 @@ def check_programs(folder):
         model = folder / "model.json"
         model.write_text(json.dumps(config))
         pins = ["--fix", fix] if fix else []
-        program, found = compile_for(folder, model, target, "--seq-len", 16, "--devices", 1, "--precision", precision, *pins)
+        program, found = compile_for(folder, model, target, "--seq-len", 16, "--devices", 1, "--precision", precision,
+                                     *pins)
         check(found == wanted, f"{name} for {target}: epilogues are {found}, wanted {wanted}")
         dtc("verify", program)
         check_memory(name, program)
@@ -74,10 +78,11 @@ def check_programs(folder):
 
 
 def check_memory(name, program):
-    """The plan is in the file, as text."""
+    """Checks that the plan is in the file, as text."""
     planned = re.search(rb'"predicted":.*?"peak_memory_bytes": *(\d+)', program.read_bytes(), re.S)
     compiled = json.loads(dtc("inspect", program, "--format", "json"))["programs"][0]["arena_bytes"]
-    check(planned and int(planned[1]) == compiled, f"{name}: {planned and int(planned[1])} bytes planned, {compiled} compiled")
+    check(planned and int(planned[1]) == compiled,
+          f"{name}: {planned and int(planned[1])} bytes planned, {compiled} compiled")
 
 
 PLANS = [("gpt2", "bf16", 1, ""), ("gpt2", "f16", 1, "recompute=full,micro_batch=2"), ("gpt2", "bf16", 2, "tp=2,sp=0"),

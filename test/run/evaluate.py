@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """dtrun --eval-data: the loss is right, and the training does not notice.
 
-1. A tiny GPT-2 and Llama, evaluated before the first step and after the ninth on the samples of the step that follows, have
-   JAX's loss of that step (the stored curve of like_jax.py), on one process and on four.
-2. The same GPT-2 with dropout, in training and not in evaluation: the loss of a file is the mean loss of training on each of
-   its samples once at rate 0 without dropout, in batches of one, whatever the batch, and where the last one is not full.
-3. Losses, gradient norms and parameters of a run with evaluation are those without, to the last bit: under dp=2 with ZeRO and
-   micro-batches, with dropout.
-4. Where targets are ignored, in uneven numbers by batch, or weighted by an input, the mean is over what counts, as if all
-   samples were one batch. A loss that adds up its samples is the mean of such sums over batches.
+1. A tiny GPT-2 and Llama, evaluated before the first step and after the ninth on the samples of the step that
+   follows, have JAX's loss of that step (the stored curve of like_jax.py), on one process and on four.
+2. The same GPT-2 has dropout in training and none in evaluation: the loss of a file is the mean loss of training on
+   each of its samples once at rate 0 without dropout, in batches of one, whatever the batch, and also if the last one
+   is not full.
+3. Losses, gradient norms and parameters of a run with evaluation are those without, to the last bit: under dp=2 with
+   ZeRO and micro-batches, with dropout.
+4. If targets are ignored, in uneven numbers by batch, or weighted by an input, the mean is over what counts, as if
+   all samples were one batch. A loss that adds up its samples is the mean of such sums over batches.
 5. A model without sequences is evaluated on files by name; it has no tokens.
 """
 import array
@@ -19,8 +20,8 @@ import tempfile
 from pathlib import Path
 
 from dtc_tools import compare_steps, dtc, train
-from inputs import (DIGITS, SAMPLES, SEQUENCE, adding_up, beside_z_loss, compile_model, ignoring, import_gpt2, weighing, write_npy,
-                    write_words)
+from inputs import (DIGITS, SAMPLES, SEQUENCE, adding_up, beside_z_loss, compile_model, ignoring, import_gpt2, weighing,
+                    write_npy, write_words)
 from like_jax import DATA, LOSS_TOLERANCE, compile_curve, train_model
 from reference.sampler import samples_of
 
@@ -33,7 +34,7 @@ def check(condition, what):
 
 
 def evaluations(lines):
-    """Those of the lines of a run that are evaluations, by step."""
+    """Returns the lines of a run that are evaluations, by step."""
     found = {line["step"]: line for line in lines if "eval_loss" in line}
     for line in found.values():
         check(list(line) == ["step", "eval_loss", "eval_tokens"], f"an evaluation is {line}")
@@ -41,14 +42,14 @@ def evaluations(lines):
 
 
 def evaluate(dte, ranks, data, *arguments):
-    """The one evaluation of a run without steps; trains on nothing."""
+    """Returns the one evaluation of a run without steps, which trains on nothing."""
     lines = train(dte, ranks, data, 0, "--eval-data", data, *arguments)
     check(len(lines) == 1 and 0 in evaluations(lines), f"a run without steps prints {lines}")
     return lines[0]
 
 
 def files_of(folder, tokens, samples, length):
-    """Files with these samples of a source of tokens."""
+    """Writes files with these samples of a source of tokens."""
     rows = [tokens[i * length: i * length + length + 1] for i in samples]
     for name, begin in (("x", 0), ("y", 1)):
         write_npy(folder / f"{name}.npy", "<i4", "i", (len(rows), length),
@@ -70,9 +71,10 @@ def check_like_jax(folder):
             for step in (0, steps - 1):
                 samples = samples_of(step + 1, batch, (len(tokens) - 1) // length, curve["seed"])
                 data = files_of(folder, tokens, samples, length)
-                # A rate that warms up and falls follows the number of steps: the whole run, also for a step in its middle.
-                lines = train_model(dte, model, curve, devices, steps if step else 0, curve["adamw"]["lr"], "--eval-data", data,
-                                    "--eval-every", max(step, 1))
+                # A rate that warms up and falls follows the number of steps. So a step in its middle is evaluated in
+                # the whole run.
+                lines = train_model(dte, model, curve, devices, steps if step else 0, curve["adamw"]["lr"],
+                                    "--eval-data", data, "--eval-every", max(step, 1))
                 found = evaluations(lines)
                 check(sorted(found) == ([step, steps] if step else [0]), f"evaluations after steps {sorted(found)}")
                 check(found[step]["eval_tokens"] == batch * length, f"a batch has {found[step]['eval_tokens']} tokens")
@@ -87,8 +89,8 @@ DROPOUT = {"embd_pdrop": 0.2, "attn_pdrop": 0.2, "resid_pdrop": 0.2}
 def compile_gpt2(folder, name, devices, batch, fix, changes):
     config = {**json.loads((DATA / "gpt2.json").read_text()), **changes}
     (folder / "config.json").write_text(json.dumps(config))
-    dtc("compile", folder / "config.json", "--seq-len", 16, "--topology", "cpu", "--devices", devices, "--global-batch", batch,
-        *(["--fix", fix] if fix else []), "-o", folder / name)
+    dtc("compile", folder / "config.json", "--seq-len", 16, "--topology", "cpu", "--devices", devices, "--global-batch",
+        batch, *(["--fix", fix] if fix else []), "-o", folder / name)
     return folder / name
 
 
@@ -102,7 +104,8 @@ def check_whole_file(folder):
     for devices, batch, fix in ((1, 2, ""), (2, 2, "dp=2,zero=1"), (2, 3, "tp=2,sp=0"), (2, 4, "pp=2,micro_batch=2"),
                                 (2, 16, "dp=2,micro_batch=4")):
         dte = compile_gpt2(folder, "dropout.dte", devices, batch, fix, DROPOUT)
-        line = evaluate(dte, devices, data, "--seed", 2, *init)  # whose order of training data ends with another sample
+        # The seed orders the training data such that they end with another sample.
+        line = evaluate(dte, devices, data, "--seed", 2, *init)
         check(line["eval_tokens"] == 176, f"eleven samples of 16 tokens have {line['eval_tokens']}")
         what = f"a whole file in batches of {batch} on {devices} ranks {fix}"
         worst = compare_steps([line["eval_loss"]], [wanted], SUM_TOLERANCE, what, "training at rate 0")
@@ -120,7 +123,8 @@ def check_training_is_the_same(folder):
             if extra:
                 check(list(evaluations(lines)) == [2, 4, 6, 7], f"evaluations after steps {list(evaluations(lines))}")
             runs.append(([(line["loss"], line["grad_norm"]) for line in lines if "loss" in line], out.read_bytes()))
-        check(runs[0][0] == runs[1][0], f"losses and norms on {devices} ranks are {runs[0][0]}, with evaluation {runs[1][0]}")
+        check(runs[0][0] == runs[1][0],
+              f"losses and norms on {devices} ranks are {runs[0][0]}, with evaluation {runs[1][0]}")
         check(runs[0][1] == runs[1][1], f"parameters on {devices} ranks are others with evaluation")
         print(f"training on {devices} ranks {fix}: to the last bit the same with evaluation")
 
@@ -130,12 +134,13 @@ PARTS = [(1, 4, "micro_batch=2"), (1, 9, "micro_batch=3"), (2, 10, "dp=2,micro_b
 
 
 def check_parts(folder, model, data, what, wanted):
-    """Under all plans and batches, which cut the data otherwise, the evaluation is this one."""
+    """Checks that the evaluation is this one under all plans and batches, which cut the data differently."""
     for devices, batch, fix in PARTS:
         line = evaluate(compile_model(model, folder / "parts.dte", devices, batch, fix), devices, data)
         check(line["eval_tokens"] == wanted["eval_tokens"], f"{what}: {line['eval_tokens']} targets count")
         each = f"{what} in batches of {batch} on {devices} ranks {fix}"
-        worst = compare_steps([line["eval_loss"]], [wanted["eval_loss"]], SUM_TOLERANCE, each, "one batch of all samples")
+        worst = compare_steps([line["eval_loss"]], [wanted["eval_loss"]], SUM_TOLERANCE, each,
+                              "one batch of all samples")
         print(f"{each}: within {worst:.1e} of one batch of all samples")
 
 
@@ -154,7 +159,9 @@ def check_ignored(folder):
 
 
 def check_beside(folder):
-    """A mean over counted targets beside one over all tokens: each is that of all samples, however many count in a batch."""
+    """Checks a mean over counted targets beside one over all tokens: each is that of all samples, whatever a batch
+    counts.
+    """
     model = folder / "beside.mlir"
     for counted in (False, True):
         model.write_text(beside_z_loss(import_gpt2(folder), -100, SEQUENCE, counted))
@@ -163,7 +170,8 @@ def check_beside(folder):
         whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
         check(whole["eval_tokens"] == SAMPLES // 4 + SAMPLES // 2 * SEQUENCE, f"{whole['eval_tokens']} targets count")
         (step,) = train(folder / "whole.dte", 1, data, 1, "--lr", 0)
-        compare_steps([whole["eval_loss"]], [step["loss"]], SUM_TOLERANCE, "a loss of two means, evaluated", "training on the same samples")
+        compare_steps([whole["eval_loss"]], [step["loss"]], SUM_TOLERANCE, "a loss of two means, evaluated",
+                      "training on the same samples")
         check_parts(folder, model, data, f"z-loss beside, counted {counted}", whole)
 
 
@@ -187,8 +195,8 @@ def check_sums(folder):
     whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
     for devices, batch, fix in ((1, 9, ""), (2, 10, "dp=2,micro_batch=1")):
         line = evaluate(compile_model(model, folder / "parts.dte", devices, batch, fix), devices, data)
-        compare_steps([line["eval_loss"] * SAMPLES / batch], [whole["eval_loss"]], SUM_TOLERANCE, f"sums over {batch} samples",
-                      "the sum over all")
+        compare_steps([line["eval_loss"] * SAMPLES / batch], [whole["eval_loss"]], SUM_TOLERANCE,
+                      f"sums over {batch} samples", "the sum over all")
 
 
 def check_digits(folder):
@@ -197,14 +205,14 @@ def check_digits(folder):
     found = evaluations(train(dte, 2, files, 60, "--eval-data", files, "--eval-every", 1))
     check(found[60]["eval_tokens"] is None, f"digits have no tokens: {found[60]}")
     losses = [found[step]["eval_loss"] for step in range(1, 61)]
-    # Of all samples at once, unlike those of the steps, it falls nearly always.
+    # The loss of all samples at once, in contrast to that of a step, falls nearly always.
     check(sum(a > b for a, b in zip(losses, losses[1:])) > 50, f"evaluations of digits are {losses}")
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_beside, check_weighted,
-                     check_sums, check_digits):
+        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_beside,
+                     check_weighted, check_sums, check_digits):
             part(Path(folder))
 
 

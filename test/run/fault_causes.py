@@ -1,6 +1,8 @@
-"""What ends or slows a job, told apart: memory that ran out, a stdout that nobody reads, a rank that is slower than the others.
+"""Faults that end or slow a job are told apart: exhausted memory, a stdout that nobody reads, a rank that is slower
+than others.
 
-Memory wants a cgroup of its own, of which the kernel kills; where none can be made, it says why and is left out.
+The memory test needs a cgroup of its own, in which the kernel kills; if none can be made, the test prints the reason
+and leaves it out.
 """
 import os
 import re
@@ -17,16 +19,16 @@ LITTLE = 80 << 10  # bytes: less than a rank's part of a checkpoint
 
 
 class Endless(Job):
-    """A run that only a fault ends."""
+    """Returns a run that only a fault ends."""
 
     def __init__(self, folder, ranks, logs, *flags):
-        super().__init__([BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000,
-                          "--threads", 1, "--log-dir", logs, *flags])
+        super().__init__([BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps",
+                          1000000000, "--threads", 1, "--log-dir", logs, *flags])
         self.wait_for_lines(3)
 
 
 def memory_group():
-    """A new cgroup that limits memory, and its limit's file; or None and why not."""
+    """Returns a new cgroup that limits memory, and its limit's file; or None and the reason."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, kinds, path = line.split(":", 2)
         for base, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes") if kinds == "memory" else
@@ -47,9 +49,9 @@ def memory_group():
 
 
 def run_out_of_memory(folder, saved, ranks_of, ranks, group, limit):
-    """Whether it was told; what was said."""
+    """Returns whether the cause was named, and the messages."""
     with Endless(folder, ranks, folder / "short", "--checkpoint-dir", saved) as job:
-        # A checkpoint takes memory, which now is that of this group.
+        # A checkpoint takes memory, which this group now limits.
         keeper, process = ranks_of(job, folder / "a.dte", ranks)[1]
         for each in keeper, process:
             (group / "cgroup.procs").write_text(str(each))
@@ -60,7 +62,8 @@ def run_out_of_memory(folder, saved, ranks_of, ranks, group, limit):
         os.kill(process, signal.SIGUSR2)
         if job.end(60) != 3:
             fail(f"memory that ran out gives exit code {job.code}\n{job.text()}")
-        wanted = r"rank 1 on host .* died \(signal 9, Killed\); memory ran out: the kernel's out-of-memory killer chose it"
+        wanted = (r"rank 1 on host .* died \(signal 9, Killed\); memory ran out: "
+                  r"the kernel's out-of-memory killer chose it")
         return bool(re.search(wanted, job.text())), job.text()
 
 
@@ -81,16 +84,17 @@ def check_out_of_memory(folder, ranks_of, ranks):
                     time.sleep(0.1)
         if told:
             return
-        # Where little is left the kernel may kill the keeper, too, before it has told anybody.
+        # If little memory is left, the kernel may kill the keeper, too, before it has told anybody.
     fail(f"memory that ran out is not told: {said}")
 
 
 def check_lost_output(folder, ranks):
-    """Who reads no further ends the job, which saves before."""
+    """Checks that a closed reader of stdout ends the job, which saves before."""
     saved = folder / "saved"
     job = subprocess.Popen([str(word) for word in (
-        BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
-        "--checkpoint-dir", saved, "--checkpoint-every", 1000000000, "--restarts", 2)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000, "--threads",
+        1, "--checkpoint-dir", saved, "--checkpoint-every", 1000000000, "--restarts", 2)], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True)
     for _ in range(3):
         job.stdout.readline()
@@ -100,12 +104,13 @@ def check_lost_output(folder, ranks):
     steps = sorted(path.name for path in saved.iterdir() if path.name.startswith("step-"))
     if len(steps) != 1 or "restart" in errors or job.returncode != -signal.SIGPIPE:
         fail(f"a lost stdout leaves {steps}, exit code {job.returncode}\n{errors}")
-    if subprocess.run([str(BIN / "dtc"), "checkpoint", "verify", str(saved)], stdin=subprocess.DEVNULL, capture_output=True).returncode:
+    if subprocess.run([str(BIN / "dtc"), "checkpoint", "verify", str(saved)], stdin=subprocess.DEVNULL,
+                      capture_output=True).returncode:
         fail("the checkpoint of a lost stdout is not good")
 
 
 def check_straggler(folder, ranks_of, ranks):
-    """A rank that is stopped again and again is named while training goes on."""
+    """Checks that a rank that is stopped repeatedly is named while training goes on."""
     with Endless(folder, ranks, folder / "slow") as job:
         _, process = ranks_of(job, folder / "a.dte", ranks)[1]
         wanted = r"dtrun: rank 1 on host .* holds the others up: .* that costs (\d+) % of a step"
@@ -120,7 +125,8 @@ def check_straggler(folder, ranks_of, ranks):
             stops.append((begin, time.monotonic()))
             time.sleep(0.05)
         share = int(re.search(wanted, job.text())[1])
-        # It is told of the last 3 s that were looked at, for 90 % of which the rank is stopped unless this test had to wait for a processor.
+        # The report covers the last 3 s that were looked at. The rank is stopped for 90 % of them unless this test
+        # had to wait for a processor.
         told = time.monotonic()
         least = min(stopped_share(stops, told - ago - 3, told - ago) for ago in (0, 0.5, 1, 1.5, 2))
         if not 70 * least <= share <= 100:

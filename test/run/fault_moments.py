@@ -1,9 +1,10 @@
 """Faults at random moments of runs of 4 to 8 ranks that start again by themselves (dtrun --restarts).
 
-Ranks are on 2 to 4 hosts, two on each, which are network namespaces (namespaces.py); where none can be made, on one.
+Ranks are on 2 to 4 hosts, two on each, which are network namespaces (namespaces.py); if none can be made, on one
+host.
 
-Whatever happens, the run ends with code 0, and every loss, norm and learning rate that it printed, also of steps that ran twice, every rank's
-log and the parameters at its end are those of a run that nothing disturbed, to the bit.
+After any fault the run ends with code 0. Every loss, norm and learning rate that it printed, also of steps that ran
+twice, every rank's log and the parameters at its end are those of an undisturbed run, to the bit.
 """
 import json
 import os
@@ -24,18 +25,19 @@ from namespaces import Hosts, reason_to_skip
 STEPS, EVERY, RESTARTS, RANKS_EACH = 60, 6, 3, 2
 HANG = 2.0  # DTC_HANG_TIMEOUT
 PLANS = {4: ["dp=2,tp=2", "pp=2,dp=2", "dp=4,zero=3"], 6: ["dp=3,pp=2"], 8: ["dp=4,tp=2", "pp=2,dp=2,tp=2"]}
-KILLS = {"kill -9": signal.SIGKILL, "SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP, "kill -9 of a keeper": signal.SIGKILL,
-         "kill -9 of mpirun": signal.SIGKILL, "byte flipped, kill -9": signal.SIGKILL, "file cut, kill -9": signal.SIGKILL}
+KILLS = {"kill -9": signal.SIGKILL, "SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP,
+         "kill -9 of a keeper": signal.SIGKILL, "kill -9 of mpirun": signal.SIGKILL,
+         "byte flipped, kill -9": signal.SIGKILL, "file cut, kill -9": signal.SIGKILL}
 DISKS = {"crash in a checkpoint": "kill", "disk full": "full", "read-only": "readonly"}
 REASONS = {"disk full": "No space left on device", "read-only": "Read-only file system"}
 FAULTS = list(KILLS) + list(DISKS)
-# Seconds by which it is said.
+# The report of a fault comes within this number of seconds.
 BOUNDS = {fault: HANG + 4 if fault == "SIGSTOP" else 5.0 for fault in FAULTS}
 LIBRARY = Path(os.environ.get("DTC_DISK_FAULTS", BIN.parent / "lib" / "libdtc_disk_faults.so"))
 
 
 class Program:
-    """A program of a plan, and how it trains when nothing happens."""
+    """A program of a plan, and its training when nothing happens."""
 
     def __init__(self, folder, ranks, fix, hosts):
         self.folder, self.ranks = folder / f"{ranks}-{fix.replace(',', '-').replace('=', '')}", ranks
@@ -56,9 +58,10 @@ class Program:
             fail(f"{self.name}: steps {[line[0] for line in self.lines]}")
 
     def command(self, *flags):
-        words = [str(word) for word in (BIN / "dtrun", self.folder / "a.dte", "-n", self.ranks, "--data", self.folder / "text.txt",
-                                        "--steps", STEPS, "--threads", 1, "--format", "json", "--log-dir", self.folder / "logs",
-                                        "--dump-params", self.folder / "parameters.safetensors", *flags)]
+        words = [str(word) for word in (BIN / "dtrun", self.folder / "a.dte", "-n", self.ranks, "--data",
+                                        self.folder / "text.txt", "--steps", STEPS, "--threads", 1, "--format", "json",
+                                        "--log-dir", self.folder / "logs", "--dump-params",
+                                        self.folder / "parameters.safetensors", *flags)]
         return self.hosts.command(0, words) if self.hosts else words
 
     def environment(self):
@@ -66,7 +69,7 @@ class Program:
 
 
 def values_of(line):
-    """What training decides of the line of a step."""
+    """Returns the values of a step's line that training decides."""
     step = json.loads(line)
     return tuple(step[key] for key in ("step", "loss", "grad_norm", "lr"))
 
@@ -86,24 +89,26 @@ class Run(Job):
             # Rank 0 makes the folders, the marker and the names, the others a file each.
             self.rank = 0 if chance.random() < 0.5 else self.rank
             environment |= {"LD_PRELOAD": str(LIBRARY), "FAULT_DIR": str(self.saved), "FAULT_KIND": DISKS[fault],
-                            "FAULT_RANK": str(self.rank), "FAULT_AT": str(chance.randrange(1, 100 if self.rank == 0 else 30)),
+                            "FAULT_RANK": str(self.rank),
+                            "FAULT_AT": str(chance.randrange(1, 100 if self.rank == 0 else 30)),
                             "FAULT_COUNT": str(chance.randrange(1, 20)), "FAULT_ONCE": str(program.folder / "struck")}
             if fault == "crash in a checkpoint":
                 environment["FAULT_COUNT"] = "1"
-        super().__init__(program.command("--checkpoint-dir", self.saved, "--checkpoint-every", EVERY, "--restarts", RESTARTS),
+        super().__init__(program.command("--checkpoint-dir", self.saved, "--checkpoint-every", EVERY, "--restarts",
+                                         RESTARTS),
                          f"{program.name}, {fault}", env=environment)
 
     def has_reached(self, step):
-        """Waits until that step has been printed; False where the job ended first."""
+        """Waits until that step has been printed; returns False if the job ended first."""
         while len(self.lines) < step and self.code is None:
             time.sleep(0.002)
         return self.code is None
 
 
 def spoil(path, cuts, chance):
-    """A byte, or the end, of one file of the newest checkpoint; its step."""
+    """Changes a byte, or cuts the end, of one file of the newest checkpoint; returns its step."""
     steps = sorted(path.glob("step-*"), key=lambda each: int(each.name[5:]))
-    if len(steps) < 2:  # where none is good, a run does not start
+    if len(steps) < 2:  # without a good checkpoint a run does not start
         return None
     file = chance.choice(sorted(steps[-1].iterdir()))
     data = bytearray(file.read_bytes())
@@ -128,7 +133,7 @@ def mpirun_of(job):
 
 
 def strike(run, fault, chance, ranks_of):
-    """Does it, and returns when, and the checkpoint that was spoilt; None where the job ended before."""
+    """Causes the fault; returns its time, and the checkpoint that was damaged, or None if the job ended before."""
     if not run.has_reached(chance.randrange(1, STEPS * 9 // 10)):
         return None
     time.sleep(chance.uniform(0, 0.02))
@@ -146,9 +151,9 @@ def strike(run, fault, chance, ranks_of):
 
 
 def check(run, fault):
-    """That the run has trained as if nothing had happened; how many steps ran again."""
+    """Checks that the run has trained as if nothing had happened; returns the number of steps that ran again."""
     program, what = run.program, f"{run.program.name}, {fault} of rank {run.rank}"
-    # Where the last checkpoint finds no place, all else is written, and the exit code is 1.
+    # If the last checkpoint finds no space, everything else is written, and the exit code is 1.
     is_last = fault in ("disk full", "read-only") and "the last checkpoint was not written" in run.text()
     if run.code != is_last:
         fail(f"{what}: exit code {run.code}\n{run.text()}")
@@ -169,8 +174,12 @@ def check(run, fault):
 
 
 def run_moment(program, fault, chance, ranks_of):
-    """Seconds until it was said, whether rightly, whether what was spoilt was refused, steps that ran again, each None where there is nothing to say; "late", "start":
-    it came after the run's end, or before its first step."""
+    """Returns the seconds until the report, whether it is right, whether the damaged file was refused, and the steps
+    that ran again.
+
+    Each is None if it does not apply. Returns "late" or "start" for a fault after the run's end or before its first
+    step.
+    """
     run = Run(program, fault, chance)
     mark = program.folder / "struck"
     try:
@@ -185,7 +194,7 @@ def run_moment(program, fault, chance, ranks_of):
     if (fault in KILLS and not struck) or (fault in DISKS and not mark.exists()):
         return "late"
     if fault in REASONS:
-        # A fault of what may be left undone costs nothing, and is not told.
+        # A fault in work that may be left undone costs nothing, and is not reported.
         return None, REASONS[fault] in errors if errors else None, None, lost
     begin = struck[0] if struck else mark.stat().st_mtime
     told = re.search(r"^dtrun: restart 1 of 3, (.*)$", errors, re.MULTILINE)
@@ -197,7 +206,8 @@ def run_moment(program, fault, chance, ranks_of):
     right = ("mpirun died" if fault == "kill -9 of mpirun" else f"rank {run.rank} ") in told[1]
     if not right:
         print(f"{program.name}, {fault} of rank {run.rank}:\n{errors}", file=sys.stderr)
-    if struck and struck[1] and (loaded := re.search(r"going on after step (\d+) ", errors)) and int(loaded[1]) == struck[1]:
+    if (struck and struck[1] and (loaded := re.search(r"going on after step (\d+) ", errors)) and int(loaded[1])
+        == struck[1]):
         fail(f"{program.name}, {fault}: step {struck[1]} was spoilt, and loaded\n{errors}")
     refused = f"step-{struck[1]} is not good" in errors if struck and struck[1] else None
     return noticed, right, refused, lost
@@ -227,15 +237,17 @@ def strike_all(folder, moments, seed, ranks_of, hosts):
                 break
             missed[result] += 1
     print_table(rows)
-    print(f"{sum(map(len, rows.values()))} moments of {moments}; {missed['late']} more faults came after the run's end, {missed['start']} before its first "
+    print(f"{sum(map(len, rows.values()))} moments of {moments}; {missed['late']} more faults came after the run's "
+          f"end, {missed['start']} before its first "
           "step, which was refused; all curves, logs and parameters are those of undisturbed runs, to the bit")
     if any(result[1] is False for results in rows.values() for result in results):
         fail("somebody else was named, or none")
 
 
 def print_table(rows):
-    """Named rightly: of those that were told."""
-    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'named rightly':>14} {'went on':>8} {'steps lost: mean':>17} {'worst':>6}"
+    """Prints the table; the share of rightly named faults is of those that were reported."""
+    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'named rightly':>14} {'went on':>8} "
+          f"{'steps lost: mean':>17} {'worst':>6}"
           "  refused of spoilt")
     for fault, results in rows.items():
         if not results:
@@ -243,5 +255,6 @@ def print_table(rows):
         columns = [[each for each in column if each is not None] for column in zip(*results)]
         noticed, right, refused, lost = columns
         when = f"{sum(noticed) / len(noticed):18.2f} s {max(noticed):6.2f} s" if noticed else f"{'-':>20} {'-':>8}"
-        print(f"{fault:22} {len(results):6} {when} {f'{sum(right)} of {len(right)}':>14} {len(results):8} {sum(lost) / len(lost):17.1f} "
+        print(f"{fault:22} {len(results):6} {when} {f'{sum(right)} of {len(right)}':>14} {len(results):8} "
+              f"{sum(lost) / len(lost):17.1f} "
               f"{max(lost):6}  {f'{sum(refused)} of {len(refused)}' if refused else '-'}")

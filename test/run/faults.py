@@ -1,11 +1,12 @@
-"""Faults at random moments of a job of four ranks: noticed in time, with the right rank named, and nothing left behind.
+"""Faults at random moments of a job of four ranks: noticed in time, the right rank named, nothing left behind.
 
-  faults.py [--trials N] [--moments N] [--seed S]
+faults.py [--trials N] [--moments N] [--seed S]
 
-A trial starts a job, waits for a random moment of its training, and does one thing to one rank: kill -9, SIGSEGV or SIGSTOP
-of its process, or kill -9 of the keeper beside it. It prints a table: fault, trials, noticed within (mean, worst), ended, named rightly.
+A trial starts a job, waits for a random moment of its training, and does one thing to one rank: kill -9, SIGSEGV or
+SIGSTOP of its process, or kill -9 of the keeper beside it. The script prints a table: fault, trials, noticed within
+(mean, worst), ended, named rightly.
 With --moments, faults also strike runs that start again by themselves (fault_moments.py).
-Flight records of the last trial of each fault are read: PyTorch's keys, and who is behind in them.
+The flight records of the last trial of each fault are read: PyTorch's keys, and the rank that is behind in them.
 """
 import argparse
 import json
@@ -27,8 +28,8 @@ from fault_moments import campaign
 from jobs import Job, fail
 
 RANKS = 4
-TIMEOUT = 3.0  # --timeout: after which a rank that is stopped is one that hangs
-# Seconds after the fault by which it is said which rank it was.
+TIMEOUT = 3.0  # --timeout: a rank that is stopped for longer counts as hanging
+# The faulty rank is named within this number of seconds after the fault.
 BOUNDS = {"kill -9": 5.0, "SIGSEGV": 5.0, "SIGSTOP": TIMEOUT + 5.0, "kill -9 of a keeper": 5.0}
 SAYS = {"kill -9": "died (signal 9, Killed)", "SIGSEGV": "died (signal 11, Segmentation fault)",
         "SIGSTOP": "is stopped by a signal", "kill -9 of a keeper": ""}
@@ -39,7 +40,7 @@ ENTRY_KEYS = {"record_id", "pg_id", "process_group", "collective_seq_id", "p2p_s
 
 
 def stat_of(process):
-    """Parent and state of a process; None where there is none."""
+    """Returns the parent and the state of a process; None if there is none."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
@@ -48,7 +49,7 @@ def stat_of(process):
 
 
 def processes_of(dte):
-    """The processes whose command names the program, with their parents."""
+    """Returns the processes whose command names the program, with their parents."""
     found = {}
     for entry in Path("/proc").iterdir():
         try:
@@ -68,12 +69,12 @@ def rank_of(process):
 
 
 def start(folder, logs):
-    return Job([BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
-                "--timeout", TIMEOUT, "--log-dir", logs]).wait_for_lines(2)
+    return Job([BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", 1000000000,
+                "--threads", 1, "--timeout", TIMEOUT, "--log-dir", logs]).wait_for_lines(2)
 
 
 def ranks_of(job, dte, ranks=RANKS):
-    """Rank -> (keeper, process)."""
+    """Returns rank -> (keeper, process)."""
     processes = processes_of(dte)
     found = {}
     for process, parent in processes.items():
@@ -85,7 +86,7 @@ def ranks_of(job, dte, ranks=RANKS):
 
 
 def run_trial(folder, fault, chance):
-    """Seconds until it was said, and until the job had ended, and whether the right rank was named."""
+    """Returns the seconds until the report and until the job's end, and whether the right rank was named."""
     with start(folder, folder / "logs") as job:
         time.sleep(chance.uniform(0, 0.5))
         ranks = ranks_of(job, folder / "a.dte")
@@ -119,7 +120,7 @@ def run_trial(folder, fault, chance):
 
 
 def check_records(logs, fault):
-    """All ranks have left one, in PyTorch's keys; groups have one order of collectives."""
+    """Checks that all ranks have left a record in PyTorch's keys, and that groups have one order of collectives."""
     seen = {}
     for rank in range(RANKS):
         path = logs / f"flight-rank-{rank}.json"
@@ -133,7 +134,7 @@ def check_records(logs, fault):
         for entry in record["entries"]:
             if not ENTRY_KEYS <= set(entry):
                 fail(f"{path.name} lacks {sorted(ENTRY_KEYS - set(entry))}")
-            # PyTorch's analyser blames a group whose ranks do not hold the one that called.
+            # PyTorch's analyser blames a group whose ranks do not include the caller.
             if rank not in json.loads(record["pg_config"][str(entry["pg_id"])]["ranks"]):
                 fail(f"{path.name}: rank {rank} is not in {record['pg_config'][str(entry['pg_id'])]}")
             if entry["is_p2p"] or entry["process_group"][1] == "control":
@@ -149,7 +150,9 @@ def check_records(logs, fault):
 
 
 def check_pickles(logs):
-    """The lines of docs/running.md make what torchfrtrace reads, whose last line is left out: it wants PyTorch."""
+    """Checks that the lines of docs/running.md make files that torchfrtrace reads, without their last line, which
+    needs PyTorch.
+    """
     text = (Path(__file__).parents[2] / "docs/running.md").read_text()
     lines = re.search(r"^mkdir -p logs/torch\n(.*\n)torchfrtrace ", text, re.M).group(0).rsplit("torchfrtrace", 1)[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +169,7 @@ def check_pickles(logs):
 
 
 def check_request(folder):
-    """SIGUSR1 to the job writes a record of each rank, and training goes on."""
+    """Checks that SIGUSR1 to the job writes a record of each rank, and that training goes on."""
     logs = folder / "asked"
     with start(folder, logs) as job:
         os.kill(job.pid, signal.SIGUSR1)
@@ -216,7 +219,8 @@ def main():
             campaign(folder, arguments.moments, arguments.seed, ranks_of)
     if not rows:
         return
-    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'ended: worst':>13} {'named rightly':>14}")
+    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'ended: worst':>13} "
+          f"{'named rightly':>14}")
     for fault, trials, mean, worst, ended, right in rows:
         print(f"{fault:22} {trials:6} {mean:18.2f} s {worst:6.2f} s {ended:11.2f} s {right:14}")
     if wrong:

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Fine-tuning trains as it does in PyTorch: targets of -100, losses beside their mean, frozen parameters, under every plan.
+"""Fine-tuning trains as it does in PyTorch: targets of -100, losses beside their mean, frozen parameters, under every
+plan.
 
-reference/data/fine_tuning.json has losses, gradient norms, gradients and parameters of reference/make_fine_tuning.py, of three steps
-with targets of which many are -100: all of some samples, and of the whole last step in one case.
+reference/data/fine_tuning.json has losses, gradient norms, gradients and parameters of reference/make_fine_tuning.py,
+of three steps with many targets of -100: all of some samples, and of the whole last step in one case.
 
 1. Models of config.json take such targets as transformers does (ignore_index).
-2. A mean over the targets that are not ignored stands beside other means: the z-loss over all tokens, or over those that count.
-3. Frozen parameters keep every bit and have no gradient; all others move as with requires_grad=False: a frozen embedding, which is
-   the head as well; frozen first layers, behind which backward stops; norms and head alone trained.
+2. A mean over the targets that are not ignored stands beside other means: the z-loss over all tokens, or over those
+   that count.
+3. Frozen parameters keep every bit and have no gradient; all others move as with requires_grad=False: a frozen
+   embedding, which is the head as well; frozen first layers, behind which backward stops; norms and head alone
+   trained.
 
-Usage: fine_tuning.py [NAME]; with a part of a case's name that case under all plans.
+Usage: fine_tuning.py [NAME]; NAME, a substring of a case's name, runs that case under all plans.
 """
 import json
 import math
@@ -18,18 +21,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, train, write_npy, write_safetensors
-from reference.fine_tuning import BATCH, CASES, RATE, SEED, SEQUENCE, STEPS, config_of, graph_of, parameters_of, samples_of, start_of
+from dtc_tools import (compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, train, write_npy,
+                       write_safetensors)
+from reference.fine_tuning import (BATCH, CASES, RATE, SEED, SEQUENCE, STEPS, config_of, graph_of, parameters_of,
+                                   samples_of, start_of)
 from reference.weights import direction_of
 
 STORED = json.loads((Path(__file__).resolve().parent / "reference" / "data" / "fine_tuning.json").read_text())
 LOSS_TOLERANCE, TENSOR_TOLERANCE = 5e-6, 1e-4
-PLANS = ["dp=1,tp=1,micro_batch=3", "dp=2,tp=1,micro_batch=2", "dp=4,tp=1,micro_batch=1", "dp=2,tp=1,zero=1,micro_batch=1",
-         "dp=2,tp=1,zero=2,micro_batch=3", "dp=4,tp=1,zero=3,micro_batch=1", "dp=2,tp=2,sp=0,zero=3,micro_batch=1", "tp=2,sp=1,micro_batch=4",
-         "dp=2,tp=2,sp=1,zero=1,micro_batch=1", "pp=2,schedule=1f1b,micro_batch=3", "dp=2,pp=2,schedule=1f1b,zero=1,micro_batch=1",
+PLANS = ["dp=1,tp=1,micro_batch=3", "dp=2,tp=1,micro_batch=2", "dp=4,tp=1,micro_batch=1",
+         "dp=2,tp=1,zero=1,micro_batch=1", "dp=2,tp=1,zero=2,micro_batch=3", "dp=4,tp=1,zero=3,micro_batch=1",
+         "dp=2,tp=2,sp=0,zero=3,micro_batch=1", "tp=2,sp=1,micro_batch=4", "dp=2,tp=2,sp=1,zero=1,micro_batch=1",
+         "pp=2,schedule=1f1b,micro_batch=3", "dp=2,pp=2,schedule=1f1b,zero=1,micro_batch=1",
          "tp=2,pp=2,schedule=gpipe,micro_batch=2", "dp=2,pp=2,schedule=zero-bubble,zero=3,micro_batch=1",
-         "pp=2,schedule=zero-bubble,virtual_stages=2,micro_batch=1", "dp=2,pp=2,schedule=interleaved,virtual_stages=2,zero=2,micro_batch=1",
-         "dp=2,tp=1,recompute=full,offload=1,micro_batch=2", "tp=2,pp=2,sp=1,schedule=zero-bubble,virtual_stages=2,micro_batch=12"]
+         "pp=2,schedule=zero-bubble,virtual_stages=2,micro_batch=1",
+         "dp=2,pp=2,schedule=interleaved,virtual_stages=2,zero=2,micro_batch=1",
+         "dp=2,tp=1,recompute=full,offload=1,micro_batch=2",
+         "tp=2,pp=2,sp=1,schedule=zero-bubble,virtual_stages=2,micro_batch=12"]
 
 
 def fail(what):
@@ -37,7 +45,8 @@ def fail(what):
 
 
 def ranks_of(fix):
-    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(",")) if axis in ("dp", "tp", "pp"))
+    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(","))
+                     if axis in ("dp", "tp", "pp"))
 
 
 def write_data(folder, case):
@@ -55,7 +64,9 @@ def summary(name, values):
 
 
 def compare(found, wanted, floor, what):
-    """A tensor by its norm and its product with a fixed vector; of one that is nearly zero the difference is one of `floor`."""
+    """Compares a tensor by its norm and its product with a fixed vector; a nearly zero one may differ by a share of
+    `floor`.
+    """
     worst = 0.0
     if sorted(found) != sorted(wanted):
         fail(f"{what}: tensors are {sorted(set(found) ^ set(wanted))} on one side only")
@@ -75,17 +86,18 @@ def check_plan(folder, case, fix, flags=()):
     model = folder / ("model.mlir" if "graph" in case else "config.json")
     model.write_text(graph_of(case) if "graph" in case else json.dumps(config_of(case)))
     length = [] if "graph" in case else ["--seq-len", SEQUENCE]
-    dtc("compile", model, *length, "--topology", "cpu", "--devices", ranks, "--global-batch", BATCH, "--fix", fix, "--precision", "f32",
-        "--epsilon", 1e-3, "--lr-schedule", "constant", *flags, "-o", folder / "model.dte")
+    dtc("compile", model, *length, "--topology", "cpu", "--devices", ranks, "--global-batch", BATCH, "--fix", fix,
+        "--precision", "f32", "--epsilon", 1e-3, "--lr-schedule", "constant", *flags, "-o", folder / "model.dte")
     start, dump = folder / "start.safetensors", folder / "after.safetensors"
     shapes = parameters_of(case)
     write_safetensors(start, {key: (shape, start_of(key, math.prod(shape))) for key, shape in shapes.items()})
     data, worst = write_data(folder, case), 0.0
     common = ("--lr", RATE, "--threads", 1, "--init", start, "--seed", SEED)
-    lines = train(folder / "model.dte", ranks, data, STEPS, *common, "--dump-params", dump, *dump_gradients(folder, [1]))
+    lines = train(folder / "model.dte", ranks, data, STEPS, *common, "--dump-params", dump,
+                  *dump_gradients(folder, [1]))
     for key in ("loss", "grad_norm"):
-        compare_steps([line[key] for line in lines], wanted[key], LOSS_TOLERANCE if key == "loss" else TENSOR_TOLERANCE, f"{what}: {key}",
-                      "PyTorch")
+        compare_steps([line[key] for line in lines], wanted[key], LOSS_TOLERANCE if key == "loss" else TENSOR_TOLERANCE,
+                      f"{what}: {key}", "PyTorch")
     trained = [key for key in shapes if key not in case.get("frozen", ())]
     gradients = read_gradients(folder, [1])[1]
     if sorted(gradients) != sorted(trained):
@@ -114,7 +126,8 @@ def main():
             os.environ["DTC_EMULATED_GPU"] = "1"
             worst = max(worst, check_plan(folder, case, "dp=2,tp=1,micro_batch=2", ("--target", "simt")))
             del os.environ["DTC_EMULATED_GPU"]
-    print(f"fine-tuning is that of PyTorch {STORED['torch']} and transformers {STORED['transformers']}: within {worst:.1e}")
+    print(f"fine-tuning is that of PyTorch {STORED['torch']} and transformers {STORED['transformers']}: within "
+          f"{worst:.1e}")
 
 
 if __name__ == "__main__":

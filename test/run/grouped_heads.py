@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Groups of ranks that hold the same kv heads train like one device, and each runs its part of the query heads.
+"""Groups of ranks that hold the same kv heads train like one device, and each runs its share of the query heads.
 
-Usage: grouped_heads.py [--only N]; exits 0 only where all cases match. Parameters after five steps and losses are compared
-with one process as in any_plan.py. Where ranks can share out query heads, the queries that attention gets on a rank say
-that they do.
+Usage: grouped_heads.py [--only N]; exits 0 only if all cases match. Parameters after five steps and losses are
+compared with one process as in any_plan.py. If ranks can share out query heads, the queries that attention gets on a
+rank show that they do.
 """
 import argparse
 import json
@@ -16,9 +16,10 @@ from pathlib import Path
 from any_plan import match_one_device, write_case
 from dtc_tools import dtc
 
-# Query heads, kv heads, tp, sp, dp, dropout, query heads of a rank. 6 heads on 2 kv heads are 3 each, which 2 ranks can't
-# share out evenly: both run all 3; so do 4 ranks all 5 of one kv head. 3 kv heads on 2 ranks have no divisor: both run all.
-# 4 kv heads on 6 ranks are split over 2 of them, and 3 ranks run the same.
+# Each case is: query heads, kv heads, tp, sp, dp, dropout, query heads of a rank. 6 heads on 2 kv heads are 3 each,
+# which 2 ranks cannot share out evenly: each runs all 3; equally 4 ranks each run all 5 of one kv head. 3 kv heads on
+# 2 ranks have no divisor: each rank runs all. 4 kv heads on 6 ranks are split over 2 of them, and 3 ranks run the
+# same.
 CASES = [
     (4, 1, 2, 0, 1, 0.0, 2),
     (4, 1, 4, 1, 1, 0.1, 1),
@@ -38,12 +39,13 @@ def config_of(heads, kv_heads, dropout, rng):
     head = rng.choice([4, 8])
     return {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": heads * head,
             "head_dim": head, "intermediate_size": rng.choice([24, 40]), "num_hidden_layers": 2,
-            "num_attention_heads": heads, "num_key_value_heads": kv_heads, "hidden_act": "silu", "initializer_range": 0.08,
-            "tie_word_embeddings": False, "attention_bias": rng.choice([True, False]), "attention_dropout": dropout}
+            "num_attention_heads": heads, "num_key_value_heads": kv_heads, "hidden_act": "silu",
+            "initializer_range": 0.08, "tie_word_embeddings": False, "attention_bias": rng.choice([True, False]),
+            "attention_dropout": dropout}
 
 
 def heads_of_rank(dte):
-    """Query heads of each attention in a compiled program."""
+    """Returns the query heads of each attention in a compiled program."""
     return set(map(int, re.findall(r" attention .* heads (\d+) kv_heads", dtc("inspect", dte, "--rank", 0))))
 
 

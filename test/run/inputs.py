@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Models with inputs of their own names train: digits as JAX trains them, and targets that are ignored under any plan.
+"""Models with inputs of their own names train: digits as JAX trains them, and targets that are ignored under any
+plan.
 
-1. models/digits, whole and with labels of one class ignored, follows the curve that reference/make_digits.py stored, on one
-   process, data parallel, tensor parallel and both, with micro-batches.
-2. A tiny GPT-2 whose targets are files, most of them ignored, in uneven numbers by sample: losses, gradient norms and
-   parameters are those of one process under every plan. So a mean over the words that count is one over the whole step.
+1. models/digits, whole and with labels of one class ignored, follows the curve that reference/make_digits.py stored,
+   on one process, data parallel, tensor parallel and both, with micro-batches.
+2. A tiny GPT-2 has files as targets, most of them ignored, in uneven numbers by sample: losses, gradient norms and
+   parameters are those of one process under every plan. So a mean over the tokens that count is one over the whole
+   step.
 3. A step in which nothing counts has loss 0, no gradient, and no NaN.
 4. A loss that is a sum over the batch is that of the whole batch, however it is cut.
 """
@@ -19,19 +21,22 @@ from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, tra
 
 HERE = Path(__file__).resolve().parent
 DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits"
-CURVE_TOLERANCE = 1e-3  # of like_jax.py
-PLAN_TOLERANCE = 1e-4   # of any_plan.py
+CURVE_TOLERANCE = 1e-3  # as in like_jax.py
+PLAN_TOLERANCE = 1e-4  # as in any_plan.py
 
 
 def compile_model(model, out, devices, batch, fix, *flags):
-    dtc("compile", model, "--topology", "cpu", "--devices", devices, "--global-batch", batch, *(["--fix", fix] if fix else []),
-        "-o", out, *flags)
+    dtc("compile", model, "--topology", "cpu", "--devices", devices, "--global-batch", batch,
+        *(["--fix", fix] if fix else []), "-o", out, *flags)
     return out
 
 
 def replace_loss(text, loss):
-    """The model with another loss than its mean cross entropy: what `loss` makes of its result, operands and their types."""
-    pattern = re.compile(r"( *%\w+ =) graph\.cross_entropy (%\w+, %\w+)(?: ignoring -?\d+)? mean : \((.*)\) -> tensor<f32>")
+    """Replaces the mean cross entropy of the model by the text that `loss` makes of its result, operands and their
+    types.
+    """
+    pattern = re.compile(r"( *%\w+ =) graph\.cross_entropy (%\w+, %\w+)(?: ignoring -?\d+)? mean : \((.*)\) -> "
+                         r"tensor<f32>")
     text, changed = pattern.subn(lambda m: loss(m.group(1), m.group(2), m.group(3)), text)
     if changed != 1:
         sys.exit(f"FAILED: the model has {changed} mean cross entropies, wanted one")
@@ -39,13 +44,13 @@ def replace_loss(text, loss):
 
 
 def ignoring(text, index):
-    """The model with this index ignored: the mean is over what counts."""
+    """Returns the model with this index ignored: the mean is over what counts."""
     return replace_loss(text, lambda name, operands, types:
                         f"{name} graph.cross_entropy {operands} ignoring {index} mean : ({types}) -> tensor<f32>")
 
 
 def beside_z_loss(text, index, sequence, counted=False):
-    """The same beside 0.05 times the mean of log(sum(exp(logits)))^2, over all tokens or over those that count."""
+    """Adds 0.05 times the mean of log(sum(exp(logits)))^2, over all tokens or over those that count."""
     rows = f"tensor<?x{sequence}xf32>"
 
     def loss(name, operands, types):
@@ -65,16 +70,17 @@ def beside_z_loss(text, index, sequence, counted=False):
 
 
 def weighing(text):
-    """The model with the mean of its cross entropies by weights that are another input, one a word."""
+    """Returns the model with the mean of its cross entropies by weights that are another input, one a token."""
     rows = f"tensor<?x{SEQUENCE}xf32>"
-    return replace_loss(text.replace("%targets: !tokens) -> tensor<f32>", f"%targets: !tokens, %weights: {rows}) -> tensor<f32>"),
+    return replace_loss(text.replace("%targets: !tokens) -> tensor<f32>",
+                                     f"%targets: !tokens, %weights: {rows}) -> tensor<f32>"),
                         lambda name, operands, types:
                         f"    %rows = graph.cross_entropy {operands} : ({types}) -> {rows}\n"
                         f"{name} graph.weighted_mean %rows, %weights : {rows}")
 
 
 def adding_up(text):
-    """The model with the sum over all rows as its loss, a sequence of them in each sample."""
+    """Returns the model with the sum over all rows as its loss, a sequence of them in each sample."""
     rows = f"tensor<?x{SEQUENCE}xf32>"
     return replace_loss(text, lambda name, operands, types:
                         f"    %rows = graph.cross_entropy {operands} : ({types}) -> {rows}\n"
@@ -91,14 +97,15 @@ def check_digits(folder):
         path = folder / f"{name}.mlir"
         path.write_text(model)
         for devices, fix in plans:
-            dte = compile_model(path, folder / "digits.dte", devices, curve["batch"], fix, "--lr-schedule", "constant", "--beta1",
-                                a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"], "--weight-decay",
-                                a["weight_decay"], "--clip-norm", a["clip"])
+            dte = compile_model(path, folder / "digits.dte", devices, curve["batch"], fix, "--lr-schedule", "constant",
+                                "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"],
+                                "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"])
             wanted = curve[name]
             steps = train(dte, devices, files, len(wanted["loss"]), "--seed", curve["seed"], "--lr", a["lr"], "--init",
                           DATA / "digits.init.safetensors", "--threads", 1)
             worst = max(compare_steps([step[key] for step in steps], wanted[key], CURVE_TOLERANCE,
-                                      f"digits ({name}) on {devices} ranks {fix}: {key}", "JAX") for key in ("loss", "grad_norm"))
+                                      f"digits ({name}) on {devices} ranks {fix}: {key}", "JAX")
+                        for key in ("loss", "grad_norm"))
             if steps[0]["tokens_per_s"] is not None or not steps[0]["samples_per_s"] > 0:
                 sys.exit(f"FAILED: digits have no tokens: {steps[0]}")
             print(f"digits ({name}) on {devices} ranks {fix}: loss {steps[-1]['loss']:.4f}, curve within {worst:.1e}")
@@ -108,7 +115,7 @@ SEQUENCE, WORDS, SAMPLES = 8, 61, 24
 
 
 def write_words(folder, rng, counted):
-    """Tokens and targets; `counted` of the targets of each sample, the others are -100."""
+    """Writes tokens and targets; `counted` of the targets of each sample count, the others are -100."""
     tokens = [rng.randrange(WORDS) for _ in range(SAMPLES * SEQUENCE)]
     targets = []
     for _ in range(SAMPLES):
@@ -120,8 +127,8 @@ def write_words(folder, rng, counted):
 
 
 def import_gpt2(folder):
-    config = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": 2, "n_head": 4,
-              "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    config = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": 2,
+              "n_head": 4, "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
     (folder / "config.json").write_text(json.dumps(config))
     dtc("import", folder / "config.json", "--seq-len", SEQUENCE, "-o", folder / "gpt2.mlir")
     return (folder / "gpt2.mlir").read_text()
@@ -130,7 +137,8 @@ def import_gpt2(folder):
 def run_words(folder, model, data, devices, fix, batch=12):
     # AdamW's epsilon is that of any_plan.py, for its reason.
     dte = compile_model(model, folder / "words.dte", devices, batch, fix, "--epsilon", 1e-3)
-    steps = train(dte, devices, data, 4, "--lr", 1e-2, "--threads", 1, "--seed", 3, "--dump-params", folder / "out.safetensors")
+    steps = train(dte, devices, data, 4, "--lr", 1e-2, "--threads", 1, "--seed", 3, "--dump-params",
+                  folder / "out.safetensors")
     return steps, read_safetensors(folder / "out.safetensors")
 
 
@@ -155,7 +163,7 @@ def check_words(folder):
     text = import_gpt2(folder)
     model = folder / "ignoring.mlir"
     model.write_text(ignoring(text, -100))
-    # From none to all of a sample: micro-batches and ranks differ by far in what they count.
+    # A sample counts any number of targets from none to all: micro-batches and ranks differ widely in theirs.
     check_plans(folder, model, write_words(folder, rng, lambda: rng.choice([0, 0, 1, 2, SEQUENCE])), "ignored targets")
 
     steps, parameters = run_words(folder, model, write_words(folder, rng, lambda: 0), 2, "dp=2,micro_batch=3")

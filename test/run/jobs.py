@@ -1,4 +1,4 @@
-"""A job that runs while a test does something to it, and what it has said so far. Standard library only."""
+"""A job that runs while a test does something to it, and its messages so far. Standard library only."""
 import os
 import signal
 import subprocess
@@ -12,13 +12,17 @@ def fail(message):
 
 
 class Job:
-    """`with Job(command) as job`: a process in a session of its own. Its lines on stdout and stderr are in `lines` and `errors`, each
-    with the time (of time.time) at which it came; what dtrun says of its data is left out. What is left of the session at the end is ended."""
+    """A process in a session of its own, for `with Job(command) as job`.
+
+    Its lines on stdout and stderr are in `lines` and `errors`, each with the time (of time.time) at which it came;
+    dtrun's report on its data is left out. Processes of the session that are left at the end are killed.
+    """
 
     def __init__(self, command, name="the job", **options):
         self.name = name
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        start_new_session=True, **options)
         self.lines, self.errors = [], []
         self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.process.stdout, self.lines),
                                                                                   (self.process.stderr, self.errors))]
@@ -44,22 +48,22 @@ class Job:
 
     @property
     def code(self):
-        """The exit code; None while it runs."""
+        """Returns the exit code; None while it runs."""
         return self.process.poll()
 
     def text(self):
-        """What it has said on stderr."""
+        """Returns its text on stderr."""
         return "".join(line for _, line in self.errors)
 
     def said(self):
-        """What dtrun itself has said there, and when: mpirun has warnings of its own."""
+        """Returns dtrun's own lines on stderr, with their times: mpirun has warnings of its own."""
         return [(when, line) for when, line in self.errors if line.startswith("dtrun: ")]
 
     def output(self):
         return "".join(line for _, line in self.lines)
 
     def wait_for(self, is_there, seconds, what):
-        """Until is_there(); it fails where that takes longer, or the job ends before."""
+        """Waits until is_there(); fails if that takes longer than `seconds`, or the job ends before."""
         end = time.monotonic() + seconds
         while not is_there():
             if time.monotonic() > end or (self.code is not None and not is_there()):
@@ -72,7 +76,7 @@ class Job:
         return self
 
     def end(self, seconds):
-        """Its exit code, once it has ended by itself."""
+        """Returns its exit code, once it has ended by itself."""
         finish = time.monotonic() + seconds
         try:
             self.process.wait(timeout=seconds)
@@ -87,7 +91,7 @@ class Job:
         return self.code
 
     def stop(self):
-        """Ends it, at first politely: what it has started is to end, too."""
+        """Ends it, at first politely, so that it can end the processes that it started."""
         if self.code is None:
             os.killpg(self.pid, signal.SIGTERM)
             try:
@@ -95,7 +99,7 @@ class Job:
             except subprocess.TimeoutExpired:
                 pass
         try:
-            os.killpg(self.pid, signal.SIGKILL)  # what is left of its session
+            os.killpg(self.pid, signal.SIGKILL)  # the rest of its session
         except ProcessLookupError:
             pass
         self.process.wait()

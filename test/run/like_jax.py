@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A tiny GPT-2 and Llama train as JAX trains them: loss, every gradient of the first step, ten steps of each optimizer.
+"""A tiny GPT-2 and Llama train as JAX trains them: loss, every gradient of the first step, ten steps of each
+optimizer.
 
-The stored results come from reference/make_reference.py and make_optimizers.py, which read the samples of each step in
-dtrun's order, in several epochs of which none ends with a step, at a rate that rises and falls. Gradients are read off one
-plain SGD step at rate 1: p' = p - g, so g = p - p'.
+The stored results come from reference/make_reference.py and make_optimizers.py, which read the samples of each step
+in dtrun's order, in several epochs of which none ends with a step, at a rate that rises and falls. Gradients are read
+off one plain SGD step at rate 1: p' = p - g, so g = p - p'.
 """
 import json
 import math
@@ -14,7 +15,7 @@ from pathlib import Path
 from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 
 DATA = Path(__file__).resolve().parent / "reference" / "data"
-# Stated by the project: gradients of the first step within 1e-4 relative, the ten-step curve within 1e-3.
+# The project states these bounds: gradients of the first step within 1e-4 relative, the ten-step curve within 1e-3.
 GRADIENT_TOLERANCE, CURVE_TOLERANCE, LOSS_TOLERANCE = 1e-4, 1e-3, 1e-4
 
 
@@ -26,13 +27,13 @@ def compile_model(folder, model, curve, devices, fix, *flags):
 
 
 def train_model(dte, model, curve, devices, steps, rate, *arguments):
-    return train(dte, devices, DATA / "tokens.bin", steps, "--seed", curve["seed"], "--init", DATA / f"{model}.init.safetensors",
-                 "--lr", rate, *arguments)
+    return train(dte, devices, DATA / "tokens.bin", steps, "--seed", curve["seed"], "--init",
+                 DATA / f"{model}.init.safetensors", "--lr", rate, *arguments)
 
 
 def check_gradients(folder, model, curve, devices, fix):
-    dte = compile_model(folder, model, curve, devices, fix, "--lr-schedule", "constant", "--optimizer", "sgd", "--beta1", 0,
-                        "--weight-decay", 0, "--clip-norm", 0)
+    dte = compile_model(folder, model, curve, devices, fix, "--lr-schedule", "constant", "--optimizer", "sgd",
+                        "--beta1", 0, "--weight-decay", 0, "--clip-norm", 0)
     after, dumped = Path(folder) / "after.safetensors", Path(folder) / "gradients.safetensors"
     (step,) = train_model(dte, model, curve, devices, 1, 1, "--dump-params", after, "--dump-grads", dumped)
     before, moved = read_safetensors(DATA / f"{model}.init.safetensors"), read_safetensors(after)
@@ -47,7 +48,8 @@ def check_gradients(folder, model, curve, devices, fix):
 
 def compile_curve(folder, model, curve, devices, fix):
     a = curve["adamw"]
-    return compile_model(folder, model, curve, devices, fix, "--lr-schedule", "cosine", "--warmup-steps", curve["warmup"],
+    return compile_model(folder, model, curve, devices, fix, "--lr-schedule", "cosine", "--warmup-steps",
+                         curve["warmup"],
                         "--min-lr-ratio", curve["last_rate"], "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon",
                         a["epsilon"], "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"])
 
@@ -60,7 +62,9 @@ def check_curve(folder, model, curve, devices, fix):
 
 
 def check_optimizers(folder, model, curve, devices, fix):
-    """Ten steps of SGD with momentum and either weight decay, LAMB and LARS: losses, and how far each tensor moves."""
+    """Checks ten steps of SGD with momentum and either weight decay, LAMB and LARS: losses, and how far each tensor
+    moves.
+    """
     worst = 0
     for optimizer, a in json.loads((DATA / f"{model}.optimizers.json").read_text()).items():
         if optimizer == "jax":
@@ -69,17 +73,18 @@ def check_optimizers(folder, model, curve, devices, fix):
                                         ("weight_decay", "--weight-decay"), ("clip", "--clip-norm"),
                                         ("coefficient", "--trust-coefficient")) if key in a for word in (flag, a[key])]
         flags += a.get("flags", [])
-        dte = compile_model(folder, model, curve, devices, fix, "--optimizer", optimizer.split("_")[0], "--lr-schedule", "cosine",
-                            "--warmup-steps", curve["warmup"], "--min-lr-ratio", curve["last_rate"], *flags)
+        dte = compile_model(folder, model, curve, devices, fix, "--optimizer", optimizer.split("_")[0], "--lr-schedule",
+                            "cosine", "--warmup-steps", curve["warmup"], "--min-lr-ratio", curve["last_rate"], *flags)
         after = Path(folder) / "after.safetensors"
         steps = train_model(dte, model, curve, devices, len(a["loss"]), a["lr"], "--dump-params", after)
         before = read_safetensors(DATA / f"{model}.init.safetensors")
         what = f"{model} on {devices} ranks {fix}: {optimizer}"
         moved = {name: math.dist(values, before[name][1]) for name, (_, values) in read_safetensors(after).items()}
         names = sorted(a["moved"])
-        worst = max(worst, compare_steps([step["loss"] for step in steps], a["loss"], CURVE_TOLERANCE, f"{what}: loss", "JAX"),
-                    compare_steps([moved[name] for name in names], [a["moved"][name] for name in names], CURVE_TOLERANCE,
-                                  f"{what}: how far tensors move", "JAX"))
+        worst = max(worst, compare_steps([step["loss"] for step in steps], a["loss"], CURVE_TOLERANCE, f"{what}: loss",
+                                         "JAX"),
+                    compare_steps([moved[name] for name in names], [a["moved"][name] for name in names],
+                                  CURVE_TOLERANCE, f"{what}: how far tensors move", "JAX"))
     return worst
 
 
@@ -91,7 +96,8 @@ def main():
                 gradients = check_gradients(folder, model, curve, devices, fix)
                 losses = check_curve(folder, model, curve, devices, fix)
                 others = check_optimizers(folder, model, curve, devices, fix)
-            print(f"{model} on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {losses:.1e}, other "
+            print(f"{model} on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {losses:.1e}, "
+                  f"other "
                   f"optimizers within {others:.1e}")
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A config.json means what it means to transformers: counts, losses and gradients of random configs.
 
-reference/data/configs.json has 79 configs, drawn at random with absent keys, nulls and other names of keys, and what transformers'
-classes make of them (reference/make_configs.py). Of each the imported model has the same elements in every parameter; 60 small ones
-are trained for one step and have the same loss, and of every gradient the same norm and product with a fixed vector (but for
-one whose layer norms are of two numbers). Three with a
+reference/data/configs.json has 79 configs, drawn at random with absent keys, nulls and other names of keys, and the
+results of transformers' classes for them (reference/make_configs.py). The imported model of each has the same
+elements in every parameter. 60 small ones are trained for one step and have the same loss, and the same norm and
+product with a fixed vector of every gradient (except for one whose layer norms are of two numbers). Three with a
 padding row are trained by other plans, too, and on the emulated GPU; that row has no gradient from look-ups.
 
 Usage: like_transformers.py [--only NAME]; the last line is the summary.
@@ -25,7 +25,8 @@ DATA = Path(__file__).resolve().parent / "reference" / "data"
 STORED, TOKENS = json.loads((DATA / "configs.json").read_text()), DATA / "tokens.bin"
 SEQUENCE, SAMPLES = STORED["sequence"], 11
 LOSS_TOLERANCE, GRADIENT_TOLERANCE = 2e-6, 5e-5
-# Of configs with a padding row that the tokens have: an untied model, a tied one, one whose row counts from the end.
+# These plans train configs with a padding row that the tokens have: an untied model, a tied one, one whose row counts
+# from the end.
 PLANS = ["dp=11,tp=1,zero=3", "dp=1,tp=3", "dp=1,tp=2,sp=1", "dp=1,tp=1,pp=2,micro_batch=1"]
 EMBEDDING = "model.embed_tokens.weight"
 
@@ -35,7 +36,7 @@ def fail(what):
 
 
 def counts_of(folder, config):
-    """Name -> elements of the imported model's parameters, those of repeated layers and experts together."""
+    """Returns name -> elements of the imported model's parameters; repeated layers and experts count together."""
     model = folder / "model.mlir"
     dtc("import", config, "--seq-len", SEQUENCE, "-o", model)
     counts = {}
@@ -53,37 +54,41 @@ def check_counts(folder, case, config):
     for name, (count, *_) in case["parameters"].items():
         name = re.sub(r"\.(h|layers)\.\d+\.", r".\1.{}.", name)
         wanted[name] = wanted.get(name, 0) + count
-    if case["config"]["model_type"] == "mixtral":  # where transformers packs several parameters of a checkpoint into one
+    # The class of transformers packs several parameters of a checkpoint into one.
+    if case["config"]["model_type"] == "mixtral":
         found, wanted = ({"all": sum(counts.values())} for counts in (found, wanted))
     if found != wanted:
         fail(f"{case['name']}: {case['config']} has parameters {set(found.items()) ^ set(wanted.items())}")
 
 
 def ranks_of(fix):
-    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(",")) if axis in ("dp", "tp", "pp"))
+    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(","))
+                     if axis in ("dp", "tp", "pp"))
 
 
 def trained(folder, config, parameters, fix, *flags):
-    """The loss and the gradients of one step, from the weights of reference/weights.py."""
+    """Returns the loss and the gradients of one step, from the weights of reference/weights.py."""
     program, start, dump = folder / "model.dte", folder / "start.safetensors", folder / "gradients.safetensors"
     write_safetensors(start, {name: (shape, weights_of(name, math.prod(shape))) for name, shape in parameters.items()})
-    dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch", SAMPLES, "--fix", fix,
-        "--precision", "f32", *flags, "-o", program)
+    dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch",
+        SAMPLES, "--fix", fix, "--precision", "f32", *flags, "-o", program)
     (line,) = train(program, ranks_of(fix), TOKENS, 1, "--threads", 1, "--lr", 0, "--init", start, "--dump-grads", dump)
     return line["loss"], read_safetensors(dump)
 
 
 def shapes_of(case):
-    """Of parameters with the names of transformers; GPT-2's Conv1D is [in, out]."""
+    """Returns the shapes of parameters by their names in transformers; GPT-2's Conv1D is [in, out]."""
     config, kind = case["config"], case["config"]["model_type"]
     width = next(config[key] for key in ("hidden_size", "n_embd") if key in config)
     shapes = {}
     for name, (count, *_) in case["parameters"].items():
         is_vector = name.endswith("bias") or "norm" in name or ".ln_" in name
         first_is_width = kind == "gpt2" and ("c_attn" in name or "c_fc" in name)
-        last_is_width = name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight", "gate_proj.weight", "up_proj.weight")) or \
+        last_is_width = name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight", "gate_proj.weight",
+                                       "up_proj.weight")) or \
             "embed" in name or "lm_head" in name or kind == "gpt2"
-        shapes[name] = [count] if is_vector else [width, count // width] if first_is_width or not last_is_width else [count // width, width]
+        shapes[name] = ([count] if is_vector else [width, count // width] if first_is_width or not last_is_width
+                        else [count // width, width])
     return shapes
 
 
@@ -95,13 +100,16 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
     if sorted(gradients) != sorted(case["parameters"]):
         fail(f"{what}: gradients are of {sorted(gradients)}")
     worst = 0.0
-    if case["config"].get("n_embd") == 2:  # a layer norm of two numbers is their sign: f32, on either side, leaves little of a gradient
+    # A layer norm of two numbers is their sign: f32, on either side, leaves little of a gradient.
+    if case["config"].get("n_embd") == 2:
         return worst
     for name, (count, norm, product) in case["parameters"].items():
         values = gradients[name][1]
         direction = direction_of(name, count)
-        found = (math.sqrt(math.fsum(value * value for value in values)), math.fsum(map(lambda a, b: a * b, values, direction)))
-        # A vector of numbers up to 1 has a norm of sqrt(count / 3): a difference is that of the gradient in one direction.
+        found = (math.sqrt(math.fsum(value * value for value in values)),
+                 math.fsum(map(lambda a, b: a * b, values, direction)))
+        # A vector of numbers up to 1 has a norm of sqrt(count / 3): a difference is that of the gradient in one
+        # direction.
         differences = (abs(found[0] - norm), abs(found[1] - product) / math.sqrt(count / 3))
         if not max(differences) <= GRADIENT_TOLERANCE * norm:
             fail(f"{what}: '{name}' has a gradient of norm and product {found}, transformers {norm, product}")
@@ -111,7 +119,7 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
 
 
 def padding_of(case):
-    """The padding row of a case, where its type has one."""
+    """Returns the padding row of a case, if its type has one."""
     config = case["config"]
     padding = config.get("pad_token_id")
     return None if padding is None or config["model_type"] == "gpt2" else padding % config["vocab_size"]
@@ -127,13 +135,14 @@ def check_padding(case, gradients, what):
 
 
 def with_plans(cases):
-    """Cases whose padding row is looked up: an untied model, a tied one, and one with a negative number."""
+    """Returns cases whose padding row is looked up: an untied model, a tied one, and one with a negative number."""
     import array
     tokens = set(array.array("H", TOKENS.read_bytes()[1024:]))
 
     def first(wanted):
         return next(case for case in cases if "loss" in case and padding_of(case) in tokens and
-                    case["config"].get("num_hidden_layers", 0) > 1 and case["config"]["num_attention_heads"] < 16 and wanted(case))
+                    case["config"].get("num_hidden_layers", 0) > 1 and case["config"]["num_attention_heads"] < 16
+                    and wanted(case))
 
     return [first(lambda case: EMBEDDING in case["parameters"] and "lm_head.weight" in case["parameters"]),
             first(lambda case: "lm_head.weight" not in case["parameters"]),
@@ -168,7 +177,8 @@ def main():
             del os.environ["DTC_EMULATED_GPU"]
             plans += 1
     print(f"{len(cases)} configs have the parameters of transformers {STORED['transformers']}, "
-          f"{sum('loss' in case for case in cases)} its losses and gradients; {plans} other plans; largest difference {worst:.1e}")
+          f"{sum('loss' in case for case in cases)} its losses and gradients; {plans} other plans; largest difference "
+          f"{worst:.1e}")
 
 
 if __name__ == "__main__":

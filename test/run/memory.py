@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Memory planned is memory had: 63 programs, as planned, as compiled and as they run.
+"""Planned memory equals used memory: 63 programs, as planned, as compiled and as they run.
 
-1. The plan predicts the bytes that its program has, to the byte; of the device and of its host; with a pipeline those of each
-   stage's.
+1. The plan predicts the bytes that its program has, to the byte; of the device and of its host; with a pipeline those
+   of each stage's.
 2. The memory that dtrun maps for a step, in each rank, is those bytes, to the page.
-3. The program needs at most 2 % more than what no layout of its buffers can do without.
-4. Programs for GPUs, whose long sums are two steps, have the bytes that the plans predict which they carry.
+3. The program needs at most 2 % more than any layout of its buffers has to have.
+4. Programs for GPUs, whose long sums are two steps, have the bytes that the plans in them predict.
 
---table prints what was found as a table for bench/results/memory.md.
+--table prints the results as a table for bench/results/memory.md.
 """
 import json
 import os
@@ -25,11 +25,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
 ABOVE_BOUND = 0.02
 SEQUENCE = 32
-GPT2 = {"model_type": "gpt2", "activation_function": "gelu_new", "vocab_size": 256, "n_positions": SEQUENCE, "n_embd": 64,
-        "n_layer": 2, "n_head": 4, "tie_word_embeddings": True, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
-LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 3,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256, "max_position_embeddings": SEQUENCE,
-         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
+GPT2 = {"model_type": "gpt2", "activation_function": "gelu_new", "vocab_size": 256, "n_positions": SEQUENCE,
+        "n_embd": 64, "n_layer": 2, "n_head": 4, "tie_word_embeddings": True, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
+        "resid_pdrop": 0.0}
+LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176,
+         "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256,
+         "max_position_embeddings": SEQUENCE, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
 CONVNET, DIGITS = "convnet", "digits"
 
 
@@ -41,7 +42,7 @@ def llama(layers=3, **other):
     return {**LLAMA, "num_hidden_layers": layers, **other}
 
 
-# Name, model, dp, tp, sp, zero, samples of a micro-batch, micro-batches, further pins; flags.
+# Each case is: name, model, dp, tp, sp, zero, samples of a micro-batch, micro-batches, further pins; flags.
 CASES = [
     ("gpt2", gpt2(), 1, 1, 0, 0, 2, 1),
     ("gpt2 x2", gpt2(), 1, 1, 0, 0, 2, 2),
@@ -90,13 +91,14 @@ CASES = [
     ("gpt2 tp2 in f16", gpt2(3), 1, 2, 0, 0, 2, 1, "", "--precision", "f16"),
     ("gpt2 dp2 x2, 6 layers, gradients in bf16", gpt2(6), 2, 1, 0, 0, 1, 2, "", "--grad-dtype", "bf16"),
     ("llama dp2 zero3 x2, gradients in bf16", llama(), 2, 1, 0, 3, 1, 2, "", "--grad-dtype", "bf16"),
-    ("llama dp2 zero1 1f1b x3 in bf16, gradients too", llama(4), 2, 1, 0, 1, 1, 3, "pp=2,schedule=1f1b", "--precision", "bf16",
-     "--grad-dtype", "bf16"),
+    ("llama dp2 zero1 1f1b x3 in bf16, gradients too", llama(4), 2, 1, 0, 1, 1, 3, "pp=2,schedule=1f1b", "--precision",
+     "bf16", "--grad-dtype", "bf16"),
     ("gpt2 dp2 zero3 x2, 6 layers, full", gpt2(6), 2, 1, 0, 3, 1, 2, "recompute=full"),
     ("llama dp2 zero3 x2, selective", llama(), 2, 1, 0, 3, 1, 2, "recompute=selective"),
     ("gpt2 1f1b x4", gpt2(4), 1, 1, 0, 0, 1, 4, "pp=2,schedule=1f1b"),
     ("gpt2 gpipe x3, 5 layers, dropout", gpt2(5, 0.1), 1, 1, 0, 0, 2, 3, "pp=2,schedule=gpipe"),
-    ("llama interleaved x4, full", llama(4), 1, 1, 0, 0, 1, 4, "pp=2,schedule=interleaved,virtual_stages=2,recompute=full"),
+    ("llama interleaved x4, full", llama(4), 1, 1, 0, 0, 1, 4,
+     "pp=2,schedule=interleaved,virtual_stages=2,recompute=full"),
     ("llama zero-bubble tp2 sp x4", llama(4), 1, 2, 1, 0, 1, 4, "pp=2,schedule=zero-bubble"),
     ("gpt2 zb-v x5", gpt2(4), 1, 1, 0, 0, 1, 5, "pp=2,schedule=zero-bubble,virtual_stages=2"),
     ("gpt2 dp2 zero1 1f1b x3", gpt2(4), 2, 1, 0, 1, 1, 3, "pp=2,schedule=1f1b"),
@@ -113,7 +115,7 @@ CASES = [
 ]
 
 
-# Of programs for GPUs: the same up to the micro-batches, pins, and flags.
+# Programs for GPUs have the same fields up to the micro-batches, then pins and flags.
 GPU_CASES = [
     ("gpt2 x2 for a GPU", gpt2(4), 1, 1, 0, 0, 2, 2, ""),
     ("gpt2 dp2 zero1 in bf16 for GPUs", gpt2(3), 2, 1, 0, 1, 2, 1, "", "--precision", "bf16"),
@@ -128,7 +130,9 @@ def check(condition, what):
 
 
 def mapped_arenas(program):
-    """Bytes mapped and touched of the arenas of each rank that runs `program`: the mappings that ask for huge pages."""
+    """Returns the mapped and touched bytes of the arenas of each rank that runs `program`: the mappings that ask for
+    huge pages.
+    """
     arenas = []
     for entry in Path("/proc").iterdir():
         try:
@@ -148,12 +152,12 @@ def mapped_arenas(program):
 
 
 def run_and_look(program, ranks, data):
-    """The arenas of all ranks after two steps, and the bytes that dtrun reports."""
+    """Returns the arenas of all ranks after two steps, and the bytes that dtrun reports."""
     job = subprocess.Popen([str(BIN / "dtrun"), str(program), "-n", str(ranks), "--data", data, "--steps", "100000000",
-                            "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           text=True, start_new_session=True)
+                            "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        lines = [job.stdout.readline() for _ in range(3)]  # of the data and of two steps
+        lines = [job.stdout.readline() for _ in range(3)]  # one line of the data and two of steps
         check(all(lines), f"{program.name}: dtrun prints no steps: {job.stderr.read() if not all(lines) else ''}")
         return mapped_arenas(program), json.loads(lines[2])["peak_memory_bytes"]
     finally:
@@ -177,7 +181,8 @@ def measure(folder, number, case):
         ",".join([f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", *pins]), "-o", plan)
     dtc("compile", path, *flags, "--plan", plan, "-o", program, "--save-temps", temps)
     written = json.loads(plan.read_text())
-    planned, of_stages = written["predicted"]["peak_memory_bytes"], [each["peak_memory_bytes"] for each in written["stages"]]
+    planned, of_stages = written["predicted"]["peak_memory_bytes"], [each["peak_memory_bytes"]
+                                                                     for each in written["stages"]]
     on_host = [each.get("host_bytes", 0) for each in written["stages"]]
     programs = json.loads(dtc("inspect", program, "--format", "json"))["programs"]
     compiled, host_arenas = ([each[key] for each in programs] for key in ("arena_bytes", "host_bytes"))
@@ -190,15 +195,17 @@ def measure(folder, number, case):
     check(planned == max(compiled), f"{name}: {planned} bytes planned, {compiled} compiled")
     check(reported == compiled[0], f"{name}: dtrun reports {reported} bytes on rank 0, the file has {compiled}")
     check(len(arenas) == ranks, f"{name}: {len(arenas)} arenas of {ranks} ranks")
-    whole = sorted(sum(-(-arena // PAGE) * PAGE for arena in each) for each in zip(compiled, on_host) for _ in range(dp * tp))
+    whole = sorted(sum(-(-arena // PAGE) * PAGE for arena in each) for each in zip(compiled, on_host)
+                   for _ in range(dp * tp))
     mapped = sorted(mapped for mapped, _ in arenas)
-    check(mapped == whole, f"{name}: {mapped} bytes mapped, the file has {compiled} and {on_host}, in whole pages {whole}")
+    check(mapped == whole,
+          f"{name}: {mapped} bytes mapped, the file has {compiled} and {on_host}, in whole pages {whole}")
     both = [sum(each) for each in zip(compiled, on_host)]
     for arena, bound in zip(both, bounds):
         check(bound <= arena <= bound * (1 + ABOVE_BOUND), f"{name}: {arena} bytes, the bound is {bound}")
     fullest = compiled.index(planned)
-    return {"name": name, "planned": both[fullest], "arena": both[fullest], "bound": bounds[fullest], "mapped": mapped[-1],
-            "touched": max(touched for _, touched in arenas)}
+    return {"name": name, "planned": both[fullest], "arena": both[fullest], "bound": bounds[fullest],
+            "mapped": mapped[-1], "touched": max(touched for _, touched in arenas)}
 
 
 def measure_for_gpu(folder, number, case):
@@ -206,11 +213,11 @@ def measure_for_gpu(folder, number, case):
     stages = 2 if "pp=2" in pins else 1
     path, program, temps = folder / f"gpu{number}.json", folder / f"gpu{number}.dte", folder / f"gpu{number}"
     path.write_text(json.dumps(model))
-    dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", dp * tp * stages, "--target", "simt", *kind,
-        "--global-batch", dp * micro_batch * count, "-o", program, "--save-temps", temps, "--fix",
+    dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", dp * tp * stages, "--target", "simt",
+        *kind, "--global-batch", dp * micro_batch * count, "-o", program, "--save-temps", temps, "--fix",
         ",".join(filter(None, [f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", pins])))
     compiled = [each["arena_bytes"] for each in json.loads(dtc("inspect", program, "--format", "json"))["programs"]]
-    # Of the plan as a whole, and of each stage.
+    # The plan as a whole has a peak, and each stage has one.
     planned = {int(each) for each in re.findall(rb'"peak_memory_bytes": ?(\d+)', program.read_bytes())}
     check(planned == set(compiled), f"{name}: {planned} bytes planned, {compiled} compiled")
     text = (temps / "03-schedule.mlir").read_text()
@@ -234,7 +241,8 @@ def main():
     if "--table" in sys.argv[1:]:
         print_table(rows)
         return
-    print(f"{len(rows) + len(GPU_CASES)} programs have the memory that was planned, in {time.monotonic() - began:.0f} s")
+    print(
+        f"{len(rows) + len(GPU_CASES)} programs have the memory that was planned, in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Updates of many tensors are few launches: counts what a step launches on the emulated GPU, as a graph and, with --profile, one by one,
-which must compute the same bits; losses, norms and parameters in f32 are compared with one process on the CPU.
+"""Updates of many tensors are few launches.
 
-The model has 28 tensors. An update by AdamW or SGD is two launches, for tensors with and without weight decay, in place of 28. That of
-LARS is four in place of 19, as its update of tensors without decay is made of kernels for one, two and three tensors of one size. Of the
-42 of LAMB 18 are left: the norms of some tensors share memory with those of others, which has them stay in order. Last come optimizer
-state of bf16 models, whose update rounds, and of ranks with a part each.
+Counts the launches of a step on the emulated GPU, as a graph and, with --profile, one by one, which must compute the
+same bits; losses, norms and parameters in f32 are compared with one process on the CPU.
+
+The model has 28 tensors. An update by AdamW or SGD is two launches, for tensors with and without weight decay,
+instead of 28. That of LARS is four instead of 19, as its update of tensors without decay consists of kernels for one,
+two and three tensors of one size. LAMB keeps 18 of its 42: the norms of some tensors share memory with those of
+others, which forces an order on them. The last cases are the optimizer state of bf16 models, whose update rounds, and
+that of ranks with a shard each.
 """
 import json
 import os
@@ -17,8 +20,8 @@ from pathlib import Path
 
 from dtc_tools import BIN, as_bytes, compare_steps, compare_tensors, dtc, read_safetensors, rows_of
 
-CONFIG = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2, "resid_pdrop": 0,
-          "embd_pdrop": 0, "attn_pdrop": 0}
+CONFIG = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2,
+          "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
 RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 1.0}
 STEPS, TOLERANCE, TENSORS = 3, 1e-4, 28
 
@@ -31,12 +34,13 @@ def compile_model(folder, target, optimizer, ranks, *flags):
 
 
 def train(folder, dte, ranks, optimizer, steps=STEPS, *flags):
-    """Lines of steps, the file of parameters, and how many kernels ran on the emulated GPU of each rank."""
+    """Returns the lines of steps, the file of parameters, and the number of kernels on the emulated GPU of each rank.
+    """
     dump = folder / "parameters.safetensors"
-    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", steps, "--lr", RATES[optimizer], "--threads", 1,
-               "--format", "json", "--dump-params", dump, *flags]
-    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
-                            env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1"})
+    command = [BIN / "dtrun", dte, "-n", ranks, "--data", as_bytes(folder / "text.txt"), "--steps", steps, "--lr",
+               RATES[optimizer], "--threads", 1, "--format", "json", "--dump-params", dump, *flags]
+    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=300, env={**os.environ, "DTC_EMULATED_GPU": "1", "DTC_EMULATED_REPORT": "1"})
     if result.returncode != 0:
         sys.exit(f"FAILED ({result.returncode}): {command}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
     lines = rows_of(result.stdout)
@@ -45,7 +49,7 @@ def train(folder, dte, ranks, optimizer, steps=STEPS, *flags):
 
 
 def train_on_gpu(folder, dte, ranks, optimizer, what, *flags):
-    """Lines, the file of parameters, and launches of a step on the rank that has most."""
+    """Returns lines, the file of parameters, and launches of a step on the rank that has most."""
     _, _, one = train(folder, dte, ranks, optimizer, 1, *flags)
     lines, dump, several = train(folder, dte, ranks, optimizer, STEPS, *flags)
     if len(one) != ranks or len(several) != ranks:
@@ -54,7 +58,9 @@ def train_on_gpu(folder, dte, ranks, optimizer, what, *flags):
 
 
 def check(folder, optimizer, ranks, least, *flags):
-    """A step must launch `least` kernels less as a graph, and compute the same bits; in f32 also what one process on the CPU does."""
+    """Checks that a graph launches at least `least` kernels less in a step and computes the same bits; in f32 also
+    those of the CPU.
+    """
     what = " ".join([optimizer, f"{ranks} ranks", *map(str, flags)])
     simt = compile_model(folder, "simt", optimizer, ranks, *flags)
     lines, dump, merged = train_on_gpu(folder, simt, ranks, optimizer, what)
@@ -71,7 +77,8 @@ def check(folder, optimizer, ranks, least, *flags):
     (folder / "found.safetensors").write_bytes(dump)
     for key in ("loss", "grad_norm"):
         compare_steps([line[key] for line in lines], [line[key] for line in wanted_lines], TOLERANCE, f"{what}: {key}")
-    compare_tensors(read_safetensors(folder / "found.safetensors"), read_safetensors(folder / "wanted.safetensors"), TOLERANCE, what)
+    compare_tensors(read_safetensors(folder / "found.safetensors"), read_safetensors(folder / "wanted.safetensors"),
+                    TOLERANCE, what)
 
 
 def main():

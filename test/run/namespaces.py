@@ -1,7 +1,8 @@
-"""Hosts of a test: network namespaces with addresses of their own, and a switch between them that can be slow, lose packets, or be cut.
+"""Hosts of a test: network namespaces with own addresses, and a switch between them that can be slow, lose packets,
+or be cut.
 
-The switch is a process that passes frames between TAP devices, so that it needs nothing of the kernel but those (no netem). All of it
-takes root; `reason_to_skip` says what is missing.
+The switch is a process that passes frames between TAP devices, so that it needs no other support of the kernel (no
+netem). All of it needs root; `reason_to_skip` names what is missing.
 """
 import ctypes
 import fcntl
@@ -39,7 +40,7 @@ def reason_to_skip():
 
 
 def open_tap(namespace, device):
-    """A descriptor of a new TAP device in a namespace, of which this process has no other part."""
+    """Returns a descriptor of a new TAP device in a namespace that this process does not enter otherwise."""
     libc = ctypes.CDLL(None, use_errno=True)
     here, there = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(f"/run/netns/{namespace}", os.O_RDONLY)
     try:
@@ -55,18 +56,19 @@ def open_tap(namespace, device):
 
 
 class Link:
-    """How the switch treats the frames to and from a host; shared with the switch's process."""
+    """The settings by which the switch treats the frames to and from a host; shared with the switch's process."""
 
     def __init__(self):
         self.cut = multiprocessing.Value("b", 0, lock=False)
         self.loss = multiprocessing.Value("d", 0, lock=False)  # share of frames
-        self.rate = multiprocessing.Value("d", 0, lock=False)  # bytes a second; 0: as many as come
+        self.rate = multiprocessing.Value("d", 0, lock=False)  # bytes per second; 0: unlimited
 
 
 def pass_frames(taps, links, seed):
-    """The switch: learns who is where, as switches do."""
+    """Runs the switch: it learns addresses from frames, as switches do."""
     chance, where = random.Random(seed), {}
-    queues, free = [[] for _ in taps], [0.0] * len(taps)  # of each host's link: frames and when they may leave
+    # Each host's link has a queue of frames with the times at which they may leave, and the time when it is free.
+    queues, free = [[] for _ in taps], [0.0] * len(taps)
     poller = select.poll()
     for tap in taps:
         poller.register(tap, select.POLLIN)
@@ -106,7 +108,7 @@ def pass_frames(taps, links, seed):
 
 
 class Hosts:
-    """`with Hosts(3, folder) as hosts`: namespaces h0, h1, h2, where programs run by `command`."""
+    """Namespaces h0, h1, h2, in which `command` runs programs, for `with Hosts(3, folder) as hosts`."""
 
     def __init__(self, count, folder, seed=1):
         self.names = [f"dtc-{os.getpid()}-{index}" for index in range(count)]
@@ -121,12 +123,13 @@ class Hosts:
                 run("ip", "-n", name, "addr", "add", f"{NETWORK}.{index + 1}/24", "dev", "net0")
                 run("ip", "-n", name, "link", "set", "net0", "up")
                 run("ip", "-n", name, "link", "set", "lo", "up")
-            self.switch = multiprocessing.Process(target=pass_frames, args=(self.taps, self.links, self.seed), daemon=True)
+            self.switch = multiprocessing.Process(target=pass_frames, args=(self.taps, self.links, self.seed),
+                                                  daemon=True)
             self.switch.start()
         except BaseException:
             self.__exit__()
             raise
-        # What mpirun starts its daemons with, in place of ssh.
+        # mpirun starts its daemons with this script instead of ssh.
         self.agent = self.folder / "agent"
         self.agent.write_text("#!/bin/bash\nhost=$1; shift\ncase $host in\n" + "".join(
             f"h{index}) space={name};;\n" for index, name in enumerate(self.names))
@@ -144,11 +147,11 @@ class Hosts:
             run("ip", "netns", "del", name, check=False)
 
     def command(self, host, words):
-        """What runs there, as the process that this starts."""
+        """Returns a command that runs `words` on a host, as a child of this process."""
         return [str(self.agent), f"h{host}", "exec " + " ".join(f"'{word}'" for word in words)]
 
     def environment(self, ranks_each, count=None):
-        """Variables for an mpirun on h0 that spreads ranks over all hosts, or the first `count` of them."""
+        """Returns variables for an mpirun on h0 that spreads ranks over all hosts, or the first `count` of them."""
         hosts = self.folder / f"hosts-{count or len(self.names)}-{ranks_each}"
         hosts.write_text("".join(f"h{index} slots={ranks_each}\n" for index in range(count or len(self.names))))
         return {"OMPI_MCA_orte_default_hostfile": str(hosts), "OMPI_MCA_plm_rsh_agent": str(self.agent),

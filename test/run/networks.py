@@ -1,12 +1,13 @@
-"""Faults of networks: 6 ranks on 3 hosts, which are network namespaces with addresses of their own behind a switch (namespaces.py).
+"""Faults of networks: 6 ranks on 3 hosts, which are network namespaces behind a switch (namespaces.py).
 
-  networks.py [--trials N] [--seed S] [--comm gloo]      one cut of one link and no slow links with --trials 1
+networks.py [--trials N] [--seed S] [--comm gloo]      one cut of one link and no slow links with --trials 1
 
-1. Slow links (1 MB/s, 100 kB/s), and links that lose 1, 3 and 5 % of their packets: training goes on, to the same bits.
-2. A link that is cut at a random moment: it is noticed within 5 s, the host behind it is named, or that it is rank 0's own link, and with
-   --restarts the job goes on when the link is there again, to the same bits.
+1. Slow links (1 MB/s, 100 kB/s), and links that lose 1, 3 and 5 % of their packets: training goes on, to the same
+   bits.
+2. A link that is cut at a random moment: the cut is noticed within 5 s, the host behind it or rank 0's own link is
+   named, and with --restarts the job goes on when the link is there again, to the same bits.
 
-Prints a table. Where namespaces cannot be made, says why and is done.
+Prints a table. If namespaces cannot be made, prints the reason and exits.
 """
 import argparse
 import os
@@ -26,11 +27,11 @@ HOSTS, RANKS, STEPS, EVERY, BOUND = 3, 6, 16, 4, 5.0
 
 
 class Training(Job):
-    """A run on all hosts, which rank 0's mpirun starts."""
+    """Returns a run on all hosts, which rank 0's mpirun starts."""
 
     def __init__(self, hosts, folder, what, *flags, **variables):
-        command = [BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", STEPS, "--threads", 1,
-                   "--format", "json", "--dump-params", folder / "parameters.safetensors", *flags]
+        command = [BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", STEPS,
+                   "--threads", 1, "--format", "json", "--dump-params", folder / "parameters.safetensors", *flags]
         super().__init__(hosts.command(0, command), what,
                          env=dict(os.environ, **hosts.environment(RANKS // HOSTS), **variables))
 
@@ -40,7 +41,7 @@ class Training(Job):
 
 
 def check_same(job, folder, wanted, what):
-    """The curve and the parameters are those of the undisturbed run; how many steps ran again."""
+    """Checks the curve and the parameters against the undisturbed run; returns the number of steps that ran again."""
     lines = [values_of(line) for _, line in job.lines]
     by_step = {line[0]: line for line in wanted[0]}
     for line in lines:
@@ -68,7 +69,7 @@ def run_whole(hosts, folder, what, wanted, **variables):
 
 
 def run_cut(hosts, folder, host, chance, wanted):
-    """Seconds until it was said, and steps that ran again."""
+    """Returns the seconds until the report, and the steps that ran again."""
     what, saved = f"link of h{host} cut", folder / "checkpoints"
     shutil.rmtree(saved, ignore_errors=True)
     job = Training(hosts, folder, what, "--checkpoint-dir", saved, "--checkpoint-every", EVERY, "--restarts", 3)
@@ -88,7 +89,8 @@ def run_cut(hosts, folder, host, chance, wanted):
         hosts.links[host].cut.value = 0
     said = (f"nothing is heard of host 'h{host}', where ranks {2 * host} and {2 * host + 1} are" if host
             else "nothing is heard of any host but 'h0'")
-    culprit = re.search(r"^dtrun: rank (\d) on host '(h\d)' .* is lost: its keeper .* gave no sign of life", job.text(), re.MULTILINE)
+    culprit = re.search(r"^dtrun: rank (\d) on host '(h\d)' .* is lost: its keeper .* gave no sign of life", job.text(),
+                        re.MULTILINE)
     if said not in job.text() or not culprit or (host and culprit[2] != f"h{host}"):
         fail(f"{what}: wanted \"{said}\"\n{job.text()}")
     if "dtrun: restart 1 of 3" not in job.text():
@@ -112,13 +114,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = Path(__file__).resolve().parents[1] / "fuzz" / "gpt2-tiny.json"
-        dtc("compile", source, "--topology", "cpu", "--devices", RANKS, "--global-batch", 24, "--fix", "dp=3,pp=2", "-o",
-            folder / "a.dte")
+        dtc("compile", source, "--topology", "cpu", "--devices", RANKS, "--global-batch", 24, "--fix", "dp=3,pp=2",
+            "-o", folder / "a.dte")
         (folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
         with Hosts(HOSTS, folder, arguments.seed) as hosts:
             job = run_whole(hosts, folder, "undisturbed", None)
             wanted = [values_of(line) for _, line in job.lines], (folder / "parameters.safetensors").read_bytes()
-            print(f"{'fault':24} {'trials':>6} {'a step':>10} {'noticed after: mean':>20} {'worst':>8} {'steps lost':>11}")
+            print(f"{'fault':24} {'trials':>6} {'a step':>10} {'noticed after: mean':>20} {'worst':>8} "
+                  f"{'steps lost':>11}")
             print(f"{'none':24} {1:6} {seconds_a_step(job) * 1000:7.0f} ms")
             for rate in (1e6, 1e5) if arguments.trials > 1 else ():
                 hosts.links[1].rate.value = rate

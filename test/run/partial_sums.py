@@ -1,9 +1,10 @@
-"""Rewrites a model so that one device rounds what the ranks of tensor parallelism round: partial sums of matrix products.
+"""Rewrites a model so that one device rounds like the ranks of tensor parallelism: partial sums of matrix products.
 
-Where tensor parallelism splits the in dims of a `graph.linear`, each rank rounds its partial sum to the 16-bit type before ranks add
-them up; where it splits the out dims, so it is with the gradient of x. `in_parts` writes each product as the sum of products of
-slices, of an in dim and of an out dim: forward every in slice gives a partial sum that is rounded, and backward every out slice does.
-The model computes the same numbers but for rounding, from the same parameters, and knows nothing of plans or ranks.
+If tensor parallelism splits the in dims of a `graph.linear`, each rank rounds its partial sum to the 16-bit type
+before ranks add them up; if it splits the out dims, the same happens to the gradient of x. `in_parts` writes each
+matrix product as the sum of products of slices, of an in dim and of an out dim: forward every in slice gives a
+partial sum that is rounded, and backward every out slice does. The model computes the same numbers except for
+rounding, from the same parameters, and knows nothing of plans or ranks.
 """
 import re
 
@@ -13,7 +14,7 @@ LINEAR = re.compile(r"^ *(%\w+) = graph\.linear (%\w+), (%\w+)(?:, (%\w+))?(?: c
 
 
 def dims_of(kind):
-    """'tensor<?x8x16xf32>' -> [None, 8, 16]."""
+    """Parses 'tensor<?x8x16xf32>' to [None, 8, 16]."""
     return [None if size == "?" else int(size) for size in kind[len("tensor<"):-1].split("x")[:-1]]
 
 
@@ -22,13 +23,13 @@ def kind_of(dims):
 
 
 def ranges(size, count):
-    """(start, size) of at most `count` parts of a dim, of which no rank has more than size / count, rounded up."""
+    """Returns (start, size) of at most `count` slices of a dim, none larger than size / count, rounded up."""
     most = -(-size // count)
     return [(start, min(most, size - start)) for start in range(0, size, most)]
 
 
 def in_parts(text, count):
-    """The graph IR `text` with every product in `count` parts by an in dim and in as many by an out dim."""
+    """Returns the graph IR `text` with every matrix product cut into `count` slices by an in dim and by an out dim."""
     aliases = dict(ALIAS.findall(text))
     text = re.sub(r"!\w+", lambda found: aliases.get(found.group(), found.group()), ALIAS.sub("", text))
     return LINEAR.sub(lambda found: product_in_parts(count, *found.groups()), text)
@@ -51,7 +52,7 @@ def product_in_parts(count, result, x, weight, bias, contract, transposed, kinds
     def add(name, a, b, b_dims, dims):
         return add_line(name, f"add {a}, {b} : ({kind_of(dims)}, {kind_of(b_dims)})", dims)
 
-    # Heads rather than the three of queries, keys and values: the largest dim.
+    # This picks heads rather than the three of queries, keys and values: the largest dim.
     in_dim = max(range(ins), key=lambda dim: w_dims[first_in + dim])
     out_dim = max(range(outs), key=lambda dim: w_dims[first_out + dim])
     for i, (in_start, in_size) in enumerate(ranges(w_dims[first_in + in_dim], count)):
@@ -65,7 +66,8 @@ def product_in_parts(count, result, x, weight, bias, contract, transposed, kinds
                                   f"({kind_of(part_x_dims)}, {kind_of(part_w_dims)})", dims)
             of_sum[o] = add(f"{result}_s{i}x{o}", of_sum[o][0], product, dims, dims) if i else (product, dims)
     whole = dims_of(kind)
-    names, columns = ", ".join(name for name, _ in of_sum.values()), ", ".join(kind_of(dims) for _, dims in of_sum.values())
+    names, columns = (", ".join(name for name, _ in of_sum.values()),
+                      ", ".join(kind_of(dims) for _, dims in of_sum.values()))
     add_line(f"{result}_c" if bias else result, f"concat {names} dim {leading + out_dim} : ({columns})", whole)
     if bias:
         add(result, f"{result}_c", bias, dims_of(kinds[2]), whole)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Pipelines train like one process: every schedule, with dp, tp, sp, ZeRO-1, dropout and uneven stages.
 
-1. GPT-2, whose embeddings both ends of the pipeline hold, and Llama, untied and with fewer kv heads than heads: losses,
-   gradients and parameters of every case of CASES are those of one process (compare_runs of any_plan.py).
-2. A plan whose stages a person has cut otherwise trains alike, and one whose layers are on the wrong stages is refused.
+1. GPT-2, whose embedding is on the first and the last stage, and Llama, untied and with fewer kv heads than heads:
+   losses, gradients and parameters of every case of CASES are those of one process (compare_runs of any_plan.py).
+2. A plan with stages that were edited by hand trains equally, and one whose layers are on the wrong stages is
+   refused.
 3. --eval-data prints one process's loss; parameters that a pipeline dumps start one process, and the other way round.
 """
 import json
@@ -25,7 +26,8 @@ LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": SEQ
 
 SHORT = {**GPT2, "n_layer": 2}
 
-# Model, what --fix says beside pp and micro_batch = 1, pp, micro-batches. Zero-bubble with two virtual stages is ZB-V.
+# Each case is: model, --fix without pp and micro_batch = 1, pp, micro-batches. Zero-bubble with two virtual stages is
+# ZB-V.
 CASES = [
     (GPT2, {"schedule": "1f1b"}, 2, 1),
     (GPT2, {"schedule": "1f1b"}, 2, 4),
@@ -48,9 +50,9 @@ CASES = [
     (LLAMA, {"schedule": "v-half", "tp": 2, "recompute": "selective"}, 4, 8),
     (LLAMA, {"schedule": "v-min", "dp": 2, "zero": 3}, 4, 6),
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 4, "dp": 2}, 2, 4),
-    # Sums within groups and between them, of two chunks of a stage.
+    # This case has sums within groups and between them, of two chunks of a stage.
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 2, "dp": 4, "zero": 1, "zero_group": 2}, 2, 3),
-    # Two layers in four chunks: embedding and head have one each.
+    # Two layers are in four chunks: embedding and head have one each.
     (SHORT, {"schedule": "1f1b", "tp": 2}, 4, 4),
     (SHORT, {"schedule": "interleaved", "virtual_stages": 2, "dp": 2, "zero": 1}, 2, 2),
     (SHORT, {"schedule": "zero-bubble", "virtual_stages": 2, "recompute": "full"}, 2, 4),
@@ -83,10 +85,11 @@ def write(folder, model):
 
 
 def cut_by_hand(folder, data, one):
-    """Stages of 4 and 1 layers, and of layers in the wrong order."""
+    """Checks stages of 4 and 1 layers, and refuses layers in the wrong order."""
     model, flags = write(folder, GPT2), ["--seq-len", SEQUENCE, "--topology", "cpu", "--devices", 2, "--epsilon", 1e-3]
     path, dte = folder / "plan.json", folder / "cut.dte"
-    dtc("plan", model, *flags[:-2], "--global-batch", 4, "--fix", "dp=1,tp=1,pp=2,micro_batch=1,schedule=1f1b", "-o", path)
+    dtc("plan", model, *flags[:-2], "--global-batch", 4, "--fix", "dp=1,tp=1,pp=2,micro_batch=1,schedule=1f1b", "-o",
+        path)
     plan = json.loads(path.read_text())
 
     def cut(*runs):
@@ -98,21 +101,23 @@ def cut_by_hand(folder, data, one):
 
     compiled = cut((0, 3), (4, 4))
     check(compiled.returncode == 0, f"cut by hand: {compiled.stderr}")
-    worst = compare_runs(run_steps(folder, dte, 2, data, SEED, 1e-2), one[(json.dumps(GPT2), 4)], "stages of 4 and 1 layers")
+    worst = compare_runs(run_steps(folder, dte, 2, data, SEED, 1e-2), one[(json.dumps(GPT2), 4)],
+                         "stages of 4 and 1 layers")
     print(f"stages of 4 and 1 layers: {worst:.2e}", flush=True)
     refused = cut((2, 4), (0, 1))
-    check(refused.returncode == 1 and "the plan has layers from 2 on in stage 0, where chunk 0 of a '1f1b' pipeline begins "
+    check(refused.returncode == 1 and "the plan has layers from 2 on in stage 0, where chunk 0 of a '1f1b' pipeline "
+          "begins "
           "with layer 0" in refused.stderr, f"layers on the wrong stage: {refused.stderr}")
 
 
 def evaluate_and_start(folder, data):
-    """Losses of other data, and parameters handed on."""
+    """Checks losses of other data, and parameters that are handed on."""
     model, programs = write(folder, GPT2), {}
     for pp in 1, 2:
         programs[pp] = folder / f"pp{pp}.dte"
         schedule = ",schedule=zero-bubble,virtual_stages=2" if pp > 1 else ""
-        dtc("compile", model, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", pp, "--global-batch", 4, "--epsilon",
-            1e-3, "--fix", f"dp=1,tp=1,pp={pp},micro_batch=1{schedule}", "-o", programs[pp])
+        dtc("compile", model, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", pp, "--global-batch", 4,
+            "--epsilon", 1e-3, "--fix", f"dp=1,tp=1,pp={pp},micro_batch=1{schedule}", "-o", programs[pp])
     flags = ["--seed", SEED, "--lr", 1e-2, "--threads", 1]
     evaluations, dumps = {}, {}
     for pp, dte in programs.items():

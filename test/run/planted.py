@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The bounds of rounding find planted faults: partial sums and parts of gradients that are left out, or counted twice.
+"""The bounds of rounding find planted faults: addends of sums and gradients that are left out, or counted twice.
 
-1. One device trains a model in parts (partial_sums.py), in which one product of one rank is left out, or counted twice: beside one
-   device that trains the model itself, this is a fault for compare_rounded of any_plan.py. Without a fault it is none.
-2. Of a gradient that ranks of data parallelism add up, one rank's part is left out, or counted twice, in one parameter at a time: a
-   fault for the bounds of --precision bf16 or f16 and of --grad-dtype bf16 together, and so for the first alone, which is less.
+1. One device trains a model in slices (partial_sums.py), and one matrix product of one rank is left out, or counted
+   twice: beside one device that trains the model itself, this is a fault for compare_rounded of any_plan.py. Without
+   a planted fault there is none.
+2. One rank's addend of a gradient that ranks of data parallelism add up is left out, or counted twice, in one
+   parameter at a time: a fault for the bounds of --precision bf16 or f16 and of --grad-dtype bf16 together, and so
+   for the first alone, which is less.
 """
 import copy
 import itertools
@@ -14,23 +16,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import RATES, as_graph, compile_plan, compare_rounded, draw_rounding, reduction_bound, run_one, run_steps, write_case
+from any_plan import (RATES, as_graph, compile_plan, compare_rounded, draw_rounding, reduction_bound, run_one,
+                      run_steps, write_case)
 from partial_sums import in_parts
 
 SEED, SEQUENCE = 3, 8
 GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": 1, "n_head": 4,
-        "activation_function": "gelu_new", "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
-        "tie_word_embeddings": True}
+        "activation_function": "gelu_new", "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0,
+        "attn_pdrop": 0.0, "tie_word_embeddings": True}
 LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": SEQUENCE, "hidden_size": 24, "head_dim": 4,
-         "intermediate_size": 30, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 3, "hidden_act": "silu",
-         "initializer_range": 0.08, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
-WRITTEN = {"model_type": "written", "vocab_size": 64, "width": 18, "n_layer": 2, "shared": True, "skip": True, "positions": False,
-           "tied": False, "penalty": "", "penalty_form": "squares"}
-# Model, precision, ranks of tensor parallelism, of data parallelism, optimizer.
+         "intermediate_size": 30, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 3,
+         "hidden_act": "silu", "initializer_range": 0.08, "tie_word_embeddings": False, "attention_bias": False,
+         "mlp_bias": False}
+WRITTEN = {"model_type": "written", "vocab_size": 64, "width": 18, "n_layer": 2, "shared": True, "skip": True,
+           "positions": False, "tied": False, "penalty": "", "penalty_form": "squares"}
+# Each case is: model, precision, ranks of tensor parallelism, of data parallelism, optimizer.
 CASES = [(GPT2, "bf16", 2, 4, "adamw"), (LLAMA, "f16", 3, 2, "sgd"), (WRITTEN, "bf16", 9, 9, "lamb")]
-# The second partial sum of a product and the sum that it is added to; with the rest of the line, its type.
+# This pattern finds the second partial sum of a product and the sum that it is added to; the rest of the line has its
+# type.
 ADDED = re.compile(r"^    (%\w+)_s1x(\d+) = graph\.add (%\w+), (%\w+) : \(([^,]*), [^\n]*\n", re.MULTILINE)
-LEAST = 1e-3  # of the root mean square of all gradients: what a gradient is at least in which faults are planted
+LEAST = 1e-3  # smallest gradient with planted faults, as a share of the root mean square of all
 
 
 def leave_out(found, product):
@@ -71,7 +76,8 @@ def check_partial_sums(folder, text, model, one, wanted, draws, ranks):
         compile_plan(dte, path, SEQUENCE, model["batch"], model["optimizer"], 1, one)
         found = run_steps(folder, dte, 1, model["data"], SEED, RATES[model["optimizer"]])
         what = f"{fault.__name__} of '{product}' over {ranks} ranks in {precision}"
-        check(finds(found, wanted, draws, precision, what) == bool(product), f"{what}: the bounds {'miss' if product else 'find'} it")
+        check(finds(found, wanted, draws, precision, what) == bool(product),
+              f"{what}: the bounds {'miss' if product else 'find'} it")
         planted += bool(product)
     return planted
 
@@ -82,14 +88,15 @@ def check_gradients(part, wanted, draws, precision, ranks):
     least, planted = LEAST * (sum(value * value for value in values) / len(values)) ** 0.5, 0
     for name, (shape, gradient) in wanted.gradients[1].items():
         if (sum(value * value for value in gradient) / len(gradient)) ** 0.5 < least:
-            continue  # that of a bias of keys is zero but for rounding
+            continue  # the gradient of a bias of keys is zero except for rounding
         for sign in (-1, 1):
             found = copy.copy(wanted)
             of_rank = part.gradients[1][name][1]
             faulty = (shape, [value + sign * other / ranks for value, other in zip(gradient, of_rank, strict=True)])
             found.gradients = {**wanted.gradients, 1: {**wanted.gradients[1], name: faulty}}
             check(finds(found, wanted, draws, precision, name, reduction_bound(ranks)),
-                  f"a part of 1 / {ranks} of the gradient of '{name}' in {precision}, {'left out' if sign < 0 else 'counted twice'}: the "
+                  f"a part of 1 / {ranks} of the gradient of '{name}' in {precision}, "
+                  f"{'left out' if sign < 0 else 'counted twice'}: the "
                   "bounds miss it")
             planted += 1
     return planted
@@ -111,7 +118,8 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             sums, parts = run_case(Path(name), *case)
         config, precision, tp, dp, optimizer = case
-        print(f"{config['model_type']} in {precision} with {optimizer}: found are {sums} faults in partial sums of {tp} ranks, {parts} in "
+        print(f"{config['model_type']} in {precision} with {optimizer}: found are {sums} faults in partial sums of "
+              f"{tp} ranks, {parts} in "
               f"gradients of {dp}", flush=True)
 
 

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Modules that dtc.export writes train as PyTorch trains them, under every plan.
 
-reference/pytorch_models.py has the modules: GPT-2, Llama and Qwen2 of transformers; a GPT with parallel residuals whose attention, mask,
-rotary embedding, RMS norm and GELU are written out; a ViT; an MLP-mixer; a ConvNeXt with gates; an encoder and decoder with cross
-attention; losses by name and by function. Where PyTorch is installed they are exported anew; else reference/data/pytorch_export has what
-dtc.export wrote, and what PyTorch computed.
+reference/pytorch_models.py has the modules: GPT-2, Llama and Qwen2 of transformers; a GPT with parallel residuals
+whose attention, mask, rotary embedding, RMS norm and GELU are written out; a ViT; an MLP-mixer; a ConvNeXt with
+gates; an encoder and decoder with cross attention; losses by name and by function. If PyTorch is installed, they are
+exported anew; else reference/data/pytorch_export has the files that dtc.export wrote, and the results that PyTorch
+computed.
 
-1. The loss and every gradient of the first step, and five steps of AdamW, are PyTorch's, on one process and under other plans.
-2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same instructions.
-3. With PyTorch: the IR of 48 layers is no larger than that of 12; what is stored is what is written now; dtc.load takes back what was
-   trained; the command dtc-export; modules that can't be exported, with what is said of each (reference/pytorch_refusals.py); random
-   modules whose graph IR torch executes (reference/pytorch_fuzz.py), and small ones that are easily misread (reference/pytorch_small.py).
+1. The loss and every gradient of the first step, and five steps of AdamW, are PyTorch's, on one process and under
+   other plans.
+2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same
+   instructions.
+3. With PyTorch: the IR of 48 layers is no larger than that of 12; the stored files are those that are written now;
+   dtc.load takes back trained parameters; the command dtc-export; modules that cannot be exported, with the message
+   on each (reference/pytorch_refusals.py); random modules whose graph IR torch executes (reference/pytorch_fuzz.py),
+   and small ones that are easily misread (reference/pytorch_small.py).
 
-DTC_TORCH_PYTHON names an interpreter that has torch (and transformers); else this one and that of bench/setup-peers.sh are tried.
+DTC_TORCH_PYTHON names an interpreter that has torch (and transformers); else this one and that of
+bench/setup-peers.sh are tried.
 Usage: pytorch_export.py [NAME...]: these cases only.
 """
 import argparse
@@ -25,7 +30,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, run, train, write_npy, write_safetensors
+from dtc_tools import (BIN, compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, run, train,
+                       write_npy, write_safetensors)
 
 HERE = Path(__file__).resolve().parent
 REFERENCE, STORED = HERE / "reference", HERE / "reference" / "data" / "pytorch_export"
@@ -35,12 +41,14 @@ from weights import direction_of  # noqa: E402
 
 LOSS_TOLERANCE, TENSOR_TOLERANCE = 1e-5, 1e-4
 CONFIGS = {
-    "gpt2": {"model_type": "gpt2", "vocab_size": 61, "n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 16, "attn_pdrop": 0.0,
-             "embd_pdrop": 0.0, "resid_pdrop": 0.0},
-    "llama": {"model_type": "llama", "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2,
-              "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32},
-    "qwen2": {"model_type": "qwen2", "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2,
-              "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32, "tie_word_embeddings": True},
+    "gpt2": {"model_type": "gpt2", "vocab_size": 61, "n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 16,
+             "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
+    "llama": {"model_type": "llama", "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40,
+              "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "max_position_embeddings": 32},
+    "qwen2": {"model_type": "qwen2", "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40,
+              "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32,
+              "tie_word_embeddings": True},
 }
 
 
@@ -52,8 +60,8 @@ def torch_python():
     """Returns an interpreter that has torch and transformers, or None."""
     places = [os.environ.get("DTC_TORCH_PYTHON"), sys.executable, str(BIN.parent / "bench-venv" / "bin" / "python")]
     for place in filter(None, places):
-        if Path(place).exists() and subprocess.run([place, "-c", "import torch, transformers"], stdin=subprocess.DEVNULL,
-                                                   capture_output=True).returncode == 0:
+        if Path(place).exists() and subprocess.run([place, "-c", "import torch, transformers"],
+                                                   stdin=subprocess.DEVNULL, capture_output=True).returncode == 0:
             return place
     return None
 
@@ -75,7 +83,8 @@ def write_start(file, case):
 
 
 def ranks_of(fix):
-    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(",") if pair) if axis in ("dp", "tp", "pp"))
+    return math.prod(int(value) for axis, value in (pair.split("=") for pair in fix.split(",") if pair)
+                     if axis in ("dp", "tp", "pp"))
 
 
 def summary(name, values):
@@ -84,7 +93,7 @@ def summary(name, values):
 
 
 def compare(found, wanted, what):
-    """Compares tensors by norm and product with a fixed vector; those that are nearly zero by 1e-3 of the largest norm."""
+    """Compares tensors by norm and product with a fixed vector; the scale is at least 1e-3 of the largest norm."""
     missing = [name for name in wanted if name not in found]
     if missing:
         fail(f"{what}: there is no '{missing[0]}'")
@@ -99,9 +108,10 @@ def compare(found, wanted, what):
 
 
 def compile_case(model, fix, out, *flags):
-    dtc("compile", model, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch", BATCH, "--precision", "f32",
-        *(["--fix", fix] if fix else []), "--epsilon", ADAMW["epsilon"], "--beta1", ADAMW["beta1"], "--beta2", ADAMW["beta2"],
-        "--weight-decay", ADAMW["weight_decay"], "--clip-norm", 0, "--lr-schedule", "constant", *flags, "-o", out)
+    dtc("compile", model, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch", BATCH, "--precision",
+        "f32", *(["--fix", fix] if fix else []), "--epsilon", ADAMW["epsilon"], "--beta1", ADAMW["beta1"], "--beta2",
+        ADAMW["beta2"], "--weight-decay", ADAMW["weight_decay"], "--clip-norm", 0, "--lr-schedule", "constant", *flags,
+        "-o", out)
     return out
 
 
@@ -120,7 +130,8 @@ def check_plan(folder, name, case, model, fix):
     after = read_safetensors(dump)
     if sorted(after) != sorted(case["shapes"]):
         fail(f"{what}: parameters are {sorted(set(after) ^ set(case['shapes']))} on one side only")
-    worst = max(compare(gradients, case["gradients"], f"{what}: gradients"), compare(after, case["parameters"], f"{what}: parameters"))
+    worst = max(compare(gradients, case["gradients"], f"{what}: gradients"),
+                compare(after, case["parameters"], f"{what}: parameters"))
     print(f"{what}: within {worst:.1e}", flush=True)
     return worst
 
@@ -137,7 +148,7 @@ def instructions_of(program):
 
 
 def check_like_config(folder, name, case, model):
-    """The same losses and the same instructions as from config.json."""
+    """Checks the same losses and the same instructions as from config.json."""
     (folder / "config.json").write_text(json.dumps(CONFIGS[name]))
     written = folder / "config.mlir"
     dtc("import", folder / "config.json", "--seq-len", 16, "-o", written)
@@ -153,7 +164,7 @@ def check_like_config(folder, name, case, model):
 
 
 def check_torch(python, folder, made):
-    """What needs PyTorch: the stored text, the size of deep models, the command, what is loaded, what is refused."""
+    """Checks what needs PyTorch: the stored text, the size of deep models, the command, loading, refusals."""
     for path in sorted(STORED.glob("*.mlir")):
         new = made / path.name
         if new.exists() and new.read_text() != path.read_text():

@@ -1,10 +1,10 @@
-"""Jobs that no MPI starts: ranks with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in their environment, as torchrun and
-Kubernetes set them, train over Gloo.
+"""Jobs that no MPI starts: ranks with the environment variables of torchrun and Kubernetes train over Gloo.
 
-  rendezvous.py [--torchrun PATH]
+rendezvous.py [--torchrun PATH]
 
-The numbers are those of the same program under dtrun -n, to the bit. A rank that never comes is named within the deadline, one that
-is killed within seconds; strangers at the port and another job there change nothing. --torchrun starts one more job by the real one.
+The variables are RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. The numbers are those of the same program under dtrun
+-n, to the bit. A rank that never comes is named within the deadline, one that is killed within seconds; strangers at
+the port and another job there change nothing. --torchrun starts one more job by the real one.
 """
 import argparse
 import os
@@ -24,8 +24,10 @@ LAUNCHERS = ("OMPI_", "PMI", "SLURM_", "MASTER_", "TORCHELASTIC_", "DTC_", "DTRU
 
 
 def free_port():
-    """Below the ports that the system gives to connections (ip_local_port_range, from 32768 on): one of those may be another
-    process's by the time that a rank listens there."""
+    """Returns a free port below those that the system gives to connections (ip_local_port_range, from 32768 on).
+
+    One of those may be another process's by the time that a rank listens there.
+    """
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
         with socket.socket() as probe:
@@ -41,14 +43,16 @@ class Ranks:
 
     def __init__(self, folder, size, arguments, ranks=None, **variables):
         base = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
-        base |= {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "DTC_JOB_ID": f"{folder} {random.random()}"} | variables
+        base |= {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
+                 "DTC_JOB_ID": f"{folder} {random.random()}"} | variables
         base.setdefault("MASTER_PORT", str(free_port()))
         self.begin = time.monotonic()
-        self.ranks = {rank: Job([BIN / "dtrun", *arguments], f"rank {rank} of {size}", cwd=folder, env=base | {"RANK": str(rank)})
+        self.ranks = {rank: Job([BIN / "dtrun", *arguments], f"rank {rank} of {size}", cwd=folder,
+                                env=base | {"RANK": str(rank)})
                       for rank in (range(size) if ranks is None else ranks)}
 
     def end(self, seconds=60):
-        """Exit codes and what each rank printed, by rank."""
+        """Returns exit codes and the output of each rank, by rank."""
         try:
             codes = {rank: job.end(max(1, self.begin + seconds - time.monotonic())) for rank, job in self.ranks.items()}
         finally:
@@ -59,7 +63,7 @@ class Ranks:
 
 
 def finish(job, what):
-    """Ends well, and rank 0 alone prints."""
+    """Checks that the job ends well, and that rank 0 alone prints."""
     codes, outputs, errors = job.end()
     if any(codes.values()) or any(errors.values()) or any(outputs[rank] for rank in outputs if rank):
         fail(f"{what}: exit codes {codes}\n{outputs}\n{errors}")
@@ -71,36 +75,44 @@ def losses(lines):
 
 
 def check_bits(folder, ranks, dte):
-    """As many steps by both ways: equal losses, norms and parameters. All of MPI's sums are made in order of rank, as Gloo's are."""
+    """Checks as many steps by both launchers: equal losses, norms and parameters.
+
+    All of MPI's sums are made in order of rank, as Gloo's are.
+    """
     arguments = [dte, "--data", "text.txt", "--steps", 6, "--format", "json", "--threads", 1, "--dump-params"]
     os.environ["DTC_PEER_BYTES"] = "0"
-    wanted = losses(run([BIN / "dtrun", folder / dte, "-n", ranks, "--data", folder / "text.txt", *arguments[3:], folder / "mpi"]))
+    wanted = losses(run([BIN / "dtrun", folder / dte, "-n", ranks, "--data", folder / "text.txt", *arguments[3:],
+                         folder / "mpi"]))
     over_gloo = finish(Ranks(folder, ranks, [*arguments, "gloo"]), f"{ranks} ranks over Gloo")
     if len(wanted) != 12 or losses(over_gloo) != wanted:
         fail(f"{ranks} ranks: {wanted} by dtrun -n, {losses(over_gloo)} over Gloo")
     if (folder / "mpi").read_bytes() != (folder / "gloo").read_bytes():
         fail(f"{ranks} ranks: other parameters than by dtrun -n")
-    # Chosen under another launcher.
+    # This setting chooses Gloo under another launcher.
     os.environ["DTC_COMM"] = "gloo"
-    chosen = losses(run([BIN / "dtrun", folder / dte, "-n", ranks, "--data", folder / "text.txt", *arguments[3:], folder / "chosen"]))
+    chosen = losses(run([BIN / "dtrun", folder / dte, "-n", ranks, "--data", folder / "text.txt", *arguments[3:],
+                         folder / "chosen"]))
     del os.environ["DTC_COMM"], os.environ["DTC_PEER_BYTES"]
     if chosen != wanted or (folder / "chosen").read_bytes() != (folder / "mpi").read_bytes():
         fail(f"{ranks} ranks: DTC_COMM=gloo dtrun -n gives {chosen}, wanted {wanted}")
 
 
 def check_missing(folder, dte):
-    """Rank 2 never comes."""
+    """Checks a job whose rank 2 never comes."""
     arguments = [dte, "--data", "text.txt", "--timeout", 2]
     job = Ranks(folder, 4, arguments, ranks=(0, 1, 3))
     codes, _, errors = job.end(20)
     seconds = time.monotonic() - job.begin
     host = socket.gethostname()
-    wanted = f"rank 0 on host '{host}' waited 2 s at port {{}}: rank 2 of 4 has not come; here are ranks 1 and 3 on host '{host}'; "
-    if set(codes.values()) != {3} or not re.search(re.escape(wanted).replace(r"\{\}", r"\d+"), errors[0]) or seconds > 12:
+    wanted = (f"rank 0 on host '{host}' waited 2 s at port {{}}: rank 2 of 4 has not come; "
+              f"here are ranks 1 and 3 on host '{host}'; ")
+    if (set(codes.values()) != {3} or not re.search(re.escape(wanted).replace(r"\{\}", r"\d+"), errors[0])
+        or seconds > 12):
         fail(f"rank 2 is missing: exit codes {codes} after {seconds:.1f} s\n{errors}")
     job = Ranks(folder, 2, arguments, ranks=(1,))
     codes, _, errors = job.end(20)
-    if codes != {1: 3} or "waited 2 s for rank 0: no rank 0 of this job is at '127.0.0.1' (MASTER_ADDR), ports " not in errors[1]:
+    if (codes != {1: 3} or "waited 2 s for rank 0: no rank 0 of this job is at '127.0.0.1' (MASTER_ADDR), ports " not
+        in errors[1]):
         fail(f"rank 0 is missing: exit codes {codes}\n{errors}")
 
 
@@ -114,8 +126,9 @@ def child_of(process):
 
 
 def check_killed(folder, dte, fault, rank):
-    """A rank dies or hangs while it trains: its keeper and the others say which, and end with code 3."""
-    job = Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 10**9, "--threads", 1, "--timeout", 3, "--log-dir", "logs"])
+    """Checks a rank that dies or hangs while it trains: its keeper and the others name it, and end with code 3."""
+    job = Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 10**9, "--threads", 1, "--timeout", 3, "--log-dir",
+                            "logs"])
     job.ranks[0].wait_for_lines(2)
     begin = time.monotonic()
     os.kill(child_of(job.ranks[rank].pid), fault)
@@ -132,7 +145,7 @@ def check_killed(folder, dte, fault, rank):
 
 
 def check_strangers(folder, dte):
-    """A scanner at the port while ranks come, and two jobs that were told the same port."""
+    """Checks a scanner at the port while ranks come, and two jobs that were given the same port."""
     port = free_port()
     variables = {"MASTER_PORT": str(port)}
     arguments = [dte, "--data", "text.txt", "--steps", 2]
@@ -154,23 +167,27 @@ def check_strangers(folder, dte):
 
 
 def check_plugin(folder, dte):
-    """One line where Gloo is not here, and where it is asked for by a wrong name."""
-    for variables, wanted in (({"DTC_GLOO_LIBRARY": "/nowhere.so"}, "loading the Gloo plugin libdtc_gloo.so: /nowhere.so (no such file); build target "
+    """Checks the one line that is printed if Gloo is not here, and if a wrong name asks for it."""
+    for variables, wanted in (({"DTC_GLOO_LIBRARY": "/nowhere.so"},
+                               "loading the Gloo plugin libdtc_gloo.so: /nowhere.so (no such file); build target "
                                "dtc_gloo (which needs libgloo-dev) or set DTC_GLOO_LIBRARY"),
                               ({"DTC_COMM": "tcp"}, "environment variable DTC_COMM is 'tcp'; wanted mpi or gloo"),
-                              ({"MASTER_PORT": "http"}, "reading the launch environment: MASTER_PORT is 'http'; wanted a port, 1 to 65535")):
+                              ({"MASTER_PORT": "http"},
+                               "reading the launch environment: MASTER_PORT is 'http'; wanted a port, 1 to 65535")):
         codes, _, errors = Ranks(folder, 2, [dte, "--data", "text.txt"], **variables).end()
         if codes != {0: 1, 1: 1} or errors[0] != f"dtrun: {wanted}\n":
             fail(f"{variables}: exit codes {codes}\n{errors}")
 
 
 def check_torchrun(folder, dte, torchrun):
-    """The real one, with the agent's store at MASTER_PORT and without."""
+    """Checks the real torchrun, with the agent's store at MASTER_PORT and without."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
-    wanted = losses(finish(Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 6, "--format", "json"]), "4 ranks over Gloo"))
+    wanted = losses(finish(Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 6, "--format", "json"]),
+                           "4 ranks over Gloo"))
     for flags in (["--standalone"], ["--master-port", str(free_port())]):
-        done = subprocess.run([torchrun, *flags, "--nnodes", "1", "--nproc-per-node", "4", "--no-python", str(BIN / "dtrun"), dte, "--data",
-                               "text.txt", "--steps", "6", "--format", "json"], cwd=folder, env=clean, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([torchrun, *flags, "--nnodes", "1", "--nproc-per-node", "4", "--no-python",
+                               str(BIN / "dtrun"), dte, "--data", "text.txt", "--steps", "6", "--format", "json"],
+                              cwd=folder, env=clean, capture_output=True, text=True, timeout=120)
         if done.returncode or losses(done.stdout) != wanted:
             fail(f"torchrun {flags}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
 
@@ -195,7 +212,8 @@ def main():
         check_strangers(folder, "2.dte")
         killed = max(check_killed(folder, "4.dte", signal.SIGKILL, rank) for rank in (0, 2))
         stopped = check_killed(folder, "4.dte", signal.SIGSTOP, 1)
-        print(f"2 and 4 ranks over Gloo: the bits of dtrun -n; a killed rank ends the job after {killed:.1f} s at most, a stopped one after {stopped:.1f} s")
+        print(f"2 and 4 ranks over Gloo: the bits of dtrun -n; a killed rank ends the job after {killed:.1f} s at "
+              f"most, a stopped one after {stopped:.1f} s")
         if arguments.torchrun:
             check_torchrun(folder, "4.dte", arguments.torchrun)
             print("torchrun: the same losses, with its store at MASTER_PORT and without")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Layers that are treated apart train like one repeat: repeats split by dtc-split-repeats, on one process and several.
+"""Layers that are treated apart train like one repeat: repeats split by dtc-split-repeats, on one process and
+several.
 
-The names and initial values of parameters, the masks of dropout and every loss are those of the model as it was.
+The names and initial values of parameters, the masks of dropout and every loss are those of the original model.
 """
 import json
 import random

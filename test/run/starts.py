@@ -1,9 +1,9 @@
 """Starts of jobs on several hosts, which are network namespaces (namespaces.py): 6 ranks on 3 of them.
 
-1. Over Gloo, ranks find each other by what mpirun and srun say of hosts; the test sets srun's variables itself.
-2. Over MPI, all hosts say which rank has never started, while MPI waits for it.
+1. Over Gloo, ranks find each other by the hosts that mpirun and srun report; the test sets srun's variables itself.
+2. Over MPI, all hosts name the rank that has never started, while MPI waits for it.
 
-Where namespaces cannot be made, says why and is done.
+If namespaces cannot be made, prints the reason and exits.
 """
 import os
 import random
@@ -21,11 +21,12 @@ EACH = RANKS // HOSTS
 
 
 def training(folder):
-    return [BIN / "dtrun", folder / "a.dte", "--data", folder / "text.txt", "--steps", STEPS, "--threads", 1, "--format", "json"]
+    return [BIN / "dtrun", folder / "a.dte", "--data", folder / "text.txt", "--steps", STEPS, "--threads", 1,
+            "--format", "json"]
 
 
 def check_mpirun(hosts, folder):
-    """dtrun -n over Gloo, whose mpirun is on the first host."""
+    """Checks dtrun -n over Gloo, whose mpirun is on the first host."""
     environment = dict(os.environ, **hosts.environment(EACH), DTC_COMM="gloo")
     with Job(hosts.command(0, [*training(folder), "-n", RANKS]), "over Gloo by mpirun", env=environment) as job:
         if job.end(60) or job.said() or len(job.lines) != STEPS:
@@ -34,8 +35,10 @@ def check_mpirun(hosts, folder):
 
 
 def check_srun(hosts, folder, wanted):
-    """The ranks of a step of a plain srun, two on each node: Slurm offers no PMI, so that they take Gloo unasked; they
-    give the same numbers."""
+    """Checks the ranks of a step of a plain srun, two on each node.
+
+    Slurm offers no PMI, so that they take Gloo unasked; they give the same numbers.
+    """
     step = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(RANKS),
             "SLURM_STEP_TASKS_PER_NODE": f"{EACH}(x{HOSTS})", "SLURM_STEP_NODELIST": f"{NETWORK}.[1-{HOSTS}]",
             "SLURM_DISTRIBUTION": "block"}
@@ -56,7 +59,9 @@ def check_srun(hosts, folder, wanted):
 
 
 def check_missing(hosts, folder):
-    """The last rank never starts: its neighbour knows that one of their host is missing, and all know which."""
+    """Checks that if the last rank never starts, its neighbour misses one of their host, and that all hosts name the
+    rank.
+    """
     last = RANKS - 1
     command = ["mpirun", "-n", last, *training(folder), ":", "-n", 1, "sleep", 60]
     environment = dict(os.environ, **hosts.environment(EACH), DTC_START_TIMEOUT="4")
@@ -67,7 +72,8 @@ def check_missing(hosts, folder):
     here = ["ranks 0 and 1 of this host are here", "ranks 2 and 3 of this host are here",
             "1 of the 2 ranks of this host have not started dtrun, or ended"]
     for host, words in enumerate(here):
-        if not re.search(rf"rank {EACH * host} on host 'h{host}' waited 4 s starting MPI: {words}; {called}", text) or code != 3:
+        if (not re.search(rf"rank {EACH * host} on host 'h{host}' waited 4 s starting MPI: {words}; {called}", text)
+            or code != 3):
             fail(f"{job.name}: exit code {code}\n{text}\nwanted of h{host}: {words}; {called}")
 
 
@@ -78,8 +84,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = Path(__file__).resolve().parents[1] / "fuzz" / "gpt2-tiny.json"
-        dtc("compile", source, "--topology", "cpu", "--devices", RANKS, "--global-batch", 24, "--fix", "dp=3,pp=2", "-o",
-            folder / "a.dte")
+        dtc("compile", source, "--topology", "cpu", "--devices", RANKS, "--global-batch", 24, "--fix", "dp=3,pp=2",
+            "-o", folder / "a.dte")
         chance = random.Random(1)
         (folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
         with Hosts(HOSTS, folder) as hosts:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`dtc validate` runs a plan's kinds of parallelism on processes of this machine and says how far they are from one process."""
+"""`dtc validate` runs a plan's kinds of parallelism on local processes and reports their distance from one process."""
 import json
 import subprocess
 import sys
@@ -8,17 +8,21 @@ from pathlib import Path
 from dtc_tools import BIN
 
 CONFIGS = Path(__file__).resolve().parents[2] / "models" / "configs"
-# Model, flags, and what of the plan the small one has to keep.
-CASES = [("gpt2.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix", "tp=2,pp=1,zero=1,recompute=none", "--ranks", 4],
+# Each case is: model, flags, and the properties of the plan that the small one has to keep.
+CASES = [("gpt2.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix",
+                        "tp=2,pp=1,zero=1,recompute=none", "--ranks", 4],
           {"tp": "2", "dp": "2", "zero": "1"}),
-         ("llama-3-8b.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--max-memory", "none", "--optimizer", "sgd",
-                              "--fix", "tp=8,pp=1,cp=1,sp=1,recompute=none,offload=0", "--ranks", 4], {"tp": "4", "sp": "1"})]
-MISTAKES = [(["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix", "tp=2,pp=2", "--ranks", 2], 1, "use --ranks"),
+         ("llama-3-8b.json", ["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--max-memory",
+                              "none", "--optimizer", "sgd", "--fix", "tp=8,pp=1,cp=1,sp=1,recompute=none,offload=0",
+                              "--ranks", 4], {"tp": "4", "sp": "1"})]
+MISTAKES = [(["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--fix", "tp=2,pp=2", "--ranks",
+              2], 1, "use --ranks"),
             (["--topology", "dgx-h100", "--precision", "f32", "--global-batch", "64", "--ranks", 0], 2, "--ranks")]
 
 
 def validate(model, flags):
-    return subprocess.run([BIN / "dtc", "validate", CONFIGS / model, *map(str, flags)], capture_output=True, text=True, timeout=300)
+    return subprocess.run([BIN / "dtc", "validate", CONFIGS / model, *map(str, flags)], capture_output=True, text=True,
+                          timeout=300)
 
 
 def main():

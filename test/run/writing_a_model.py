@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/writing-a-model.md does what it says, and the models of models/ compile.
+"""The commands of docs/writing-a-model.md work, and the models of models/ compile.
 
 1. The page's model, its commands: they run as they stand, and the loss falls.
 2. models/mlp_lm.mlir trains on text: the loss falls, and is that of one process under data and tensor parallelism.
@@ -16,7 +16,7 @@ from dtc_tools import BIN, compare_steps, dtc, train
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "writing-a-model.md"
-PLAN_TOLERANCE = 1e-4  # of any_plan.py
+PLAN_TOLERANCE = 1e-4  # as in any_plan.py
 
 
 def check_page(folder):
@@ -28,7 +28,8 @@ def check_page(folder):
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     out = ""
     for commands in re.findall(r"```sh\n(.*?)```", text, re.S):
-        result = subprocess.run(["bash", "-ec", commands], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        result = subprocess.run(["bash", "-ec", commands], cwd=folder, env=environment, capture_output=True, text=True,
+                                timeout=300)
         out += result.stdout
         if result.returncode != 0:
             sys.exit(f"FAILED: {PAGE.name}: {result.stderr}")
@@ -46,8 +47,8 @@ def check_mlp(folder):
     wanted = []
     for devices, fix in ((1, "micro_batch=8"), (2, "dp=2"), (2, "tp=2,sp=0")):
         dte = folder / "mlp.dte"
-        dtc("compile", ROOT / "models" / "mlp_lm.mlir", "--topology", "cpu", "--devices", devices, "--global-batch", 8, "--fix", fix,
-            "-o", dte)
+        dtc("compile", ROOT / "models" / "mlp_lm.mlir", "--topology", "cpu", "--devices", devices, "--global-batch", 8,
+            "--fix", fix, "-o", dte)
         losses = [step["loss"] for step in train(dte, devices, ROOT / "README.md", 20, "--lr", 3e-3, "--threads", 1)]
         wanted = wanted or losses
         compare_steps(losses, wanted, PLAN_TOLERANCE, f"mlp_lm on {devices} ranks {fix}: loss")

@@ -1,10 +1,10 @@
-"""Small models as people write them, with what no configuration of Hugging Face has.
+"""Small models as people write them, with constructs that no configuration of Hugging Face has.
 
 `random_written` draws one and `text_of` writes it as graph IR. A layer is x + gelu(x w). Around it are, as drawn:
 - `shared`: a matrix that every layer reads, so that every stage of a pipeline has it;
-- `skip`: each layer adds a product of the embedded tokens, a value that goes to every stage;
-- `positions`: a part of a table, longer than the sequence, that is added in front of the layers and behind them: no sample
-  enters it, and two stages read it;
+- `skip`: each layer adds a projection of the embedded tokens, a value that goes to every stage;
+- `positions`: a slice of a table, longer than the sequence, that is added in front of the layers and behind them: no
+  sample enters it, and two stages read it;
 - `tied`: the embedding is the head;
 - `penalty`: a term of the loss that no sample enters, of "table", "head", "shared" or "positions".
 """
@@ -60,12 +60,14 @@ def text_of(config, sequence):
         lines.append(f"    %e = graph.add %words, %places : ({h}, {places}) -> {h}")
         first = "%e"
     operands = ", ".join([first, *({"%s": "%s", "%e": first}[name] for name, _ in extra)])
-    lines.append(f'    %last = graph.repeat {config["n_layer"]} @layer({operands}) under "layers.{{}}" : ({types}) -> {h}')
+    lines.append(f'    %last = graph.repeat {config["n_layer"]} @layer({operands}) under "layers.{{}}" : ({types}) -> '
+                 f'{h}')
     last = "%last"
     if config["positions"]:
         lines.append(f"    %again = graph.add %last, %places : ({h}, {places}) -> {h}")
         last = "%again"
-    lines.append(f"    %z = graph.linear {last}, {'%table' if config['tied'] else '%head'} transposed : ({h}, {table}) -> {z}")
+    lines.append(f"    %z = graph.linear {last}, {'%table' if config['tied'] else '%head'} transposed : ({h}, "
+                 f"{table}) -> {z}")
     lines.append(f"    %mean = graph.cross_entropy %z, %targets mean : ({z}, {t}) -> tensor<f32>")
     loss = "%mean"
     if config["penalty"]:

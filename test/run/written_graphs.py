@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What people write into a graph beside layers trains under every plan like on one device.
+"""Constructs beside layers that people write into a graph train under every plan like on one device.
 
-1. Models of written.py, each with plans under which what is special about it is on several ranks: parameters that layers of
-   several stages share, values that no sample enters on two stages, a term of the loss that no sample enters, of a parameter
-   that is split, sharded by ZeRO, or of another stage; losses, norms, gradients and parameters (compare_runs of any_plan.py).
-2. An independent reference of such a term: what it adds to the gradients is the derivative of 0.01 * sum(p^2), 0.02 * p, whatever
-   the plan and the number of micro-batches.
-3. LAMB and LARS under ZeRO-1 with sizes that tensor parallelism does not divide, where parts of a weight over dp and of a bias
-   over tp are of one length.
+1. Models of written.py, each with plans under which its special construct is on several ranks: parameters that layers
+   of several stages share, values that no sample enters on two stages, a term of the loss that no sample enters, of a
+   parameter that is split, sharded by ZeRO, or of another stage; losses, norms, gradients and parameters
+   (compare_runs of any_plan.py).
+2. An independent reference of such a term: it adds the derivative of 0.01 * sum(p^2), 0.02 * p, to the gradients,
+   whatever the plan and the number of micro-batches.
+3. LAMB and LARS under ZeRO-1 with sizes that tensor parallelism does not divide, such that shards of a weight over dp
+   and of a bias over tp have the same length.
 """
 import json
 import math
@@ -20,13 +21,13 @@ from dtc_tools import as_bytes, dtc, read_safetensors, train
 from written import text_of
 
 SEQUENCE, SEED, WORDS = 8, 5, 61
-PLAIN = {"model_type": "written", "vocab_size": WORDS, "width": 12, "n_layer": 4, "shared": False, "skip": False, "positions": False,
-         "tied": True, "penalty": "", "penalty_form": "squares"}
+PLAIN = {"model_type": "written", "vocab_size": WORDS, "width": 12, "n_layer": 4, "shared": False, "skip": False,
+         "positions": False, "tied": True, "penalty": "", "penalty_form": "squares"}
 SHARED = {**PLAIN, "shared": True, "skip": True}
 POSITIONS = {**PLAIN, "positions": True}
 UNTIED = {**PLAIN, "tied": False}
 
-# Model, what --fix says beside one sample per micro-batch and rank, micro-batches of a step.
+# Each case is: model, --fix without one sample per micro-batch and rank, micro-batches of a step.
 CASES = [
     ({**UNTIED, "penalty": "head"}, {"dp": 2, "zero": 2}, 3),
     ({**UNTIED, "penalty": "head", "penalty_form": "powers"}, {"dp": 2, "zero": 3}, 2),
@@ -52,8 +53,8 @@ CASES = [
 ]
 
 BIASED = {"model_type": "llama", "vocab_size": 127, "max_position_embeddings": 64, "hidden_size": 32, "head_dim": 4,
-          "intermediate_size": 40, "num_hidden_layers": 1, "num_attention_heads": 8, "num_key_value_heads": 4, "hidden_act": "silu",
-          "tie_word_embeddings": True, "attention_bias": True}
+          "intermediate_size": 40, "num_hidden_layers": 1, "num_attention_heads": 8, "num_key_value_heads": 4,
+          "hidden_act": "silu", "tie_word_embeddings": True, "attention_bias": True}
 
 
 def check(condition, what):
@@ -81,11 +82,12 @@ def run_case(folder, model, fix, count, optimizer="adamw"):
 
 
 def gradients_of(folder, model, fix, batch):
-    """Initial parameters, and gradients of the first step."""
+    """Returns initial parameters, and gradients of the first step."""
     path, data = write(folder, model)
     dte, start, dump = folder / "model.dte", folder / "start.safetensors", folder / "gradients.safetensors"
     pins = ",".join(f"{key}={value}" for key, value in fix.items())
-    dtc("compile", path, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch", batch, "--fix", pins, "-o", dte)
+    dtc("compile", path, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch", batch, "--fix", pins, "-o",
+        dte)
     train(dte, ranks_of(fix), data, 0, "--seed", SEED, "--dump-params", start)
     train(dte, ranks_of(fix), data, 1, "--seed", SEED, "--dump-grads", dump)
     return read_safetensors(start), read_safetensors(dump)

@@ -39,7 +39,8 @@ class Comments(unittest.TestCase):
         self.assertEqual(comments("} // namespace dtc\n// clang-format off\n#!/bin/sh\n"), [])
 
     def test_docstrings_of_python_count(self):
-        self.assertEqual(check_english.docstrings_of('"""Top."""\ndef f():\n    """Of f."""\n'), [(1, "Top."), (3, "Of f.")])
+        self.assertEqual(check_english.docstrings_of('"""Top."""\ndef f():\n    """Of f."""\n'),
+                         [(1, "Top."), (3, "Of f.")])
 
 
 class Openings(unittest.TestCase):
@@ -48,7 +49,8 @@ class Openings(unittest.TestCase):
             self.assertTrue(check_english.opens_with_clause(text), text)
 
     def test_sentences_are_taken(self):
-        for text in ("Returns what is left.", "By default, all.", "That is, one.", "Offsets of ranks", "If it is, ends."):
+        for text in ("Returns what is left.", "By default, all.", "That is, one.", "Offsets of ranks",
+                     "If it is, ends."):
             self.assertFalse(check_english.opens_with_clause(text), text)
 
 
@@ -58,21 +60,25 @@ class Declarations(unittest.TestCase):
         self.assertEqual(declarations(header), [("a", True), ("b", False), ("c", True), ("d", False)])
 
     def test_only_public_members_count(self):
-        header = ("// K.\nclass K {\n  int hidden();\npublic:\n  K(int x);\n  int seen() const;\nprivate:\n  int later();\n};\n"
+        header = ("// K.\nclass K {\n  int hidden();\npublic:\n  K(int x);\n  int seen() const;\nprivate:\n  int "
+                  "later();\n};\n"
                   "struct S {\n  int open();\n  int size = 0;\n};\n")
         self.assertEqual(declarations(header), [("K", True), ("seen", False), ("S", False), ("open", False)])
 
     def test_overrides_special_members_and_accessors_need_none(self):
-        header = ("// K.\nstruct K {\n  K() = default;\n  ~K();\n  void run() override;\n  bool operator==(const K &) const;\n"
+        header = ("// K.\nstruct K {\n  K() = default;\n  ~K();\n  void run() override;\n  bool operator==(const K &) "
+                  "const;\n"
                   "  int size() const { return n; }\n  int twice() const { return 2 * n; }\n};\n")
         self.assertEqual(declarations(header), [("K", True), ("twice", False)])
 
     def test_bodies_declare_nothing(self):
-        header = "// F.\ninline int f() {\n  int x = g();\n  return h(x);\n}\n// E.\nenum class E {\n  A,\n  B\n};\nint g();\n"
+        header = ("// F.\ninline int f() {\n  int x = g();\n  return h(x);\n}\n"
+                  "// E.\nenum class E {\n  A,\n  B\n};\nint g();\n")
         self.assertEqual(declarations(header), [("f", True), ("E", True), ("g", False)])
 
     def test_templates_and_namespaces(self):
-        header = ("namespace a {\n// T.\ntemplate <typename X>\nclass T {\npublic:\n  template <typename Y> void f(Y &&y);\n};\n"
+        header = ("namespace a {\n// T.\ntemplate <typename X>\nclass T {\npublic:\n  template <typename Y> void f(Y "
+                  "&&y);\n};\n"
                   "} // namespace a\n")
         self.assertEqual(declarations(header), [("T", True), ("f", False)])
 

@@ -13,7 +13,8 @@ for line in sys.stdin:
     request = json.loads(line)
     if "batch" in request:
         batch = request["batch"]
-        answer(**({"failed": "out of memory: tried 2"} if batch == 2 else {"first_loss": 6.2, "loss": 6.1, "seconds": 0.5}))
+        answer(**({"failed": "out of memory: tried 2"} if batch == 2
+                  else {"first_loss": 6.2, "loss": 6.1, "seconds": 0.5}))
     elif "steps" in request:
         steps = request["steps"]
         answer(wall_s=0.25 * steps, step_s=[0.25] * steps, loss=6.0, allocated_bytes=2**30, reserved_bytes=2**31)

@@ -1,4 +1,7 @@
-"""Ranks of an executable differ along each axis by what the command line says (dp=4: ranks r and r + 4), whichever list they are in."""
+"""Checks that ranks of an executable differ along each axis by the given distance (dp=4: ranks r and r + 4).
+
+The distances hold in every list of ranks of the executable.
+"""
 import json
 import sys
 
@@ -15,14 +18,15 @@ def coordinate(rank, axis):
 stages = {}
 for rank, program in enumerate(executable["rank_program"]):
     stages.setdefault(coordinate(rank, "pp"), set()).add(program)
-assert all(len(programs) == 1 for programs in stages.values()) and len(set().union(*stages.values())) == sizes["pp"], stages
+assert all(len(programs) == 1 for programs in stages.values()) and len(
+    set().union(*stages.values())) == sizes["pp"], stages
 
 met = set()
 for group in executable["groups"]:
     ranks, size = group["ranks"], group["size"]
     axes = group["name"].split(" x ")
     if not set(axes) <= set(sizes):
-        continue  # of stages, one with the next
+        continue  # a list of stages, one with the next
     met.update(axes)
     for first in range(0, len(ranks), size):
         members = ranks[first:first + size]

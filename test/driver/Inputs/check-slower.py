@@ -1,13 +1,14 @@
-"""All-reduces over tp take longer in the second trace of the same step, where tp is across nodes."""
+"""Checks that all-reduces over tp take longer in the second trace of the same step, whose tp is across nodes."""
 import json
 import sys
 
 
 def seconds(path):
-    """Of the first of each name."""
+    """Returns the seconds of the first event of each name."""
     found = {}
     for event in json.load(open(path))["traceEvents"]:
-        if event.get("cat") == "transfer" and event["pid"] == 0 and event["name"].startswith("all_reduce of activations over tp "):
+        if (event.get("cat") == "transfer" and event["pid"] == 0
+            and event["name"].startswith("all_reduce of activations over tp ")):
             found.setdefault(event["name"], event["dur"])
     return found
 

@@ -1,6 +1,6 @@
-"""Imports small and published configs: each becomes a model, or one error at the key that dtc doesn't know.
+"""Imports small and published configs: each becomes a model, or one error at the key that dtc does not know.
 
-  check-configs.py FOLDER      configs are written there; dtc is on the PATH
+check-configs.py FOLDER      configs are written there; dtc is on the PATH
 """
 import json
 import re
@@ -8,52 +8,59 @@ import subprocess
 import sys
 from pathlib import Path
 
-LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32, "intermediate_size": 56,
-         "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64, "vocab_size": 61}
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
+         "intermediate_size": 56, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "max_position_embeddings": 64, "vocab_size": 61}
 MISTRAL = {**LLAMA, "architectures": ["MistralForCausalLM"], "model_type": "mistral"}
 QWEN2 = {**LLAMA, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
-GPT2 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2, "n_positions": 64,
-        "vocab_size": 61}
+GPT2 = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2,
+        "n_positions": 64, "vocab_size": 61}
 FULL, SLIDING = "full_attention", "sliding_attention"
 
-# Configs as their models are published, but for what a model is named after; and what a key may say without a trace.
+# These configs are as their models are published, except for names; further ones have keys without an effect.
 IMPORTED = {
     "llama-2-7b": {
-        "_name_or_path": "llama", "architectures": ["LlamaForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
-        "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 11008, "max_position_embeddings": 4096,
-        "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "pretraining_tp": 1,
-        "rms_norm_eps": 1e-05, "rope_scaling": None, "tie_word_embeddings": False, "torch_dtype": "float16",
-        "transformers_version": "4.31.0.dev0", "use_cache": True, "vocab_size": 32000},
+        "_name_or_path": "llama", "architectures": ["LlamaForCausalLM"], "bos_token_id": 1, "eos_token_id": 2,
+        "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 11008,
+        "max_position_embeddings": 4096, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32,
+        "num_key_value_heads": 32, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": None,
+        "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.31.0.dev0",
+        "use_cache": True, "vocab_size": 32000},
     "llama-3.1-8b": {
-        "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 128000,
-        "eos_token_id": [128001, 128008, 128009], "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
-        "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": False, "model_type": "llama",
-        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
-        "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
-                         "rope_type": "llama3"},
-        "rope_theta": 500000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.42.3",
-        "use_cache": True, "vocab_size": 128256},
+        "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "hidden_act": "silu", "hidden_size": 4096,
+        "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": False,
+        "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+                                                                     "high_freq_factor": 4.0,
+                                                                     "original_max_position_embeddings": 8192,
+                                                                     "rope_type": "llama3"},
+        "rope_theta": 500000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "transformers_version": "4.42.3", "use_cache": True, "vocab_size": 128256},
     "mistral-7b-v0.1": {
-        "architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 4096,
-        "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768, "model_type": "mistral",
-        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
-        "sliding_window": 4096, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "use_cache": True, "vocab_size": 32000},
+        "architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+        "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
+        "model_type": "mistral", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "sliding_window": 4096, "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16", "use_cache": True, "vocab_size": 32000},
     "qwen2.5-7b": {
         "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643, "eos_token_id": 151643,
         "hidden_act": "silu", "hidden_size": 3584, "initializer_range": 0.02, "intermediate_size": 18944,
         "max_position_embeddings": 131072, "max_window_layers": 28, "model_type": "qwen2", "num_attention_heads": 28,
-        "num_hidden_layers": 28, "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 131072,
-        "tie_word_embeddings": False, "torch_dtype": "bfloat16", "use_cache": True, "use_mrope": None, "use_sliding_window": False,
-        "vocab_size": 152064},
+        "num_hidden_layers": 28, "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
+        "sliding_window": 131072, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "use_cache": True,
+        "use_mrope": None, "use_sliding_window": False, "vocab_size": 152064},
     "gpt2": {
-        "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
-        "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
-        "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "resid_pdrop": 0.1, "summary_activation": None,
-        "summary_first_dropout": 0.1, "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
+        "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+        "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02,
+        "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12,
+        "n_positions": 1024, "resid_pdrop": 0.1, "summary_activation": None, "summary_first_dropout": 0.1,
+        "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
         "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}, "vocab_size": 50257},
-    "off": {**LLAMA, "use_qk_norm": False, "use_parallel_residual": False, "partial_rotary_factor": 1.0, "num_experts": 0,
-            "pruned_heads": {}, "attn_logit_softcapping": None, "sliding_window": None, "layer_types": [FULL] * 4},
-    # What models of these families say beside: SmolLM2, huggyllama's Llama, gpt2-medium, Qwen2.5-0.5B.
+    "off": {**LLAMA, "use_qk_norm": False, "use_parallel_residual": False, "partial_rotary_factor": 1.0,
+            "num_experts": 0, "pruned_heads": {}, "attn_logit_softcapping": None, "sliding_window": None,
+            "layer_types": [FULL] * 4},
+    # Models of these families have such further keys: SmolLM2, huggyllama's Llama, gpt2-medium, Qwen2.5-0.5B.
     "llama-kin": {**LLAMA, "is_llama_config": True, "rope_interleaved": False, "max_sequence_length": 64},
     "gpt2-kin": {**GPT2, "n_special": 0, "predict_special_tokens": True},
     "qwen2-kin": {**QWEN2, "use_mrope": False},
@@ -80,44 +87,51 @@ def typed(kind, **more):
     return {**LLAMA, "model_type": kind, "architectures": None, **more}
 
 
-# The config, the keys that lead to the error, the message behind the last one's name, and what the note says.
+# Each entry is: the config, the keys that lead to the error, the message behind the last one's name, and the note.
 REFUSED = [
     (typed("qwen3", head_dim=128), ["model_type"], "is 'qwen3'; dtc imports gpt2, llama, mistral, mixtral and qwen2",
      "qwen3 has norms of queries and keys (q_norm, k_norm), which dtc can't import; write the model as graph IR"),
-    (typed("qwen2_moe", num_experts=60), ["model_type"], "is 'qwen2_moe'; dtc imports", "shared_expert_intermediate_size"),
-    (typed("gemma2", attn_logit_softcapping=50.0), ["model_type"], "is 'gemma2'; dtc imports", "attn_logit_softcapping"),
+    (typed("qwen2_moe", num_experts=60), ["model_type"], "is 'qwen2_moe'; dtc imports",
+     "shared_expert_intermediate_size"),
+    (typed("gemma2", attn_logit_softcapping=50.0), ["model_type"], "is 'gemma2'; dtc imports",
+     "attn_logit_softcapping"),
     (typed("phi3", partial_rotary_factor=1.0), ["model_type"], "is 'phi3'; dtc imports", "qkv_proj"),
     (typed("falcon", parallel_attn=True), ["model_type"], "is 'falcon'; dtc imports", "parallel_attn"),
-    (typed("gpt_neox", use_parallel_residual=True), ["model_type"], "is 'gpt_neox'; dtc imports", "use_parallel_residual"),
+    (typed("gpt_neox", use_parallel_residual=True), ["model_type"], "is 'gpt_neox'; dtc imports",
+     "use_parallel_residual"),
     (typed("opt", do_layer_norm_before=True), ["model_type"], "is 'opt'; dtc imports", "learned positions"),
     (typed("deepseek_v3", kv_lora_rank=512), ["model_type"], "is 'deepseek_v3'; dtc imports", "kv_lora_rank"),
     (typed("gpt_oss", num_local_experts=32), ["model_type"], "is 'gpt_oss'; dtc imports", "attention sinks"),
     (typed("something"), ["model_type"], "is 'something'; dtc imports", "write the model as graph IR"),
     ({**LLAMA, "architectures": ["LlamaForSequenceClassification"]}, ["architectures"],
      "is 'LlamaForSequenceClassification'; dtc builds LlamaForCausalLM of llama", 'set it to ["LlamaForCausalLM"]'),
-    ({**LLAMA, "architectures": "LlamaForCausalLM"}, ["architectures"], 'is "LlamaForCausalLM", wanted a list of strings', ""),
+    ({**LLAMA, "architectures": "LlamaForCausalLM"}, ["architectures"],
+     'is "LlamaForCausalLM", wanted a list of strings', ""),
     ({**LLAMA, "hidden_act": "quick_gelu"}, ["hidden_act"], "is 'quick_gelu'; dtc builds llama with silu", ""),
     ({**GPT2, "activation_function": "quick_gelu"}, ["activation_function"], "is 'quick_gelu'; dtc knows gelu", ""),
     ({**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, ["rope_scaling", "rope_type"],
      "is 'yarn'; dtc knows default, dynamic, linear and llama3",
-     "note: taking 'rope_scaling' out would train another model; write the model as graph IR, see docs/writing-a-model.md"),
-    ({**LLAMA, "rope_scaling": {"factor": 2.0, "type": "su"}}, ["rope_scaling", "type"], "is 'su'; dtc knows", "rope_scaling"),
+     "note: taking 'rope_scaling' out would train another model; write the model as graph IR, see "
+     "docs/writing-a-model.md"),
+    ({**LLAMA, "rope_scaling": {"factor": 2.0, "type": "su"}}, ["rope_scaling", "type"], "is 'su'; dtc knows",
+     "rope_scaling"),
     ({**LLAMA, "rope_scaling": {"rope_type": "linear"}}, ["rope_scaling", "factor"],
      "is missing, which linear rotary embedding needs", ""),
-    ({**LLAMA, "rope_scaling": {"type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}}, ["rope_scaling", "high_freq_factor"],
-     "is missing, which llama3 rotary embedding needs", ""),
+    ({**LLAMA, "rope_scaling": {"type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}},
+     ["rope_scaling", "high_freq_factor"], "is missing, which llama3 rotary embedding needs", ""),
     ({**LLAMA, "rope_parameters": {"rope_type": "longrope", "short_factor": [1]}}, ["rope_parameters", "rope_type"],
      "is 'longrope'; dtc knows", "taking 'rope_parameters' out would train another model"),
     ({**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 2.0, "mscale": 0.7}}, ["rope_scaling", "mscale"],
      "is 0.7, and dtc knows no such key of linear rotary embedding", "take it out"),
     ({**LLAMA, "rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}, ["rope_theta"],
      "is 10000.0, wanted what 'rope_parameters' have", ""),
-    # What a class does not take, and what it has where the file is silent.
+    # These configs have values that a class does not take, or lack keys whose defaults do not fit.
     ({**LLAMA, "vocab_size": None}, ["vocab_size"], "is null, which llama of transformers 5.24.0 does not take",
      "leave it out for its default, 32000, or give a value"),
-    ({**MISTRAL, "num_key_value_heads": None}, ["num_key_value_heads"], "is null, which mistral of transformers", "default, 8, or"),
-    (without(QWEN2, "num_key_value_heads"), [], "'num_key_value_heads' is 32 by default, which does not divide 'num_attention_heads' = 4",
-     ""),
+    ({**MISTRAL, "num_key_value_heads": None}, ["num_key_value_heads"], "is null, which mistral of transformers",
+     "default, 8, or"),
+    (without(QWEN2, "num_key_value_heads"), [],
+     "'num_key_value_heads' is 32 by default, which does not divide 'num_attention_heads' = 4", ""),
     (without(GPT2, "n_embd", "n_head", num_attention_heads=5), ["num_attention_heads"],
      "is 5, which does not divide 'n_embd' = 768", ""),
     ({**GPT2, "hidden_size": 64}, ["hidden_size"], "is another number than 'n_embd', of which it is another name", ""),
@@ -129,18 +143,24 @@ REFUSED = [
     ({**LLAMA, "qk_norm": True}, ["qk_norm"], "is true, and dtc knows no such key of llama", "take it out"),
     ({**LLAMA, "partial_rotary_factor": 0.5}, ["partial_rotary_factor"], "is 0.5, and dtc knows", "take it out"),
     ({**LLAMA, "use_parallel_residual": True}, ["use_parallel_residual"], "is true, and dtc knows", "take it out"),
-    ({**LLAMA, "quantization_config": {"bits": 4}}, ["quantization_config"], "is an object, and dtc knows", "take it out"),
+    ({**LLAMA, "quantization_config": {"bits": 4}}, ["quantization_config"], "is an object, and dtc knows",
+     "take it out"),
     ({**LLAMA, "pruned_heads": {"0": [1]}}, ["pruned_heads"], "is an object, and dtc knows", "take it out"),
     ({**LLAMA, "b_key": 1, "a_key": [2]}, ["b_key"], "is 1, and dtc knows no such key of llama", "take it out"),
-    ({**MISTRAL, "attention_bias": True}, ["attention_bias"], "is true, and dtc knows no such key of mistral", "take it out"),
-    ({**QWEN2, "attention_bias": False}, ["attention_bias"], "is false, and dtc knows no such key of qwen2", "take it out"),
-    ({**QWEN2, "num_experts": 60, "moe_intermediate_size": 1408}, ["num_experts"], "is 60, and dtc knows", "take it out"),
+    ({**MISTRAL, "attention_bias": True}, ["attention_bias"], "is true, and dtc knows no such key of mistral",
+     "take it out"),
+    ({**QWEN2, "attention_bias": False}, ["attention_bias"], "is false, and dtc knows no such key of qwen2",
+     "take it out"),
+    ({**QWEN2, "num_experts": 60, "moe_intermediate_size": 1408}, ["num_experts"], "is 60, and dtc knows",
+     "take it out"),
     ({**GPT2, "head_dim": 8}, ["head_dim"], "is 8, and dtc knows no such key of gpt2", "take it out"),
-    ({**GPT2, "add_cross_attention": True}, ["add_cross_attention"], "is true, and dtc builds gpt2 without it", "graph IR"),
+    ({**GPT2, "add_cross_attention": True}, ["add_cross_attention"], "is true, and dtc builds gpt2 without it",
+     "graph IR"),
     ({**LLAMA, "layer_types": [FULL, "chunked_attention", FULL, FULL]}, ["layer_types"],
      "has 'chunked_attention'; dtc knows full_attention and sliding_attention", "graph IR"),
     ({**LLAMA, "layer_types": [FULL]}, ["layer_types"], "has the kinds of 1 layers, wanted 4", ""),
-    ({**LLAMA, "layer_types": [SLIDING] * 4}, ["layer_types"], "has sliding_attention 4 times, but 0 layers of this llama", ""),
+    ({**LLAMA, "layer_types": [SLIDING] * 4}, ["layer_types"],
+     "has sliding_attention 4 times, but 0 layers of this llama", ""),
     ({**MISTRAL, "sliding_window": 16, "layer_types": [FULL, SLIDING] * 2}, ["layer_types"],
      "has sliding_attention 2 times, but 4 layers of this mistral have a window", ""),
     ({**QWEN2, "use_sliding_window": True, "sliding_window": 16, "layer_types": [FULL, SLIDING] * 2}, ["layer_types"],
@@ -152,11 +172,15 @@ def run(folder, name, config, *command):
     path = folder / f"{name}.json"
     text = json.dumps(config, indent=2)
     path.write_text(text)
-    return text, subprocess.run(["dtc", *(command or ("import", "-o", folder / "x.mlir")), path], capture_output=True, text=True)
+    return text, subprocess.run(["dtc", *(command or ("import", "-o", folder / "x.mlir")), path], capture_output=True,
+                                text=True)
 
 
 def line_of(text, keys):
-    """Of the last key, each on a line of its own, two blanks a level; of an absent one that of the object that would have it."""
+    """Returns the line of the last key, each on a line of its own, two blanks a level.
+
+    For an absent key it is the line of the object that would have it.
+    """
     lines, at = text.split("\n"), 0
     if not keys:
         return 1, 1
@@ -186,7 +210,8 @@ def main():
                 len(re.findall("error:", result.stderr)) != 1 or (folder / "x.mlir").exists():
             wrong.append(f"wanted {start}\n  {note}\nfound {result.stderr}")
         (folder / "x.mlir").unlink(missing_ok=True)
-    planned = run(folder, "plan", REFUSED[0][0], "plan", "--topology", "cpu", "--devices", "1", "--global-batch", "2")[1]
+    planned = run(folder, "plan", REFUSED[0][0], "plan", "--topology", "cpu", "--devices", "1", "--global-batch",
+                  "2")[1]
     if planned.returncode != 1 or "'model_type' is 'qwen3'" not in planned.stderr:
         wrong.append(f"dtc plan: {planned.stderr}")
     print(f"{len(IMPORTED)} imported, {len(REFUSED)} refused, {len(wrong)} wrong")

@@ -1,4 +1,7 @@
-"""Compares two safetensors files of f32 tensors: the same names, shapes and values. Usage: A B [--within LARGEST_DIFFERENCE]"""
+"""Compares two safetensors files of f32 tensors: the same names, shapes and values.
+
+Usage: A B [--within LARGEST_DIFFERENCE]
+"""
 
 import argparse
 import array

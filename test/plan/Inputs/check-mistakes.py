@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Path in the plan, the value put there, what the message says.
+# Each edit is: the path in the plan, the new value, the expected message.
 EDITS = [
     ("mesh.pp", 3, "'mesh' is dp 1 x tp 2 x pp 3 x cp 1, wanted the 8 devices"),
     ("mesh.pp", 2**39, "'mesh' is dp 1 x tp 2 x pp 549755813888 x cp 1, wanted the 8 devices"),
@@ -17,7 +17,8 @@ EDITS = [
     ("mesh.ep", 3, "'ep' is 3, wanted a divisor of dp x cp = 1"),
     ("topology.devices", 10**9, "'devices' is 1000000000, wanted at most 1048576"),
     ("topology.nodes", 9, "'nodes' is 9, more than the 8 devices"),
-    ("num_micro_batches", 10**9, "'global_batch' is 64, but dp x micro_batch x num_micro_batches is 1 x 8 x 1000000000"),
+    ("num_micro_batches", 10**9,
+     "'global_batch' is 64, but dp x micro_batch x num_micro_batches is 1 x 8 x 1000000000"),
     ("zero", 9, "'zero' is 9, wanted 0 to 3"),
     ("schedule", "fast", "'schedule' is wrong: there is no schedule 'fast'"),
     ("virtual_stages", 3, "'virtual_stages' is 3, wanted 1 with schedule 1f1b"),
@@ -48,7 +49,7 @@ def stage_twice(text):
 
 
 def without_stages(text):
-    """With times of boundaries between the stages that it lacks."""
+    """Returns the plan without its stages, and with the time of a boundary between them."""
     plan = json.loads(text)
     del plan["stages"]
     plan["predicted"]["transfers_s"] = [1]
@@ -60,7 +61,8 @@ TEXTS = [
     (stage_twice, "'layers' has the run [0, 3] in some stage"),
     (lambda text: text[: len(text) // 2], "not JSON from here on"),
     (lambda text: text.replace('"step_time_s": ', '"step_time_s": NaN, "x": '), "not JSON from here on (near '"),
-    (lambda text: text.replace('"step_time_s": ', '"step_time_s": 1e400, "x": '), "not JSON from here on (near '1e400')"),
+    (lambda text: text.replace('"step_time_s": ', '"step_time_s": 1e400, "x": '),
+     "not JSON from here on (near '1e400')"),
     (lambda text: "[" * 100000, "the JSON is nested deeper than 64 levels"),
     (lambda text: "[]", "a plan is one JSON object"),
     (lambda text: "", "not JSON from here on"),
@@ -81,7 +83,7 @@ def check(text, message, folder, good):
     bad, trace = folder / "bad.json", folder / "trace.json"
     bad.write_text(text)
     commands = [["simulate", bad, "--trace", trace], ["diff", good, bad], ["explain", bad]]
-    if text.startswith("{"):  # else inspect takes the file for an executable
+    if text.startswith("{"):  # otherwise inspect takes the file for an executable
         commands.append(["inspect", bad])
     for command in commands:
         run = subprocess.run(["dtc", *command], capture_output=True, text=True, timeout=60)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check-fitted.py LIST FOLDER...: compares the pairs "stack key" of LIST with the figures that stack files mark [fit].
+"""Compares the pairs "stack key" of LIST with the figures that stack files mark [fit]: check-fitted.py LIST FOLDER...
 
-Each pair's figure is marked where the stack, or the one that it extends, says it; and each mark is of a pair of LIST, of
-the stack itself or of one that takes the figure from it.
+Each pair's figure is marked in the stack, or in the one that it extends; and each mark is of a pair of LIST, of the
+stack itself or of one that takes the figure from it.
 """
 import re
 import sys
@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 listed = {tuple(line.split()) for line in open(sys.argv[1])}
-stacks = {}  # name -> (the name of what it extends, {key: whether it is marked})
+stacks = {}  # name -> (the name of the extended stack, {key: whether it is marked})
 for folder in sys.argv[2:]:
     for path in Path(folder).glob("*.toml"):
         text = path.read_text()
@@ -23,7 +23,8 @@ for folder in sys.argv[2:]:
                 marks[found[1]] = "[fit]" in (found[2] or "") + above
             above = ""
         tables = [key for table in tomllib.loads(text).values() if isinstance(table, dict) for key in table]
-        stacks[path.stem] = (tomllib.loads(text).get("extends", "").removesuffix(".toml"), {k: marks[k] for k in tables})
+        stacks[path.stem] = (tomllib.loads(text).get("extends", "").removesuffix(".toml"),
+                             {k: marks[k] for k in tables})
 
 
 def said_by(stack, key):

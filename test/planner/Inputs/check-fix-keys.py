@@ -1,4 +1,7 @@
-"""Checks that docs/planner.md lists the keys of --fix as 'dtc plan --help' does: check-fix-keys.py HELP.txt PLANNER.md"""
+"""Checks that docs/planner.md lists the keys of --fix as 'dtc plan --help' does.
+
+usage: check-fix-keys.py HELP.txt PLANNER.md
+"""
 import re
 import sys
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""check-ratios.py ROWS.csv COUNT MOST: the table has COUNT rows, each within a factor of MOST of what is published."""
+"""Checks that a table has COUNT rows, each within a factor of MOST of the published one.
+
+usage: check-ratios.py ROWS.csv COUNT MOST
+"""
 import csv
 import sys
 

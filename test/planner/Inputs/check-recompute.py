@@ -1,6 +1,6 @@
-"""Prints the word of a plan for what layers recompute, which has to follow from what its stages say layer by layer.
+"""Prints a plan's word for what layers recompute, and checks that it follows from the lists of its stages.
 
-  check-recompute.py PLAN.json...
+check-recompute.py PLAN.json...
 """
 import json
 import sys

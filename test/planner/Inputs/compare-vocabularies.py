@@ -1,13 +1,16 @@
-"""Checks a plan whose stages share the vocabulary out against the same one where they do not: compare-vocabularies.py SHARED.json WHOLE.json"""
+"""Checks a plan whose stages share the vocabulary out against the same one whose stages do not.
+
+usage: compare-vocabularies.py SHARED.json WHOLE.json
+"""
 import json
 import sys
 
 shared, whole = (json.load(open(path)) for path in sys.argv[1:3])
-words, width, stages = 128256, 4096, 8  # of Llama 3 8B
+words, width, stages = 128256, 4096, 8  # sizes of Llama 3 8B
 
 
 def parameters(plan):
-    return [stage["memory"]["parameters"] // 2 for stage in plan["stages"]]  # of 2 bytes
+    return [stage["memory"]["parameters"] // 2 for stage in plan["stages"]]  # each has 2 bytes
 
 
 rows = words * width

@@ -1,12 +1,14 @@
-"""Pins every decision of chosen plans: each stack has to accept them all, and to plan the same. Prints how many plans there were.
+"""Pins every decision of chosen plans: each stack has to accept them all, and to plan the same.
 
-  pin-all.py CONFIGS STACK...
+Prints the number of plans.
+
+pin-all.py CONFIGS STACK...
 """
 import json
 import subprocess
 import sys
 
-# Model, tokens, nodes of 8 H100, samples, pins before.
+# Each problem is: model, tokens, nodes of 8 H100, samples, earlier pins.
 PROBLEMS = [("gpt2", 1024, 1, 64, ""), ("gpt2", 1024, 1, 64, "pp=2"), ("mixtral-8x7b", 4096, 4, 128, "pp=1")]
 
 
@@ -16,7 +18,7 @@ def plan(command, pins):
 
 
 def pins_of(plan):
-    """Every key of --fix that one value of the plan says."""
+    """Returns every key of --fix for which the plan has one value."""
     pins = {key: plan["mesh"][key] for key in ("dp", "tp", "pp", "cp", "ep")}
     if "etp" in plan["mesh"]:
         pins["etp"] = 1
@@ -43,7 +45,8 @@ def main():
     count, wrong = 0, []
     for stack in stacks:
         for model, tokens, nodes, batch, before in PROBLEMS:
-            command = ["dtc", "plan", f"{configs}/{model}.json", "--seq-len", str(tokens), "--topology", "dgx-h100", "--nodes", str(nodes)]
+            command = ["dtc", "plan", f"{configs}/{model}.json", "--seq-len", str(tokens), "--topology", "dgx-h100",
+                       "--nodes", str(nodes)]
             command += ["--global-batch", str(batch), "--precision", "bf16", "--stack", stack, "--format", "json"]
             made = plan(command, before)
             if made.returncode != 0:

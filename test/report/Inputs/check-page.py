@@ -50,7 +50,8 @@ page.close()
 assert not page.open, page.open
 assert len(page.ids) == len(set(page.ids))
 assert set(page.refers) <= set(page.ids)
-assert page.sections == ["time-of-a-step", "pipeline", "memory", "candidates", "mesh", "tensors", "decided", "again"], page.sections
+assert page.sections == ["time-of-a-step", "pipeline", "memory", "candidates", "mesh", "tensors", "decided",
+                         "again"], page.sections
 assert not re.search(r"https?:|url\(|@import", text)
 words = " ".join(page.words)
 for axis in ("tp", "cp", "dp", "pp"):
@@ -59,7 +60,7 @@ for axis in ("tp", "cp", "dp", "pp"):
 for name in plan["tensors"]:
     pattern = re.sub(r"\.\d+\.", ".*.", name, count=1)
     assert pattern in words or name in words, name
-# Every task of the step is drawn where there are few.
+# Every task of the step is drawn if there are few.
 if plan["num_micro_batches"] * 2 <= 140:
     tasks = len(re.findall(r'class="task-[fbw]', text)) - len(re.findall(r'rx="2" class="task-[fbw]', text))
     assert tasks == 2 * plan["mesh"]["pp"] * plan["num_micro_batches"], tasks

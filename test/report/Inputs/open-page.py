@@ -1,6 +1,7 @@
 """Opens a page in headless Chromium and measures it there: open-page.py PAGE.html WORK-FOLDER
 
-A copy of the page gets a script that writes what it measures into the title of the document."""
+A copy of the page gets a script that writes the measurements into the title of the document.
+"""
 import html
 import json
 import os

@@ -11,13 +11,15 @@ except ImportError:
 SEQUENCE, WIDTH, WORDS, BATCH, STEPS, RATE, SEED = 8, 12, 61, 12, 3, 1e-2, 5
 Z_SHARE, IGNORED = 0.05, -100
 
-GPT2 = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": 16, "n_embd": 24, "n_layer": 4, "n_head": 4, "resid_pdrop": 0.0,
-        "embd_pdrop": 0.0, "attn_pdrop": 0.0, "tie_word_embeddings": True}
-LLAMA = {"model_type": "llama", "vocab_size": WORDS, "max_position_embeddings": 16, "hidden_size": 24, "intermediate_size": 40,
-         "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "tie_word_embeddings": False}
+GPT2 = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": 16, "n_embd": 24, "n_layer": 4, "n_head": 4,
+        "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "tie_word_embeddings": True}
+LLAMA = {"model_type": "llama", "vocab_size": WORDS, "max_position_embeddings": 16, "hidden_size": 24,
+         "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "tie_word_embeddings": False}
 
-LAYERS = 4  # of a graph; "early" says how many of them are in a repeat of their own, in front
-# Losses: "ignored" (of cross entropy alone), "z" (and the z-loss over all tokens), "counted z" (over those that count).
+LAYERS = 4  # layers of a graph; "early" is how many of them are in a repeat of their own, in front
+# Losses are "ignored" (cross entropy alone), "z" (with the z-loss over all tokens), "counted z" (over those that
+# count).
 CASES = [
     {"name": "gpt2", "config": GPT2},
     {"name": "llama", "config": LLAMA},
@@ -36,7 +38,7 @@ CASES = [
 
 
 def start_of(name, count):
-    """The values that a parameter starts with: such that rounding is not magnified from step to step."""
+    """Returns the initial values of a parameter, chosen such that rounding is not magnified from step to step."""
     share = 1 if "norm" in name or ".ln_" in name else 0.4
     return [share * value for value in weights_of(name, count)]
 
@@ -46,7 +48,8 @@ def config_of(case):
 
 
 def samples_of(case):
-    """Tokens and targets: of some samples none counts, of others all; of the last step of `none` none at all."""
+    """Returns tokens and targets: in some samples none counts, in others all; in the last step of `none` none at all.
+    """
     rng = random.Random("samples of fine-tuning")
     tokens, targets = [], []
     none = order_of(STEPS, BATCH, BATCH * STEPS, SEED) if case.get("none") else []
@@ -59,7 +62,7 @@ def samples_of(case):
 
 
 def parameters_of(case):
-    """Name -> shape in a checkpoint, in the order of the model."""
+    """Returns name -> shape in a checkpoint, in the order of the model."""
     if "graph" in case:
         shapes = {"table": [WORDS, WIDTH]}
         for layer in range(LAYERS):
@@ -71,26 +74,28 @@ def parameters_of(case):
         shapes = {"transformer.wte.weight": [WORDS, c], "transformer.wpe.weight": [config["n_positions"], c]}
         for layer in range(config["n_layer"]):
             p = f"transformer.h.{layer}."
-            shapes |= {p + "ln_1.weight": [c], p + "ln_1.bias": [c], p + "attn.c_attn.weight": [c, 3 * c], p + "attn.c_attn.bias": [3 * c],
-                       p + "attn.c_proj.weight": [c, c], p + "attn.c_proj.bias": [c], p + "ln_2.weight": [c], p + "ln_2.bias": [c],
-                       p + "mlp.c_fc.weight": [c, 4 * c], p + "mlp.c_fc.bias": [4 * c], p + "mlp.c_proj.weight": [4 * c, c],
-                       p + "mlp.c_proj.bias": [c]}
+            shapes |= {p + "ln_1.weight": [c], p + "ln_1.bias": [c], p + "attn.c_attn.weight": [c, 3 * c],
+                       p + "attn.c_attn.bias": [3 * c], p + "attn.c_proj.weight": [c, c], p + "attn.c_proj.bias": [c],
+                       p + "ln_2.weight": [c], p + "ln_2.bias": [c], p + "mlp.c_fc.weight": [c, 4 * c],
+                       p + "mlp.c_fc.bias": [4 * c], p + "mlp.c_proj.weight": [4 * c, c], p + "mlp.c_proj.bias": [c]}
         return shapes | {"transformer.ln_f.weight": [c], "transformer.ln_f.bias": [c]}
     c, f, kv = config["hidden_size"], config["intermediate_size"], config["hidden_size"] // 2
     shapes = {"model.embed_tokens.weight": [WORDS, c]}
     for layer in range(config["num_hidden_layers"]):
         p = f"model.layers.{layer}."
-        shapes |= {p + "input_layernorm.weight": [c], p + "self_attn.q_proj.weight": [c, c], p + "self_attn.k_proj.weight": [kv, c],
-                   p + "self_attn.v_proj.weight": [kv, c], p + "self_attn.o_proj.weight": [c, c],
-                   p + "post_attention_layernorm.weight": [c], p + "mlp.gate_proj.weight": [f, c], p + "mlp.up_proj.weight": [f, c],
+        shapes |= {p + "input_layernorm.weight": [c], p + "self_attn.q_proj.weight": [c, c],
+                   p + "self_attn.k_proj.weight": [kv, c], p + "self_attn.v_proj.weight": [kv, c],
+                   p + "self_attn.o_proj.weight": [c, c], p + "post_attention_layernorm.weight": [c],
+                   p + "mlp.gate_proj.weight": [f, c], p + "mlp.up_proj.weight": [f, c],
                    p + "mlp.down_proj.weight": [c, f]}
     return shapes | {"model.norm.weight": [c], "lm_head.weight": [WORDS, c]}
 
 
 def graph_of(case):
-    """The model as graph IR: layers x + tanh(x w + b), the first of them in a repeat of their own where `early` says so."""
+    """Returns the model as graph IR: layers x + tanh(x w + b), the first `early` of them in a repeat of their own."""
     graph, frozen = case["graph"], set(case.get("frozen", ()))
-    h, w, b, t = f"tensor<?x{SEQUENCE}x{WIDTH}xf32>", f"tensor<{WIDTH}x{WIDTH}xf32>", f"tensor<{WIDTH}xf32>", f"tensor<{WORDS}x{WIDTH}xf32>"
+    h, w, b, t = (f"tensor<?x{SEQUENCE}x{WIDTH}xf32>", f"tensor<{WIDTH}x{WIDTH}xf32>", f"tensor<{WIDTH}xf32>",
+                  f"tensor<{WORDS}x{WIDTH}xf32>")
     ids, logits, rows = f"tensor<?x{SEQUENCE}xi32>", f"tensor<?x{SEQUENCE}x{WORDS}xf32>", f"tensor<?x{SEQUENCE}xf32>"
 
     def word(name):
@@ -110,7 +115,8 @@ def graph_of(case):
     if early < LAYERS:
         lines += layer("layer", early)
     lines += [f"  graph.func @loss(%tokens: {ids}, %targets: {ids}) -> tensor<f32> {{",
-              f'    %table = graph.param "table" normal(0.0, 0.3) decay{word("table")} : {t}', f"    %x0 = graph.embedding %table, %tokens : ({t}, {ids}) -> {h}"]
+              f'    %table = graph.param "table" normal(0.0, 0.3) decay{word("table")} : {t}',
+              f"    %x0 = graph.embedding %table, %tokens : ({t}, {ids}) -> {h}"]
     last = "%x0"
     for name, first, count in (("early", 0, early), ("layer", early, LAYERS - early)):
         if count > 0:
@@ -122,11 +128,13 @@ def graph_of(case):
         lines.append(f'    %head = graph.param "head" normal(0.0, 0.3) decay{word("head")} : {t}')
         head = "%head"
     lines += [f"    %z = graph.linear {last}, {head} transposed : ({h}, {t}) -> {logits}",
-              f"    %mean = graph.cross_entropy %z, %targets ignoring {IGNORED} mean : ({logits}, {ids}) -> tensor<f32>"]
+              f"    %mean = graph.cross_entropy %z, %targets ignoring {IGNORED} mean "
+              f": ({logits}, {ids}) -> tensor<f32>"]
     loss = "%mean"
     if graph["loss"] != "ignored":
         lines += [f"    %e = graph.exp %z : {logits}", f"    %sum = graph.reduce sum %e dims [2] : {logits} -> {rows}",
-                  f"    %log = graph.log %sum : {rows}", f"    %square = graph.multiply %log, %log : ({rows}, {rows}) -> {rows}"]
+                  f"    %log = graph.log %sum : {rows}",
+                  f"    %square = graph.multiply %log, %log : ({rows}, {rows}) -> {rows}"]
         if graph["loss"] == "z":
             lines.append(f"    %m = graph.reduce mean %square dims [0, 1] : {rows} -> tensor<f32>")
         else:

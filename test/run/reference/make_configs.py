@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes data/configs.json, which like_transformers.py compares dtc with: random configs and what transformers makes of them.
+"""Makes data/configs.json for like_transformers.py: random configs and the results of transformers for them.
 
-  pip install torch==2.8.0 transformers==5.24.0
-  make_configs.py [--out data/configs.json] [--seed S]
+pip install torch==2.8.0 transformers==5.24.0
+make_configs.py [--out data/configs.json] [--seed S]
 
-By transformers' own classes each config has the elements of every parameter. The 60 small ones also have the mean loss over
-tokens.bin in float32 and, for the gradient of each parameter, its norm and its product with a fixed vector. Weights and vectors are
-those of weights.py. Keys are absent, null or present at random, under any of their names.
+Each config has the elements of every parameter, by transformers' own classes. The 60 small ones also have the mean
+loss over tokens.bin in float32 and, for the gradient of each parameter, its norm and its product with a fixed vector.
+Weights and vectors are those of weights.py. Keys are absent, null or present at random, under any of their names.
 """
 import argparse
 import json
@@ -24,12 +24,14 @@ from weights import direction_of, weights_of
 
 VERSION, DATA = "5.24.0", Path(__file__).resolve().parent / "data"
 SEQUENCE, ABSENT = 16, object()
-SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # with losses and gradients
-COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}  # with parameters only, of any size
+SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # counts of configs with losses and gradients
+# These configs are counted for their parameters only, and have any size.
+COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}
 HARMLESS = {
-    "bos_token_id": [0, 60, None], "eos_token_id": [1, [2, 3]], "use_cache": [True, False], "torch_dtype": ["bfloat16", "float32"],
-    "output_hidden_states": [False], "transformers_version": ["4.38.0"], "chunk_size_feed_forward": [0, 4],
-    "_name_or_path": ["somewhere"], "initializer_range": [0.01, 0.02], "id2label": [{"0": "a", "1": "b"}], "problem_type": [None],
+    "bos_token_id": [0, 60, None], "eos_token_id": [1, [2, 3]], "use_cache": [True, False],
+    "torch_dtype": ["bfloat16", "float32"], "output_hidden_states": [False], "transformers_version": ["4.38.0"],
+    "chunk_size_feed_forward": [0, 4], "_name_or_path": ["somewhere"], "initializer_range": [0.01, 0.02],
+    "id2label": [{"0": "a", "1": "b"}], "problem_type": [None],
 }
 
 
@@ -42,23 +44,25 @@ def gpt2(pick):
         **{pick(key, key, alias): shape[key] for key, alias in aliases.items()},
         "vocab_size": pick(61, 64, 67), "n_inner": pick(ABSENT, None, 16, 40), "pad_token_id": pick(ABSENT, None, 0, 7),
         "layer_norm_epsilon": pick(ABSENT, 1e-6, 1e-4, 1e-3), "tie_word_embeddings": pick(ABSENT, True, False),
-        "activation_function": pick(ABSENT, "gelu_new", "gelu", "gelu_pytorch_tanh"), "scale_attn_weights": pick(ABSENT, True, False),
-        "reorder_and_upcast_attn": pick(ABSENT, False, True), "summary_type": pick(ABSENT, "mean"),
-        "scale_attn_by_inverse_layer_idx": pick(ABSENT, False), "add_cross_attention": pick(ABSENT, False),
-        # Masks of dropout are other random numbers here and there.
+        "activation_function": pick(ABSENT, "gelu_new", "gelu", "gelu_pytorch_tanh"),
+        "scale_attn_weights": pick(ABSENT, True, False), "reorder_and_upcast_attn": pick(ABSENT, False, True),
+        "summary_type": pick(ABSENT, "mean"), "scale_attn_by_inverse_layer_idx": pick(ABSENT, False),
+        "add_cross_attention": pick(ABSENT, False),
+        # Dropout stays off: its masks are other random numbers in transformers than in dtc.
         "resid_pdrop": 0.0, "embd_pdrop": 0, "attn_pdrop": 0.0,
     }
 
 
 def rotary(pick):
-    """In one of both spellings."""
+    """Draws one of two spellings of the rotary base."""
     theta = pick(ABSENT, 100.0, 10000, 500000.0)
     kind = pick("absent", "null", "default", "linear", "llama3", "dynamic")
     if kind in ("absent", "null"):
         return {"rope_theta": theta, "rope_scaling": None if kind == "null" else ABSENT}
     values = {pick("rope_type", "type"): kind, "factor": ABSENT if kind == "default" else pick(2, 3.5, 8.0)}
     if kind == "llama3":
-        values.update(low_freq_factor=pick(1.0, 0.5), high_freq_factor=pick(4.0, 3), original_max_position_embeddings=pick(ABSENT, 8, 12))
+        values.update(low_freq_factor=pick(1.0, 0.5), high_freq_factor=pick(4.0, 3),
+                      original_max_position_embeddings=pick(ABSENT, 8, 12))
     if pick(True, False):
         return {"rope_parameters": {**values, "rope_theta": theta}, "rope_theta": pick(ABSENT, theta)}
     return {"rope_scaling": values, "rope_theta": theta}
@@ -67,11 +71,13 @@ def rotary(pick):
 def llama_kin(pick, heads, kv_heads, head_dim, **more):
     dim = pick(2, 4, 6, 8) if head_dim is ABSENT or head_dim is None else pick(2, 3, 4)
     return {
-        "vocab_size": pick(61, 64, 67), "hidden_size": heads * dim, "intermediate_size": pick(8, 20, 33), "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads, "head_dim": head_dim, "num_hidden_layers": pick(1, 2, 3), "hidden_act": pick(ABSENT, "silu"),
-        "max_position_embeddings": pick(ABSENT, 16, 64), "rms_norm_eps": pick(ABSENT, 1e-6, 1e-5, 1e-3), "attention_dropout":
-        pick(ABSENT, 0.0, 0), "tie_word_embeddings": pick(ABSENT, True, False), "pad_token_id": pick(ABSENT, None, 0, 7, 60, -1, -3),
-        **rotary(pick), **more,
+        "vocab_size": pick(61, 64, 67), "hidden_size": heads * dim, "intermediate_size": pick(8, 20, 33),
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": head_dim,
+        "num_hidden_layers": pick(1, 2, 3), "hidden_act": pick(ABSENT, "silu"),
+        "max_position_embeddings": pick(ABSENT, 16, 64), "rms_norm_eps": pick(ABSENT, 1e-6, 1e-5, 1e-3),
+        "attention_dropout":
+        pick(ABSENT, 0.0, 0), "tie_word_embeddings": pick(ABSENT, True, False),
+        "pad_token_id": pick(ABSENT, None, 0, 7, 60, -1, -3), **rotary(pick), **more,
     }
 
 
@@ -89,14 +95,17 @@ def mistral(pick):
 def qwen2(pick):
     heads, kv_heads = pick((32, ABSENT), (64, ABSENT), (4, 2), (4, None), (3, 1))  # the class has 32
     layers = pick(1, 2, 3)
-    config = llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4) if heads < 32 else ABSENT, num_hidden_layers=layers,
-                       use_sliding_window=pick(ABSENT, False), sliding_window=pick(ABSENT, None, 4, 40),
-                       max_window_layers=pick(ABSENT, 0, 1), layer_types=pick(ABSENT, ABSENT, None, ["full_attention"] * layers))
+    config = llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4) if heads < 32 else ABSENT,
+                       num_hidden_layers=layers, use_sliding_window=pick(ABSENT, False),
+                       sliding_window=pick(ABSENT, None, 4, 40), max_window_layers=pick(ABSENT, 0, 1),
+                       layer_types=pick(ABSENT, ABSENT, None, ["full_attention"] * layers))
     if heads >= 32:
         config["hidden_size"] = heads * 2
-    if pick(True, False, False):  # a window which no layer has, or no sequence is as long as
-        config.update(use_sliding_window=True, layer_types=ABSENT, **pick({"sliding_window": 4, "max_window_layers": layers},
-                                                                        {"sliding_window": 4, "max_window_layers": ABSENT},
+    if pick(True, False, False):  # a window that no layer uses, or that is longer than every sequence
+        config.update(use_sliding_window=True, layer_types=ABSENT,
+                      **pick({"sliding_window": 4, "max_window_layers": layers},
+                                                                        {"sliding_window": 4,
+                                                                            "max_window_layers": ABSENT},
                                                                         {"sliding_window": 16, "max_window_layers": 0}))
     return config
 
@@ -105,14 +114,16 @@ def mixtral(pick):
     heads, kv_heads = pick((8, ABSENT), (4, 2))
     return llama_kin(pick, heads, kv_heads, pick(ABSENT, None, 4), num_experts_per_tok=pick(ABSENT, 1, 2),
                      router_aux_loss_coef=pick(ABSENT, 0.02), output_router_logits=pick(ABSENT, False, True),
-                     sliding_window=pick(ABSENT, None), **{pick("num_local_experts", "num_experts"): pick(ABSENT, 3, 4)})
+                     sliding_window=pick(ABSENT, None),
+                     **{pick("num_local_experts", "num_experts"): pick(ABSENT, 3, 4)})
 
 
 MAKERS = {"gpt2": gpt2, "llama": llama, "mistral": mistral, "mixtral": mixtral, "qwen2": qwen2}
 
 
 def without_absent(config):
-    return {key: without_absent(value) if isinstance(value, dict) else value for key, value in config.items() if value is not ABSENT}
+    return {key: without_absent(value) if isinstance(value, dict) else value for key, value in config.items()
+            if value is not ABSENT}
 
 
 def draw(rng, kind, is_small):
@@ -123,7 +134,7 @@ def draw(rng, kind, is_small):
     for key, values in HARMLESS.items():
         if rng.random() < 0.2:
             config[key] = rng.choice(values)
-    if not is_small:  # as the class has them
+    if not is_small:  # the values of the class
         for key in list(config):
             if key != "model_type" and rng.random() < 0.7 and not key.startswith("rope"):
                 del config[key]
@@ -131,7 +142,7 @@ def draw(rng, kind, is_small):
 
 
 def load(config):
-    """As transformers reads the file."""
+    """Loads a config as transformers reads the file."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(config))
         return AutoConfig.from_pretrained(folder)
@@ -139,16 +150,18 @@ def load(config):
 
 def counted(config):
     config = load(config)
-    model_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]  # whose module is not to be loaded on the meta device
+    # The module of this class must not be loaded on the meta device.
+    model_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     with torch.device("meta"):
         model = model_class(config)
     return {name: [value.numel()] for name, value in model.named_parameters()}
 
 
 def runs(config):
-    """Whether heads share kv heads in equal numbers, without which transformers makes a model that no forward pass ends in."""
+    """Returns true if heads share kv heads in equal numbers; otherwise no forward pass of transformers succeeds."""
     loaded = load(config)
-    return loaded.num_attention_heads % (getattr(loaded, "num_key_value_heads", None) or loaded.num_attention_heads) == 0
+    return (loaded.num_attention_heads % (getattr(loaded, "num_key_value_heads", None) or loaded.num_attention_heads)
+            == 0)
 
 
 def trained(config, rows):
@@ -163,7 +176,8 @@ def trained(config, rows):
     for name, value in parameters.items():
         grad = value.grad.double().flatten()
         direction = torch.tensor(direction_of(name, grad.numel()), dtype=torch.float64)
-        gradients[name] = [grad.numel(), *(float(f"{number:.8g}") for number in (grad.norm().item(), grad.dot(direction).item()))]
+        gradients[name] = [grad.numel(),
+                           *(float(f"{number:.8g}") for number in (grad.norm().item(), grad.dot(direction).item()))]
     return float(f"{loss.item():.9g}"), gradients
 
 
@@ -183,11 +197,12 @@ def main():
                 while True:
                     config = draw(rng, kind, is_small)
                     try:
-                        case = {"name": f"{kind}-{index}{'' if is_small else '-counted'}", "config": config, "parameters": counted(config)}
+                        case = {"name": f"{kind}-{index}{'' if is_small else '-counted'}", "config": config,
+                                "parameters": counted(config)}
                         if is_small:
                             case["loss"], case["parameters"] = trained(config, rows)
                         break
-                    except Exception as error:  # of any kind: such a config means nothing, and another is drawn
+                    except Exception as error:  # any kind: such a config has no meaning, and another is drawn
                         print(f"transformers refuses {config}: {str(error)[:200]}")
                 if runs(config):
                     cases.append(case)

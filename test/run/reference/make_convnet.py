@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the stored results that models/digits/convnet.mlir is compared with: PyTorch, float32, on a CPU, the samples in
-dtrun's order for a seed.
+"""Makes the stored results that models/digits/convnet.mlir is compared with.
 
-Needs torch and numpy. Usage: make_convnet.py OUTPUT_DIR; it writes convnet.init.safetensors (initial parameters),
-convnet.grad.safetensors (gradients of the first step) and convnet.curve.json (loss and gradient norm of each step of AdamW,
-and what they were made with).
+They come from PyTorch, float32, on a CPU, with the samples in dtrun's order for a seed. Needs torch and numpy.
+Usage: make_convnet.py OUTPUT_DIR; it writes convnet.init.safetensors (initial parameters), convnet.grad.safetensors
+(gradients of the first step) and convnet.curve.json (loss and gradient norm of each step of AdamW, and the settings
+of the run).
 """
 import json
 import sys
@@ -55,11 +55,13 @@ def main():
         loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
         loss.backward()
         if step == 1:
-            write_safetensors(out / "convnet.grad.safetensors", arrays((n, p.grad) for n, p in model.named_parameters()))
+            write_safetensors(out / "convnet.grad.safetensors",
+                              arrays((n, p.grad) for n, p in model.named_parameters()))
         losses.append(loss.item())
         norms.append(nn.utils.clip_grad_norm_(parameters, a["clip"]).item())
         optimizer.step()
-    curve = {"torch": torch.__version__, "batch": BATCH, "seed": SEED, "adamw": ADAMW, "loss": losses, "grad_norm": norms}
+    curve = {"torch": torch.__version__, "batch": BATCH, "seed": SEED, "adamw": ADAMW, "loss": losses,
+             "grad_norm": norms}
     (out / "convnet.curve.json").write_text(json.dumps(curve, indent=2) + "\n")
     print(losses[0], losses[-1])
 

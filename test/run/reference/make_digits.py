@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the stored results that models/digits is compared with: JAX, float32, the samples in dtrun's order for a seed.
+"""Makes the stored results that models/digits is compared with: JAX, float32, the samples in dtrun's order for a
+seed.
 
 Needs jax and numpy. Usage: make_digits.py OUTPUT_DIR; it writes digits.init.safetensors (initial parameters) and
-digits.curve.json (loss and gradient norm of each step of AdamW, and what they were made with).
+digits.curve.json (loss and gradient norm of each step of AdamW, and the settings of the run).
 """
 import json
 import sys
@@ -22,7 +23,7 @@ DIGITS = Path(__file__).resolve().parents[3] / "models" / "digits"
 
 
 def loss(p, images, labels, ignoring):
-    """The mean over the rows that count; all of them where nothing is ignored."""
+    """Returns the mean over the rows that count; all rows count if nothing is ignored."""
     hidden = jax.nn.gelu(images / 16 @ p["hidden.weight"].T + p["hidden.bias"], approximate=False)
     scores = hidden @ p["scores.weight"].T + p["scores.bias"]
     rows = -jnp.take_along_axis(jax.nn.log_softmax(scores, axis=-1), labels[:, None], axis=-1)[:, 0]
@@ -33,7 +34,8 @@ def loss(p, images, labels, ignoring):
 def curve_of(p, images, labels, ignoring):
     value_and_grad = jax.jit(jax.value_and_grad(lambda p, x, y: loss(p, x, y, ignoring)))
     orders = [np.array(samples_of(step, BATCH, len(images), SEED)) for step in range(1, STEPS + 1)]
-    losses, norms, _ = train(value_and_grad, p, ((images[order], labels[order]) for order in orders), ADAMW, [ADAMW["lr"]] * STEPS)
+    losses, norms, _ = train(value_and_grad, p, ((images[order], labels[order]) for order in orders), ADAMW,
+                             [ADAMW["lr"]] * STEPS)
     return {"loss": losses, "grad_norm": norms}
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes data/fine_tuning.json, which fine_tuning.py compares dtc with: three steps of PyTorch.
 
-  pip install torch==2.8.0 transformers==5.24.0
-  make_fine_tuning.py [--out data/fine_tuning.json]
+pip install torch==2.8.0 transformers==5.24.0
+make_fine_tuning.py [--out data/fine_tuning.json]
 
-Models of config.json are transformers' classes, graphs are written out here. Frozen parameters have requires_grad=False. Stored are
-losses and gradient norms of the steps and, for each trained parameter, the norm of its first gradient and of its last value, and
-their products with a fixed vector. Weights and vectors are those of weights.py. A step in which no target counts has no mean there
-(0 / 0 in PyTorch), and 0 here, as docs/inputs.md says.
+Models of config.json are transformers' classes, graphs are written out here. Frozen parameters have
+requires_grad=False. The file has losses and gradient norms of the steps and, for each trained parameter, the norm of
+its first gradient and of its last value, and their products with a fixed vector. Weights and vectors are those of
+weights.py. A step in which no target counts has no mean in PyTorch (0 / 0), and 0 here, as docs/inputs.md says.
 """
 import argparse
 import json
@@ -43,16 +43,18 @@ def graph_loss(graph, p, tokens, targets):
 def cross_entropy(logits, targets):
     if not (targets != IGNORED).any():
         return 0 * logits.sum()
-    return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), ignore_index=IGNORED)
+    return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1),
+                                             ignore_index=IGNORED)
 
 
 def model_of(case):
-    """The parameters by name, and the loss of tokens and targets."""
+    """Returns the parameters by name, and the loss of tokens and targets."""
     if "graph" in case:
         p = {name: torch.nn.Parameter(torch.empty(shape)) for name, shape in parameters_of(case).items()}
         return p, lambda tokens, targets: graph_loss(case["graph"], p, tokens, targets)
     config = dict(case["config"])
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(config.pop("model_type"), **config), attn_implementation="eager")
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(config.pop("model_type"), **config),
+                                             attn_implementation="eager")
     p = dict(model.float().train().named_parameters())
     assert {name: list(value.shape) for name, value in p.items()} == parameters_of(case)
     return p, lambda tokens, targets: cross_entropy(model(tokens).logits, targets)
@@ -64,7 +66,8 @@ def rounded(number):
 
 def summary(name, value):
     flat = value.detach().double().flatten()
-    return [rounded(flat.norm().item()), rounded(flat.dot(torch.tensor(direction_of(name, flat.numel()), dtype=torch.float64)).item())]
+    return [rounded(flat.norm().item()),
+            rounded(flat.dot(torch.tensor(direction_of(name, flat.numel()), dtype=torch.float64)).item())]
 
 
 def run(case):
@@ -75,8 +78,8 @@ def run(case):
     trained = {name: value for name, value in p.items() if value.requires_grad}
     decays = [value for value in trained.values() if value.dim() > 1]
     others = [value for value in trained.values() if value.dim() == 1]
-    optimizer = torch.optim.AdamW([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}], lr=RATE,
-                                  betas=(BETA1, BETA2), eps=EPSILON)
+    optimizer = torch.optim.AdamW([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}],
+                                  lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
     samples = {name: torch.tensor(values) for name, values in samples_of(case).items()}
     stored = {"loss": [], "grad_norm": []}
     for step in range(1, STEPS + 1):
@@ -101,7 +104,8 @@ def main():
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
     lines = ",\n".join(f"{json.dumps(case['name'])}: {json.dumps(run(case), separators=(',', ':'))}" for case in CASES)
-    out.write_text(f'{{"torch": "{torch.__version__}", "transformers": "{transformers.__version__}", "cases": {{\n{lines}\n}}}}\n')
+    out.write_text(f'{{"torch": "{torch.__version__}", "transformers": "{transformers.__version__}", "cases": '
+                   f'{{\n{lines}\n}}}}\n')
     print(f"{len(CASES)} cases, {out.stat().st_size} bytes")
 
 

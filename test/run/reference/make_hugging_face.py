@@ -2,8 +2,8 @@
 """Makes the stored folders of Hugging Face's that hugging_face.py imports: tiny models as transformers saves them.
 
 Needs torch and transformers (pip install torch transformers); the tests need only the files that this writes:
-  <model>/config.json, model.safetensors   what save_pretrained wrote, of random weights; of llama in two files with an index
-  losses.json   the mean loss of each model, by transformers, over all samples of tokens.bin beside this folder
+<model>/config.json, model.safetensors   written by save_pretrained, random weights; llama in two files with an index
+losses.json   the mean loss of each model, by transformers, over all samples of tokens.bin beside this folder
 Usage: make_hugging_face.py OUTPUT_DIR TOKENS
 """
 import array
@@ -15,19 +15,21 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 SEQUENCE, WORDS = 16, 61
-SMALL = dict(vocab_size=WORDS, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-             max_position_embeddings=32, initializer_range=0.08, tie_word_embeddings=False, bos_token_id=0, eos_token_id=0, pad_token_id=0)
-GPT2 = dict(vocab_size=WORDS, n_positions=24, n_embd=24, n_layer=2, n_head=3, initializer_range=0.08, bos_token_id=0, eos_token_id=0,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
-# Model type, keys of its config, dtype, and the largest file.
+SMALL = dict(vocab_size=WORDS, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=32, initializer_range=0.08, tie_word_embeddings=False,
+             bos_token_id=0, eos_token_id=0, pad_token_id=0)
+GPT2 = dict(vocab_size=WORDS, n_positions=24, n_embd=24, n_layer=2, n_head=3, initializer_range=0.08, bos_token_id=0,
+            eos_token_id=0, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+# Each case is: model type, keys of its config, dtype, and the largest file.
 MODELS = {
     "gpt2": ("gpt2", GPT2, torch.float32, "5GB"),
     "llama": ("llama", SMALL, torch.float32, "30KB"),
     "llama-bf16": ("llama", {**SMALL, "tie_word_embeddings": True}, torch.bfloat16, "5GB"),
     "qwen2": ("qwen2", {**SMALL, "tie_word_embeddings": True}, torch.float32, "5GB"),
-    # As many rows for each expert as there are tokens: none is dropped, as transformers drops none.
-    "mixtral": ("mixtral", {**SMALL, "intermediate_size": 16, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None,
-                            "router_aux_loss_coef": 0.0, "moe_expert_capacity_factor": 4.0}, torch.float32, "5GB"),
+    # Each expert has as many rows as there are tokens: none is dropped, as transformers drops none.
+    "mixtral": ("mixtral", {**SMALL, "intermediate_size": 16, "num_local_experts": 4, "num_experts_per_tok": 2,
+                            "sliding_window": None, "router_aux_loss_coef": 0.0, "moe_expert_capacity_factor": 4.0},
+                torch.float32, "5GB"),
 }
 
 
@@ -37,7 +39,7 @@ def samples(path):
 
 
 def mean_loss(model, rows):
-    """In f32, over all targets of all samples."""
+    """Computes the mean loss in f32, over all targets of all samples."""
     rows = torch.tensor(rows)
     with torch.no_grad():
         logits = model.float().eval()(rows[:, :-1]).logits

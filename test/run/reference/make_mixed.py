@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Makes the stored results that training in bf16 and f16 is compared with: PyTorch on the CPU, its own kernels of these types.
+"""Makes the stored results that training in bf16 and f16 is compared with: PyTorch on the CPU, its own kernels of
+these types.
 
-Reads what make_reference.py has written (configurations, initial parameters in f32, tokens, the plan of ten steps). Parameters
-are f32 copies, of which the model reads the rounding; AdamW is that of training.py. Writes, for each model and type,
-  <model>.<type>.json              losses and gradient norms, and how far rounding moves each of them
-  <model>.<type>.grad.safetensors  gradients of the first step: the mean of the trainings below, as PyTorch sums and keeps gradients of
-                                   parameters in the narrow type, where dtc has f32
-Needs torch and numpy; the tests need only what it writes.
+Reads the files of make_reference.py (configurations, initial parameters in f32, tokens, the plan of ten steps).
+Parameters are f32 copies, of which the model reads the rounding; AdamW is that of training.py. Writes, for each model
+and type,
+    <model>.<type>.json              losses and gradient norms, and how far rounding moves each of them
+    <model>.<type>.grad.safetensors  gradients of the first step: the mean of the trainings below, as PyTorch sums and
+                                     stores gradients of parameters in the narrow type, and dtc in f32
+Needs torch and numpy; the tests need only the files that it writes.
 
-How far rounding moves a result is found by Monte Carlo arithmetic (Parker, Pierce and Eggert 2000, "Monte Carlo arithmetic: how
-to gamble with floating point and win", Computing in Science and Engineering 2(4)): the same training in f64, every tensor that
-dtc keeps, and its gradient, rounded up or down at random with the mean of what is rounded. `sigma` is the standard deviation
-over DRAWS such trainings. Rounding to nearest, as PyTorch and dtc do, has half of that variance (an error is uniform over one
-step of the last bit, which gives step^2 / 12, where random rounding has step^2 / 6 on average), so that the difference of two
-implementations that round to nearest has at most the variance of one draw, and so has the difference of one from the mean of the
-draws. mixed.py says which bound follows.
+Monte Carlo arithmetic finds how far rounding moves a result (Parker, Pierce and Eggert 2000, "Monte Carlo arithmetic:
+how to gamble with floating point and win", Computing in Science and Engineering 2(4)): the same training in f64, in
+which every tensor that dtc stores, and its gradient, is rounded up or down at random such that the mean is the
+unrounded value. `sigma` is the standard deviation over DRAWS such trainings. Rounding to nearest, as PyTorch and dtc
+do, has half of that variance (an error is uniform over one step of the last bit, which gives step^2 / 12, and random
+rounding has step^2 / 6 on average), so that the difference of two implementations that round to nearest has at most
+the variance of one draw, and so has the difference of one from the mean of the draws. mixed.py derives the bound from
+this.
 Usage: make_mixed.py DATA_DIR
 """
 import json
@@ -28,13 +31,15 @@ from sampler import samples_of
 from training import train, write_safetensors
 
 DRAWS = 32
-# Bits of the significand, and the exponent of the last bit of what is denormal.
+# The values are the bits of the significand, and the exponent of the last bit of a denormal number.
 TYPES = {"bf16": (torch.bfloat16, 8, -133), "f16": (torch.float16, 11, -24)}
 LOSS_SCALE = 1024.0  # a power of two: it rounds nothing, and keeps gradients in f16's range
 
 
 class RandomRounding(torch.autograd.Function):
-    """To a neighbour with `bits` of significand, up or down so that the mean is what comes in; the gradient likewise."""
+    """Rounds to a neighbour with `bits` of significand, up or down so that the mean is the input; the gradient
+    likewise.
+    """
 
     @staticmethod
     def forward(ctx, x, bits, least, generator):
@@ -67,7 +72,8 @@ def gpt2_loss(p, c, tokens, targets, keep):
         h = f"transformer.h.{layer}."
         parts = conv(norm(x, h + "ln_1"), h + "attn.c_attn").split(width, dim=-1)
         q, k, v = (part.reshape(batch, length, heads, -1).transpose(1, 2) for part in parts)
-        out = keep(F.scaled_dot_product_attention(q, k, v, is_causal=True)).transpose(1, 2).reshape(batch, length, width)
+        out = keep(F.scaled_dot_product_attention(q, k, v, is_causal=True)).transpose(1, 2).reshape(batch, length,
+            width)
         x = keep(x + conv(out, h + "attn.c_proj"))
         inner = keep(F.gelu(conv(norm(x, h + "ln_2"), h + "mlp.c_fc"), approximate="tanh"))
         x = keep(x + conv(inner, h + "mlp.c_proj"))
@@ -102,7 +108,8 @@ def llama_loss(p, c, tokens, targets, keep):
         q, k, v = (linear(n, h + f"self_attn.{w}_proj").reshape(batch, length, -1, 2 * half) for w in "qkv")
         q, k, v = rotate(q), rotate(k).repeat_interleave(heads // kv, dim=2), v.repeat_interleave(heads // kv, dim=2)
         q, k, v = (t.transpose(1, 2) for t in (q, k, v))
-        out = keep(F.scaled_dot_product_attention(q, k, v, is_causal=True)).transpose(1, 2).reshape(batch, length, width)
+        out = keep(F.scaled_dot_product_attention(q, k, v, is_causal=True)).transpose(1, 2).reshape(batch, length,
+            width)
         x = keep(x + linear(out, h + "self_attn.o_proj"))
         n = norm(x, h + "post_attention_layernorm")
         gated = keep(keep(F.silu(linear(n, h + "mlp.gate_proj"))) * linear(n, h + "mlp.up_proj"))
@@ -127,7 +134,9 @@ def read_safetensors(path):
 
 
 def value_and_grad(loss, config, dtype, compute, keep):
-    """Of parameters in f32, which the model reads rounded to `dtype`, in tensors of `compute`."""
+    """Returns the loss and the gradient of parameters in f32, which the model reads rounded to `dtype`, in tensors of
+    `compute`.
+    """
 
     def run(p, tokens, targets):
         leaves = {n: torch.from_numpy(v).to(dtype).to(compute).requires_grad_() for n, v in p.items()}
@@ -150,13 +159,15 @@ def main():
         config, plan = (json.loads((data / f"{model}{end}.json").read_text()) for end in ("", ".curve"))
         length = plan["sequence"]
         windows = np.stack([tokens[i: i + length + 1] for i in range(0, len(tokens) - length, length)])
-        orders = [samples_of(step, plan["batch"], len(windows), plan["seed"]) for step in range(1, len(plan["loss"]) + 1)]
+        orders = [samples_of(step, plan["batch"], len(windows), plan["seed"])
+                  for step in range(1, len(plan["loss"]) + 1)]
         batches = [(windows[order, :-1], windows[order, 1:]) for order in orders]
         initial = read_safetensors(data / f"{model}.init.safetensors")
         for name, (dtype, bits, least) in TYPES.items():
             def run(compute, keep):
                 parameters = {n: v.copy() for n, v in initial.items()}
-                return train(value_and_grad(loss, config, dtype, compute, keep), parameters, batches, plan["adamw"], plan["lr"])
+                return train(value_and_grad(loss, config, dtype, compute, keep), parameters, batches, plan["adamw"],
+                             plan["lr"])
 
             losses, norms, _ = run(dtype, lambda x: x)
             draws = []
@@ -167,10 +178,11 @@ def main():
             result = {"torch": torch.__version__, "draws": DRAWS, "loss": losses, "grad_norm": norms,
                       "loss_sigma": list(deviation([d[0] for d in draws])),
                       "grad_norm_sigma": list(deviation([d[1] for d in draws])),
-                      # Of a tensor that of its element that rounding moves most.
+                      # A tensor has the deviation of the element that rounding moves most.
                       "gradient_sigma": {n: float(deviation([d[2][n] for d in draws]).max()) for n in gradient}}
             (data / f"{model}.{name}.json").write_text(json.dumps(result, indent=2) + "\n")
-            write_safetensors(data / f"{model}.{name}.grad.safetensors", {n: g.astype(np.float32) for n, g in gradient.items()})
+            write_safetensors(data / f"{model}.{name}.grad.safetensors",
+                              {n: g.astype(np.float32) for n, g in gradient.items()})
             print(model, name, losses, result["loss_sigma"])
 
 

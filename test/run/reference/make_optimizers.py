@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the stored results that dtc's optimizers but AdamW are compared with: JAX's gradients, updates written from the papers.
+"""Makes the stored results of dtc's optimizers other than AdamW: JAX's gradients, updates written from the papers.
 
-Trains the tiny models of make_reference.py, from the same parameters on the same samples at the same shape of rates, and writes
-<model>.optimizers.json: of each optimizer its numbers, the loss of every step, and how far each tensor has moved by the end
-(the norm of the difference). Needs jax and numpy.
-Usage: make_optimizers.py DATA_DIR      (where make_reference.py has written)
+Trains the tiny models of make_reference.py, from the same parameters on the same samples at the same shape of rates,
+and writes <model>.optimizers.json: for each optimizer its hyperparameters, the loss of every step, and how far each
+tensor has moved by the end (the norm of the difference). Needs jax and numpy.
+Usage: make_optimizers.py DATA_DIR      (the output folder of make_reference.py)
 """
 import json
 import struct
@@ -21,20 +21,27 @@ def norm(x):
 
 
 def sgd(p, g, state, a, rate, step, decays):
-    """Sutskever et al. 2013, section 2, as torch.optim.SGD; weight decay beside the momentum, as AdamW has it."""
+    """Updates by Sutskever et al. 2013, section 2, as torch.optim.SGD; weight decay is beside the momentum, as in
+    AdamW.
+    """
     state["v"] = a["beta1"] * state.get("v", 0) + g
     return p - rate * (state["v"] + (a["weight_decay"] * p if decays else 0))
 
 
 def sgd_coupled(p, g, state, a, rate, step, decays):
-    """The same with the decay in the gradient, which the momentum averages, too: torch.optim.SGD(weight_decay=...)."""
+    """Updates like sgd, with the decay in the gradient, which the momentum averages, too:
+    torch.optim.SGD(weight_decay=...).
+    """
     state["v"] = a["beta1"] * state.get("v", 0) + g + (a["weight_decay"] * p if decays else 0)
     return p - rate * state["v"]
 
 
 def lamb(p, g, state, a, rate, step, decays):
-    """You et al. 2020, arXiv:1904.00962, algorithm 2, with phi the identity. Tensors without weight decay (biases, weights of
-    norms) have a ratio of 1, as in the authors' code for BERT (exclude_from_layer_adaptation) and in NVIDIA's FusedLAMB."""
+    """Updates by You et al. 2020, arXiv:1904.00962, algorithm 2, with phi the identity.
+
+    Tensors without weight decay (biases, weights of norms) have a ratio of 1, as in the authors' code for BERT
+    (exclude_from_layer_adaptation) and in NVIDIA's FusedLAMB.
+    """
     state["m"] = a["beta1"] * state.get("m", 0) + (1 - a["beta1"]) * g
     state["v"] = a["beta2"] * state.get("v", 0) + (1 - a["beta2"]) * g * g
     direction = state["m"] / (1 - a["beta1"] ** step) / (np.sqrt(state["v"] / (1 - a["beta2"] ** step)) + a["epsilon"])
@@ -46,7 +53,7 @@ def lamb(p, g, state, a, rate, step, decays):
 
 
 def lars(p, g, state, a, rate, step, decays):
-    """You et al. 2017, arXiv:1708.03888, algorithm 1; tensors without weight decay as for LAMB."""
+    """Updates by You et al. 2017, arXiv:1708.03888, algorithm 1; tensors without weight decay as for LAMB."""
     ratio, decay = 1, 0
     if decays:
         decay = a["weight_decay"]
@@ -56,7 +63,7 @@ def lars(p, g, state, a, rate, step, decays):
     return p - state["v"]
 
 
-# beta2 and epsilon are LAMB's alone; "beta1" is the momentum of the other two.
+# LAMB alone uses beta2 and epsilon; "beta1" is the momentum of the other two.
 OPTIMIZERS = {
     "sgd": (sgd, dict(lr=0.1, beta1=0.9, weight_decay=0.1, clip=1.0)),
     "sgd_coupled": (sgd_coupled, dict(lr=0.1, beta1=0.9, weight_decay=0.1, clip=1.0, flags=["--coupled-decay"])),
@@ -72,7 +79,8 @@ def train(update, value_and_grad, p, batches, a, rates):
         gradient = {n: np.asarray(g) for n, g in gradient.items()}
         losses.append(float(value))
         clip = np.float32(min(1.0, a["clip"] / (np.sqrt(sum(norm(g) ** 2 for g in gradient.values())) + 1e-6)))
-        p = {n: update(p[n], g * clip, state[n], a, rate, step, g.ndim >= 2).astype(np.float32) for n, g in gradient.items()}
+        p = {n: update(p[n], g * clip, state[n], a, rate, step, g.ndim >= 2).astype(np.float32)
+             for n, g in gradient.items()}
     return losses, p
 
 

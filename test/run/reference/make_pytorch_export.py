@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes data/pytorch_export/: what dtc.export writes of the modules of pytorch_models.py, and how PyTorch trains them.
+"""Makes data/pytorch_export/: the output of dtc.export for pytorch_models.py, and how PyTorch trains the modules.
 
-  pip install torch==2.8.0 transformers==5.24.0
-  make_pytorch_export.py [--out data/pytorch_export]
+pip install torch==2.8.0 transformers==5.24.0
+make_pytorch_export.py [--out data/pytorch_export]
 
-Of each module: NAME.mlir, and in cases.json its inputs, the shapes of its parameters, the losses of five steps of AdamW on one batch,
-and of every gradient of the first step and every last parameter the norm and the product with a fixed vector. Weights and inputs
-follow from names (pytorch_export_data.py).
+Each module has NAME.mlir, and in cases.json its inputs, the shapes of its parameters, the losses of five steps of
+AdamW on one batch, and for every gradient of the first step and every last parameter the norm and the product with a
+fixed vector. Weights and inputs follow from names (pytorch_export_data.py).
 """
 import argparse
 import json
@@ -34,11 +34,12 @@ def rounded(number):
 
 def summary(name, value):
     flat = value.detach().double().flatten()
-    return [rounded(flat.norm().item()), rounded(flat.dot(torch.tensor(direction_of(name, flat.numel()), dtype=torch.float64)).item())]
+    return [rounded(flat.norm().item()),
+            rounded(flat.dot(torch.tensor(direction_of(name, flat.numel()), dtype=torch.float64)).item())]
 
 
 def module_of(make):
-    """A module with the weights of its names; buffers that a mask fills stay."""
+    """Returns a module with the weights of its names; buffers that a mask fills stay."""
     module = make()
     with torch.no_grad():
         for name, value in [*module.named_parameters(), *((n, b) for n, b in module.named_buffers() if n == "table")]:
@@ -53,19 +54,21 @@ def inputs_of(inputs):
 
 
 def steps_of(module, inputs, loss):
-    """Losses, gradients of the first step and parameters after the last, by PyTorch alone."""
+    """Returns losses, gradients of the first step and parameters after the last, by PyTorch alone."""
     function = loss_of(loss)
     model_names = [name for name in inputs if function is None or name not in function.names(None)]
 
     def loss_now():
         out = module(**{name: inputs[name] for name in model_names})
-        return scalar_of(out) if function is None else function(out, **{name: inputs[name] for name in inputs if name not in model_names})
+        return (scalar_of(out) if function is None
+                else function(out, **{name: inputs[name] for name in inputs if name not in model_names}))
 
     trained = {name: value for name, value in module.named_parameters() if value.requires_grad}
-    groups = [{"params": [value for value in trained.values() if value.dim() > 1], "weight_decay": ADAMW["weight_decay"]},
+    groups = [{"params": [value for value in trained.values() if value.dim() > 1],
+               "weight_decay": ADAMW["weight_decay"]},
               {"params": [value for value in trained.values() if value.dim() < 2], "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW([group for group in groups if group["params"]], lr=ADAMW["lr"], betas=(ADAMW["beta1"], ADAMW["beta2"]),
-                                  eps=ADAMW["epsilon"])
+    optimizer = torch.optim.AdamW([group for group in groups if group["params"]], lr=ADAMW["lr"],
+                                  betas=(ADAMW["beta1"], ADAMW["beta2"]), eps=ADAMW["epsilon"])
     losses, gradients = [], {}
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -73,14 +76,17 @@ def steps_of(module, inputs, loss):
         value.backward()
         losses.append(rounded(value.item()))
         if step == 0:
-            gradients = {name: summary(name, p.grad if p.grad is not None else torch.zeros_like(p)) for name, p in trained.items()}
+            gradients = {name: summary(name, p.grad if p.grad is not None else torch.zeros_like(p))
+                         for name, p in trained.items()}
         optimizer.step()
-    return {"loss": losses, "gradients": gradients, "parameters": {name: summary(name, value) for name, value in trained.items()}}
+    return {"loss": losses, "gradients": gradients,
+            "parameters": {name: summary(name, value) for name, value in trained.items()}}
 
 
 def check_weights(module, file):
-    """The exported file has every parameter and f32 buffer under its name, to the bit."""
-    names = [name for name, _ in module.named_parameters()] + [name for name, b in module.named_buffers() if b.dtype == torch.float32 and
+    """Checks that the exported file has every parameter and f32 buffer under its name, to the bit."""
+    names = [name for name, _ in module.named_parameters()] + [name for name, b in module.named_buffers()
+                                                               if b.dtype == torch.float32 and
                                                                name in module.state_dict()]
     tensors = safetensors.read(file)
     assert sorted(tensors) == sorted(names), set(tensors) ^ set(names)
@@ -98,7 +104,8 @@ def case_of(folder, name):
         result = dtc.export(module, examples, folder / f"{name}.mlir", loss=loss, weights=weights)
         check_weights(module, weights)
         shapes = {key: list(value.shape) for key, value in safetensors.read(weights).items()}
-        fixed = {key: value.flatten().tolist() for key, value in module.named_buffers() if key in shapes and key != "table"}
+        fixed = {key: value.flatten().tolist() for key, value in module.named_buffers() if key in shapes
+                 and key != "table"}
     stored = {"inputs": [list(each) for each in inputs], "plans": list(plans), "shapes": shapes, "buffers": fixed,
               "blocks": result.blocks, "recognised": result.recognised, "parameter_count": result.parameters}
     return stored | steps_of(module, examples, loss)

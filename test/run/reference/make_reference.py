@@ -2,12 +2,12 @@
 """Makes the stored results that dtc's training is compared with: JAX, float32, written from the papers' formulas.
 
 Needs jax and numpy (pip install "jax[cpu]" numpy); the tests themselves need only the files that this writes:
-  <model>.json            Hugging Face config of the tiny model
-  <model>.init.safetensors   initial parameters
-  <model>.grad.safetensors   gradient of every parameter at the first step
-  <model>.curve.json      loss, gradient norm and rate of each of ten AdamW steps
-  tokens.bin              llm.c token file of a few batches, which do not divide it: the ten steps read it four times, each
-                          time in another order, dtrun's for the seed
+<model>.json               Hugging Face config of the tiny model
+<model>.init.safetensors   initial parameters
+<model>.grad.safetensors   gradient of every parameter at the first step
+<model>.curve.json         loss, gradient norm and rate of each of ten AdamW steps
+tokens.bin                 llm.c token file of a few batches, which do not divide it: the ten steps read it
+                           four times, each time in another order, dtrun's for the seed
 Usage: make_reference.py OUTPUT_DIR
 """
 import json
@@ -82,7 +82,7 @@ def llama_parameters(rng, c):
 
 
 def attention(q, k, v):
-    """q [b,t,h,d], k and v [b,t,g,d]; causal."""
+    """Computes causal attention of q [b,t,h,d], k and v [b,t,g,d]."""
     groups = q.shape[2] // k.shape[2]
     k, v = jnp.repeat(k, groups, axis=2), jnp.repeat(v, groups, axis=2)
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(q.shape[-1])
@@ -145,7 +145,9 @@ def llama_loss(p, c, tokens, targets):
 
 
 def rate_of(step):
-    """Rises to the base rate over the first steps, then half a cosine down to its last share."""
+    """Returns a rate that rises to the base rate over the first steps, then follows half a cosine down to its last
+    share.
+    """
     if step <= WARMUP:
         return ADAMW["lr"] * step / WARMUP
     progress = (step - WARMUP) / (STEPS - WARMUP)
@@ -163,7 +165,7 @@ def main():
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(20240607)
-    # Windows of a token stream overlap by one token: a window's targets end where the next one's tokens start.
+    # Windows of a token stream overlap by one token: a window's targets end at the first token of the next one.
     tokens = rng.integers(0, WORDS, WINDOWS * SEQUENCE + 1).astype(np.int32)
     write_tokens(out / "tokens.bin", tokens)
     windows = np.stack([tokens[i * SEQUENCE: (i + 1) * SEQUENCE + 1] for i in range(WINDOWS)])
@@ -178,8 +180,8 @@ def main():
         value_and_grad = jax.jit(jax.value_and_grad(lambda p, x, y, c=config, loss=loss: loss(p, c, x, y)))
         losses, norms, gradient = train(value_and_grad, dict(parameters), batches, ADAMW, rates)
         write_safetensors(out / f"{name}.grad.safetensors", gradient)
-        curve = {"jax": jax.__version__, "batch": BATCH, "sequence": SEQUENCE, "seed": SEED, "adamw": ADAMW, "warmup": WARMUP,
-                 "last_rate": LAST_RATE, "loss": losses, "grad_norm": norms, "lr": rates}
+        curve = {"jax": jax.__version__, "batch": BATCH, "sequence": SEQUENCE, "seed": SEED, "adamw": ADAMW,
+                 "warmup": WARMUP, "last_rate": LAST_RATE, "loss": losses, "grad_norm": norms, "lr": rates}
         (out / f"{name}.curve.json").write_text(json.dumps(curve, indent=2) + "\n")
         print(name, losses)
 

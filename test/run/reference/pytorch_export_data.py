@@ -8,9 +8,10 @@ ADAMW = {"lr": 1e-2, "beta1": 0.9, "beta2": 0.95, "epsilon": 1e-3, "weight_decay
 
 
 def input_of(name, shape, below):
-    """The numbers of all samples of an input: integers below `below`, in f32 from 0 to 1 where that is None.
+    """Returns the numbers of all samples of an input: integers below `below`, or f32 numbers from 0 to 1 if it is
+    None.
 
-    A negative number has every fifth integer -100, a target that does not count.
+    A negative `below` makes every fifth integer -100, a target that does not count.
     """
     count = BATCH
     for size in shape:
@@ -23,7 +24,7 @@ def input_of(name, shape, below):
 
 
 def values_of(name, count):
-    """The weights of a parameter: gains of norms near 1."""
+    """Returns the weights of a parameter: gains of norms are near 1."""
     if any(word in name for word in ("norm", "ln_", "gain")) and name.endswith(("weight", "gain")):
         return uniform(name, count, 0.6, 1.4)
     return uniform(name, count, -0.3, 0.3)

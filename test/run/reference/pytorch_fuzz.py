@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Exports random modules, executes their graph IR with torch, and compares loss and gradients with the modules.
 
-The modules are chains of views, transposes, slices, joins, repeats, norms, products and attention on tensors of a few dims; what they
-need is the right order of every tensor. Usage: pytorch_fuzz.py [--cases N] [--seed S]
+The modules are chains of views, transposes, slices, joins, repeats, norms, matmuls and attention on tensors of a few
+dims; they depend on the right order of every tensor. Usage: pytorch_fuzz.py [--cases N] [--seed S]
 """
 import argparse
 import random
@@ -32,9 +32,9 @@ class Chain(nn.Module):
         self.gains = nn.ParameterList(nn.Parameter(torch.rand(12) + 0.5) for _ in range(4))
 
     def forward(self, x):
-        draw, steps = random.Random(self.seed), (self.permute, self.merge, self.split, self.linear, self.softmax, self.norm, self.halves,
-                                                 self.repeat, self.add, self.outer, self.matmul, self.mean, self.attention, self.gain,
-                                                 self.join, self.select, self.pad)
+        draw, steps = random.Random(self.seed), (self.permute, self.merge, self.split, self.linear, self.softmax,
+                                                 self.norm, self.halves, self.repeat, self.add, self.outer, self.matmul,
+                                                 self.mean, self.attention, self.gain, self.join, self.select, self.pad)
         for index in range(draw.randint(4, 9)):
             x = draw.choice(steps)(x, draw, index % 4)
         return ((x + 0.3) ** 3).mean()
@@ -153,18 +153,21 @@ def attention(a, q, k, v):
     return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
 
 
-# The meaning of ops by docs/dialects/graph.md, as a function of attributes, shape of the result, operands.
+# This table has the meaning of ops by docs/dialects/graph.md, as a function of attributes, shape of the result,
+# operands.
 MEANING = {
     "reshape": lambda a, shape, x: x.reshape(shape), "transpose": lambda a, shape, x: x.permute(a["by"]),
     "slice": lambda a, shape, x: x.narrow(a["dim"], a["start"], a["size"]).reshape(shape),
     "concat": lambda a, shape, *x: torch.stack(x, a["dim"]) if a.get("stack") else torch.cat(x, a["dim"]),
-    "pad": lambda a, shape, x: padded(x, a["dim"], a["low"], a["high"]), "broadcast": lambda a, shape, x, like=None: wide(x, a["dims"], shape),
-    "add": lambda a, shape, x, y: x + y, "subtract": lambda a, shape, x, y: x - y, "multiply": lambda a, shape, x, y: x * y,
+    "pad": lambda a, shape, x: padded(x, a["dim"], a["low"], a["high"]),
+    "broadcast": lambda a, shape, x, like=None: wide(x, a["dims"], shape), "add": lambda a, shape, x, y: x + y,
+    "subtract": lambda a, shape, x, y: x - y, "multiply": lambda a, shape, x, y: x * y,
     "divide": lambda a, shape, x, y: x / y, "negate": lambda a, shape, x: -x, "tanh": lambda a, shape, x: x.tanh(),
     "scale": lambda a, shape, x: x * a["factor"], "constant": lambda a, shape: torch.full(shape, a["value"]),
     "reduce": lambda a, shape, x: getattr(torch, a["how"])(x, a["dims"]), "softmax": lambda a, shape, x: x.softmax(-1),
     "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
-    "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)), "linear": lambda a, shape, *x: linear(a, *x),
+    "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)),
+    "linear": lambda a, shape, *x: linear(a, *x),
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
     "attention": lambda a, shape, *x: attention(a, *x),
     "sqrt": lambda a, shape, x: x.sqrt(), "silu": lambda a, shape, x: F.silu(x),
@@ -200,7 +203,8 @@ def check(seed):
     found, wanted = execute(graph, {"x": x}, dict(module.named_parameters())), module(x)
     torch.set_default_dtype(torch.float32)
     leaves = [x, *module.parameters()]
-    gradients = [torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True) for loss in (found, wanted)]
+    gradients = [torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
+                 for loss in (found, wanted)]
     worst = abs(found - wanted) / abs(wanted).clamp(min=1e-9)
     floor = 1e-6 * max(wanted_gradient.abs().max() for wanted_gradient in gradients[1])
     for a, b in zip(*gradients):

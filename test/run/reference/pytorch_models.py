@@ -9,7 +9,7 @@ VOCABULARY, LENGTH = 61, 16
 
 
 def transformers_model(kind, **config):
-    """A language model of transformers with its own config, as dtc-export makes it of a folder."""
+    """Returns a language model of transformers with its own config, as dtc-export makes it of a folder."""
     from dtc.huggingface import CausalLanguageModel
     from transformers import AutoConfig, AutoModelForCausalLM
     config = AutoConfig.for_model(kind, vocab_size=VOCABULARY, **config)
@@ -17,25 +17,27 @@ def transformers_model(kind, **config):
 
 
 def gpt2(layers=2):
-    return transformers_model("gpt2", n_embd=24, n_head=3, n_layer=layers, n_positions=LENGTH, attn_pdrop=0.0, embd_pdrop=0.0, bos_token_id=0, eos_token_id=0,
-                              resid_pdrop=0.0)
+    return transformers_model("gpt2", n_embd=24, n_head=3, n_layer=layers, n_positions=LENGTH, attn_pdrop=0.0,
+                              embd_pdrop=0.0, bos_token_id=0, eos_token_id=0, resid_pdrop=0.0)
 
 
 def llama(layers=2):
-    return transformers_model("llama", hidden_size=24, intermediate_size=40, num_hidden_layers=layers, num_attention_heads=4,
-                              num_key_value_heads=2, max_position_embeddings=32)
+    return transformers_model("llama", hidden_size=24, intermediate_size=40, num_hidden_layers=layers,
+                              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32)
 
 
 def qwen2(layers=2):
-    return transformers_model("qwen2", hidden_size=24, intermediate_size=40, num_hidden_layers=layers, num_attention_heads=4,
-                              num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=True)
+    return transformers_model("qwen2", hidden_size=24, intermediate_size=40, num_hidden_layers=layers,
+                              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
+                              tie_word_embeddings=True)
 
 
 def llama_with_labels():
-    """The class of transformers itself, which shifts labels and returns its loss among other things."""
+    """Returns the class of transformers itself, which shifts labels and returns its loss among other things."""
     from transformers import LlamaConfig, LlamaForCausalLM
-    return LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
-                                        num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=32))
+    return LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=40,
+                                        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
+                                        max_position_embeddings=32))
 
 
 class Root(nn.Module):
@@ -56,7 +58,8 @@ class ParallelLayer(nn.Module):
         super().__init__()
         self.heads, self.norm = heads, Root(width)
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
-        self.up, self.gate, self.down = (nn.Linear(width, 2 * width), nn.Linear(width, 2 * width), nn.Linear(2 * width, width))
+        self.up, self.gate, self.down = (nn.Linear(width, 2 * width), nn.Linear(width, 2 * width),
+                                         nn.Linear(2 * width, width))
         self.register_buffer("mask", torch.tril(torch.ones(1, 1, length, length)))
 
     def turn(self, x, cos, sin):
@@ -66,7 +69,8 @@ class ParallelLayer(nn.Module):
     def forward(self, x, cos, sin):
         batch, length, width = x.shape
         h = self.norm(x)
-        q, k, v = (part.view(batch, length, self.heads, width // self.heads).transpose(1, 2) for part in self.qkv(h).split(width, dim=2))
+        q, k, v = (part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+                   for part in self.qkv(h).split(width, dim=2))
         q, k = self.turn(q, cos, sin), self.turn(k, cos, sin)
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
         scores = scores.masked_fill(self.mask[:, :, :length, :length] == 0, float("-inf"))
@@ -104,7 +108,8 @@ class Vit(nn.Module):
         super().__init__()
         self.patches = nn.Conv2d(3, width, 4, stride=4)
         self.token, self.positions = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(torch.zeros(1, 5, width))
-        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(width, heads, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(width, heads, 2 * width, 0.0, "gelu", batch_first=True,
+                                                               norm_first=True)
                                     for _ in range(layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
 
@@ -149,7 +154,8 @@ class ConvLayer(nn.Module):
         super().__init__()
         self.depthwise = nn.Conv2d(width, width, 3, padding=1, groups=width)
         self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        self.scale, self.gate, self.groups = nn.Parameter(torch.ones(width)), nn.Linear(width, width), nn.GroupNorm(2, width)
+        self.scale, self.gate, self.groups = nn.Parameter(torch.ones(width)), nn.Linear(width, width), nn.GroupNorm(2,
+            width)
 
     def forward(self, x):
         y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
@@ -171,7 +177,7 @@ class ConvNet(nn.Module):
 
 
 class Translator(nn.Module):
-    """An encoder and a decoder with cross attention, the layers of PyTorch; two inputs, and the third is shifted targets."""
+    """An encoder and a decoder with cross attention, the layers of PyTorch; the third input is shifted targets."""
 
     def __init__(self, width=16, heads=2):
         super().__init__()
@@ -212,7 +218,8 @@ def penalised_loss(output, targets):
     return F.huber_loss(output, targets, delta=0.3) + 0.1 * (output ** 2).mean()
 
 
-# name -> module, inputs as (name, shape of a sample, integers below or None), loss, plans beside one process.
+# Each entry is: name -> module, inputs as (name, shape of a sample, integers below or None), loss, plans beside one
+# process.
 CASES = {
     "gpt2": (gpt2, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], VOCABULARY)), "cross_entropy",
              ("tp=3", "pp=2", "dp=2,tp=1,zero=3")),
@@ -220,13 +227,18 @@ CASES = {
               ("dp=2,tp=2,sp=0", "pp=2", "dp=2,tp=1,zero=3")),
     "qwen2": (qwen2, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], VOCABULARY)), "cross_entropy",
               ("dp=2,tp=2,sp=0", "pp=2", "dp=2,tp=1,zero=3")),
-    "labels": (llama_with_labels, (("input_ids", [LENGTH], VOCABULARY), ("labels", [LENGTH], -VOCABULARY)), None, ("dp=2,tp=2,sp=0",)),
+    "labels": (llama_with_labels, (("input_ids", [LENGTH], VOCABULARY), ("labels", [LENGTH], -VOCABULARY)), None,
+               ("dp=2,tp=2,sp=0",)),
     "parallel": (ParallelGpt, (("tokens", [LENGTH], VOCABULARY), ("targets", [LENGTH], -VOCABULARY)), None,
                  ("dp=2,tp=2,sp=0", "pp=3", "dp=2,tp=1,zero=3")),
-    "vit": (Vit, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy", ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
-    "mixer": (Mixer, (("patches", [8, 12], None), ("targets", [], 5)), "cross_entropy_sum", ("dp=2,tp=2", "pp=3", "dp=2,tp=1,zero=3")),
-    "convnet": (ConvNet, (("images", [2, 8, 8], None), ("targets", [4], None)), "bce_with_logits", ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
-    "translator": (Translator, (("source", [6], VOCABULARY), ("target", [9], VOCABULARY), ("targets", [9], VOCABULARY), ("weights", [9], None)),
+    "vit": (Vit, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy",
+            ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+    "mixer": (Mixer, (("patches", [8, 12], None), ("targets", [], 5)), "cross_entropy_sum",
+              ("dp=2,tp=2", "pp=3", "dp=2,tp=1,zero=3")),
+    "convnet": (ConvNet, (("images", [2, 8, 8], None), ("targets", [4], None)), "bce_with_logits",
+                ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
+    "translator": (Translator, (("source", [6], VOCABULARY), ("target", [9], VOCABULARY), ("targets", [9], VOCABULARY),
+                                ("weights", [9], None)),
                    weighted_loss, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "huber": (Regressor, (("features", [6], None), ("targets", [3], None)), penalised_loss, ("dp=2,tp=1,zero=3",)),
     "mse": (Regressor, (("features", [6], None), ("targets", [3], None)), "mse", ()),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks of dtc.export that need torch: what it refuses and how it says so, the size of deep models, files, the command.
+"""Checks of dtc.export that need torch: its refusals and their messages, the size of deep models, files, the command.
 
-Usage: pytorch_refusals.py FOLDER BIN   FOLDER: empty, for what is written; BIN: where dtc and dtrun are
+Usage: pytorch_refusals.py FOLDER BIN   FOLDER: empty, for the files to write; BIN: the folder of dtc and dtrun
 """
 import contextlib
 import io
@@ -160,33 +160,46 @@ def seen():
 
 
 LABELS, TEMPERATURE = torch.tensor([0, 1, 2]), nn.Parameter(torch.tensor(2.0))
-# The module, its loss, and the words that the error has to have; PLACE: this file and a line.
+# Each entry is: the module, its loss, and the strings that the error has to have; PLACE stands for this file and a
+# line.
 PLACE = "pytorch_refusals.py:"
 REFUSED = {
     "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
     "item": (Outer(lambda m, x: x * x.sum().item()), "mse", ["pytorch_refusals.py:"]),
     "boolean index": (Outer(lambda m, x: x[x > 0]), "mse", ["the loss", "depends on the values"]),
-    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.cumsum is not", "aten.sort is not"]),
-    "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse", ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
+    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.cumsum is not",
+                                                    "aten.sort is not"]),
+    "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse",
+                   ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
     "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
-    "a buffer that changes under no_grad": (Outer(averaging, seen=seen()), "mse", [PLACE, "mul_", "'layers.0' (Wrong)", "no_grad"]),
-    "a buffer that is assigned": (with_buffer(assigning), "mse", [PLACE, "'layers.0' (Wrong)", "m.kept = m.kept * 0.9", "buffer 'kept'"]),
+    "a buffer that changes under no_grad": (Outer(averaging, seen=seen()), "mse",
+                                            [PLACE, "mul_", "'layers.0' (Wrong)", "no_grad"]),
+    "a buffer that is assigned": (with_buffer(assigning), "mse", [PLACE, "'layers.0' (Wrong)", "m.kept = m.kept * 0.9",
+                                                                  "buffer 'kept'"]),
     "a backward of its own": (Outer(lambda m, x: Reversed.apply(x)), "mse", [PLACE, "Reversed", "autograd.Function"]),
     "a hook": (Outer(hooked), "mse", [PLACE, "'layers.0' (Wrong)", "hook"]),
     "a hook of a module": (with_hook("module"), "mse", ["'layers.0.layer' (Linear)", "hook"]),
     "a hook of a parameter": (with_hook("parameter"), "mse", ["'layers.0.layer.weight'", "hook"]),
-    "a parameter over another's memory": (over_memory(False), "mse", ["'layers.0.other'", "shares memory", "'layers.0.layer.weight'"]),
+    "a parameter over another's memory": (over_memory(False), "mse",
+                                          ["'layers.0.other'", "shares memory", "'layers.0.layer.weight'"]),
     "a parameter that is another turned": (over_memory(True), "mse", ["'layers.0.other'", "shares memory"]),
     "a buffer over a parameter's memory": (shared_buffer(), "mse", ["'layers.0.start'", "shares memory"]),
-    "a parameter in a list": (Outer(lambda m, x: x * m.parts[0], parts=[nn.Parameter(torch.ones(4))]), "mse", ["parameter [4]", "ParameterList"]),
-    "a parameter of the loss": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets) * TEMPERATURE, ["the loss", "parameter []"]),
+    "a parameter in a list": (Outer(lambda m, x: x * m.parts[0], parts=[nn.Parameter(torch.ones(4))]), "mse",
+                              ["parameter [4]", "ParameterList"]),
+    "a parameter of the loss": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets) * TEMPERATURE,
+                                ["the loss", "parameter []"]),
     "data": (Outer(lambda m, x: x @ m.layer.weight.data), "mse", [PLACE, ".data"]),
-    "narrow integers": (Outer(lambda m, x: x), lambda out, labels: (F.embedding(labels.byte().long(), torch.ones(4, 4)) * out).mean(), ["uint8"]),
-    "integers joined with numbers": (Outer(lambda m, x: x), lambda out, labels: torch.cat((out, labels[:, None]), 1).mean(), ["joins integers"]),
-    "a count of part of an integer": (Outer(lambda m, x: x), lambda out, labels: (out.sum(-1) * (labels != 0.5).float()).mean(), ["aten.ne"]),
+    "narrow integers": (Outer(lambda m, x: x),
+                        lambda out, labels: (F.embedding(labels.byte().long(), torch.ones(4, 4)) * out).mean(),
+                        ["uint8"]),
+    "integers joined with numbers": (
+        Outer(lambda m, x: x), lambda out, labels: torch.cat((out, labels[:, None]), 1).mean(), ["joins integers"]),
+    "a count of part of an integer": (Outer(lambda m, x: x),
+                                      lambda out, labels: (out.sum(-1) * (labels != 0.5).float()).mean(), ["aten.ne"]),
     "a division by 0": (Outer(lambda m, x: x / 0.0), "mse", [PLACE, "divides by 0"]),
     "an endless bound": (Outer(lambda m, x: x.clamp(0.0, float("inf"))), "mse", [PLACE, "number inf"]),
-    "a padding row among positions": (Outer(padded_positions, embed=nn.Embedding(4, 4, padding_idx=1)), "mse", [PLACE, "padding row 1"]),
+    "a padding row among positions": (Outer(padded_positions, embed=nn.Embedding(4, 4, padding_idx=1)), "mse",
+                                      [PLACE, "padding row 1"]),
     "rotary embedding that is scaled": (Outer(scaled_rotary), "mse", [PLACE, "several values"]),
     "an exception that names a layer": (Outer(fails), "mse", [PLACE, "ValueError: layer gru0 has no cache"]),
     "a view changed in place": (Outer(mixed_in_place), "mse", ["another view reads"]),
@@ -200,21 +213,30 @@ REFUSED = {
     "samples joined": (Outer(lambda m, x: torch.cat((x, x), 0).view(2, -1, 4).sum(0)), "mse", ["batch"]),
     "a sample selected": (Outer(lambda m, x: x - x[0]), "mse", ["couples samples"]),
     "samples counted": (Outer(lambda m, x: x / torch.arange(x.shape[0]).sum()), "mse", ["batch"]),
-    "a mean beside samples": (Outer(lambda m, x: torch.cat((x, x.mean(0, keepdim=True).expand_as(x)), 1)[:, 2:6]), "mse", ["couples the samples"]),
-    "a mean of samples as a weight": (Outer(lambda m, x: F.layer_norm(x, (4,), x.mean(0))), "mse", ["couples the samples"]),
-    "a mean stacked with a sum": (Outer(lambda m, x: x), lambda out, targets: torch.stack((out.mean(), targets.sum())).sum(), ["adds a sum"]),
-    "a sum and a bias": (Outer(lambda m, x: x), lambda out, targets: F.linear(targets[:, None].sum(0), torch.ones(1, 4), torch.ones(1)).sum(),
+    "a mean beside samples": (Outer(lambda m, x: torch.cat((x, x.mean(0, keepdim=True).expand_as(x)), 1)[:, 2:6]),
+                              "mse", ["couples the samples"]),
+    "a mean of samples as a weight": (Outer(lambda m, x: F.layer_norm(x, (4,), x.mean(0))), "mse",
+                                      ["couples the samples"]),
+    "a mean stacked with a sum": (Outer(lambda m, x: x),
+                                  lambda out, targets: torch.stack((out.mean(), targets.sum())).sum(), ["adds a sum"]),
+    "a sum and a bias": (Outer(lambda m, x: x),
+                         lambda out, targets: F.linear(targets[:, None].sum(0), torch.ones(1, 4), torch.ones(1)).sum(),
                          ["adds a sum"]),
-    "means multiplied": (Outer(lambda m, x: x), lambda out, targets: (out.view(-1, 2, 2).mean(0) @ targets.view(-1, 2, 2).mean(0)).sum(), ["linear"]),
+    "means multiplied": (Outer(lambda m, x: x),
+                         lambda out, targets: (out.view(-1, 2, 2).mean(0) @ targets.view(-1, 2, 2).mean(0)).sum(),
+                         ["linear"]),
     "a root of a mean": (Outer(lambda m, x: x), lambda out, targets: F.mse_loss(out, targets).sqrt(), ["linear"]),
     "a product of means": (Outer(lambda m, x: x), lambda out, targets: out.mean() * targets.mean(), ["linear"]),
-    "a sum beside a mean": (Outer(lambda m, x: x), lambda out, targets: out.sum() + F.mse_loss(out, targets), ["adds a sum"]),
+    "a sum beside a mean": (Outer(lambda m, x: x), lambda out, targets: out.sum() + F.mse_loss(out, targets),
+                            ["adds a sum"]),
     "a loss by row": (Outer(lambda m, x: x), lambda out, targets: (out - targets).sum(-1), ["1 dims"]),
     "no loss": (Outer(lambda m, x: x), None, ["2 dims", "loss="]),
     "kl": (Outer(lambda m, x: x), "kl_div", ["kl_div"]),
     "an unknown loss": (Outer(lambda m, x: x), "cross-entropy", ["cross_entropy"]),
-    "label smoothing": (Outer(lambda m, x: x), lambda out, labels: F.cross_entropy(out, labels, label_smoothing=0.1), ["smoothing"]),
-    "class weights": (Outer(lambda m, x: x, w=torch.rand(4)), lambda out, labels: F.cross_entropy(out, labels, torch.arange(4.0)),
+    "label smoothing": (Outer(lambda m, x: x), lambda out, labels: F.cross_entropy(out, labels, label_smoothing=0.1),
+                        ["smoothing"]),
+    "class weights": (Outer(lambda m, x: x, w=torch.rand(4)),
+                      lambda out, labels: F.cross_entropy(out, labels, torch.arange(4.0)),
                       ["class weights", "cross_entropy_weighted"]),
     "a constant": (Outer(lambda m, x: x + m.c, c=torch.arange(4.0)), "mse", ["several values", "register_buffer"]),
     "half precision": (Outer(lambda m, x: x).bfloat16(), "mse", ["bfloat16", "module.float()"]),
@@ -241,20 +263,25 @@ def inputs_for(loss):
 def check_refused(folder):
     for name, (module, loss, words) in REFUSED.items():
         try:
-            given = inputs_for(loss) if loss not in ("kl_div", "cross-entropy") else {"x": torch.rand(3, 4), "targets": torch.rand(3, 4)}
+            given = (inputs_for(loss) if loss not in ("kl_div", "cross-entropy")
+                     else {"x": torch.rand(3, 4), "targets": torch.rand(3, 4)})
             dtc.export(module, given, folder / "refused.mlir", loss=loss, weights=folder / "refused.safetensors")
         except dtc.ExportError as error:
             said = str(error)
             for word in words:
                 check(word in said, f"{name}: '{word}' is not in the error: {said}")
-            check(all(len(line) < 600 for line in said.splitlines()) and len(said.splitlines()) <= 4, f"{name}: the error is long: {said}")
+            check(all(len(line) < 600 for line in said.splitlines()) and len(said.splitlines()) <= 4,
+                  f"{name}: the error is long: {said}")
         else:
             sys.exit(f"FAILED: {name}: it was exported")
         check(not list(folder.iterdir()), f"{name}: left are {list(folder.iterdir())}")
-    for inputs, words in (({"y": torch.rand(3, 4)}, "'y' is no parameter"), ({"x": torch.rand(3, 4)}, "the loss takes 'targets'"),
-                          ((torch.rand(3, 4),) * 3, "3 example inputs"), ({"x": torch.rand(3, 4), "targets": torch.rand(2, 4)}, "3 ('x'), 2"),
+    for inputs, words in (({"y": torch.rand(3, 4)}, "'y' is no parameter"),
+                          ({"x": torch.rand(3, 4)}, "the loss takes 'targets'"),
+                          ((torch.rand(3, 4),) * 3, "3 example inputs"),
+                          ({"x": torch.rand(3, 4), "targets": torch.rand(2, 4)}, "3 ('x'), 2"),
                           ({"x": torch.rand(3, 4).double(), "targets": torch.rand(3, 4)}, "float64"),
-                          ({"x": 3, "targets": torch.rand(3, 4)}, "int"), ({"x": torch.rand(()), "targets": torch.rand(3, 4)}, "no dims")):
+                          ({"x": 3, "targets": torch.rand(3, 4)}, "int"),
+                          ({"x": torch.rand(()), "targets": torch.rand(3, 4)}, "no dims")):
         try:
             dtc.export(Outer(lambda m, x: x), inputs, folder / "refused.mlir", loss="mse")
         except dtc.ExportError as error:
@@ -263,8 +290,10 @@ def check_refused(folder):
             sys.exit(f"FAILED: {words}: it was exported")
     module, given = Outer(lambda m, x: x), {"x": torch.rand(3, 4), "targets": torch.rand(3, 4)}
     (folder / "taken").mkdir()
-    for path, weights, words in ((folder / "taken", folder / "w", "it is a folder"), (folder / "m", folder / "taken", "it is a folder"),
-                                 (folder / "none" / "m", folder / "w", "there is no folder"), (folder / "m", folder / "m", "both")):
+    for path, weights, words in ((folder / "taken", folder / "w", "it is a folder"),
+                                 (folder / "m", folder / "taken", "it is a folder"),
+                                 (folder / "none" / "m", folder / "w", "there is no folder"),
+                                 (folder / "m", folder / "m", "both")):
         try:
             dtc.export(module, given, path, loss="mse", weights=weights)
         except dtc.ExportError as error:
@@ -273,7 +302,8 @@ def check_refused(folder):
             sys.exit(f"FAILED: {path} and {weights} were written")
         check([each.name for each in folder.iterdir()] == ["taken"], f"left are {list(folder.iterdir())}")
     (folder / "taken").rmdir()
-    for text in (b"[1]", b'{"a":1}', b'{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}', b'{"a":{"dtype":"F32","shape":[1]}}'):
+    for text in (b"[1]", b'{"a":1}', b'{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}',
+                 b'{"a":{"dtype":"F32","shape":[1]}}'):
         (folder / "wrong").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
         try:
             dtc.safetensors.read(folder / "wrong")
@@ -286,7 +316,7 @@ def check_refused(folder):
 
 
 def check_depth(folder):
-    """The IR of 48 layers is that of 12, but for the number."""
+    """Checks that the IR of 48 layers is that of 12, except for the number."""
     tokens = torch.zeros(2, models.LENGTH, dtype=torch.long)
     for make, depths in ((lambda layers: models.Mixer(layers=layers), (12, 48)), (models.qwen2, (2, 6))):
         sizes = []
@@ -307,7 +337,8 @@ class Tied(nn.Module):
         super().__init__()
         self.embed, self.head = nn.Embedding(16, 8), nn.Linear(8, 16, bias=False)
         self.head.weight = self.embed.weight
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.GELU() if at % 2 else nn.Tanh(), nn.Dropout(0.1)) for at in range(6))
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.GELU() if at % 2 else nn.Tanh(), nn.Dropout(0.1))
+                                    for at in range(6))
         self.unused = nn.Parameter(torch.ones(3))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
 
@@ -325,21 +356,26 @@ def run(*command, code=0):
 
 
 def check_round_trip(folder, programs):
-    """Exported by a tuple, trained, loaded: the module has the trained values under all names, and its loss."""
+    """Checks a module that is exported by a tuple, trained, loaded: it has the trained values under all names, and
+    its loss.
+    """
     module, text, model, weights = Tied(), folder / "ids.bin", folder / "m.mlir", folder / "w.safetensors"
     tokens = torch.zeros(2, 8, dtype=torch.long)
     result = dtc.export(module, (tokens, tokens), model, loss="cross_entropy", weights=weights)
     check(result.parameters == sum(p.numel() for p in module.parameters()), result.parameters)
     check(sorted(result.blocks.values()) == [3, 3], f"blocks are {result.blocks}")
     check("calls" in result.summary(), f"the counter is not named: {result.summary()}")
-    check(model.read_text().count("graph.call") == 6 and "instance 5" in model.read_text(), f"alternating layers: {model.read_text()}")
+    check(model.read_text().count("graph.call") == 6 and "instance 5" in model.read_text(),
+          f"alternating layers: {model.read_text()}")
     text.write_bytes(b"".join(int(at * at % 16).to_bytes(2, "little") for at in range(400)))
-    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "m.dte")
-    out = run(programs / "dtrun", folder / "m.dte", "--data", f"u16:{text}", "--steps", 3, "--init", weights, "--format", "json",
-              "--dump-params", folder / "after.safetensors", "--eval-data", f"u16:{text}")
+    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o",
+        folder / "m.dte")
+    out = run(programs / "dtrun", folder / "m.dte", "--data", f"u16:{text}", "--steps", 3, "--init", weights,
+              "--format", "json", "--dump-params", folder / "after.safetensors", "--eval-data", f"u16:{text}")
     loss = [json.loads(line) for line in out.stdout.splitlines() if "eval_loss" in line][-1]["eval_loss"]
     other = dtc.load(Tied(), folder / "after.safetensors").eval()
-    check(torch.equal(other.head.weight, other.embed.weight) and not torch.equal(other.embed.weight, module.embed.weight), "ties are lost")
+    check(torch.equal(other.head.weight, other.embed.weight)
+          and not torch.equal(other.embed.weight, module.embed.weight), "ties are lost")
     rows = torch.tensor([at * at % 16 for at in range(393)])
     samples = torch.stack([rows[at: at + 9] for at in range(0, 385, 8)])
     wanted = F.cross_entropy(other(samples[:, :-1]).flatten(0, 1), samples[:, 1:].flatten()).item()
@@ -359,7 +395,7 @@ def check_round_trip(folder, programs):
 
 
 def check_buffer(folder, programs):
-    """A buffer of several values is in the file, and the loss is PyTorch's with it."""
+    """Checks that a buffer of several values is in the file, and that the loss is PyTorch's with it."""
     module = models.Regressor()
     module.table.copy_(torch.rand(4, 12))
     given = {"features": torch.rand(4, 6), "targets": torch.rand(4, 3)}
@@ -371,13 +407,14 @@ def check_buffer(folder, programs):
         sys.exit("FAILED: a buffer of several values was exported without weights")
     result = dtc.export(module, given, folder / "b.mlir", loss="mse", weights=folder / "b.safetensors")
     check("--init" in result.summary() and "'table'" in result.summary(), result.summary())
-    run(programs / "dtc", "compile", folder / "b.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "b.dte")
+    run(programs / "dtc", "compile", folder / "b.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o",
+        folder / "b.dte")
     files = []
     for name, values in given.items():
         write_npy(folder / f"{name}.npy", "<f4", "f", values.shape, values.flatten().tolist())
         files.append(f"{name}={folder / name}.npy")
-    out = run(programs / "dtrun", folder / "b.dte", "--data", ",".join(files), "--steps", 1, "--init", folder / "b.safetensors",
-              "--format", "json")
+    out = run(programs / "dtrun", folder / "b.dte", "--data", ",".join(files), "--steps", 1, "--init",
+              folder / "b.safetensors", "--format", "json")
     loss = [json.loads(line) for line in out.stdout.splitlines() if '"step"' in line][0]["loss"]
     wanted = F.mse_loss(module(given["features"]), given["targets"]).item()
     check(abs(loss - wanted) < 1e-5 * wanted, f"a buffer: the loss is {loss}, PyTorch's {wanted}")
@@ -407,33 +444,42 @@ def check_command(folder, programs):
     stored = HERE / "data" / "hugging_face" / "llama"
     said = command(stored, "-o", model, "--seq-len", 12, "--weights", folder / "w.safetensors")
     check("2 x model.layers.{}" in said and "a token" in said and "2 attention" in said, said)
-    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o", folder / "m.dte")
+    run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o",
+        folder / "m.dte")
     for arguments, words in (((stored, "-o", model), "--seq-len"), ((stored, "-o", model, "--seq-len", 99), "1 to 32"),
                              (("pytorch_models:nothing", "-o", model), "has no 'nothing'"),
-                             (("json:loads", "-o", model), "without arguments: missing"), (("no_such:thing", "-o", model), "can't import"),
+                             (("json:loads", "-o", model), "without arguments: missing"),
+                             (("no_such:thing", "-o", model), "can't import"),
                              (("pytorch_models:gpt2", "-o", model), "has to return")):
         error = command(*arguments, code=1)
-        check(words in error and error.startswith("error: ") and error.count("\n") == 1, f"'{words}' is not in: {error}")
+        check(words in error and error.startswith("error: ") and error.count("\n") == 1,
+              f"'{words}' is not in: {error}")
     command("-o", model, code=2)
     (folder / "mine.py").write_text("import torch\nfrom torch import nn\n\ndef make():\n"
-                                    "    return nn.Linear(3, 2), {'input': torch.rand(1, 3), 'targets': torch.rand(1, 2)}, 'mse'\n")
+                                    "    return nn.Linear(3, 2), {'input': torch.rand(1, 3), 'targets': torch.rand(1, "
+                                    "2)}, 'mse'\n")
     command("mine:make", "-o", model)
     check("%input: " in model.read_text() and '"weight"' in model.read_text(), model.read_text())
 
 
 def check_page(folder, programs):
-    """The commands of docs/pytorch.md work as they are written, from an installed package where setuptools is there to build one."""
+    """Checks the commands of docs/pytorch.md as they are written, from an installed package if setuptools can build
+    one.
+    """
     page, shop, site = (PACKAGE.parent / "docs" / "pytorch.md").read_text(), folder / "page", folder / "site"
     (shop / "dtc").mkdir(parents=True)
-    shutil.copytree(PACKAGE, shop / "dtc" / "python", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    shutil.copytree(PACKAGE, shop / "dtc" / "python",
+                    ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     (shop / "mine.py").write_text(re.search(r"```python\n(.*?)```", page, re.S).group(1))
     environment = {**os.environ, "PATH": f"{site / 'bin'}:{programs}:{os.environ['PATH']}", "PYTHONPATH": str(site)}
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target",
+               str(site)]
     if subprocess.run([sys.executable, "-c", "import pip, setuptools"], capture_output=True).returncode:
         install = None
         (site / "bin").mkdir(parents=True)
         shutil.copytree(PACKAGE / "dtc", site / "dtc")
-        (site / "bin" / "dtc-export").write_text(f"#!{sys.executable}\nimport sys\nfrom dtc.cli import main\nsys.exit(main())\n")
+        (site / "bin" / "dtc-export").write_text(f"#!{sys.executable}\nimport sys\nfrom dtc.cli import "
+                                                 f"main\nsys.exit(main())\n")
         (site / "bin" / "dtc-export").chmod(0o755)
     commands = [line[2:] for line in re.search(r"```console\n(.*?)```", page, re.S).group(1).splitlines()]
     check(len(commands) == 5, f"the page has {commands}")
@@ -444,7 +490,8 @@ def check_page(folder, programs):
         elif words[0] == "python3":
             words[0] = sys.executable
         if words:
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, cwd=shop)
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
+                                  cwd=shop)
             check(done.returncode == 0, f"docs/pytorch.md: {command}: {done.stdout} {done.stderr}")
     check("tensor(" in done.stdout, done.stdout)
 

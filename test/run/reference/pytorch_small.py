@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exports small modules that are easily misread, executes their graph IR with torch, and compares loss and gradients with the modules.
+"""Exports small modules that are easily misread, executes their graph IR with torch, and compares loss and gradients.
 
 Usage: pytorch_small.py
 """
@@ -50,7 +50,7 @@ def attend(q, k, v, **options):
 
 
 def several(mask, **options):
-    """Multi-head attention of x with itself."""
+    """Returns multi-head attention of x with itself."""
     def body(m, x):
         return square(m.mix(x, x, x, attn_mask=mask.to(x.dtype) if mask.is_floating_point() else mask, **options)[0])
     return Small(body, mix=nn.MultiheadAttention(8, 2, batch_first=True))
@@ -80,24 +80,29 @@ def layers(body):
 
 LATER = torch.ones(6, 6).triu(1).bool()
 ROWS, HEADS = (6, 8), (2, 4, 5, 6)
-# The module, and the shape of its input beside the batch.
+# Each entry is: the module, and the shape of its input beside the batch.
 CASES = {
     "matrices turned": (Small(lambda m, x: square(x @ m.w.mT.sum(0)), w=Parameter(torch.randn(8, 8, 8))), ROWS),
     "keys of outer heads": (Small(lambda m, x: attend(x, x[:, :1] * 2, x[:, :1])), HEADS),
     "keys of inner heads": (Small(lambda m, x: attend(x, x[:, :, :1] * 2, x[:, :, :1])), HEADS),
     "grouped heads": (Small(lambda m, x: attend(x[:, 0], x[:, 1, :2], x[:, 1, 2:], enable_gqa=True)), HEADS),
-    "heads side by side": (Small(lambda m, x: attend(x[:, 0], x[:, 1, :2].repeat(1, 2, 1, 1), x[:, 1, :2].repeat(1, 2, 1, 1))), HEADS),
-    "queries of a parameter": (Small(lambda m, x: attend(m.w, x[:, 0], x[:, 1]), w=Parameter(torch.randn(4, 3, 6))), HEADS),
-    "keys of a parameter": (Small(lambda m, x: attend(x[:, 0], m.w, m.w.tanh()), w=Parameter(torch.randn(4, 7, 6))), HEADS),
+    "heads side by side": (Small(lambda m, x: attend(x[:, 0], x[:, 1, :2].repeat(1, 2, 1, 1),
+                                                     x[:, 1, :2].repeat(1, 2, 1, 1))), HEADS),
+    "queries of a parameter": (Small(lambda m, x: attend(m.w, x[:, 0], x[:, 1]), w=Parameter(torch.randn(4, 3, 6))),
+                               HEADS),
+    "keys of a parameter": (Small(lambda m, x: attend(x[:, 0], m.w, m.w.tanh()), w=Parameter(torch.randn(4, 7, 6))),
+                            HEADS),
     "the last queries": (Small(lambda m, x: attend(x[:, 3:], x, x, attn_mask=~LATER[3:])), ROWS),
     "a logical mask": (several(LATER), ROWS),
     "a mask of numbers": (several(torch.zeros(6, 6).masked_fill(LATER, -torch.inf)), ROWS),
     "a mask without weights": (several(LATER, need_weights=False), ROWS),
     "a constant changed in place": (Small(filled), ROWS),
     "the whole batch": (Small(lambda m, x: square(x[:x.shape[0]] ** 2)), ROWS),
-    "one number as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)), b=Parameter(torch.ones(1))),
+    "one number as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)),
+                                 b=Parameter(torch.ones(1))),
                            ROWS),
-    "a row as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)), b=Parameter(torch.ones(1, 5))),
+    "a row as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)),
+                            b=Parameter(torch.ones(1, 5))),
                       ROWS),
     "layers called twice": (layers(all_twice), ROWS),
     "each layer called twice": (layers(each_twice), ROWS),
@@ -105,15 +110,17 @@ CASES = {
     "twice RMS": (Small(lambda m, x: square((2 * x) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 0.1))), ROWS),
     "RMS of a sum": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 0.1) + x)), ROWS),
     "RMS of rows": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).mean(-2, keepdim=True) + 0.1) + x)), ROWS),
-    "half of GELU": (Small(lambda m, x: square(0.25 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))))), ROWS),
-    "another tanh": (Small(lambda m, x: square(0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x - 0.044715 * x ** 3))))), ROWS),
+    "half of GELU": (
+        Small(lambda m, x: square(0.25 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))))), ROWS),
+    "another tanh": (
+        Small(lambda m, x: square(0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x - 0.044715 * x ** 3))))), ROWS),
     "a negative gate": (Small(lambda m, x: square(x * torch.sigmoid(-3 * x))), ROWS),
     "subtracted twice": (Small(lambda m, x: square(torch.sub(x, x * x, alpha=2) + torch.rsub(x, 2, alpha=3))), ROWS),
 }
 
 
 def execute_blocks(graph, blocks, inputs, parameters):
-    """Executes graph IR whose layers are blocks: parameters are found by the name under which a block is called."""
+    """Executes graph IR with blocks as layers: the name under which a block is called finds its parameters."""
     functions = {block.name: block for block in blocks}
 
     def run(ops, values):
@@ -136,7 +143,8 @@ def execute_blocks(graph, blocks, inputs, parameters):
             values.update(zip(op.results, results, strict=True))
 
     values = {value: inputs[name] for name, value in graph.inputs}
-    values.update((each.value, parameters[name].reshape(each.value.dims)) for name, each in graph.parameters.items() if each.value)
+    values.update((each.value, parameters[name].reshape(each.value.dims)) for name, each in graph.parameters.items()
+                  if each.value)
     run(graph.ops, values)
     return values[graph.loss]
 
@@ -144,7 +152,8 @@ def execute_blocks(graph, blocks, inputs, parameters):
 def differ(found, wanted, leaves):
     """Returns how far two losses and their gradients are apart."""
     pairs = [(found.detach(), wanted.detach())]
-    pairs += zip(*(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True, retain_graph=True) for loss in (found, wanted)))
+    pairs += zip(*(torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True, retain_graph=True)
+                   for loss in (found, wanted)))
     floor = 1e-6 * max(b.abs().max() for _, b in pairs)
     return max(float((a - b).abs().max() / b.abs().max().clamp(min=floor)) for a, b in pairs)
 
@@ -152,8 +161,9 @@ def differ(found, wanted, leaves):
 def check(name, module, shape):
     x = torch.randn(SAMPLES, *shape)
     graph, _ = graph_of(module, {"x": x}, None)
-    for op in graph.ops:  # what graph.linear wants of its operands, which torch would repeat
-        if op.name == "linear" and op.operands[2:] and op.operands[2].dims != op.result.dims[-len(op.operands[2].dims):]:
+    for op in graph.ops:  # graph.linear needs a bias of these dims, which torch would broadcast
+        if (op.name == "linear" and op.operands[2:] and op.operands[2].dims
+            != op.result.dims[-len(op.operands[2].dims):]):
             sys.exit(f"FAILED: {name}: the bias has {op.operands[2].dims}, the result {op.result.dims}")
     torch.set_default_dtype(torch.float64)
     module, x = module.double(), x.double().requires_grad_()
@@ -171,7 +181,8 @@ def check_loss():
     """A loss that is a module, as torch.nn has them."""
     module, given = nn.Linear(4, 3), {"input": torch.rand(2, 4), "target": torch.rand(2, 3)}
     graph, _ = graph_of(module, given, nn.MSELoss())
-    if [name for name, _ in graph.inputs] != ["input", "target"] or loss_of(nn.CrossEntropyLoss()).names(None) != ["target"]:
+    if ([name for name, _ in graph.inputs] != ["input", "target"] or loss_of(nn.CrossEntropyLoss()).names(None)
+        != ["target"]):
         sys.exit(f"FAILED: a loss of torch.nn reads {graph.inputs}")
 
 

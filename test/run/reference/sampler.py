@@ -1,17 +1,17 @@
-"""The order of samples, written from runtime/data/Sampler.h: which sample of its data a step of dtrun reads as which of its batch."""
+"""The order of samples, written from runtime/data/Sampler.h: the samples of the data that each step of dtrun reads."""
 
 WORD = (1 << 64) - 1
 
 
 def mix(x):
-    """The finaliser of MurmurHash3."""
+    """Computes the finaliser of MurmurHash3."""
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD & WORD
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 & WORD
     return x ^ x >> 33
 
 
 def permute(index, size, key0, key1):
-    """A Feistel network of six rounds, walked until it is below `size`."""
+    """Permutes by a Feistel network of six rounds, walked until the result is below `size`."""
     bits = 0
     while bits < 32 and (size - 1) >> 2 * bits:
         bits += 1
@@ -27,5 +27,5 @@ def permute(index, size, key0, key1):
 
 
 def samples_of(step, batch, size, seed):
-    """Samples of a step (from 1), of `size` there are."""
+    """Returns the samples of a step (from 1), out of `size`."""
     return [permute(g % size, size, mix(seed), g // size) for g in range((step - 1) * batch, step * batch)]

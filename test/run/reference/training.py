@@ -1,4 +1,4 @@
-"""What the stored results share: AdamW with clipping as dtc's update has it, and safetensors."""
+"""Code that the stored results share: AdamW with clipping as dtc's update has it, and safetensors."""
 import json
 import struct
 
@@ -20,9 +20,10 @@ def write_safetensors(path, tensors):
 
 
 def train(value_and_grad, p, batches, a, rates):
-    """A step of AdamW for each batch and rate, weight decay on matrices only: losses, norms, and the first step's gradients.
+    """Runs a step of AdamW for each batch and rate, with weight decay on matrices only.
 
-    `value_and_grad(p, *batch)` is the model; `p`, its parameters, is changed.
+    Returns losses, norms, and the first step's gradients. `value_and_grad(p, *batch)` is the model; its parameters
+    `p` are changed.
     """
     first = {n: np.zeros_like(v) for n, v in p.items()}
     second = {n: np.zeros_like(v) for n, v in p.items()}
@@ -39,7 +40,8 @@ def train(value_and_grad, p, batches, a, rates):
             g = g * np.float32(clip)
             first[n] = a["beta1"] * first[n] + (1 - a["beta1"]) * g
             second[n] = a["beta2"] * second[n] + (1 - a["beta2"]) * g * g
-            update = first[n] / (1 - a["beta1"] ** step) / (np.sqrt(second[n] / (1 - a["beta2"] ** step)) + a["epsilon"])
+            update = first[n] / (1 - a["beta1"] ** step) / (np.sqrt(second[n] / (1 - a["beta2"] ** step))
+                                                            + a["epsilon"])
             decay = a["weight_decay"] if g.ndim >= 2 else 0.0
             p[n] = (p[n] - rate * (update + decay * p[n])).astype(np.float32)
     return losses, norms, gradient0
