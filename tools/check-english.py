@@ -208,12 +208,23 @@ class Folder:
 
 def is_breakable(line, columns):
     """True if a line is too long and has a space to break it at: addresses and table rows stay whole."""
-    return len(line) > columns and " " in line[:columns].strip() and not line.startswith("|")
+    return len(line) > columns and " " in line[:columns].strip() and not line.startswith(("|", "<tr>"))
 
 
 def is_formatted(name, line):
     """True for code that clang-format has broken: the lines that are still too long are raw strings."""
     return Path(name).suffix in CPP - {".td", ".def", ".inc"} and comment_column(line, "//") is None
+
+
+def prose_of(lines):
+    """Returns (line, text) of the lines of a page that are not in a block between ``` lines, which quotes as it is."""
+    found, in_block = [], False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("```"):
+            in_block = not in_block
+        elif not in_block:
+            found.append((number, line))
+    return found
 
 
 def check_file(folder, name, text, words):
@@ -231,7 +242,7 @@ def check_file(folder, name, text, words):
         texts = [(number, line[at:]) for number, line in enumerate(lines, 1)
                  if (at := comment_column(line, "//" if is_code else "#")) is not None]
     else:
-        texts = list(enumerate(lines, 1))
+        texts = prose_of(lines)
     if suffix == ".h":
         declarations = declarations_of(lines)
         folder.declarations += len(declarations)
@@ -239,7 +250,7 @@ def check_file(folder, name, text, words):
                         for number, declared, documented in declarations if not documented]
     columns = CODE_COLUMNS if suffix in CPP - {".td", ".def", ".inc"} else DOC_COLUMNS
     folder.long_lines += [(name, number, f"{len(line)} columns; at most {columns}")
-                          for number, line in enumerate(lines, 1)
+                          for number, line in (texts if suffix == ".md" else enumerate(lines, 1))
                           if is_breakable(line, columns) and not is_formatted(name, line)]
     for number, line in texts:
         prose = re.sub(r"`[^`]*`", "``", line)  # names of the code are no words

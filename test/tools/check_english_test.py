@@ -118,6 +118,14 @@ class Runs(unittest.TestCase):
         self.assertIn("a/A.cpp:1: 103 columns; at most 100", text)
         self.assertNotIn("b/README.md", text)
 
+    def test_quoted_blocks_of_pages_may_be_long(self):
+        block = "```\n$ " + "word " * 40 + "\n```\n"
+        self.assertEqual(self.run_in({"b/README.md": "Quoted:\n\n" + block})[0], 0)
+        code, text = self.run_in({"b/README.md": block + "\n" + "word " * 40 + "\n"})
+        self.assertEqual(code, 1)
+        self.assertEqual(text.count("columns; at most"), 1)
+        self.assertIn("b/README.md:5: 200 columns; at most 120", text)
+
     def test_raw_strings_may_be_long(self):
         self.assertEqual(self.run_in({"a/A.cpp": 'auto x = R"(' + "word " * 20 + ')";\n'})[0], 0)
 
