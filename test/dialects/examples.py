@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every example of the dialects' pages is right: dtc-opt parses and verifies it. Usage: examples.py PAGE.md...
+"""Checks every example of the dialects' pages: dtc-opt parses and verifies it. Usage: examples.py PAGE.md...
 
-An op without an example is an error. An example of `graph` that stands in a function gets one around it, whose arguments
-are the values that the example uses without defining, and the parameters and blocks that it names. The types of values come
-from dtc-opt: each starts as `none`, and the message about it names the type that the example wants.
+An op without an example is an error. An example of `graph` that stands in a function gets a function around it, whose
+arguments are the values that the example uses without defining them, and gets the parameters and blocks that it names.
+dtc-opt tells the types of values: each type starts as `none`, and the message about it names the type that the example
+wants.
 """
 import re
 import subprocess
@@ -36,16 +37,18 @@ class Example:
         return f"{self.declarations()}graph.func @example({arguments}){results} {{\n{text}\n}}"
 
     def in_task(self):
-        """The example with a task around its instructions, which come last."""
+        """Returns the example with a task around its instructions, which come last."""
         start = INSTRUCTION.search(self.text)
-        return f"{self.text[:start.start()]}exec.task @example {{\n{self.text[start.start():]}\n}}" if start else self.text
+        return f"{self.text[:start.start()]}exec.task @example {{\n{self.text[start.start():]}\n}}" \
+            if start else self.text
 
     def declarations(self):
-        """What the example's symbols stand for, unless it declares them itself."""
+        """Declares the symbols that the example uses, unless the example declares them itself."""
         lines = []
         for line in re.sub(r"\n\s+", " ", self.text).splitlines():
             used = re.search(r'graph\.(get|set|call|repeat|state)\b.*?(?:of )?(@"[^"]*"|@\w+)(?!.*of @)', line)
-            if not used or re.search(r"graph\.(func (private )?|parameter |state )" + re.escape(used[2]) + r"\b", self.text):
+            if not used or re.search(r"graph\.(func (private )?|parameter |state )" + re.escape(used[2]) + r"\b",
+                                     self.text):
                 continue
             # A block takes entries of stacks; a parameter with 'repeats' is read as one.
             stack = re.compile(r"!graph\.stack<(\d+) x (tensor<[^>]*>)>")
@@ -64,7 +67,7 @@ class Example:
 
 
 def read_examples(page):
-    """The examples of a page, and the ops that lack one."""
+    """Returns the examples of a page, and the ops that lack one."""
     examples, without, op, lines = [], [], None, page.read_text().splitlines()
     for number, line in enumerate(lines, 1):
         heading = re.match(r"### `([\w.]+)` \(", line)
@@ -81,16 +84,18 @@ def read_examples(page):
 
 
 def run(examples):
-    """Example -> first message of dtc-opt about it."""
+    """Returns a map from an example to the first message of dtc-opt about it."""
     text = "\n// -----\n".join(example.module() for example in examples)
-    result = subprocess.run(["dtc-opt", "-split-input-file", "-o", "/dev/null"], input=text, capture_output=True, text=True)
+    result = subprocess.run(["dtc-opt", "-split-input-file", "-o", "/dev/null"], input=text, capture_output=True,
+                            text=True)
     # Lines count through the whole text.
     starts, line = [], 1
     for example in examples:
         starts.append(line)
         line += example.module().count("\n") + 2
     messages = {}
-    for found in re.finditer(r"<stdin>:(\d+):\d+: error: (.*)|^(.*(?:Assertion|PLEASE submit).*)$", result.stderr, re.M):
+    for found in re.finditer(r"<stdin>:(\d+):\d+: error: (.*)|^(.*(?:Assertion|PLEASE submit).*)$", result.stderr,
+                             re.M):
         if found[3]:
             sys.exit(f"dtc-opt ended: {found[3]}")
         index = max(i for i, start in enumerate(starts) if start <= int(found[1]))
