@@ -1,4 +1,4 @@
-// What the kernel benchmarks share: pools, data and rates.
+// Pools, data and rates that the kernel benchmarks share.
 #pragma once
 
 #include "kernels/cpu/ThreadPool.h"
@@ -10,9 +10,11 @@
 
 namespace dtc::cpu::bench {
 
-// Pools of the sizes that --threads names ("1,2" by default); they live as long as the program.
+// Returns pools of the sizes that --threads names ("1,2" by default). The pools live as long as the
+// program.
 const std::vector<ThreadPool *> &pools();
 
+// Returns `count` numbers in [-1, 1], the same on every call.
 inline std::vector<float> randomFloats(int64_t count) {
   std::minstd_rand generator(1);
   std::vector<float> values(static_cast<size_t>(count));
@@ -21,8 +23,8 @@ inline std::vector<float> randomFloats(int64_t count) {
   return values;
 }
 
-// Rates of one thread are by its CPU time, which other programs on the machine disturb less; those
-// of several by wall time.
+// Sets the clock of a benchmark. Rates of one thread are by its CPU time, which other programs on
+// the machine disturb less; rates of several threads are by wall time.
 inline void setClock(benchmark::internal::Benchmark *bench, int threads) {
   bench->MinTime(0.2);
   if (threads > 1)
@@ -35,8 +37,11 @@ inline void setRate(benchmark::State &state, const char *unit, double perIterati
       benchmark::Counter(perIteration * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// Registers the benchmarks of matrix products.
 void registerGemm();
+// Registers the benchmarks of attention.
 void registerAttention();
+// Registers the benchmarks of kernels that memory bandwidth limits.
 void registerMemory();
 
 } // namespace dtc::cpu::bench

@@ -1,4 +1,4 @@
-"""What the peers of bench/cpu.sh share: GPT-2's sizes, the tokens, and the protocol of steps.
+"""GPT-2's sizes, the tokens, and the protocol of steps that the peers of bench/cpu.sh share.
 
 A peer prints {"ready": ...} once it is compiled and warm. Then each line on its standard input asks
 for one training step, and it answers with {"wall_s", "cpu_s", "loss"}: the caller decides whose
