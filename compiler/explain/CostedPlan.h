@@ -52,8 +52,8 @@ struct CostedPart {
   std::vector<CostedCollective> collectives;
   double denseParameters = 0, expertParameters = 0; // elements of a rank that are trained
   double frozenDense = 0, frozenExpert = 0;         // and those that are not
-  double sharedGradients = 0; // of them those whose gradients tp adds up once a step
-  // What ZeRO-3 gathers of them for one pass forward, and for one backward by what that recomputes.
+  double sharedGradients = 0; // the trained ones whose gradients tp adds up once a step
+  // Elements that ZeRO-3 gathers for one pass forward, and for one pass backward by recomputation.
   struct Gather {
     double dense = 0, expert = 0;
   };
@@ -63,21 +63,22 @@ struct CostedPart {
 
 // A plan's parts with the costs of their ops and collectives.
 struct CostedPlan {
-  Topology topology; // the whole one, or where devices are not all alike, that of one stage
+  Topology topology; // the whole system, or one stage's part if devices are heterogeneous
   AxisGroups groups;
   CellPrecision precision;
   Overlap overlap;               // overlap that the software supports
   std::vector<CostedPart> parts; // in the order of the model
   double tiedParameters = 0;     // trained elements that embedding and head share
-  double transferBytes = 0;      // of an activation from stage to stage
+  double transferBytes = 0;      // bytes of an activation sent from stage to stage
 };
 
-// The plan as a stage has it: where that is on a part of the system with ranks of tensor
-// parallelism of its own, with the decisions of stages there alone.
+// Returns the plan as one stage has it. If the stage is on a part of the system with its own number
+// of tensor-parallel ranks, the result has the decisions of that part's stages alone.
 Plan planOfStage(Plan plan, const Topology &topology, size_t stage);
 
-// Partitions the plan's model as the planner does and costs its parts; on a cluster of unlike
-// devices or links with those of `stage`. `model` is checked and unbound, as planModel wants it.
+// Partitions the plan's model as the planner does and costs its parts. On a cluster of
+// heterogeneous devices or links, the costs use those of `stage`. `model` is checked and unbound,
+// as planModel wants it.
 // Errors: a model or a topology that is not the plan's; a model that can't be partitioned.
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage);
@@ -89,7 +90,8 @@ double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);
 double runsOf(const CostedPart &part, std::bitset<kNumRecomputes> runsAgain, const Plan &plan,
               size_t stage);
 
-// Layers of a stage that a part stands for; 1 for an embedding, a head or a vocabulary on it.
+// Returns the number of layers of a stage that a part stands for; 1 for an embedding, a head or a
+// vocabulary on it.
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
 // Returns the number of these layers with a recomputation mode.
 int64_t layersThat(Recompute recompute, const CostedPart &part, const Plan &plan, size_t stage);

@@ -12,8 +12,8 @@ struct CutRow {
       layers; // counts: layers of each chunk, in the order of the stage's chunks
 };
 
-// One row at least for every run of stages that are cut alike. Empty where there is one stage. A
-// chunk without layers counts 0 and is not among the layers.
+// Returns at least one row for every run of stages with the same cut; empty for one stage. A chunk
+// without layers counts 0 and is not among the layers.
 std::vector<CutRow> cutRows(const Plan &plan);
 
 // Returns whether the table of stages leaves open which layers are on which stage: of stages with

@@ -271,7 +271,7 @@ private:
   std::vector<int64_t> whole, local;
   std::vector<StageOp> readers;
   bool isExpert = false, isFrozen = false;
-  double elementsDivided = 1; // by axes other than that of ZeRO-3
+  double elementsDivided = 1; // product of the axes other than that of ZeRO-3
   double onRank = 0;          // elements, before ZeRO divides them
   int64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;
 };

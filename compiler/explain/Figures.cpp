@@ -188,7 +188,7 @@ std::vector<std::string> recipeCells(const Plan &plan, const KnownRecipe &recipe
   bool hasTime = recipe.fits && !recipe.isChosen;
   double slower = recipe.stepSeconds / plan.predicted.stepSeconds - 1;
   bool isTie =
-      std::abs(slower) <= plan.predicted.noise; // by what the table of runners-up ends with
+      std::abs(slower) <= plan.predicted.noise; // the noise that is printed below the runners-up
   return {recipe.name,
           recipe.fits ? seconds(recipe.stepSeconds) : "",
           hasTime ? signedPercent(slower) + (isTie ? ", a tie" : "") : "",

@@ -18,7 +18,7 @@ constexpr int64_t kWorkOfRecipes = kSearchWork / 3;
 
 // A configuration that was published for one model, whatever the number of replicas.
 struct Published {
-  llvm::StringRef name; // who published it, and for which system
+  llvm::StringRef name; // the publisher and the system
   int64_t layers, hidden, experts;
   llvm::StringRef pins;
 };
@@ -99,7 +99,7 @@ public:
       return std::nullopt;
     Plan made = outcome ? std::move(outcome->best) : std::move(*least);
     made.predicted.fits &= outcome.ok();
-    // Who names no software is offered what 'dtc compile' takes.
+    // A request that names no software gets only plans that 'dtc compile' takes.
     if (request.prefersExecutable && isExecutable(plan.decisions) && !isExecutable(made.decisions))
       return std::nullopt;
     return made;

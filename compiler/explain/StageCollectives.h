@@ -27,7 +27,7 @@ std::vector<StageCollective> stageCollectives(const Plan &plan, const CostedPlan
 // is one. Example: "dp x cp".
 std::string replicaAxes(const Decisions &decisions, bool isExpert);
 
-// "8 over nvlink, 16 over ib"; "" of one rank, or where devices are not all alike.
+// Returns "8 over nvlink, 16 over ib"; "" for one rank, or if devices are heterogeneous.
 std::string ranksText(const RankGroup &group, const Topology &topology);
 
 // Numbers of parameters on each rank of a stage, before ZeRO divides them.

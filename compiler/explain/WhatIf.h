@@ -17,13 +17,13 @@ struct LargerSystem {
   Topology topology;
   std::string flag; // flag that asks for it: "--nodes 4"
 };
-// One with `factor` times the devices; nothing where there is none.
+// Returns a system with `factor` times the devices; nullopt if there is none.
 using Enlarge = std::function<std::optional<LargerSystem>(int64_t factor)>;
 
 // `failed`, with a note that names the cheapest relaxation of the request and then others, each
 // found by planning with it: what costs nothing first (a limit below the device's memory, a pin),
 // then what costs time (states on the host), then what costs money (devices, larger devices).
-// `failed` itself where it is not memory that fails, or nothing helps.
+// `failed` itself if it is not memory that fails, or if nothing helps.
 // `leanest`: the plan of the request that needs least memory.
 UserError withRelaxations(const PlanRequest &request, const UserError &failed, const Plan &leanest,
                           const Enlarge &enlarge);
