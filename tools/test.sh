@@ -51,7 +51,8 @@ summary() {
   local part
   for part in "${failed[@]}"; do
     case $part in
-    test) show_failures "$part" build ;;
+    test) show_failures "$part" "$([ "$quick" -eq 1 ] && echo build || echo build/Testing/beside)" ;;
+    test-alone) show_failures "$part" build ;;
     asan-test) show_failures "$part" build-asan ;;
     esac
   done
@@ -87,9 +88,14 @@ beside >"$log" 2>&1 &
 group=$!
 set +m
 trap 'kill -- "-$group" 2>/dev/null; rm -f "$results" "$log"' EXIT
-part test ctest --preset ci -j "$tests"
+if ! part test ctest --preset ci -j "$tests" -LE alone; then
+  mkdir -p build/Testing/beside/Testing && rm -rf build/Testing/beside/Testing/Temporary
+  cp -r build/Testing/Temporary build/Testing/beside/Testing
+fi
 wait
 cat "$log"
+# Tests that stop or time what runs: nothing is compiled beside them.
+part test-alone ctest --preset ci -L alone
 read -r tidy asan <"$results" || tidy=failed asan=failed
 [ "$tidy" = ok ] || failed+=(tidy)
 if [ "$asan" = ok ]; then
