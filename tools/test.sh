@@ -34,15 +34,29 @@ part() { # name, command...: runs it, shows its time, remembers a failure
   fi
 }
 
+kept=$(mktemp -d) # what parts leave for the summary
+group=            # the processes beside the tests
+trap 'kill ${group:+-- "-$group"} 2>/dev/null; rm -rf "$kept"' EXIT
+
+# Runs tests. If some fail, keeps their output, which the next run of ctest in the folder replaces.
+run_tests() { # part, build folder, flags of ctest...
+  local name=$1 folder=$2
+  shift 2
+  part "$name" ctest "$@" && return
+  mkdir -p "$kept/$name"
+  cp "$folder"/Testing/Temporary/LastTest*.log "$kept/$name/"
+}
+
 # Prints the names and messages of failed tests a second time, as people read the last lines first.
-show_failures() { # part, build folder
-  local log=$2/Testing/Temporary/LastTestsFailed.log name
+show_failures() { # part
+  local log=$kept/$1/LastTestsFailed.log name
+  [ -d "$kept/$1" ] || return
   echo "== $1: failed tests"
   cat "$log" 2>/dev/null
   sed 's/^[0-9]*://' "$log" 2>/dev/null | head -5 | while read -r name; do
     echo "== $1: $name"
     awk -v name="$name" '/^[0-9]+\/[0-9]+ Testing: /{on = substr($0, index($0, ": ") + 2) == name} on' \
-      "$2/Testing/Temporary/LastTest.log" | tail -40
+      "$kept/$1/LastTest.log" | tail -40
   done
 }
 
@@ -50,11 +64,7 @@ summary() {
   [ "${#failed[@]}" -eq 0 ] && exit 0
   local part
   for part in "${failed[@]}"; do
-    case $part in
-    test) show_failures "$part" "$([ "$quick" -eq 1 ] && echo build || echo build/Testing/beside)" ;;
-    test-alone) show_failures "$part" build ;;
-    asan-test) show_failures "$part" build-asan ;;
-    esac
+    show_failures "$part"
   done
   echo "test.sh: failed parts: ${failed[*]}" >&2
   exit 1
@@ -66,7 +76,7 @@ part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
 if [ "$quick" -eq 1 ]; then
-  part test ctest --preset ci -j "$tests" -LE "long|network"
+  run_tests test build --preset ci -j "$tests" -LE "long|network"
   echo "test.sh: ${SECONDS} s in all"
   summary
 fi
@@ -79,27 +89,21 @@ beside() {
   part tidy nice -n 19 ./tools/tidy.py --build build && tidy=ok
   part asan-configure cmake --preset asan &&
     part asan-build nice -n 19 cmake --build --preset asan -j "$jobs" && asan=ok
-  echo "$tidy $asan" >"$results"
+  echo "$tidy $asan" >"$kept/results"
 }
-results=$(mktemp)
-log=$(mktemp)
 set -m # a process group of its own, which ends with this script
-beside >"$log" 2>&1 &
+beside >"$kept/log" 2>&1 &
 group=$!
 set +m
-trap 'kill -- "-$group" 2>/dev/null; rm -f "$results" "$log"' EXIT
-if ! part test ctest --preset ci -j "$tests" -LE alone; then
-  mkdir -p build/Testing/beside/Testing && rm -rf build/Testing/beside/Testing/Temporary
-  cp -r build/Testing/Temporary build/Testing/beside/Testing
-fi
+run_tests test build --preset ci -j "$tests" -LE alone
 wait
-cat "$log"
+cat "$kept/log"
 # Tests that stop or time what runs: nothing is compiled beside them.
-part test-alone ctest --preset ci -L alone
-read -r tidy asan <"$results" || tidy=failed asan=failed
+run_tests test-alone build --preset ci -L alone
+read -r tidy asan <"$kept/results" || tidy=failed asan=failed
 [ "$tidy" = ok ] || failed+=(tidy)
 if [ "$asan" = ok ]; then
-  part asan-test ctest --preset asan -j "$tests"
+  run_tests asan-test build-asan --preset asan -j "$tests"
 else
   failed+=(asan-build)
 fi

@@ -88,10 +88,6 @@ std::string sumText(llvm::ArrayRef<int64_t> numbers) {
   return list;
 }
 
-std::string counted(int64_t count, llvm::StringRef thing) {
-  return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");
-}
-
 std::string causalUtilisation(const PlanPrediction &predicted) {
   if (predicted.mfuCausal == 0 || predicted.mfuCausal == predicted.mfu)
     return "";

@@ -3,6 +3,7 @@
 
 #include "compiler/plan/Plan.h"
 #include "compiler/topology/Topology.h"
+#include "runtime/format/Counted.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -38,8 +39,7 @@ std::string number(double value, int digits = 3);
 // of Megatron's stacks that it is true of (docs/planner.md), and "" for others.
 std::string expertGatherText(const Plan &plan);
 
-// 1 thing, 2 things.
-std::string counted(int64_t count, llvm::StringRef thing);
+using format::counted;
 // Example: {9, 8, 8, 8} is "9+3*8".
 std::string sumText(llvm::ArrayRef<int64_t> numbers);
 

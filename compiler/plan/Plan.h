@@ -136,7 +136,7 @@ struct PlanSearch {
   double mostSeconds = 0; // limit of the search's seconds; 0 in plans that do not say
   // Returns true if the bound ended the search.
   bool exhaustive() const { return end == SearchEnd::Bound; }
-  // What pins ask of decisions that they don't name, with the reason: the space is smaller by it.
+  // The pins restrict decisions that they don't name, and so the space. This says which pin does.
   // Example: "sp=1 asks for Megatron's placements". Empty where they ask for nothing.
   std::string implied;
   std::vector<PinCost> pins;        // empty where there are none, or nobody asked

@@ -3,6 +3,7 @@
 
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/planner/ContextKinds.h"
+#include "compiler/planner/Costed.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/KinSchedules.h"
 #include "compiler/planner/MemoryChoices.h"
@@ -31,25 +32,6 @@ constexpr int64_t kWorkOfLeanest = kSearchWork / 6;
 constexpr double kSecondsOfLeanest = kSearchSeconds / 6;
 // The smallest improvement of the memory need that is worth another cut.
 constexpr double kFinerNeed = 2e-3;
-
-// Bounds from a ZeRO-1 step over all of dp. ZeRO-1 in groups keeps more copies of states; if all
-// stages still fit with them in the cut of that step, no step in groups takes less than `least`
-// seconds.
-struct SameCut {
-  double least = 0;
-  double mostTimesMore = -1; // Times more states that every stage can hold; below 0: unknown.
-};
-
-// The result of costing a step, with bounds of other steps that follow from it; in seconds.
-struct Costed {
-  Decisions decisions;
-  std::optional<Candidate> candidate; // nullopt if it does not fit
-  double leastWithHost = 0;           // lower bound with the optimizer on the host
-  double leastOfGroups = 0;           // lower bound with ZeRO in groups
-  // Bounds under any recomputation of the step in groups, and of the step itself; 0: unknown.
-  double leastOfGroupsWithoutRecomputation = 0, leastWithoutRecomputation = 0;
-  SameCut sameCut; // with ZeRO in groups
-};
 
 class Searcher {
 public:

@@ -236,4 +236,12 @@ std::optional<UserError> checkPrecision(llvm::StringRef precision, const Softwar
   return std::nullopt;
 }
 
+std::string impliedBy(const Pins &pins, const SoftwareStack &software) {
+  if (!software.searchesPlacements || pins.searchedPlacements || pins.tp.value_or(2) == 1)
+    return "";
+  if (pins.sp)
+    return "sp=" + std::to_string(*pins.sp) + " asks for Megatron's placements";
+  return pins.tp ? "tp=" + std::to_string(*pins.tp) + " asks for weights that are split" : "";
+}
+
 } // namespace dtc

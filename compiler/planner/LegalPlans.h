@@ -31,4 +31,8 @@ std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRe
 std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
                                         const Topology &topology);
 
+// Returns a phrase on what a pin of `sp` or `tp` asks of placements, which the software may search
+// otherwise: "sp=1 asks for Megatron's placements". Returns "" if no pin asks for any.
+std::string impliedBy(const Pins &pins, const SoftwareStack &software);
+
 } // namespace dtc

@@ -659,16 +659,6 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
-// Returns the key among `sp` and `tp` whose pin asks for placements that may be searched otherwise;
-// "" for none.
-static std::string impliedBy(const Pins &pins, const SoftwareStack &software) {
-  if (!software.searchesPlacements || pins.searchedPlacements || pins.tp.value_or(2) == 1)
-    return "";
-  if (pins.sp)
-    return "sp=" + std::to_string(*pins.sp) + " asks for Megatron's placements";
-  return pins.tp ? "tp=" + std::to_string(*pins.tp) + " asks for weights that are split" : "";
-}
-
 Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)

@@ -235,11 +235,13 @@ Status Trainer::leaveOutGradients() {
   Status status;
   while (!files.gradients.empty() && files.gradients.begin()->first <= lastStep) {
     const auto &[step, dump] = *files.gradients.begin();
+    bool isLast = options.dumpGradsAt.empty();
     if (world.rank() == 0 && status.ok() &&
-        (options.dumpGradsAt.empty() || ::access(dump->file->target().c_str(), F_OK) != 0))
-      status = Status::invalidArgument(text("--dump-grads: step ", step,
-                                            " has run, and its gradients are gone; name a later "
-                                            "step, or leave out --resume"));
+        (isLast || ::access(dump->file->target().c_str(), F_OK) != 0))
+      status = Status::invalidArgument(text(isLast ? "--dump-grads" : "--dump-grads-at", ": step ",
+                                            step, " has run, and its gradients are gone; ",
+                                            isLast ? "raise --steps" : "name a later step",
+                                            ", or leave out --resume"));
     files.gradients.erase(files.gradients.begin());
   }
   return agree(world, status);
