@@ -24,7 +24,7 @@ class Endless(Job):
     def __init__(self, folder, ranks, logs, *flags):
         super().__init__([BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps",
                           1000000000, "--threads", 1, "--log-dir", logs, *flags])
-        self.wait_for_lines(3)
+        self.wait_for_steps(3)
 
 
 def memory_group():

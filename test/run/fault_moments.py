@@ -100,7 +100,7 @@ class Run(Job):
 
     def has_reached(self, step):
         """Waits until that step has been printed; returns False if the job ended first."""
-        while len(self.lines) < step and self.code is None:
+        while len(self.steps) < step and self.code is None:
             time.sleep(0.002)
         return self.code is None
 
@@ -157,7 +157,7 @@ def check(run, fault):
     is_last = fault in ("disk full", "read-only") and "the last checkpoint was not written" in run.text()
     if run.code != is_last:
         fail(f"{what}: exit code {run.code}\n{run.text()}")
-    lines = [values_of(line) for _, line in run.lines]
+    lines = [values_of(line) for _, line in run.steps]
     for line in lines:
         if line != program.lines[line[0] - 1]:
             fail(f"{what}: {line}, wanted {program.lines[line[0] - 1]}\n{run.text()}")
@@ -188,7 +188,7 @@ def run_moment(program, fault, chance, ranks_of):
     finally:
         run.stop()
     errors = run.text()
-    if fault in DISKS and run.code == 1 and not run.lines and REASONS.get(fault, "-") in errors:
+    if fault in DISKS and run.code == 1 and not run.steps and REASONS.get(fault, "-") in errors:
         return "start"  # refused before the first step: nothing is lost
     lost = check(run, fault)
     if (fault in KILLS and not struck) or (fault in DISKS and not mark.exists()):

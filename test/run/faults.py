@@ -70,7 +70,7 @@ def rank_of(process):
 
 def start(folder, logs):
     return Job([BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", 1000000000,
-                "--threads", 1, "--timeout", TIMEOUT, "--log-dir", logs]).wait_for_lines(2)
+                "--threads", 1, "--timeout", TIMEOUT, "--log-dir", logs]).wait_for_steps(2)
 
 
 def ranks_of(job, dte, ranks=RANKS):
@@ -178,7 +178,7 @@ def check_request(folder):
                 break
             time.sleep(0.1)
         check_records(logs, "SIGUSR1")
-        job.wait_for_lines(len(job.lines) + 20)
+        job.wait_for_steps(len(job.steps) + 20)
         os.kill(job.pid, signal.SIGTERM)
         if job.end(30) != 128 + signal.SIGTERM:
             fail(f"SIGTERM gives exit code {job.code}")

@@ -14,8 +14,9 @@ def fail(message):
 class Job:
     """A process in a session of its own, for `with Job(command) as job`.
 
-    Its lines on stdout and stderr are in `lines` and `errors`, each with the time (of time.time) at which it came;
-    dtrun's report on its data is left out. Processes of the session that are left at the end are killed.
+    Its steps and its lines on stderr are in `steps` and `errors`, each with the time (of time.time) at which it came;
+    `printed` has all of stdout but dtrun's report on its data. Processes of the session that are left at the end are
+    killed.
     """
 
     def __init__(self, command, name="the job", **options):
@@ -23,18 +24,22 @@ class Job:
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         start_new_session=True, **options)
-        self.lines, self.errors = [], []
-        self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.process.stdout, self.lines),
-                                                                                  (self.process.stderr, self.errors))]
+        self.steps, self.printed, self.errors = [], [], []
+        self.threads = [threading.Thread(target=target) for target in (self.take_output, self.take_errors)]
         for thread in self.threads:
             thread.daemon = True  # a test that has failed waits for no other job
             thread.start()
 
-    def take(self, stream, lines):
-        for line in stream:
-            if line.startswith(('{"data":', '{"eval_data":')):  # no step
-                continue
-            lines.append((time.time(), line))
+    def take_output(self):
+        for line in self.process.stdout:
+            if line.startswith(('{"step":', "step ")):
+                self.steps.append((time.time(), line))
+            if not line.startswith(('{"data":', '{"eval_data":')):
+                self.printed.append(line)
+
+    def take_errors(self):
+        for line in self.process.stderr:
+            self.errors.append((time.time(), line))
 
     def __enter__(self):
         return self
@@ -60,7 +65,7 @@ class Job:
         return [(when, line) for when, line in self.errors if line.startswith("dtrun: ")]
 
     def output(self):
-        return "".join(line for _, line in self.lines)
+        return "".join(self.printed)
 
     def wait_for(self, is_there, seconds, what):
         """Waits until is_there(); fails if that takes longer than `seconds`, or the job ends before."""
@@ -71,8 +76,9 @@ class Job:
                 fail(f"{self.name}: {what}: not within {seconds} s; exit code {self.code}\n{self.text()}")
             time.sleep(0.005)
 
-    def wait_for_lines(self, count, seconds=60):
-        self.wait_for(lambda: len(self.lines) >= count, seconds, f"line {count} of its output")
+    def wait_for_steps(self, count, seconds=60):
+        """Waits until that many steps have been printed."""
+        self.wait_for(lambda: len(self.steps) >= count, seconds, f"its step number {count}")
         return self
 
     def end(self, seconds):

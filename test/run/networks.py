@@ -42,7 +42,7 @@ class Training(Job):
 
 def check_same(job, folder, wanted, what):
     """Checks the curve and the parameters against the undisturbed run; returns the number of steps that ran again."""
-    lines = [values_of(line) for _, line in job.lines]
+    lines = [values_of(line) for _, line in job.steps]
     by_step = {line[0]: line for line in wanted[0]}
     for line in lines:
         if line != by_step[line[0]]:
@@ -55,7 +55,7 @@ def check_same(job, folder, wanted, what):
 
 
 def seconds_a_step(job):
-    return (job.lines[-1][0] - job.lines[0][0]) / (len(job.lines) - 1)
+    return (job.steps[-1][0] - job.steps[0][0]) / (len(job.steps) - 1)
 
 
 def run_whole(hosts, folder, what, wanted, **variables):
@@ -75,7 +75,7 @@ def run_cut(hosts, folder, host, chance, wanted):
     job = Training(hosts, folder, what, "--checkpoint-dir", saved, "--checkpoint-every", EVERY, "--restarts", 3)
     try:
         step = chance.randrange(2, STEPS - 4)
-        job.wait_for(lambda: len(job.lines) >= step, 120, f"step {step}")
+        job.wait_for(lambda: len(job.steps) >= step, 120, f"step {step}")
         time.sleep(chance.uniform(0, 0.1))
         begin = time.time()
         hosts.links[host].cut.value = 1
@@ -119,7 +119,7 @@ def main():
         (folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
         with Hosts(HOSTS, folder, arguments.seed) as hosts:
             job = run_whole(hosts, folder, "undisturbed", None)
-            wanted = [values_of(line) for _, line in job.lines], (folder / "parameters.safetensors").read_bytes()
+            wanted = [values_of(line) for _, line in job.steps], (folder / "parameters.safetensors").read_bytes()
             print(f"{'fault':24} {'trials':>6} {'a step':>10} {'noticed after: mean':>20} {'worst':>8} "
                   f"{'steps lost':>11}")
             print(f"{'none':24} {1:6} {seconds_a_step(job) * 1000:7.0f} ms")

@@ -129,7 +129,7 @@ def check_killed(folder, dte, fault, rank):
     """Checks a rank that dies or hangs while it trains: its keeper and the others name it, and end with code 3."""
     job = Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 10**9, "--threads", 1, "--timeout", 3, "--log-dir",
                             "logs"])
-    job.ranks[0].wait_for_lines(2)
+    job.ranks[0].wait_for_steps(2)
     begin = time.monotonic()
     os.kill(child_of(job.ranks[rank].pid), fault)
     codes, _, errors = job.end()

@@ -29,7 +29,7 @@ def check_mpirun(hosts, folder):
     """Checks dtrun -n over Gloo, whose mpirun is on the first host."""
     environment = dict(os.environ, **hosts.environment(EACH), DTC_COMM="gloo")
     with Job(hosts.command(0, [*training(folder), "-n", RANKS]), "over Gloo by mpirun", env=environment) as job:
-        if job.end(60) or job.said() or len(job.lines) != STEPS:
+        if job.end(60) or job.said() or len(job.steps) != STEPS:
             fail(f"{job.name}: exit code {job.code}\n{job.output()}{job.text()}")
         return job.output()
 
