@@ -173,34 +173,3 @@ def current_umask():
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def load(module, path):
-    """Loads parameters that dtrun --dump-params or dtc checkpoint export wrote into the module they
-    were exported from.
-
-    Tied parameters, which a file has once, get their value under every name. Names and shapes have
-    to be those of the module.
-    """
-    tensors = safetensors.read(path)
-    names, state = canonical_names(module), module.state_dict()
-    unknown = [name for name in tensors if name not in state]
-    if unknown:
-        raise ExportError(f"{path} has '{unknown[0]}', which the module does not have")
-    for name in state:
-        first = names.get(name, name)
-        if name not in tensors and first in tensors:
-            tensors[name] = tensors[first]
-        elif name not in tensors and state[name].dtype != torch.float32:
-            tensors[name] = state[name]  # counters and masks, which files do not have
-    missing = [name for name in state if name not in tensors]
-    if missing:
-        raise ExportError(f"{path} has no '{missing[0]}', which the module has")
-    wrong = [name for name in state if state[name].shape != tensors[name].shape]
-    if wrong:
-        raise ExportError(
-            f"{path}: '{wrong[0]}' has shape {list(tensors[wrong[0]].shape)}, the module's has"
-            f" {list(state[wrong[0]].shape)}"
-        )
-    module.load_state_dict(tensors, strict=True)
-    return module

@@ -34,40 +34,47 @@ def write(file, tensors):
             file.write((ctypes.c_char * (tensor.numel() * 4)).from_address(tensor.data_ptr()))
 
 
-def read(path):
-    """Returns name -> tensor of a file; raises ExportError where it is none."""
+def read_header(path):
+    """Returns name -> (type, shape, first byte, end) of a file, and where its data begins; raises
+    ExportError where it is none."""
     with open(path, "rb") as file:
-        start = file.read(8)
+        start, length = file.read(8), os.path.getsize(path)
         size = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= size <= os.path.getsize(path) - 8:
+        if not 2 <= size <= length - 8:
             raise ExportError(f"{path} is no safetensors file")
         try:
             header = json.loads(file.read(size))
         except ValueError:
             header = None
-        entries = header.values() if isinstance(header, dict) else [None]
-        if not all(isinstance(entry, dict) for entry in entries):
-            raise ExportError(f"{path} is no safetensors file")
-        data = bytearray(file.read())
-    tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        if entry.get("dtype") not in TYPES:
-            raise ExportError(
-                f"{path}: '{name}' has {entry.get('dtype')}, but one of {', '.join(TYPES)} is"
-                " wanted"
-            )
-        kind = TYPES[entry["dtype"]]
-        begin, end = entry.get("data_offsets") or (0, -1)
-        if not 0 <= begin <= end <= len(data):
-            raise ExportError(f"{path}: '{name}' lies outside of the file")
-        if end - begin != math.prod(entry.get("shape") or ()) * kind.itemsize:
-            raise ExportError(f"{path}: '{name}' has {end - begin} bytes, which its shape has not")
-        flat = (
-            torch.frombuffer(data, dtype=kind, count=(end - begin) // kind.itemsize, offset=begin)
-            if end > begin
-            else torch.empty(0, dtype=kind)
+    entries = header.values() if isinstance(header, dict) else [None]
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise ExportError(f"{path} is no safetensors file")
+    header.pop("__metadata__", None)
+    return {name: check_entry(path, name, header[name], length - 8 - size) for name in header}, size + 8
+
+
+def check_entry(path, name, entry, length):
+    """Returns (type, shape, first byte, end) of one tensor, which lies within the file's data."""
+    if entry.get("dtype") not in TYPES:
+        raise ExportError(
+            f"{path}: '{name}' has {entry.get('dtype')}, but one of {', '.join(TYPES)} is wanted"
         )
-        tensors[name] = flat.reshape(entry["shape"])
-    return tensors
+    kind, shape = TYPES[entry["dtype"]], entry.get("shape") or []
+    begin, end = entry.get("data_offsets") or (0, -1)
+    if not 0 <= begin <= end <= length:
+        raise ExportError(f"{path}: '{name}' lies outside of the file")
+    if end - begin != math.prod(shape) * kind.itemsize:
+        raise ExportError(f"{path}: '{name}' has {end - begin} bytes, which its shape has not")
+    return kind, shape, begin, end
+
+
+def read(path):
+    """Yields name and tensor, one after the other, so that one is in memory at a time; raises
+    ExportError where the file is none."""
+    entries, start = read_header(path)
+    with open(path, "rb") as file:
+        for name, (kind, shape, begin, end) in entries.items():
+            file.seek(start + begin)
+            data = bytearray(file.read(end - begin))
+            flat = torch.frombuffer(data, dtype=kind) if data else torch.empty(0, dtype=kind)
+            yield name, flat.reshape(shape)

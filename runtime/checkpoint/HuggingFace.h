@@ -18,7 +18,7 @@ struct WrittenWeights {
 
 // The files of a Hugging Face folder beside the weights.
 struct ModelFiles {
-  std::string config; // the text of config.json
+  std::string config; // the text of config.json; empty: the folder gets none
   // True: dtc builds the model from the config, and architectures and tie_word_embeddings are set
   // to it. Otherwise the text is kept to the byte, but for a dtype that it names, which becomes
   // that of the weights.
@@ -26,8 +26,8 @@ struct ModelFiles {
   std::string folder; // the tokenizer's files are copied from here; empty: none
 };
 
-// Writes the parameters of a checkpoint, as they are trained with, to a new folder that
-// transformers' from_pretrained loads, without optimizer state. Weights of more than `mostBytes` go
+// Writes the parameters of a checkpoint, as they are trained with, to a new folder, without optimizer
+// state. With a config, transformers' from_pretrained loads the folder; dtc.load does without one. Weights of more than `mostBytes` go
 // to several files of at most that, a larger tensor to a file of its own. The folder appears whole
 // or not at all; InvalidArgument if a folder of its name exists and is not empty.
 // Example: exportHuggingFace(reader, {reader.manifest().config}, "trained", 5'000'000'000, written)

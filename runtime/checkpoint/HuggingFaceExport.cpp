@@ -166,6 +166,8 @@ std::string withDtype(std::string_view json, const std::string &dtype) {
 
 Status Exporter::completeConfig(const ModelFiles &files, std::string &words) const {
   const std::string &config = files.config;
+  if (config.empty())
+    return {};
   constexpr size_t kMostConfigBytes = size_t(1) << 20;
   constexpr int kMostLevels = 16;
   if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostLevels))
@@ -267,7 +269,8 @@ Status Exporter::writeAll(const std::string &config, const std::string &from) {
   DTC_RETURN_IF_ERROR(writeFiles());
   if (fileBegins.size() > 1)
     DTC_RETURN_IF_ERROR(writeFile(text(writing, "/", kWeightsIndex), indexJson()));
-  DTC_RETURN_IF_ERROR(writeFile(text(writing, "/config.json"), config));
+  if (!config.empty())
+    DTC_RETURN_IF_ERROR(writeFile(text(writing, "/config.json"), config));
   DTC_RETURN_IF_ERROR(copyFiles(from));
   DTC_RETURN_IF_ERROR(syncFolder(writing));
   // Replaces an empty folder of that name.

@@ -225,8 +225,11 @@ def check_refusals(folder):
     program = folder / "model.dte"
     dtc("compile", written, "--topology", "cpu", "--devices", 1, "--global-batch", SAMPLES, "-o", program)
     train(program, 1, TOKENS, 1, "--checkpoint-dir", saved)
-    refused("--config config.json", BIN / "dtc", "checkpoint", "export", saved, "-o", bad)
+    bare = folder / "bare"
+    dtc("checkpoint", "export", saved, "-o", bare)
     dtc("checkpoint", "export", saved, "--config", STORED / "gpt2" / "config.json", "-o", bad)
+    check([path.name for path in bare.iterdir()] == ["model.safetensors"], f"without a config: {list(bare.iterdir())}")
+    check(weights_of(bare) == weights_of(bad), "the weights depend on the config")
     # Weights of another model are refused as a start.
     other = folder / "other"
     dtc("checkpoint", "import", STORED / "llama", "-o", other)

@@ -175,12 +175,6 @@ int runExport(const ExportFlags &flags) {
   files.config = reader.manifest().config;
   if (!flags.config.empty() && !readModelFiles(flags.config, reader, files))
     return 1;
-  if (files.config.empty())
-    return UserError("'" + reader.folder() +
-                         "' does not say what its model's config.json is, as the model was "
-                         "compiled from a .mlir file",
-                     "give the model's config with --config config.json")
-        .report(llvm::errs());
   rt::WrittenWeights written;
   if (rt::Status status =
           rt::exportHuggingFace(reader, files, flags.output, flags.mostBytes, written);
@@ -192,6 +186,10 @@ int runExport(const ExportFlags &flags) {
   if (!written.copied.empty())
     llvm::outs() << ", with " << llvm::join(written.copied, ", ");
   llvm::outs() << "\n";
+  if (files.config.empty())
+    llvm::errs() << "note: '" << flags.output << "' has no config.json, as the model was compiled "
+                 << "from a .mlir file: load it with the Python function dtc.load, or export with "
+                 << "--config config.json\n";
   return 0;
 }
 
@@ -225,8 +223,9 @@ int runImport(const ImportFlags &flags) {
 void addCheckpointExport(CLI::App &group, int &exitCode) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App *command = group.add_subcommand(
-      "export", "Writes the parameters of a checkpoint as a Hugging Face folder that transformers' "
-                "from_pretrained loads");
+      "export", "Writes the parameters of a checkpoint as a folder of safetensors files, which the "
+                "Python function dtc.load loads; with a config.json it is a Hugging Face folder, "
+                "which transformers' from_pretrained loads");
   command
       ->add_option("DIR", flags->checkpoint,
                    "what dtrun --checkpoint-dir named, of which the last good one is taken, or one "

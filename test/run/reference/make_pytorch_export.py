@@ -88,7 +88,7 @@ def check_weights(module, file):
     names = [name for name, _ in module.named_parameters()] + [name for name, b in module.named_buffers()
                                                                if b.dtype == torch.float32 and
                                                                name in module.state_dict()]
-    tensors = safetensors.read(file)
+    tensors = dict(safetensors.read(file))
     assert sorted(tensors) == sorted(names), set(tensors) ^ set(names)
     for name, value in tensors.items():
         assert torch.equal(value, module.state_dict()[name]), name
@@ -103,7 +103,7 @@ def case_of(folder, name):
         weights = Path(scratch) / "weights.safetensors"
         result = dtc.export(module, examples, folder / f"{name}.mlir", loss=loss, weights=weights)
         check_weights(module, weights)
-        shapes = {key: list(value.shape) for key, value in safetensors.read(weights).items()}
+        shapes = {key: list(value.shape) for key, value in safetensors.read(weights)}
         fixed = {key: value.flatten().tolist() for key, value in module.named_buffers() if key in shapes
                  and key != "table"}
     stored = {"inputs": [list(each) for each in inputs], "plans": list(plans), "shapes": shapes, "buffers": fixed,

@@ -306,7 +306,7 @@ def check_refused(folder):
                  b'{"a":{"dtype":"F32","shape":[1]}}'):
         (folder / "wrong").write_bytes(len(text).to_bytes(8, "little") + text + bytes(4))
         try:
-            dtc.safetensors.read(folder / "wrong")
+            dict(dtc.safetensors.read(folder / "wrong"))
         except dtc.ExportError as error:
             check("wrong" in str(error), str(error))
         else:
@@ -371,7 +371,8 @@ def check_round_trip(folder, programs):
     run(programs / "dtc", "compile", model, "--topology", "cpu", "--devices", 1, "--global-batch", 4, "-o",
         folder / "m.dte")
     out = run(programs / "dtrun", folder / "m.dte", "--data", f"u16:{text}", "--steps", 3, "--init", weights,
-              "--format", "json", "--dump-params", folder / "after.safetensors", "--eval-data", f"u16:{text}")
+              "--format", "json", "--dump-params", folder / "after.safetensors", "--eval-data", f"u16:{text}",
+              "--checkpoint-dir", folder / "saved")
     loss = [json.loads(line) for line in out.stdout.splitlines() if "eval_loss" in line][-1]["eval_loss"]
     other = dtc.load(Tied(), folder / "after.safetensors").eval()
     check(torch.equal(other.head.weight, other.embed.weight)
@@ -380,9 +381,10 @@ def check_round_trip(folder, programs):
     samples = torch.stack([rows[at: at + 9] for at in range(0, 385, 8)])
     wanted = F.cross_entropy(other(samples[:, :-1]).flatten(0, 1), samples[:, 1:].flatten()).item()
     check(abs(loss - wanted) < 1e-5 * wanted, f"the loaded module has loss {wanted}, dtrun {loss}")
+    check_folders(folder, programs, other)
     for wrong, words in (({"embed.weight": (3, 8)}, "shape"), ({"nothing": (1,)}, "does not have"), ({}, "has no")):
         with open(folder / "wrong.safetensors", "wb") as file:
-            dtc.safetensors.write(file, {**({} if not wrong or "nothing" in wrong else dtc.safetensors.read(weights)),
+            dtc.safetensors.write(file, {**({} if not wrong or "nothing" in wrong else dict(dtc.safetensors.read(weights))),
                                          **{name: torch.zeros(shape) for name, shape in wrong.items()}})
         try:
             dtc.load(Tied(), folder / "wrong.safetensors")
@@ -390,8 +392,48 @@ def check_round_trip(folder, programs):
             check(words in str(error), f"'{words}' is not in: {error}")
         else:
             sys.exit(f"FAILED: {wrong}: it was loaded")
-    for path in folder.iterdir():
-        path.unlink()
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def check_folders(folder, programs, wanted):
+    """Checks that dtc.load takes the folders of `dtc checkpoint export`, of one file and of several, and refuses one
+    whose index is wrong, with the module as it was.
+    """
+    one, several, nothing = folder / "one", folder / "several", {"weight_map": {}}
+    for out, most in ((one, 10**9), (several, 600)):
+        said = run(programs / "dtc", "checkpoint", "export", folder / "saved", "-o", out, "--max-file-bytes", most)
+        check("no config.json" in said.stderr and "dtc.load" in said.stderr, said.stderr)
+        check(not (out / "config.json").exists(), f"{out} has a config.json")
+        found = dtc.load(Tied(), out)
+        check(all(torch.equal(value, wanted.state_dict()[name]) for name, value in found.state_dict().items()
+                  if name != "calls"), f"{out} has other weights")
+    names = sorted(path.name for path in several.glob("*.safetensors"))
+    check(len(names) > 2, f"files are {names}")
+    index = json.loads((several / "model.safetensors.index.json").read_text())
+    fresh = Tied()
+    before = {name: value.clone() for name, value in fresh.state_dict().items()}
+    for wrong, words in ((nothing, "has no"), ([], "is no index"), ({"weight_map": {"x": "../w.safetensors"}}, "beside"),
+                         ({"weight_map": {"x": "gone.safetensors"}}, "not there"),
+                         ({"weight_map": {"x": names[0]}}, "has no"), ({"weight_map": {"x": 3}}, "beside")):
+        (several / "model.safetensors.index.json").write_text(json.dumps(wrong))
+        try:
+            dtc.load(fresh, several)
+        except dtc.ExportError as error:
+            check(words in str(error), f"'{words}' is not in: {error}")
+        else:
+            sys.exit(f"FAILED: {wrong}: it was loaded")
+    check(all(torch.equal(value, before[name]) for name, value in fresh.state_dict().items()), "weights were changed")
+    (several / names[0]).rename(several / "twice.safetensors")
+    (several / names[0]).write_bytes((several / "twice.safetensors").read_bytes())
+    index["weight_map"]["twice"] = "twice.safetensors"
+    (several / "model.safetensors.index.json").write_text(json.dumps(index))
+    try:
+        dtc.load(fresh, several)
+    except dtc.ExportError as error:
+        check("twice" in str(error), str(error))
+    else:
+        sys.exit("FAILED: a tensor of two files was loaded")
 
 
 def check_buffer(folder, programs):
