@@ -130,6 +130,16 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// Element i enters the sums i and behind, so dx is the sum of dy from the other end.
+LogicalResult CumsumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] =
+        CumsumOp::create(builder, getLoc(), getType(), resultGrads[0], getDim(), !getReverse());
+  return success();
+}
+
 // Gradients of the padding are dropped: dx is the slice of dy at the place of x.
 LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {

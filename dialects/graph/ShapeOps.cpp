@@ -209,6 +209,10 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+LogicalResult CumsumOp::verify() {
+  return checkOneDim(*this, "x", tensorType(getX()), getDim()); // cumsum_c1
+}
+
 // Checks `low` zeros before and `high` zeros after the elements of `dim`.
 LogicalResult PadOp::verify() {
   RankedTensorType x = tensorType(getX());

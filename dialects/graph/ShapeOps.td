@@ -32,6 +32,27 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasVerifier = 1;
 }
 
+def Graph_CumsumOp : Graph_Op<"cumsum", [Pure, Graph_Rule, Graph_Gradient, SameOperandsAndResultType]> {
+  let summary = "Adds up the elements along a dim, step by step";
+  let description = [{
+    Element i along `dim` is the sum of the elements 0 to i of `x`; with `reverse`, of the elements i to the last. Sums
+    are made in f32, in order. The dim is whole on the mesh; the others split.
+
+    Constraints:
+    - (C1) `dim` is a dim of `x` of static size.
+
+    Example:
+    ```mlir
+    %y = graph.cumsum %x dim 1 : tensor<?x8x4xf32>
+    %z = graph.cumsum %x dim 1 reverse : tensor<?x8x4xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x, I64Attr:$dim, UnitAttr:$reverse);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x `dim` $dim (`reverse` $reverse^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_BroadcastOp : Graph_Op<"broadcast", [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise]> {
   let summary = "Repeats along new dims";
   let description = [{

@@ -101,6 +101,13 @@ OpRule SliceOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
+// y[i] = sum of x[0..i] along a dim, which is whole, as a part needs the sums of those before it.
+OpRule CumsumOp::getRule() {
+  RuleBuilder builder;
+  TensorLoops dims = loopsWithWhole(builder, getType(), getDim());
+  return builder.operand(dims).result(dims).flops(1).zeroPreserving().linear().take();
+}
+
 // The dim with x at `low` and zeros around it is whole, as in a slice.
 OpRule PadOp::getRule() {
   RuleBuilder builder;

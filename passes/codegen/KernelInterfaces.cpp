@@ -9,6 +9,7 @@ void dtc::registerKernelInterfaces(DialectRegistry &registry) {
     attachSoftmaxKernels(context);
     attachCrossEntropyKernels(context);
     attachReduceKernels(context);
+    attachCumsumKernels(context);
     attachPartKernels(context);
     attachRotaryKernels(context);
   });

@@ -14,6 +14,8 @@ void attachSoftmaxKernels(mlir::MLIRContext *context);
 void attachCrossEntropyKernels(mlir::MLIRContext *context);
 // Attaches the kernels of reduce and sum_squares.
 void attachReduceKernels(mlir::MLIRContext *context);
+// Attaches the kernel of the cumulative sum.
+void attachCumsumKernels(mlir::MLIRContext *context);
 // Attaches the kernels of sums in two steps.
 void attachPartKernels(mlir::MLIRContext *context);
 // Attaches the kernel of rotary position embedding.

@@ -242,6 +242,18 @@ def softmax(lower, node):
     )
 
 
+@lowers("cumsum")
+def cumulative_sum(lower, node):
+    x, sizes = floats(lower.view(node.args[0])), sizes_of(node)
+    if not sizes:
+        return x
+    dim = node.args[1] % len(sizes)
+    if isinstance(sizes[dim], Batch):
+        raise Unsupported("adds up over the batch, which couples samples")
+    value = lower.build.plain(x)
+    return identity(lower.build.emit("cumsum", [value], value.dims, dim=dim))
+
+
 @lowers("mean", "sum")
 def reduce(lower, node):
     arguments = bound(node)

@@ -1,6 +1,24 @@
 // What ops that move elements and reductions refuse: one function per constraint.
 // RUN: dtc-opt %s -split-input-file -verify-diagnostics
 
+// cumsum_c1
+graph.func @cumsum_c1(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{'graph.cumsum' op works on dim 2, but 'x' has 2 dims}}
+  %0 = graph.cumsum %x dim 2 : tensor<?x8xf32>
+  graph.return
+}
+
+// -----
+
+// cumsum_c1_batch
+graph.func @cumsum_c1_batch(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{'graph.cumsum' op works on dim 0 of 'x', which is dynamic}}
+  %0 = graph.cumsum %x dim 0 : tensor<?x8xf32>
+  graph.return
+}
+
+// -----
+
 // reduce_c1
 graph.func @reduce_c1(%x: tensor<?x8xf32>) {
   // expected-error @+1 {{'graph.reduce' op entry 0 of 'dims' is 2, but there are 2 dims}}

@@ -17,6 +17,17 @@ graph.func @reduce(%x: tensor<?x8x4xf32>) {
   graph.return
 }
 
+// CHECK-LABEL: graph.func @cumsum
+graph.func @cumsum(%x: tensor<?x8x4xf32>) {
+  // CHECK: graph.cumsum %{{.*}} dim 1 : tensor<?x8x4xf32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 whole, 2:4 parallel; [0, 1, 2] -> [0, 1, 2]; 1 flops per point, zero-preserving, linear}}
+  %0 = graph.cumsum %x dim 1 : tensor<?x8x4xf32>
+  // CHECK: graph.cumsum %{{.*}} dim 2 reverse : tensor<?x8x4xf32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:4 whole; [0, 1, 2] -> [0, 1, 2]; 1 flops per point, zero-preserving, linear}}
+  %1 = graph.cumsum %x dim 2 reverse : tensor<?x8x4xf32>
+  graph.return
+}
+
 // CHECK-LABEL: graph.func @broadcast
 graph.func @broadcast(%x: tensor<4xf32>, %y: tensor<4x1xf32>, %s: tensor<f32>, %t: tensor<?x8xi32>) {
   // CHECK: graph.broadcast %{{.*}} dims [1] : tensor<4xf32> -> tensor<4x8xf32>

@@ -165,6 +165,7 @@ MEANING = {
     "divide": lambda a, shape, x, y: x / y, "negate": lambda a, shape, x: -x, "tanh": lambda a, shape, x: x.tanh(),
     "scale": lambda a, shape, x: x * a["factor"], "constant": lambda a, shape: torch.full(shape, a["value"]),
     "reduce": lambda a, shape, x: getattr(torch, a["how"])(x, a["dims"]), "softmax": lambda a, shape, x: x.softmax(-1),
+    "cumsum": lambda a, shape, x: x.cumsum(a["dim"]),
     "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
     "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)),
     "linear": lambda a, shape, *x: linear(a, *x),

@@ -209,6 +209,24 @@ class Regressor(nn.Module):
         return self.last(y * F.silu(x) - 0.25) / 2
 
 
+class Series(nn.Module):
+    """A series over time: running sums and means of its channels beside a convolution that looks back."""
+
+    def __init__(self, width=12, steps=10):
+        super().__init__()
+        self.start, self.look = nn.Linear(4, width), nn.Conv1d(width, width, 3)
+        self.mix, self.last = nn.Linear(2 * width, width), nn.Linear(width, 3)
+        self.register_buffer("counts", torch.arange(1.0, steps + 1))
+
+    def forward(self, series):
+        x = torch.tanh(self.start(series))
+        means = x.cumsum(1) / self.counts[:, None]
+        near = self.look(F.pad(x.transpose(1, 2), (2, 0))).transpose(1, 2)
+        x = x + F.gelu(self.mix(torch.cat((means, near), -1)))
+        trend = torch.cumsum(x.transpose(1, 2), dim=-1)[..., -1]
+        return self.last(x[:, -1] + 0.1 * trend)
+
+
 def weighted_loss(logits, targets, weights):
     rows = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
     return (rows * weights).sum() / weights.sum()
@@ -241,6 +259,8 @@ CASES = {
                                 ("weights", [9], None)),
                    weighted_loss, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "huber": (Regressor, (("features", [6], None), ("targets", [3], None)), penalised_loss, ("dp=2,tp=1,zero=3",)),
+    "series": (Series, (("series", [10, 4], None), ("targets", [3], None)), "huber",
+               ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "mse": (Regressor, (("features", [6], None), ("targets", [3], None)), "mse", ()),
     "l1_sum": (Regressor, (("features", [6], None), ("targets", [3], None)), "l1_sum", ()),
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),

@@ -115,6 +115,9 @@ CASES = {
     "another tanh": (
         Small(lambda m, x: square(0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x - 0.044715 * x ** 3))))), ROWS),
     "a negative gate": (Small(lambda m, x: square(x * torch.sigmoid(-3 * x))), ROWS),
+    "running sums": (Small(lambda m, x: square(x.cumsum(-1) * 0.5 + x.transpose(1, 2).cumsum(1).mT + x[:, :1].expand_as(
+        x).cumsum(1))), ROWS),
+    "running sums of no batch": (Small(lambda m, x: square(x + m.w.cumsum(0)), w=Parameter(torch.randn(6, 8))), ROWS),
     "subtracted twice": (Small(lambda m, x: square(torch.sub(x, x * x, alpha=2) + torch.rsub(x, 2, alpha=3))), ROWS),
 }
 

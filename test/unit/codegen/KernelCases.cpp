@@ -164,6 +164,9 @@ std::vector<KernelCase> rowCases() {
     add("reduce", "(%x: $A) -> $S", op + "[1] : $A -> $S", 0, Values::Whole);
     add("reduce_all", "(%x: $H) -> $1", op + "[0] : $H -> $1", 0, Values::Whole);
   }
+  add("cumsum_rows", "(%x: $X) -> $X", "%0 = graph.cumsum %x dim 0 : $X", 0, Values::Whole);
+  add("cumsum", "(%x: $X) -> $X", "%0 = graph.cumsum %x dim 1 reverse : $X", 0, Values::Whole);
+  cases.back().readsVectors = false;
   add("sum_squares", "(%x: $F) -> $1", "%0 = graph.sum_squares %x : $F", 0, Values::Whole);
   return cases;
 }

@@ -275,3 +275,28 @@ TEST(ReduceKernel, SumsManySmallSquares) {
   kernel.call({reinterpret_cast<char *>(x.data()), reinterpret_cast<char *>(result.data())}, 0, 1);
   EXPECT_NEAR(result[0], 4e7, 4);
 }
+
+TEST(CumsumKernel, AddsUpAlongAnyDim) {
+  for (int64_t size : sizes)
+    for (int64_t dim = 0; dim < 3; ++dim)
+      for (bool isReversed : {false, true}) {
+        std::vector<int64_t> shape = {3, 2, dim == 2 ? 1 : 35};
+        shape[dim] = size;
+        int64_t inner = 1;
+        for (int64_t after = dim + 1; after < 3; ++after)
+          inner *= shape[after];
+        std::string type = tensor(shape), text = "graph.cumsum %x dim " + std::to_string(dim) +
+                                                 (isReversed ? " reverse : " : " : ") + type;
+        SCOPED_TRACE(text);
+        CompiledKernel kernel("(%x: " + type + ") -> " + type, "%0 = " + text, "%0");
+        Values x = randomValues(shape[0] * shape[1] * shape[2], 1), wanted = x;
+        auto next = [&](size_t i, int64_t way) { return wanted[i + way * inner]; };
+        for (size_t i = 0; i < x.size(); ++i)
+          if (!isReversed && i / inner % size > 0)
+            wanted[i] += next(i, -1);
+        for (size_t i = x.size(); i-- > 0;)
+          if (isReversed && i / inner % size + 1 < static_cast<size_t>(size))
+            wanted[i] += next(i, 1);
+        expectNear(kernel.run({x})[0], wanted, 2e-6, 1e-6 * std::sqrt(size) + 2e-6);
+      }
+}

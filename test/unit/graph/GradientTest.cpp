@@ -252,6 +252,12 @@ TEST(Gradient, OfReductions) {
                 "%0 = graph.reduce max %x dims [1] : tensor<2x3x4xf32> -> tensor<2x4xf32>");
 }
 
+TEST(Gradient, OfCumulativeSums) {
+  for (const char *dim : {"0", "1", "2", "2 reverse"})
+    checkGradient("%x: tensor<2x3x4xf32>",
+                  "%0 = graph.cumsum %x dim " + std::string(dim) + " : tensor<2x3x4xf32>");
+}
+
 TEST(Gradient, OfOpsThatMoveElements) {
   checkGradient("%x: tensor<3xf32>",
                 "%0 = graph.broadcast %x dims [0, 2] : tensor<3xf32> -> tensor<2x3x4xf32>");

@@ -321,6 +321,18 @@ public:
     }
   }
 
+  void visit(CumsumOp op) {
+    const Tensor &x = in(op.getX());
+    Tensor &y = out(op.getResult());
+    int64_t size = x.dim(op.getDim()), inner = x.count(op.getDim() + 1, x.shape.size());
+    for (int64_t i = 0; i < static_cast<int64_t>(y.data.size()); ++i) {
+      int64_t at = i / inner % size;
+      for (int64_t other = 0; other < size; ++other)
+        if (op.getReverse() ? other >= at : other <= at)
+          y.data[i] += x.data[i + (other - at) * inner];
+    }
+  }
+
   void visit(PadOp op) {
     const Tensor &x = in(op.getX());
     Tensor &y = out(op.getResult());
@@ -454,7 +466,7 @@ void dtc::graph::interpret(Operation *op, Values &values) {
             LayerNormGradOp, LayerNormParamGradOp, RmsNormOp, RmsNormGradOp, RmsNormParamGradOp,
             RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, SumExpOp, PickOp,
             CrossEntropyGradOp, SoftmaxOp, SoftmaxGradOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp,
-            PadOp, ConcatOp>([&](auto known) { interpreter.visit(known); })
+            PadOp, CumsumOp, ConcatOp>([&](auto known) { interpreter.visit(known); })
       .Default([](Operation *other) {
         ADD_FAILURE() << "no meaning for " << other->getName().getStringRef().str();
       });
