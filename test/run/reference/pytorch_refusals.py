@@ -384,8 +384,8 @@ def check_round_trip(folder, programs):
     check_folders(folder, programs, other)
     for wrong, words in (({"embed.weight": (3, 8)}, "shape"), ({"nothing": (1,)}, "does not have"), ({}, "has no")):
         with open(folder / "wrong.safetensors", "wb") as file:
-            dtc.safetensors.write(file, {**({} if not wrong or "nothing" in wrong else dict(dtc.safetensors.read(weights))),
-                                         **{name: torch.zeros(shape) for name, shape in wrong.items()}})
+            rest = {} if not wrong or "nothing" in wrong else dict(dtc.safetensors.read(weights))
+            dtc.safetensors.write(file, {**rest, **{name: torch.zeros(shape) for name, shape in wrong.items()}})
         try:
             dtc.load(Tied(), folder / "wrong.safetensors")
         except dtc.ExportError as error:
@@ -413,7 +413,8 @@ def check_folders(folder, programs, wanted):
     index = json.loads((several / "model.safetensors.index.json").read_text())
     fresh = Tied()
     before = {name: value.clone() for name, value in fresh.state_dict().items()}
-    for wrong, words in ((nothing, "has no"), ([], "is no index"), ({"weight_map": {"x": "../w.safetensors"}}, "beside"),
+    for wrong, words in ((nothing, "has no"), ([], "is no index"),
+                         ({"weight_map": {"x": "../w.safetensors"}}, "beside"),
                          ({"weight_map": {"x": "gone.safetensors"}}, "not there"),
                          ({"weight_map": {"x": names[0]}}, "has no"), ({"weight_map": {"x": 3}}, "beside")):
         (several / "model.safetensors.index.json").write_text(json.dumps(wrong))
