@@ -26,10 +26,11 @@ struct ModelFiles {
   std::string folder; // the tokenizer's files are copied from here; empty: none
 };
 
-// Writes the parameters of a checkpoint, as they are trained with, to a new folder, without optimizer
-// state. With a config, transformers' from_pretrained loads the folder; dtc.load does without one. Weights of more than `mostBytes` go
-// to several files of at most that, a larger tensor to a file of its own. The folder appears whole
-// or not at all; InvalidArgument if a folder of its name exists and is not empty.
+// Writes the parameters of a checkpoint, as they are trained with, to a new folder, without
+// optimizer state. With a config, transformers' from_pretrained loads the folder; dtc.load does
+// without one. Weights of more than `mostBytes` go to several files of at most that, a larger
+// tensor to a file of its own. The folder appears whole or not at all; InvalidArgument if a folder
+// of its name exists and is not empty.
 // Example: exportHuggingFace(reader, {reader.manifest().config}, "trained", 5'000'000'000, written)
 Status exportHuggingFace(CheckpointReader &reader, const ModelFiles &files,
                          const std::string &folder, uint64_t mostBytes, WrittenWeights &written);
