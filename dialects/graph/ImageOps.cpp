@@ -105,13 +105,19 @@ LogicalResult Conv2dOp::verify() {
   return checkSameElement(*this, "bias", getBias().getType(), "result", getType());
 }
 
-LogicalResult Conv2dInputGradOp::verify() {
-  if (failed(verifyConvolution(*this, {"result", getResult()}, {"weight", getWeight()},
-                               {"dy", getDy()})) ||
-      failed(checkSameElement(*this, "weight", getWeight().getType(), "dy", getDy().getType())))
+// Checks an op that goes from the result of a convolution to its image.
+template <typename Op>
+static LogicalResult verifyTransposed(Op op, const Tensor &from) {
+  RankedTensorType type = tensorType(from.value);
+  if (failed(verifyConvolution(op, {"result", op.getResult()}, {"weight", op.getWeight()}, from)) ||
+      failed(checkSameElement(op, "weight", op.getWeight().getType(), from.name, type)))
     return failure();
-  return checkProductElement(*this, getType(), "dy", getDy().getType());
+  return checkProductElement(op, op.getType(), from.name, type);
 }
+
+LogicalResult ConvTranspose2dOp::verify() { return verifyTransposed(*this, {"x", getX()}); }
+
+LogicalResult Conv2dInputGradOp::verify() { return verifyTransposed(*this, {"dy", getDy()}); }
 
 LogicalResult Conv2dWeightGradOp::verify() {
   if (failed(verifyConvolution(*this, {"x", getX()}, {"result", getResult()}, {"dy", getDy()})) ||

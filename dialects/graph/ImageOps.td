@@ -51,6 +51,31 @@ def Graph_Conv2dOp : Graph_ImageOp<"conv2d", [Graph_Gradient, Graph_ShortForm]> 
     attr-dict `:` functional-type(operands, results)}];
 }
 
+def Graph_ConvTranspose2dOp : Graph_ImageOp<"conv_transpose2d", [Graph_Gradient]> {
+  let summary = "Spreads every pixel by a kernel";
+  let description = [{
+    y[b, c, i * stride - padding + p * dilation, j * ...] += x[b, f, i, j] * weight[f, c, p, q]: the transpose of
+    `graph.conv2d`, and torch.nn.ConvTranspose2d. x is [batch, filters, height, width], the weight [filters, channels /
+    groups, height, width] as for the convolution that goes the other way. Several sizes of the result have the same x
+    (torch's `output_padding`): its type says which.
+
+    On the mesh batch, groups and channels split; split filters of a group leave a partial sum. Height and width are
+    whole.
+
+    Constraints: those of `graph.conv2d` for the result as its image, the weight, and `x` as its result.
+
+    Example:
+    ```mlir
+    %y = graph.conv_transpose2d %x, %w stride [2, 2] : (tensor<?x16x4x4xf32>, tensor<16x8x2x2xf32>)
+        -> tensor<?x8x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight), convWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{$x `,` $weight (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
+    attr-dict `:` functional-type(operands, results)}];
+}
+
 def Graph_Conv2dInputGradOp : Graph_ImageOp<"conv2d_input_grad"> {
   let summary = "Gradient of conv2d with respect to x";
   let description = [{

@@ -68,12 +68,23 @@ OpRule Conv2dOp::getRule() {
   return convRule(builder, loops.ofResult, loops.ofFilters, loops.ofKernel);
 }
 
+// Builds the rule of an op that goes from the result of a convolution to its image.
+static OpRule transposedRule(RuleBuilder &builder, Value image, Value weight, Value from) {
+  ConvLoops loops(builder, image, weight, from, LoopKind::Parallel, LoopKind::Sum,
+                  LoopKind::Parallel);
+  builder.operand(loops.y).operand(loops.w).result(loops.x);
+  return convRule(builder, loops.ofResult, loops.ofKernel, loops.ofFilters);
+}
+
+OpRule ConvTranspose2dOp::getRule() {
+  RuleBuilder builder;
+  return transposedRule(builder, getResult(), getWeight(), getX());
+}
+
 OpRule Conv2dInputGradOp::getRule() {
   RuleBuilder builder;
-  ConvLoops loops(builder, getResult(), getWeight(), getDy(), LoopKind::Parallel, LoopKind::Sum,
-                  LoopKind::Parallel);
-  builder.operand(loops.y).operand(loops.w).result(loops.x).gradient();
-  return convRule(builder, loops.ofResult, loops.ofKernel, loops.ofFilters);
+  builder.gradient();
+  return transposedRule(builder, getResult(), getWeight(), getDy());
 }
 
 OpRule Conv2dWeightGradOp::getRule() {
@@ -84,19 +95,43 @@ OpRule Conv2dWeightGradOp::getRule() {
   return convRule(builder, loops.ofKernel, loops.ofFilters, loops.ofResult);
 }
 
+// Casts the gradient of a product to the type of its operands, which matrix products have in
+// common; the result may be wider.
+static Value asOperand(OpBuilder &builder, Location loc, Value dy, Value operand) {
+  RankedTensorType type = tensorType(dy);
+  Type element = tensorType(operand).getElementType();
+  if (type.getElementType() == element)
+    return dy;
+  return CastOp::create(builder, loc, RankedTensorType::get(type.getShape(), element), dy);
+}
+
 // Builds the gradients of the sum in graph.conv2d, which is linear in x and in the weight.
 LogicalResult Conv2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
-  Value dy = resultGrads[0];
-  // Casts dy: matrix products take operands of one type; the result may be wider.
-  if (Type narrow = tensorType(getX()).getElementType(); getType().getElementType() != narrow)
-    dy = CastOp::create(builder, getLoc(), RankedTensorType::get(getType().getShape(), narrow), dy);
+  Value dy = asOperand(builder, getLoc(), resultGrads[0], getX());
   if (needed[0])
     grads[0] = Conv2dInputGradOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
                                          getStrideAttr(), getPaddingAttr(), getDilationAttr());
   if (needed[1])
     grads[1] = Conv2dWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(), dy,
+                                          getStrideAttr(), getPaddingAttr(), getDilationAttr());
+  return success();
+}
+
+// The convolution that goes the other way gives the gradient of x; x is the gradient of its result
+// in that of the weight.
+LogicalResult ConvTranspose2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                               ArrayRef<bool> needed,
+                                               SmallVectorImpl<Value> &grads) {
+  grads.assign(getNumOperands(), Value());
+  Value dy = asOperand(builder, getLoc(), resultGrads[0], getX());
+  if (needed[0])
+    grads[0] = Conv2dOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
+                                /*bias=*/Value(), getStrideAttr(), getPaddingAttr(),
+                                getDilationAttr());
+  if (needed[1])
+    grads[1] = Conv2dWeightGradOp::create(builder, getLoc(), getWeight().getType(), dy, getX(),
                                           getStrideAttr(), getPaddingAttr(), getDilationAttr());
   return success();
 }

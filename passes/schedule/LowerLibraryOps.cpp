@@ -284,14 +284,15 @@ struct LowerConv2d : ExecLoweringInterface::ExternalModel<LowerConv2d, graph::Co
   }
 };
 
-struct LowerConv2dInputGrad
-    : ExecLoweringInterface::ExternalModel<LowerConv2dInputGrad, graph::Conv2dInputGradOp> {
+// Lowers an op from the result of a convolution, operand 0, to its image.
+template <typename Op>
+struct LowerTransposed : ExecLoweringInterface::ExternalModel<LowerTransposed<Op>, Op> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
-    auto grad = cast<graph::Conv2dInputGradOp>(op);
-    return lowerConvolution(grad, grad.getResult(), grad.getWeight(), [&](auto... sizes) {
-      exec::Conv2dInputGradOp::create(emitter.instructions(), emitter.lookup(grad.getDy()),
-                                      emitter.lookup(grad.getWeight()),
-                                      emitter.define(grad.getResult()), sizes..., /*stream=*/0);
+    auto conv = cast<Op>(op);
+    return lowerConvolution(conv, conv.getResult(), conv.getWeight(), [&](auto... sizes) {
+      exec::Conv2dInputGradOp::create(emitter.instructions(), emitter.lookup(op->getOperand(0)),
+                                      emitter.lookup(conv.getWeight()),
+                                      emitter.define(conv.getResult()), sizes..., /*stream=*/0);
     });
   }
 };
@@ -363,7 +364,8 @@ void dtc::registerLibraryLowering(DialectRegistry &registry) {
     graph::EmbeddingOp::attachInterface<LowerEmbedding>(*context);
     graph::EmbeddingGradOp::attachInterface<LowerEmbeddingGrad>(*context);
     graph::Conv2dOp::attachInterface<LowerConv2d>(*context);
-    graph::Conv2dInputGradOp::attachInterface<LowerConv2dInputGrad>(*context);
+    graph::Conv2dInputGradOp::attachInterface<LowerTransposed<graph::Conv2dInputGradOp>>(*context);
+    graph::ConvTranspose2dOp::attachInterface<LowerTransposed<graph::ConvTranspose2dOp>>(*context);
     graph::Conv2dWeightGradOp::attachInterface<LowerConv2dWeightGrad>(*context);
     graph::MaxPool2dOp::attachInterface<LowerPool<graph::MaxPool2dOp, true>>(*context);
     graph::AvgPool2dOp::attachInterface<LowerPool<graph::AvgPool2dOp, false>>(*context);

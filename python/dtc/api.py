@@ -13,6 +13,7 @@ from dtc import (
     ops_losses,
     ops_moves,
     ops_points,
+    ops_sums,
     safetensors,
 )
 from dtc.blocks import find_blocks
@@ -33,6 +34,7 @@ TABLES = (
     ops_losses,
     ops_moves,
     ops_points,
+    ops_sums,
 )  # modules that register ops
 
 

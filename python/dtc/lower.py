@@ -244,7 +244,6 @@ def missing(name):
             "use LayerNorm, or GroupNorm written with means; batch norm keeps statistics that a"
             " step changes, which graph IR does not have yet"
         ),
-        "einsum": "write it with torch.matmul, transpose and reshape",
         "detach": (
             "stops the gradient, which graph IR can't; freeze parameters with requires_grad=False"
             " instead"
@@ -258,7 +257,6 @@ def missing(name):
         ),
         "index": "takes elements by computed indices; use an embedding or a slice",
         "item": "reads a value; a compiled step can't depend on it",
-        "log_softmax": "stands alone; give its logits to cross_entropy",
         "masked_fill": (
             "masks by what is computed from inputs; only causal masks in front of a softmax are"
             " known yet"

@@ -5,8 +5,8 @@ from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.lower import lowers
 from dtc.ops_layers import reduced
-from dtc.ops_points import floats
-from dtc.views import identity, with_dims
+from dtc.ops_points import binary, floats
+from dtc.views import Atom, identity, with_dims
 
 
 @lowers("conv2d", "conv1d")
@@ -50,6 +50,38 @@ def convolution(lower, node):
     )
     result = identity(value)
     return with_dims(result, (*result.dims[:2], result.dims[3])) if flat else result
+
+
+@lowers("conv_transpose2d", "conv_transpose1d")
+def transposed_convolution(lower, node):
+    arguments = bound(node)
+    x, weight = floats(lower.view(arguments["input"])), lower.view(arguments["weight"])
+    flat, sizes = node.target._opname == "conv_transpose1d", sizes_of(node)
+    pair = lambda value, one: [one, *value] if flat else list(value) * (2 if len(value) == 1 else 1)
+    if flat:
+        x = with_dims(x, (*x.dims[:2], (), x.dims[2]))
+        weight = with_dims(weight, (*weight.dims[:2], (), weight.dims[2]))
+        sizes = (*sizes[:2], 1, sizes[2])
+    if len(sizes) != 4 or not isinstance(sizes[0], Batch):
+        raise Unsupported("is of one image without a batch; give the batch as the first dim")
+    stride, dilation = pair(arguments["stride"], 1), pair(arguments["dilation"], 1)
+    if any(more >= step for more, step in zip(pair(arguments["output_padding"], 0), stride)):
+        raise Unsupported("pads the result by the stride or more; leave output_padding below it")
+    value = lower.build.emit(
+        "conv_transpose2d",
+        [lower.build.plain(x), lower.build.plain(weight)],
+        sizes,
+        stride=unless(stride, [1, 1]),
+        padding=unless(pair(arguments["padding"], 0), [0, 0]),
+        dilation=unless(dilation, [1, 1]),
+    )
+    result = identity(value)
+    if flat:
+        result = with_dims(result, (*result.dims[:2], result.dims[3]))
+    if arguments["bias"] is None:
+        return result
+    bias = lower.view(arguments["bias"])
+    return binary(lower, "add", result, with_dims(bias, bias.dims + ((),) * (len(result.dims) - 2)))
 
 
 def unless(value, default):
@@ -99,6 +131,23 @@ def pooled(lower, view, name, kernel, stride, padding, sizes):
             padding=unless(padding, [0, 0]),
         )
     )
+
+
+@lowers("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
+def nearest(lower, node):
+    """Repeats each pixel, by atoms that cost nothing until an op reads them."""
+    view, sizes = floats(lower.view(node.args[0])), sizes_of(node)
+    if any(into % size for size, into in zip(view.sizes[2:], sizes[2:])):
+        raise Unsupported(
+            f"resizes {view.sizes[2:]} to {sizes[2:]}; graph IR repeats pixels a whole number of"
+            " times"
+        )
+    times = [into // size for size, into in zip(view.sizes[2:], sizes[2:])]
+    dims = [
+        tuple(dim) + ((Atom(time, repeats=True),) if time != 1 else ())
+        for dim, time in zip(view.dims[2:], times)
+    ]
+    return with_dims(view, (*view.dims[:2], *dims))
 
 
 @lowers("adaptive_avg_pool2d")

@@ -112,6 +112,46 @@ def repeated(lower, node):
     return with_dims(view, repeat_dims(dims, times))
 
 
+@lowers("repeat_interleave", moves=True)
+def repeated_in_place(lower, node):
+    view, arguments = lower.view(node.args[0]), bound(node)
+    times, dim = arguments["repeats"], arguments.get("dim")
+    if not isinstance(times, int) or times < 1 or dim is None:
+        raise Unsupported("repeats by a tensor, or over all dims; give one number and a dim")
+    dims = [tuple(each) for each in view.dims]
+    if isinstance(view.sizes[dim], Batch):
+        raise Unsupported("repeats samples, which gives a batch of another size")
+    dims[dim] += (Atom(times, repeats=True),) if times != 1 else ()
+    return with_dims(view, dims)
+
+
+@lowers("roll")
+def rolled(lower, node):
+    """Joins the end of each dim with its start."""
+    view, arguments = lower.view(node.args[0]), bound(node)
+    shifts, dims = arguments["shifts"], arguments["dims"]
+    value = lower.build.plain(view)
+    if not dims:
+        raise Unsupported("rolls all dims as one; name the dims")
+    for shift, dim in zip(shifts, dims):
+        dim %= len(value.dims)
+        size = value.dims[dim]
+        if isinstance(size, Batch):
+            raise Unsupported("rolls the batch, which couples samples")
+        shift = shift % size if size else 0
+        if shift:
+            parts = []
+            for start, length in ((size - shift, shift), (0, size - shift)):
+                part = value.dims[:dim] + (length,) + value.dims[dim + 1 :]
+                parts.append(
+                    lower.build.emit(
+                        "slice", [value], part, value.kind, dim=dim, start=start, size=length
+                    )
+                )
+            value = lower.build.emit("concat", parts, value.dims, value.kind, dim=dim)
+    return identity(value)
+
+
 def repeat_dims(dims, times):
     return [
         ((Atom(time, repeats=True),) if time != 1 else ()) + tuple(dim)

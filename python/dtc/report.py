@@ -12,6 +12,7 @@ LARGE = {
     "layer_norm",
     "rms_norm",
     "conv2d",
+    "conv_transpose2d",
     "max_pool2d",
     "avg_pool2d",
     "rotary",
@@ -93,6 +94,8 @@ def flops_of(op):
         return 2 * out * (a[-2] if op.attributes.get("transpose_a") else a[-1])
     if op.name == "conv2d":
         return 2 * out * elements(op.operands[1].dims[1:])
+    if op.name == "conv_transpose2d":
+        return 2 * elements(op.operands[0].dims) * elements(op.operands[1].dims[1:])
     if op.name == "attention":
         _, queries, heads, width = op.operands[0].dims
         return 4 * queries * heads * width * op.operands[1].dims[1]
@@ -112,7 +115,7 @@ def report(graph, recognised):
     )
     if gated:
         found["gated unit"] = gated
-    for name in ("linear", "layer_norm", "rms_norm", "conv2d", "embedding"):
+    for name in ("linear", "layer_norm", "rms_norm", "conv2d", "conv_transpose2d", "embedding"):
         count = sum(op.name == name for op in graph.ops)
         if count:
             found[name] = count

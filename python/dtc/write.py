@@ -21,6 +21,7 @@ FUNCTIONAL = {
     "maximum",
     "minimum",
     "conv2d",
+    "conv_transpose2d",
     "concat",
     "repeat",
     "call",
@@ -48,7 +49,7 @@ NAMES = {
     "repeat": "layers",
     "call": "layer",
 }
-LAYERS = {"linear", "layer_norm", "rms_norm", "embedding", "conv2d"}
+LAYERS = {"linear", "layer_norm", "rms_norm", "embedding", "conv2d", "conv_transpose2d"}
 
 
 def number_text(value):

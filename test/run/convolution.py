@@ -4,7 +4,7 @@
 Usage: convolution.py [--cases N] [--seed S]; the last line is the summary.
 1. models/digits/convnet.mlir has the gradients of the first step and follows the curve that reference/make_convnet.py
    stored, on one process, data parallel, tensor parallel and both, with micro-batches.
-2. Random small networks (strides, padding, dilation, groups, both kinds of pooling, one output channel or many) train
+2. Random small networks (transposed convolutions, strides, padding, dilation, groups, both kinds of pooling, one output channel or many) train
    under random plans, half of them with ops split at random as any_split.py does: losses, gradients and parameters
    are those of one process.
 """
@@ -67,7 +67,10 @@ class Network:
         self.inputs = [rng.choice([1, 2, 3, 4]), rng.choice([6, 9, 11]), rng.choice([7, 8, 10])]
         self.shape, self.value = self.inputs, "%images"
         for _ in range(rng.choice([1, 2, 3])):
-            self.add_convolution()
+            if rng.random() < 0.3:
+                self.add_transposed()
+            else:
+                self.add_convolution()
             if min(self.shape[1:]) >= 3 and rng.random() < 0.6:
                 self.add_pool()
 
@@ -108,6 +111,26 @@ class Network:
         before, self.shape = self.type(), [filters, *sizes]
         self.define(f"conv2d {self.value}, {weight}, {bias} {moves} dilation {dilation} : "
                     f"({before}, {weight_type}, {bias_type}) -> {self.type()}")
+        self.define(f"{rng.choice(['relu', 'silu'])} {self.value} : {self.type()}")
+
+    def add_transposed(self):
+        """Adds a transposed convolution, whose result has some rows and columns more than the least."""
+        rng, filters = self.rng, self.shape[0]
+        groups = rng.choice([g for g in (1, 1, 2, 3, 4) if filters % g == 0])
+        kernel, stride = [rng.choice([1, 2, 3]) for _ in range(2)], [rng.choice([1, 2]) for _ in range(2)]
+        dilation = [rng.choice([1, 1, 2]) for _ in range(2)]
+        padding = [rng.choice(range(k)) for k in kernel]
+        sizes = [(size - 1) * s - 2 * p + d * (k - 1) + 1 + rng.randrange(s)
+                 for size, k, s, p, d in zip(self.shape[1:], kernel, stride, padding, dilation)]
+        if min(sizes) < 1 or any(size + 2 * p < d * (k - 1) + 1
+                                 for size, k, p, d in zip(sizes, kernel, padding, dilation)):
+            return
+        channels = rng.choice([1, 2, 3])
+        weight, weight_type = self.add_parameter(f"layer.{len(self.parameters)}.weight", "normal(0.0, 0.3) decay",
+                                                 [filters, channels, *kernel])
+        before, self.shape = self.type(), [groups * channels, *sizes]
+        self.define(f"conv_transpose2d {self.value}, {weight} stride {stride} padding {padding} dilation {dilation} : "
+                    f"({before}, {weight_type}) -> {self.type()}")
         self.define(f"{rng.choice(['relu', 'silu'])} {self.value} : {self.type()}")
 
     def add_pool(self):

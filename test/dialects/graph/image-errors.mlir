@@ -145,6 +145,15 @@ graph.func @conv2d_input_grad(%dy: tensor<?x6x6x6xf32>, %w: tensor<6x4x3x3xf32>)
 
 // -----
 
+// conv_transpose2d
+graph.func @conv_transpose2d(%x: tensor<?x6x6x6xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error @+1 {{dim 3 of 'x' is 6, but (dim 3 of 'result' + 2 * padding - pixels of the kernel) / stride + 1 is 7}}
+  %0 = graph.conv_transpose2d %x, %w : (tensor<?x6x6x6xf32>, tensor<6x4x3x3xf32>) -> tensor<?x4x8x9xf32>
+  graph.return
+}
+
+// -----
+
 // conv2d_weight_grad
 graph.func @conv2d_weight_grad(%x: tensor<?x4x8x8xf32>, %dy: tensor<?x6x6x6xf32>) {
   // expected-error @+1 {{dim 1 of 'dy' is 6, but dim 0 of 'result' is 5}}

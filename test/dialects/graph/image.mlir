@@ -11,6 +11,9 @@ graph.func @convolution(%x: tensor<?x3x9x8xf32>, %w: tensor<16x3x3x5xf32>, %dy: 
   // CHECK: graph.conv2d_input_grad %{{.*}}, %{{[^ ]*}} stride [2, 1] padding [1, 2] :
   // expected-remark @+1 {{loops 0:? parallel, 1:16 sum, 2:3 parallel, 3:5 whole, 4:3 whole, 5:8 whole, 6:5 whole; [0, 1, 3, 5], [1, 2, 4, 6] -> [0, 2, -, -]; 2 flops per point, product of m 0 3 5 n 2 4 6 k 1, gradient, zero-preserving; channels 1, 2}}
   %1 = graph.conv2d_input_grad %dy, %w stride [2, 1] padding [1, 2] : (tensor<?x16x5x8xf32>, tensor<16x3x3x5xf32>) -> tensor<?x3x9x8xf32>
+  // CHECK: graph.conv_transpose2d %{{.*}}, %{{[^ ]*}} stride [2, 1] padding [1, 2] :
+  // expected-remark @+1 {{loops 0:? parallel, 1:16 sum, 2:3 parallel, 3:5 whole, 4:3 whole, 5:8 whole, 6:5 whole; [0, 1, 3, 5], [1, 2, 4, 6] -> [0, 2, -, -]; 2 flops per point, product of m 0 3 5 n 2 4 6 k 1, zero-preserving; channels 1, 2}}
+  %3 = graph.conv_transpose2d %dy, %w stride [2, 1] padding [1, 2] : (tensor<?x16x5x8xf32>, tensor<16x3x3x5xf32>) -> tensor<?x3x9x8xf32>
   // CHECK: graph.conv2d_weight_grad %{{.*}}, %{{[^ ]*}} stride [2, 1] padding [1, 2] :
   // expected-remark @+1 {{loops 0:? sum, 1:16 parallel, 2:3 parallel, 3:5 whole, 4:3 whole, 5:8 whole, 6:5 whole; [0, 2, -, -], [0, 1, 3, 5] -> [1, 2, 4, 6]; 2 flops per point, product of m 2 4 6 n 1 k 0 3 5, gradient, zero-preserving; channels 1, 2}}
   %2 = graph.conv2d_weight_grad %x, %dy stride [2, 1] padding [1, 2] : (tensor<?x3x9x8xf32>, tensor<?x16x5x8xf32>) -> tensor<16x3x3x5xf32>

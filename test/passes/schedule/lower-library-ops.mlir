@@ -285,6 +285,8 @@ module @convolution {
     %0 = graph.conv2d %x, %w stride [2, 1] padding [1, 2] : (tensor<3x4x9x8xf32>, tensor<6x2x3x5xf32>) -> tensor<3x6x5x8xf32>
     // CHECK-NEXT: exec.conv2d_input_grad %dy, %w to %conv2d_input_grad.0 batch 3 channels 4 filters 6 groups 2 image 9 8 kernel 3 5 stride 2 1 padding 1 2 dilation 1 1{{$}}
     %1 = graph.conv2d_input_grad %dy, %w stride [2, 1] padding [1, 2] : (tensor<3x6x5x8xf32>, tensor<6x2x3x5xf32>) -> tensor<3x4x9x8xf32>
+    // CHECK-NEXT: exec.conv2d_input_grad %dy, %w to %conv_transpose2d.0 batch 3 channels 4 filters 6 groups 2 image 9 8 kernel 3 5 stride 2 1 padding 1 2 dilation 1 1{{$}}
+    %3 = graph.conv_transpose2d %dy, %w stride [2, 1] padding [1, 2] : (tensor<3x6x5x8xf32>, tensor<6x2x3x5xf32>) -> tensor<3x4x9x8xf32>
     // CHECK-NEXT: exec.conv2d_weight_grad %x, %dy to %conv2d_weight_grad.0 scratch %[[SCRATCH:[^ ]*]] batch 3 channels 4 filters 6 groups 2 image 9 8 kernel 3 5 stride 2 1 padding 1 2 dilation 1 1 pieces 3{{$}}
     %2 = graph.conv2d_weight_grad %x, %dy stride [2, 1] padding [1, 2] : (tensor<3x4x9x8xf32>, tensor<3x6x5x8xf32>) -> tensor<6x2x3x5xf32>
     graph.return

@@ -155,6 +155,18 @@ def attention(a, q, k, v):
 
 # This table has the meaning of ops by docs/dialects/graph.md, as a function of attributes, shape of the result,
 # operands.
+def window(a):
+    """Returns the keywords of a convolution."""
+    return {key: a[key] for key in ("stride", "padding", "dilation") if key in a}
+
+
+def transposed(x, w, shape, how):
+    """Returns the transpose of a convolution: the gradient of its image."""
+    groups = shape[1] // w.shape[1]
+    image = torch.zeros(shape, dtype=x.dtype, requires_grad=True)
+    return torch.autograd.grad(F.conv2d(image, w, groups=groups, **how), image, x, create_graph=True)[0]
+
+
 MEANING = {
     "reshape": lambda a, shape, x: x.reshape(shape), "transpose": lambda a, shape, x: x.permute(a["by"]),
     "slice": lambda a, shape, x: x.narrow(a["dim"], a["start"], a["size"]).reshape(shape),
@@ -164,8 +176,10 @@ MEANING = {
     "subtract": lambda a, shape, x, y: x - y, "multiply": lambda a, shape, x, y: x * y,
     "divide": lambda a, shape, x, y: x / y, "negate": lambda a, shape, x: -x, "tanh": lambda a, shape, x: x.tanh(),
     "scale": lambda a, shape, x: x * a["factor"], "constant": lambda a, shape: torch.full(shape, a["value"]),
-    "reduce": lambda a, shape, x: getattr(torch, a["how"])(x, a["dims"]), "softmax": lambda a, shape, x: x.softmax(-1),
-    "cumsum": lambda a, shape, x: x.cumsum(a["dim"]),
+    "reduce": lambda a, shape, x: getattr(torch, {"max": "amax"}.get(a["how"], a["how"]))(x, a["dims"]), "softmax": lambda a, shape, x: x.softmax(-1),
+    "conv2d": lambda a, shape, x, w, *b: F.conv2d(x, w, *b, groups=x.shape[1] // w.shape[1], **window(a)),
+    "conv_transpose2d": lambda a, shape, x, w: transposed(x, w, shape, window(a)),
+    "exp": lambda a, shape, x: x.exp(), "log": lambda a, shape, x: x.log(), "cumsum": lambda a, shape, x: x.cumsum(a["dim"]),
     "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
     "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)),
     "linear": lambda a, shape, *x: linear(a, *x),

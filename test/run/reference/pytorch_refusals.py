@@ -152,7 +152,7 @@ def fails(m, x):
 
 
 def two_unknown(m, x):
-    return torch.cumsum(x, -1) + torch.sort(x, -1).values + torch.cumsum(x, 0)
+    return torch.flip(x, (1,)) + torch.sort(x, -1).values + torch.flip(x, (1,))
 
 
 def seen():
@@ -167,7 +167,7 @@ REFUSED = {
     "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
     "item": (Outer(lambda m, x: x * x.sum().item()), "mse", ["pytorch_refusals.py:"]),
     "boolean index": (Outer(lambda m, x: x[x > 0]), "mse", ["the loss", "depends on the values"]),
-    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.cumsum is not",
+    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.flip is not",
                                                     "aten.sort is not"]),
     "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse",
                    ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
@@ -206,7 +206,15 @@ REFUSED = {
     "no_grad": (Outer(no_grad), "mse", [PLACE, "'layers.0' (Wrong)", "no_grad"]),
     "detach": (Outer(lambda m, x: x * x.detach()), "mse", ["aten.detach", "requires_grad=False"]),
     "autocast": (Outer(half), "mse", ["autocast"]),
-    "einsum": (Outer(lambda m, x: torch.einsum("bi,oi->bo", x, m.layer.weight)), "mse", ["einsum", "torch.matmul"]),
+    "a diagonal": (Outer(lambda m, x: x * torch.einsum("ii->", m.layer.weight)), "mse", [PLACE, "diagonal"]),
+    "einsum over the batch": (Outer(lambda m, x: x @ torch.einsum("bi,bj->ij", x, x)), "mse",
+                              [PLACE, "couples samples"]),
+    "running sums over samples": (Outer(lambda m, x: x.cumsum(0)), "mse",
+                                  [PLACE, "aten.cumsum adds up over the batch"]),
+    "samples rolled": (Outer(lambda m, x: x.roll(1, 0)), "mse", [PLACE, "couples samples"]),
+    "statistics of a batch": (Outer(lambda m, x: x - x.var(0)), "mse", [PLACE, "aten.var is over the batch"]),
+    "pixels between pixels": (Outer(lambda m, x: F.interpolate(x[:, None], 6)[:, 0, :4]), "mse",
+                              [PLACE, "whole number"]),
     "pairs of samples": (Outer(lambda m, x: (x @ x.T) @ x), "mse", ["couples samples"]),
     "the largest of a batch": (Outer(lambda m, x: x - x.mean(0)), "mse", ["couples the samples"]),
     "softmax over the batch": (Outer(lambda m, x: x.softmax(0)), "mse", ["couples samples"]),

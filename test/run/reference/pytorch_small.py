@@ -74,6 +74,14 @@ def filled(m, x):
     return square(x @ mask)
 
 
+def sums(equation, *others):
+    """Returns the einsum of x, and of tensors that are parameters if they do not depend on x."""
+    def body(m, x):
+        return square(torch.einsum(equation, x, *(other(x) if callable(other) else m.w for other in others)))
+    shapes = [other for other in others if not callable(other)]
+    return Small(body, **({"w": Parameter(torch.randn(*shapes[0]))} if shapes else {}))
+
+
 def layers(body):
     return Small(body, layers=nn.ModuleList(Layer() for _ in range(3)))
 
@@ -115,6 +123,36 @@ CASES = {
     "another tanh": (
         Small(lambda m, x: square(0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x - 0.044715 * x ** 3))))), ROWS),
     "a negative gate": (Small(lambda m, x: square(x * torch.sigmoid(-3 * x))), ROWS),
+    "einsum with a weight": (sums("btc,oc->bto", (5, 8)), ROWS),
+    "einsum with a weight of two dims": (sums("btc,hdc->bhtd", (2, 3, 8)), ROWS),
+    "einsum over two dims": (sums("bhtd,hdo->bto", (2, 6, 5)), (2, 4, 6)),
+    "einsum of scores": (sums("bhqd,bhkd->bhqk", lambda x: x.tanh()), (2, 4, 6)),
+    "einsum with the sums inside": (sums("bqhd,bkhd->bhqk", lambda x: x * 2), (4, 2, 6)),
+    "einsum point by point": (sums("btc,btc->btc", lambda x: x.tanh()), ROWS),
+    "einsum of rows": (sums("btc,btc->bt", lambda x: x.tanh()), ROWS),
+    "einsum without a result": (sums("...tc,...uc", lambda x: x.tanh()), HEADS),
+    "einsum with dots": (sums("...c,cd->...d", (8, 3)), ROWS),
+    "einsum that transposes": (sums("btc->bct"), ROWS),
+    "einsum that adds up": (sums("btc,c,bt->b", lambda x: torch.ones(8), lambda x: x[..., 0]), ROWS),
+    "einsum of three": (sums("btc,cd,bsd->bts", (8, 8), lambda x: x.tanh()), ROWS),
+    "variances": (Small(lambda m, x: square(x.var(-1) + x.std((1, 2), keepdim=True).squeeze(-1) + x.var(
+        1, correction=0, keepdim=True).mean(2))), ROWS),
+    "a norm by hand": (Small(lambda m, x: square((x - x.mean(-1, keepdim=True)) / torch.sqrt(
+        x.var(-1, keepdim=True, unbiased=False) + 1e-5) * m.w), w=Parameter(torch.randn(8))), ROWS),
+    "largest and smallest": (Small(lambda m, x: square(x.amax(-1) - x.amin((1, 2))[:, None])), ROWS),
+    "logarithms of sums": (Small(lambda m, x: square((100 * x).logsumexp(-1) + x.logsumexp((1, 2), keepdim=True)[
+        ..., 0])), ROWS),
+    "logarithms of softmax": (Small(lambda m, x: square(x.log_softmax(-1) * x + F.log_softmax(x, 1))), ROWS),
+    "transposed convolutions": (Small(lambda m, x: square(m.b(m.a(x))), a=nn.ConvTranspose2d(
+        4, 6, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(1, 2), groups=2), b=nn.ConvTranspose2d(
+            6, 2, 3, padding=1, dilation=2, bias=False)), (4, 4, 5)),
+    "a transposed convolution of rows": (Small(lambda m, x: square(m.a(x)), a=nn.ConvTranspose1d(6, 4, 4, stride=2)),
+                                         ROWS),
+    "pixels repeated": (Small(lambda m, x: square(F.interpolate(x, scale_factor=2, mode="nearest") * m.w),
+                              w=Parameter(torch.randn(8, 12))), (3, 4, 6)),
+    "rows repeated in place": (Small(lambda m, x: square(x.repeat_interleave(3, 1) * m.w),
+                                     w=Parameter(torch.randn(18, 8))), ROWS),
+    "rolled": (Small(lambda m, x: square(torch.roll(x, (2, -3), (1, 2)) * m.w), w=Parameter(torch.randn(6, 8))), ROWS),
     "running sums": (Small(lambda m, x: square(x.cumsum(-1) * 0.5 + x.transpose(1, 2).cumsum(1).mT + x[:, :1].expand_as(
         x).cumsum(1))), ROWS),
     "running sums of no batch": (Small(lambda m, x: square(x + m.w.cumsum(0)), w=Parameter(torch.randn(6, 8))), ROWS),

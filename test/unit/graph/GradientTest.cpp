@@ -156,10 +156,14 @@ TEST(Gradient, OfConvolutionForEveryWayOfMoving) {
                         {"2x4x3x3", "6x2x2x2", "", "2x6x2x2"},
                         {"1x3x4x4", "3x1x3x3", "stride [2, 2] padding [1, 1]", "1x3x2x2"}};
   auto type = [](const char *shape) { return "tensor<" + std::string(shape) + "xf32>"; };
-  for (const Case &c : cases)
+  for (const Case &c : cases) {
     checkGradient("%x: " + type(c.x) + ", %w: " + type(c.w),
                   "%0 = graph.conv2d %x, %w " + std::string(c.window) + " : (" + type(c.x) + ", " +
                       type(c.w) + ") -> " + type(c.y));
+    checkGradient("%y: " + type(c.y) + ", %w: " + type(c.w),
+                  "%0 = graph.conv_transpose2d %y, %w " + std::string(c.window) + " : (" +
+                      type(c.y) + ", " + type(c.w) + ") -> " + type(c.x));
+  }
 }
 
 TEST(Gradient, OfPoolingWithWindowsThatOverlapOrLeaveOut) {

@@ -68,13 +68,8 @@ public:
     });
     values[op.getResult()] = y;
   }
-  void visit(Conv2dInputGradOp op) {
-    Tensor dy = values[op.getDy()], w = values[op.getWeight()], dx = Tensor::zeros(op.getType());
-    forProducts(op, dx, w, dy, [&](int64_t image, int64_t weight, int64_t result) {
-      dx.data[image] += dy.data[result] * w.data[weight];
-    });
-    values[op.getResult()] = dx;
-  }
+  void visit(Conv2dInputGradOp op) { visitTransposed(op); }
+  void visit(ConvTranspose2dOp op) { visitTransposed(op); }
   void visit(Conv2dWeightGradOp op) {
     Tensor x = values[op.getX()], dy = values[op.getDy()], dw = Tensor::zeros(op.getType());
     forProducts(op, x, dw, dy, [&](int64_t image, int64_t weight, int64_t result) {
@@ -110,6 +105,15 @@ public:
   }
 
 private:
+  template <typename Op> void visitTransposed(Op op) {
+    Tensor dy = values[op->getOperand(0)], w = values[op.getWeight()];
+    Tensor dx = Tensor::zeros(op.getType());
+    forProducts(op, dx, w, dy, [&](int64_t image, int64_t weight, int64_t result) {
+      dx.data[image] += dy.data[result] * w.data[weight];
+    });
+    values[op.getResult()] = dx;
+  }
+
   // Fills y, and returns for each of its elements the element of x that it is.
   template <typename Op> std::vector<int64_t> findMaxima(Op op, const Tensor &x, Tensor &y) {
     std::vector<int64_t> from(y.data.size(), -1);
@@ -130,7 +134,7 @@ private:
 bool dtc::graph::interpretImage(Operation *op, Values &values) {
   ImageInterpreter interpreter(values);
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<Conv2dOp, Conv2dInputGradOp, Conv2dWeightGradOp, MaxPool2dOp, MaxPool2dGradOp,
+      .Case<Conv2dOp, ConvTranspose2dOp, Conv2dInputGradOp, Conv2dWeightGradOp, MaxPool2dOp, MaxPool2dGradOp,
             AvgPool2dOp, AvgPool2dGradOp>([&](auto known) {
         interpreter.visit(known);
         return true;
