@@ -106,8 +106,7 @@ LogicalResult Conv2dOp::verify() {
 }
 
 // Checks an op that goes from the result of a convolution to its image.
-template <typename Op>
-static LogicalResult verifyTransposed(Op op, const Tensor &from) {
+template <typename Op> static LogicalResult verifyTransposed(Op op, const Tensor &from) {
   RankedTensorType type = tensorType(from.value);
   if (failed(verifyConvolution(op, {"result", op.getResult()}, {"weight", op.getWeight()}, from)) ||
       failed(checkSameElement(op, "weight", op.getWeight().getType(), from.name, type)))

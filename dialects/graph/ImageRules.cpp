@@ -127,9 +127,9 @@ LogicalResult ConvTranspose2dOp::buildGradient(OpBuilder &builder, ValueRange re
   grads.assign(getNumOperands(), Value());
   Value dy = asOperand(builder, getLoc(), resultGrads[0], getX());
   if (needed[0])
-    grads[0] = Conv2dOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
-                                /*bias=*/Value(), getStrideAttr(), getPaddingAttr(),
-                                getDilationAttr());
+    grads[0] =
+        Conv2dOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
+                         /*bias=*/Value(), getStrideAttr(), getPaddingAttr(), getDilationAttr());
   if (needed[1])
     grads[1] = Conv2dWeightGradOp::create(builder, getLoc(), getWeight().getType(), dy, getX(),
                                           getStrideAttr(), getPaddingAttr(), getDilationAttr());

@@ -134,8 +134,8 @@ private:
 bool dtc::graph::interpretImage(Operation *op, Values &values) {
   ImageInterpreter interpreter(values);
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<Conv2dOp, ConvTranspose2dOp, Conv2dInputGradOp, Conv2dWeightGradOp, MaxPool2dOp, MaxPool2dGradOp,
-            AvgPool2dOp, AvgPool2dGradOp>([&](auto known) {
+      .Case<Conv2dOp, ConvTranspose2dOp, Conv2dInputGradOp, Conv2dWeightGradOp, MaxPool2dOp,
+            MaxPool2dGradOp, AvgPool2dOp, AvgPool2dGradOp>([&](auto known) {
         interpreter.visit(known);
         return true;
       })
