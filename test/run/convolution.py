@@ -4,9 +4,9 @@
 Usage: convolution.py [--cases N] [--seed S]; the last line is the summary.
 1. models/digits/convnet.mlir has the gradients of the first step and follows the curve that reference/make_convnet.py
    stored, on one process, data parallel, tensor parallel and both, with micro-batches.
-2. Random small networks (transposed convolutions, strides, padding, dilation, groups, both kinds of pooling, one output channel or many) train
-   under random plans, half of them with ops split at random as any_split.py does: losses, gradients and parameters
-   are those of one process.
+2. Random small networks (transposed convolutions, strides, padding, dilation, groups, both kinds of pooling, one
+   output channel or many) train under random plans, half of them with ops split at random as any_split.py does:
+   losses, gradients and parameters are those of one process.
 """
 import json
 import random
