@@ -42,6 +42,26 @@ public:
   mlir::Value expm1(mlir::Value x) { return unary<mlir::math::ExpM1Op>(x); }
   // Returns the natural logarithm.
   mlir::Value log(mlir::Value x) { return unary<mlir::math::LogOp>(x); }
+  // Returns the natural logarithm of 1 + x, accurate near 0.
+  mlir::Value log1p(mlir::Value x) { return unary<mlir::math::Log1pOp>(x); }
+  // Returns x to the power of `exponent`; x is 0 or more, or NaN.
+  mlir::Value pow(mlir::Value x, mlir::Value exponent) {
+    return binary<mlir::math::PowFOp>(x, exponent);
+  }
+  // Returns the magnitude.
+  mlir::Value abs(mlir::Value x) { return unary<mlir::math::AbsFOp>(x); }
+  // Returns the magnitude with the sign of another number.
+  mlir::Value copySign(mlir::Value magnitude, mlir::Value sign) {
+    return binary<mlir::math::CopySignOp>(magnitude, sign);
+  }
+  // Returns the next whole number below.
+  mlir::Value floor(mlir::Value x) { return unary<mlir::math::FloorOp>(x); }
+  // Returns the next whole number above.
+  mlir::Value ceil(mlir::Value x) { return unary<mlir::math::CeilOp>(x); }
+  // Returns the whole number towards 0.
+  mlir::Value trunc(mlir::Value x) { return unary<mlir::math::TruncOp>(x); }
+  // Returns the nearest whole number, the even one of two.
+  mlir::Value round(mlir::Value x) { return unary<mlir::math::RoundEvenOp>(x); }
   // Returns the square root.
   mlir::Value sqrt(mlir::Value x) { return unary<mlir::math::SqrtOp>(x); }
   // Returns the hyperbolic tangent.

@@ -1,4 +1,4 @@
-// Emits sine and cosine as arithmetic and exponentials as an instruction.
+// Emits sine, cosine and powers as arithmetic and exponentials as an instruction.
 #include "passes/codegen/GpuMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace dtc;
@@ -69,6 +70,52 @@ Value buildSine(ImplicitLocOpBuilder &b, Value x, bool isCosine) {
   return arith::SelectOp::create(b, s.isSet(quarters, 2), negative, value);
 }
 
+// Emits x^e for x of 0 or more, in f64: e log2(x) has to be exact to 1e-9 for a result of f32.
+// log2(2^k m) = k + 2 atanh((m - 1) / (m + 1)) / ln(2) with m from sqrt(1/2) to sqrt(2).
+Value buildPower(ImplicitLocOpBuilder &b, Value x, Value exponent) {
+  Shaped s(b, x.getType());
+  Type f64 = s.of(b.getF64Type()), i64 = s.of(b.getI64Type());
+  Value e = arith::ExtFOp::create(b, f64, exponent);
+  Value bits = arith::BitcastOp::create(b, i64, arith::ExtFOp::create(b, f64, x));
+  constexpr int64_t fraction = (int64_t(1) << 52) - 1, one = int64_t(1023) << 52;
+  Value m = arith::OrIOp::create(b, arith::AndIOp::create(b, bits, s.i64(fraction)), s.i64(one));
+  m = arith::BitcastOp::create(b, f64, m);
+  Value k = arith::SubIOp::create(b, arith::ShRUIOp::create(b, bits, s.i64(52)), s.i64(1023));
+  k = arith::SIToFPOp::create(b, f64, k);
+  auto select = [&](arith::CmpFPredicate predicate, Value a, Value limit, Value yes, Value no) {
+    return arith::SelectOp::create(b, arith::CmpFOp::create(b, predicate, a, limit), yes, no);
+  };
+  Value half = s.mul(m, s.f64(0.5)), root = s.f64(0x1.6a09e667f3bcdp+0);
+  k = select(arith::CmpFPredicate::OGT, m, root, arith::AddFOp::create(b, k, s.f64(1)), k);
+  m = select(arith::CmpFPredicate::OGT, m, root, half, m);
+  Value q = arith::DivFOp::create(b, arith::SubFOp::create(b, m, s.f64(1)),
+                                  arith::AddFOp::create(b, m, s.f64(1)));
+  Value q2 = s.mul(q, q), series = s.f64(2.0 / 13);
+  for (double odd : {11.0, 9.0, 7.0, 5.0, 3.0, 1.0})
+    series = s.fma(series, q2, s.f64(2 / odd));
+  Value log2 = s.fma(s.mul(series, q), s.f64(0x1.71547652b82fep+0), k);
+  // 2^t = 2^n e^(r ln 2) with n whole and r from -1/2 to 1/2; beyond 2^200 f32 is infinite or 0.
+  Value t = s.mul(e, log2);
+  t = select(arith::CmpFPredicate::OLT, t, s.f64(-200), s.f64(-200), t);
+  t = select(arith::CmpFPredicate::OGT, t, s.f64(200), s.f64(200), t);
+  Value shift = s.f64(0x1.8p52), shifted = arith::AddFOp::create(b, t, shift);
+  Value n = arith::SubFOp::create(b, shifted, shift);
+  Value r = s.mul(arith::SubFOp::create(b, t, n), s.f64(0x1.62e42fefa39efp-1));
+  Value power = s.f64(1.0 / 362880);
+  for (double factorial : {40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0})
+    power = s.fma(power, r, s.f64(1 / factorial));
+  Value raised = arith::ShLIOp::create(b, arith::BitcastOp::create(b, i64, shifted), s.i64(52));
+  raised = arith::AddIOp::create(b, arith::BitcastOp::create(b, i64, power), raised);
+  Value y = arith::TruncFOp::create(b, x.getType(), arith::BitcastOp::create(b, f64, raised));
+  Value zero = s.f32(0), infinity = s.f32(std::numeric_limits<float>::infinity());
+  auto end = [&](Value below, Value above) {
+    return select(arith::CmpFPredicate::OGT, exponent, zero, above, below);
+  };
+  y = select(arith::CmpFPredicate::OEQ, x, zero, end(infinity, zero), y);
+  y = select(arith::CmpFPredicate::OEQ, x, infinity, end(zero, infinity), y);
+  return select(arith::CmpFPredicate::UNO, x, x, x, y);
+}
+
 // Emits 2^x for a scalar.
 Value buildExp2(ImplicitLocOpBuilder &b, Value x) {
   return LLVM::CallIntrinsicOp::create(b, x.getType(),
@@ -116,6 +163,12 @@ void replaceAll(Operation *root,
 void dtc::approximateExponentials(Operation *root) {
   replaceAll<math::ExpOp>(
       root, [](ImplicitLocOpBuilder &b, Operation *op) { return buildExp(b, op->getOperand(0)); });
+}
+
+void dtc::approximatePowers(Operation *root) {
+  replaceAll<math::PowFOp>(root, [](ImplicitLocOpBuilder &b, Operation *op) {
+    return buildPower(b, op->getOperand(0), op->getOperand(1));
+  });
 }
 
 void dtc::approximateAngles(Operation *root) {

@@ -10,6 +10,10 @@ namespace dtc {
 // polynomials handle the rest.
 void approximateAngles(mlir::Operation *root);
 
+// Replaces math.powf of f32 below `root`, for bases of 0 or more, by arithmetic in f64. The result
+// is within a unit in the last place.
+void approximatePowers(mlir::Operation *root);
+
 // Replaces math.exp of f32 below `root` by the instruction ex2.approx, corrected by the rounding
 // error of x * log2(e). The relative error is 2^-22 from the instruction (PTX ISA) and 2^-23 from
 // rounding; results well below the least normal number become 0. This takes 8 instructions instead

@@ -59,6 +59,7 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
     bool isGpu = processor == Processor::Gpu;
     if (isGpu) {
       approximateAngles(getOperation());
+      approximatePowers(getOperation());
       approximateExponentials(getOperation());
     }
     SmallVector<Operation *> functions;

@@ -14,6 +14,8 @@
 
 #include "dialects/graph/Attributes.h"
 #include "dialects/graph/ImageOps.h"
+#include "dialects/graph/PointOps.h"
+#include "dialects/graph/PointTable.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_SETPRECISION
@@ -102,13 +104,14 @@ private:
   static bool isConstant(Value value) { return value.getDefiningOp<graph::ConstantOp>(); }
 
   // Returns the operands that share a type with the first result. Scalars (the keys of random ops),
-  // the tables of a rotation and operands that only lend their size keep their types.
+  // masks, the tables of a rotation and operands that only lend their size keep their types.
   static SmallVector<OpOperand *, 4> numbersOf(Operation *op) {
     SmallVector<OpOperand *, 4> numbers;
     for (OpOperand &operand : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(operand.get().getType());
       if (!type || !isa<FloatType>(type.getElementType()) ||
-          (isa<graph::RandomOpInterface>(op) && type.getRank() == 0))
+          (isa<graph::RandomOpInterface>(op) && type.getRank() == 0) ||
+          (isa<graph::WhereOp>(op) && operand.getOperandNumber() == 0))
         continue;
       numbers.push_back(&operand);
       if (isa<graph::RotaryOp, graph::BroadcastOp>(op))
@@ -142,6 +145,9 @@ private:
     // an exponential by more than its own rounding.
     if (isa<graph::ExpOp, graph::LogOp>(op))
       return wide;
+    if (auto point = dyn_cast<graph::PointOp>(op))
+      if (graph::pointRow(point.getFunction()).keepsF32)
+        return wide;
     if (rule.multiplies())
       return narrow;
     bool spreads = llvm::any_of(numbers, [&](OpOperand *number) {

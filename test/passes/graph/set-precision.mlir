@@ -106,3 +106,32 @@ module {
     graph.return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// Functions that PyTorch's autocast keeps in f32 are f32, others follow their operand. A mask has no say in the type of
+// a choice: that of integers is f32, and both sides stay narrow.
+// CHECK-LABEL: graph.func @loss
+// CHECK:         %[[Y:.*]] = graph.linear {{.*}} -> tensor<4x8xbf16>
+// CHECK:         graph.point mish %[[Y]] : tensor<4x8xbf16>
+// CHECK:         %[[ZERO:.*]] = graph.cast {{.*}} : tensor<f32> to tensor<bf16>
+// CHECK:         graph.compare gt %{{.*}}, %[[ZERO]] : (tensor<4x8xbf16>, tensor<bf16>) -> tensor<4x8xbf16>
+// CHECK:         %[[IDS:.*]] = graph.compare eq {{.*}} : (tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x1xf32>
+// CHECK:         graph.where %[[IDS]], {{.*}} : (tensor<4x1xf32>, tensor<4x8xbf16>, tensor<4x8xbf16>) -> tensor<4x8xbf16>
+// CHECK:         %[[WIDE:.*]] = graph.cast {{.*}} : tensor<4x8xbf16> to tensor<4x8xf32>
+// CHECK:         graph.point softplus [1.000000e+00, 2.000000e+01] %[[WIDE]] : tensor<4x8xf32>
+module {
+  graph.parameter @w : tensor<8x8xf32> init ones
+  graph.func @loss(%x: tensor<4x8xf32>, %ids: tensor<4x1xi32>) -> tensor<f32> {
+    %w = graph.get @w : tensor<8x8xf32>
+    %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %mish = graph.point mish %y : tensor<4x8xf32>
+    %zero = graph.constant 0.0 : tensor<f32>
+    %positive = graph.compare gt %mish, %zero : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+    %same = graph.compare eq %ids, %ids : (tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x1xf32>
+    %chosen = graph.where %same, %positive, %mish : (tensor<4x1xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %soft = graph.point softplus [1.0, 20.0] %chosen : tensor<4x8xf32>
+    %loss = graph.reduce mean %soft dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}

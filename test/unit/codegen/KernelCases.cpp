@@ -82,6 +82,18 @@ KernelCase pointwise(const std::string &op, int arity, double magnitude,
           magnitude};
 }
 
+// A kernel of functions of graph.point and their slopes.
+KernelCase severalPoints(const std::vector<std::string> &functions, Values values = Values::Any) {
+  std::string body, types;
+  for (const auto &[i, function] : llvm::enumerate(functions)) {
+    std::string n = std::to_string(2 * i), next = std::to_string(2 * i + 1);
+    body += "%" + n + " = graph.point " + function + " %a : $F\n%" + next + " = graph.point_grad " +
+            function + " %a, %b : $F\n";
+    types += std::string(types.empty() ? "" : ", ") + "$F, $F";
+  }
+  return {"point", "(%a: $F, %b: $F) -> (" + types + ")", body, "", values, {}, 4};
+}
+
 std::vector<KernelCase> pointwiseCases() {
   std::vector<KernelCase> cases;
   for (const char *op : {"add", "subtract", "multiply", "minimum", "maximum"})
@@ -98,6 +110,12 @@ std::vector<KernelCase> pointwiseCases() {
   cases.push_back(pointwise("divide", 2, 100, Values::Positive));
   cases.push_back(pointwise("log", 1, 5, Values::Positive));
   cases.push_back(pointwise("sqrt", 1, 1, Values::Positive));
+  // PointKernelTest has all functions.
+  cases.push_back(severalPoints({"mish", "expm1", "sin", "hardswish", "round"}));
+  cases.push_back(severalPoints({"tan", "log1p", "pow [1.25]", "floor"}, Values::Positive));
+  cases.push_back({"compare", "(%a: $F, %b: $F) -> ($F, $F)",
+                   "%0 = graph.compare lt %a, %b : ($F, $F) -> $F\n"
+                   "%1 = graph.where %0, %a, %b : ($F, $F, $F) -> $F"});
   cases.push_back({"scale", "(%x: $F) -> $F", "%0 = graph.scale %x by 2.5 : $F"});
   cases.push_back({"cast", "(%x: $H) -> $F", "%0 = graph.cast %x : $H to $F"});
   cases.push_back({"bias_gelu",

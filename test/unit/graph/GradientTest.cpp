@@ -6,6 +6,7 @@
 #include "mlir/Parser/Parser.h"
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 using namespace mlir;
 using namespace dtc::graph;
@@ -246,6 +247,63 @@ TEST(Gradient, OfUnaryOps) {
   checkGradient("%x: tensor<8xf32>", "%0 = graph.scale %x by -2.5 : tensor<8xf32>");
 }
 
+TEST(Gradient, OfPointFunctions) {
+  for (const char *op : {"sigmoid",
+                         "log_sigmoid",
+                         "softplus [1.0, 20.0]",
+                         "softplus [2.0, 0.5]",
+                         "softsign",
+                         "mish",
+                         "elu [0.7, 1.3, 1.6]",
+                         "leaky_relu [0.1]",
+                         "hardtanh [-0.6, 0.7]",
+                         "hardsigmoid",
+                         "hardswish",
+                         "hardshrink [0.5]",
+                         "softshrink [0.5]",
+                         "threshold [0.4, 0.1]",
+                         "clamp [-0.6, 0.7]",
+                         "clamp [0xFFF0000000000000, 0.7]",
+                         "sin",
+                         "cos",
+                         "tan",
+                         "erf",
+                         "expm1",
+                         "reciprocal",
+                         "pow [3.0]",
+                         "pow [-2.0]",
+                         "pow [17.0]",
+                         "pow [18.0]",
+                         "abs"})
+    checkGradient("%x: tensor<8xf32>",
+                  "%0 = graph.point " + std::string(op) + " %x : tensor<8xf32>");
+  for (const char *op : {"log1p", "rsqrt", "pow [0.5]", "pow [-0.5]", "pow [1.25]", "pow [-2.75]"})
+    checkGradient("%x: tensor<8xf32>",
+                  "%0 = graph.point " + std::string(op) + " %x : tensor<8xf32>",
+                  /*positive=*/true);
+}
+
+// Returns the type of these shapes broadcast together, out of those of the test below.
+std::string resultOf(const std::set<std::string> &shapes) {
+  if (shapes.count("2x3x4"))
+    return "tensor<2x3x4xf32>";
+  std::string rows = shapes.count("3x1") ? "3x4" : "4";
+  return "tensor<" + (shapes.count("1x1x4") ? "1x" + (rows == "4" ? "1x4" : rows) : rows) + "xf32>";
+}
+
+TEST(Gradient, OfChoicesWithBroadcasting) {
+  for (const char *mask : {"2x3x4", "3x1", "1"})
+    for (const char *lhs : {"2x3x4", "4"})
+      for (const char *rhs : {"2x3x4", "3x1", "1x1x4"}) {
+        std::string types[] = {"tensor<" + std::string(mask) + "xi32>",
+                               "tensor<" + std::string(lhs) + "xf32>",
+                               "tensor<" + std::string(rhs) + "xf32>"};
+        checkGradient("%m: " + types[0] + ", %x: " + types[1] + ", %y: " + types[2],
+                      "%0 = graph.where %m, %x, %y : (" + types[0] + ", " + types[1] + ", " +
+                          types[2] + ") -> " + resultOf({mask, lhs, rhs}));
+      }
+}
+
 TEST(Gradient, OfReductions) {
   checkGradient(
       "%x: tensor<2x3x4xf32>",
@@ -304,6 +362,18 @@ unsigned numBuilt(Operation *op, Value dy, ArrayRef<bool> needed) {
   for (Operation *built = op->getNextNode(); built != next; built = built->getNextNode())
     ++count;
   return count;
+}
+
+TEST(Gradient, LeavesOutWhatIsConstantBetweenJumps) {
+  for (const char *text :
+       {"graph.point floor %x : tensor<4xf32>", "graph.point sign %x : tensor<4xf32>",
+        "graph.compare lt %x, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"}) {
+    Parsed parsed;
+    Operation *op =
+        parsed.parse("%x: tensor<4xf32>, %d: tensor<4xf32>", "%0 = " + std::string(text));
+    SmallVector<bool> needed(op->getNumOperands(), true);
+    EXPECT_EQ(numBuilt(op, parsed.block->getArgument(1), needed), 0u) << text;
+  }
 }
 
 TEST(Gradient, BuildsOnlyWhatIsNeeded) {

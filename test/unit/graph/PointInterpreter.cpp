@@ -54,6 +54,14 @@ private:
         .Case([&](math::ExpOp) { return std::exp(x(0)); })
         .Case([&](math::ExpM1Op) { return std::expm1(x(0)); })
         .Case([&](math::LogOp) { return std::log(x(0)); })
+        .Case([&](math::Log1pOp) { return std::log1p(x(0)); })
+        .Case([&](math::PowFOp) { return std::pow(x(0), x(1)); })
+        .Case([&](math::AbsFOp) { return std::abs(x(0)); })
+        .Case([&](math::CopySignOp) { return std::copysign(x(0), x(1)); })
+        .Case([&](math::FloorOp) { return std::floor(x(0)); })
+        .Case([&](math::CeilOp) { return std::ceil(x(0)); })
+        .Case([&](math::TruncOp) { return std::trunc(x(0)); })
+        .Case([&](math::RoundEvenOp) { return std::nearbyint(x(0)); })
         .Case([&](math::SqrtOp) { return std::sqrt(x(0)); })
         .Case([&](math::TanhOp) { return std::tanh(x(0)); })
         .Case([&](math::ErfOp) { return std::erf(x(0)); })
@@ -100,6 +108,8 @@ private:
             return static_cast<uint64_t>(lhs == rhs);
           case arith::CmpFPredicate::ONE:
             return static_cast<uint64_t>(lhs < rhs || lhs > rhs);
+          case arith::CmpFPredicate::UNE:
+            return static_cast<uint64_t>(lhs != rhs);
           case arith::CmpFPredicate::OGT:
             return static_cast<uint64_t>(lhs > rhs);
           case arith::CmpFPredicate::OGE:
@@ -125,8 +135,15 @@ private:
       return lhs != rhs;
     if (op.getPredicate() == arith::CmpIPredicate::eq)
       return lhs == rhs;
+    int64_t a = asSigned(type, lhs), b = asSigned(type, rhs);
+    if (op.getPredicate() == arith::CmpIPredicate::sle)
+      return a <= b;
+    if (op.getPredicate() == arith::CmpIPredicate::sgt)
+      return a > b;
+    if (op.getPredicate() == arith::CmpIPredicate::sge)
+      return a >= b;
     EXPECT_EQ(op.getPredicate(), arith::CmpIPredicate::slt);
-    return asSigned(type, lhs) < asSigned(type, rhs);
+    return a < b;
   }
 
   llvm::DenseMap<Value, Scalar> values;
