@@ -1,4 +1,4 @@
-// Comparisons and choices by a mask: checks, rules, gradients and bodies.
+// Comparisons, choices by a mask and counting: checks, rules, gradients and bodies.
 #include "dialects/graph/Gradients.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/Points.h"
@@ -143,4 +143,40 @@ LogicalResult WhereOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
     grads[side] = sumToOperand(builder, getLoc(), taken, getOperand(side));
   }
   return success();
+}
+
+LogicalResult IotaOp::verify() {
+  if (failed(checkNumDims(*this, "result", getType(), 1))) // iota_c1
+    return failure();
+  if (getType().isDynamicDim(0)) // iota_c2
+    return emitOpError() << "dim 0 of 'result' is dynamic, but numbers are counted at compile time";
+  return checkWindows(*this, getWindows()); // iota_c3
+}
+
+OpRule IotaOp::getRule() {
+  RuleBuilder builder;
+  TensorLoops index = builder.loops(getResult());
+  return builder.result(index).indexed(index).flops(0).take();
+}
+
+bool IotaOp::needsIndices() { return true; }
+
+SmallVector<Value> IotaOp::buildPoint(OpBuilder &builder, Location loc, ValueRange,
+                                      ValueRange indices) {
+  PointBuilder b(builder, loc);
+  Type element = getType().getElementType();
+  bool isFloat = isa<FloatType>(element);
+  Type integer = isFloat ? builder.getI32Type() : element;
+  Value index = arith::IndexCastOp::create(b.builder, integer, indices[0]);
+  if (ArrayAttr windows = getWindowsAttr()) {
+    auto number = [&](int64_t value) {
+      return arith::ConstantOp::create(b.builder, builder.getIntegerAttr(integer, value));
+    };
+    Value global = number(cast<WindowAttr>(windows[0]).getGlobal());
+    Value isPart = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, index, global);
+    index = b.select(isPart, index, number(0));
+  }
+  if (!isFloat)
+    return {index};
+  return {arith::SIToFPOp::create(b.builder, element, index).getResult()};
 }

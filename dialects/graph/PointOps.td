@@ -123,3 +123,25 @@ def Graph_WhereOp : Graph_Op<"where", [Pure, Graph_Rule, Graph_Gradient, Graph_P
   let assemblyFormat = "$mask `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
+def Graph_IotaOp : Graph_Op<"iota", [Pure, Graph_Rule, Graph_IndexedPointwise]> {
+  let summary = "Counts from 0";
+  let description = [{
+    Element i is i. Masks and positions are made of it by `graph.compare` and other ops that broadcast. On the mesh the
+    dim splits, and `windows` give the part of this rank; padding is 0.
+
+    Constraints:
+    - (C1) the result has 1 dim.
+    - (C2) its size is static.
+    - (C3) `windows` are about the result.
+
+    Example:
+    ```mlir
+    %i = graph.iota : tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins OptionalAttr<ArrayAttr>:$windows);
+  let results = (outs RankedTensorOf<[F32, I32, I64]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}

@@ -8,6 +8,9 @@ import torch
 
 from dtc import (
     ops_attention,
+    ops_choices,
+    ops_constants,
+    ops_functions,
     ops_images,
     ops_layers,
     ops_losses,
@@ -16,6 +19,7 @@ from dtc import (
     ops_sums,
     safetensors,
 )
+from dtc.attention_masks import write_out_masked
 from dtc.blocks import find_blocks
 from dtc.capture import capture
 from dtc.clean import clean
@@ -29,6 +33,9 @@ from dtc.write import Writer
 
 TABLES = (
     ops_attention,
+    ops_choices,
+    ops_constants,
+    ops_functions,
     ops_images,
     ops_layers,
     ops_losses,
@@ -67,6 +74,7 @@ def graph_of(module, example_inputs, loss):
     clean(captured, folder)
     recogniser = Recogniser(captured.graph_module.graph, folder)
     recogniser.run()
+    write_out_masked(captured.graph_module.graph, folder, recogniser.counts)
     lowering = Lowering(captured, folder, module)
     lowering.counts = recogniser.counts
     graph = lowering.run()

@@ -38,7 +38,9 @@ class Builder:
             if value is not None and value is not False
         }
         for value in attributes.values():
-            if isinstance(value, float) and not math.isfinite(value):
+            if isinstance(value, float) and not (
+                math.isfinite(value) or math.isinf(value) and name == "constant"
+            ):
                 raise Unsupported(f"computes with the number {value}, which graph IR can't state")
         if any(value.total for value in operands) and any(value.has_batch for value in operands):
             raise Unsupported(COUPLED)

@@ -30,6 +30,16 @@ def cross_entropy_weighted(output, targets, weights):
     return (rows * weights.flatten()).sum() / weights.sum()
 
 
+def nll(output, targets, reduction):
+    logs, targets = class_last(output, targets)
+    return F.nll_loss(logs, targets, reduction=reduction)
+
+
+def kl_div(output, targets, reduction):
+    """The sum over all numbers of a sample; of samples the mean or the sum."""
+    return F.kl_div(output, targets, reduction="sum" if reduction == "sum" else "batchmean")
+
+
 def logits_of(output):
     """Returns the tensor of a model's output: itself, or its field 'logits'."""
     return output["logits"] if hasattr(output, "keys") and "logits" in output.keys() else output
@@ -53,28 +63,11 @@ for name, function in (
     ("smooth_l1", F.smooth_l1_loss),
     ("huber", F.huber_loss),
     ("bce_with_logits", F.binary_cross_entropy_with_logits),
+    ("bce", F.binary_cross_entropy),
+    ("nll", nll),
+    ("kl_div", kl_div),
 ):
     NAMED[name], NAMED[f"{name}_sum"] = of(function, "mean"), of(function, "sum")
-
-# Losses that PyTorch has and graph IR does not have the ops for: what to write instead.
-REFUSED = {
-    "kl_div": (
-        "graph IR has no logarithm of a softmax that keeps its gradient; use loss='cross_entropy'"
-        " on class indices"
-    ),
-    "nll": (
-        "give the module's logits to loss='cross_entropy', which takes the logarithm of the softmax"
-        " itself"
-    ),
-    "bce": "give logits, before the sigmoid, to loss='bce_with_logits'",
-    "label_smoothing": "graph IR has no label smoothing yet; use loss='cross_entropy'",
-    "class_weights": (
-        "graph IR has no class weights yet; give a weight for each target as an input to"
-        " loss='cross_entropy_weighted'"
-    ),
-}
-REFUSED["kl"] = REFUSED["kl_div"]
-
 
 class Loss:
     """A loss as a function of a module's output and of further inputs by name."""
@@ -108,8 +101,6 @@ def loss_of(loss):
     if loss is None:
         return None
     if isinstance(loss, str):
-        if loss in REFUSED:
-            raise ExportError(f"loss '{loss}': {REFUSED[loss]}")
         if loss not in NAMED:
             raise ExportError(
                 f"there is no loss '{loss}': use one of {', '.join(NAMED)}, or give a function"

@@ -159,7 +159,7 @@ class Lowering:
         value = self.folder.value(node)
         if (
             isinstance(value, torch.Tensor)
-            and value.is_floating_point()
+            and (value.is_floating_point() or value.dtype == torch.bool)
             and value.numel()
             and bool((value == value.flatten()[0]).all())
         ):
@@ -189,12 +189,26 @@ class Lowering:
             result = OPS[name_of(node)](self, node)
             self.node, self.build.path = previous, path
             return result
+        if isinstance(value, torch.Tensor) and value.numel():
+            view = self.stated(value, sizes_of(node))
+            if view is not None:
+                return view
         shape = list(value.shape) if isinstance(value, torch.Tensor) else value
         raise Unsupported(
             f"uses a constant tensor {shape} with several values, which graph IR does not have:"
             " make it a buffer of the module (register_buffer) or a parameter with"
             " requires_grad=False"
         )
+
+    def stated(self, value, sizes):
+        """Writes a constant of several values outside of any layer, so that it is written once."""
+        from dtc.ops_constants import stated  # which uses this module
+
+        path, self.build.path = self.build.path, ""
+        try:
+            return stated(self, value, sizes)
+        finally:
+            self.build.path = path
 
     def finish(self):
         view = self.view(self.captured.output)
@@ -257,9 +271,5 @@ def missing(name):
         ),
         "index": "takes elements by computed indices; use an embedding or a slice",
         "item": "reads a value; a compiled step can't depend on it",
-        "masked_fill": (
-            "masks by what is computed from inputs; only causal masks in front of a softmax are"
-            " known yet"
-        ),
     }
     return "is not in graph IR yet" + (f": {hints[name]}" if name in hints else "")

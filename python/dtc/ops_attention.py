@@ -51,11 +51,6 @@ def attention(lower, node):
     lower.same_samples(q.value, k.value, v.value)
     mask = arguments["attn_mask"]
     queries, keys, width = q.sizes[-2], k.sizes[-2], q.sizes[-1]
-    if mask is not None and not lower.folder.is_constant(mask):
-        raise Unsupported(
-            "has a mask that is made of inputs, which graph.attention does not have yet; leave"
-            " padding out by targets of -100, or give samples of one length"
-        )
     if any(isinstance(size, Batch) for size in (queries, keys, width)):
         raise Unsupported("has the batch as sequence or width; keep it as the first dim")
     key = (mask, queries, keys, arguments["is_causal"])
@@ -64,8 +59,8 @@ def attention(lower, node):
     kind = lower.masks[key]
     if kind is None:
         raise Unsupported(
-            "has a mask that is none of: all keys, causal (the last query sees the last key),"
-            " causal within a window; graph.attention has these"
+            "is causal with other numbers of queries and keys, where the first query sees the first"
+            " key; graph.attention lines up the last ones: give the mask"
         )
     if v.sizes[-1] != width:
         raise Unsupported(

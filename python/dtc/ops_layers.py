@@ -111,7 +111,7 @@ def multiply_matrices(lower, a, b, sizes):
             with_dims(view, ((),) * (rank - len(view.dims)) + tuple(view.dims))
         )
         dims = [
-            dim if size_of(dim) == size else repeated_dim(size)
+            dim if size_of(dim) == size else views.repeated_dim(size)
             for dim, size in zip(view.dims[:-2], sizes[:-2])
         ]
         if any(isinstance(size, Batch) for size in view.sizes[-2:]):
@@ -134,12 +134,6 @@ def multiply_matrices(lower, a, b, sizes):
     return identity(
         lower.build.emit("matmul", operands, sizes, transpose_a=flags[0], transpose_b=flags[1])
     )
-
-
-def repeated_dim(size):
-    if isinstance(size, Batch):
-        return (Atom(Batch(1), True),) + ((Atom(size.rows, True),) if size.rows > 1 else ())
-    return (Atom(size, True),)
 
 
 def vector(lower, view, width, default):

@@ -5,8 +5,11 @@ from dtc.clean import bound
 from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.lower import lowers
+from dtc.ops_choices import compare, where
+from dtc.ops_entropy import nll_of
 from dtc.ops_layers import reduced, rows_and_last
-from dtc.ops_points import beside, binary, floats, magnitude, number, pointwise, scaled
+from dtc.ops_points import beside, binary, floats, magnitude, number, point, pointwise, scaled
+from dtc.ops_sums import log_softmax_of
 from dtc.views import View, with_dims
 
 REDUCTIONS = {0: None, 1: "mean", 2: "sum"}
@@ -22,19 +25,17 @@ def finish(lower, view, reduction):
 def cross_entropy(lower, node):
     arguments = bound(node)
     logits, targets = floats(lower.view(arguments["self"])), lower.view(arguments["target"])
-    if arguments["weight"] is not None:
-        raise Unsupported(
-            "has class weights, which graph IR does not have yet; give a weight for each target as"
-            " an input (loss='cross_entropy_weighted')"
-        )
-    if arguments["label_smoothing"]:
-        raise Unsupported("has label smoothing, which graph IR does not have yet; leave it out")
-    if targets.kind != "i32":
-        raise Unsupported(
-            "has probabilities as targets, which graph IR does not have yet; give class indices"
-        )
     if len(logits.dims) < 2:
         raise Unsupported("is of one sample without a batch; give the batch as the first dim")
+    smoothing = float(arguments["label_smoothing"])
+    if targets.kind != "i32":
+        raise Unsupported(
+            "has probabilities as targets, for which torch.export fixes the size of the batch;"
+            " write -(targets * logits.log_softmax(1)).sum(1).mean()"
+        )
+    if arguments["weight"] is not None or smoothing:
+        logs = log_softmax_of(lower, logits, [1])
+        return nll_of(lower, logs, targets, arguments, smoothing, mean_by_weights, finish)
     rows = with_dims(
         logits, (logits.dims[0], *logits.dims[2:], logits.dims[1])
     )  # classes are dim 1
@@ -70,6 +71,33 @@ def same_order(lower, lead, targets, rows):
         groups = [tuple(pairs[atom] for atom in group) for group in lead.layout]
         return rows.value, lower.build.arrange(targets, groups)
     raise Unsupported("has logits and targets in another order; flatten both in the same way")
+
+
+@lowers("nll_loss", "nll_loss_nd", "nll_loss2d")
+def nll(lower, node):
+    """Writes the loss of log-probabilities; those of a log_softmax are a cross entropy already."""
+    arguments = bound(node)
+    logs, targets = floats(lower.view(arguments["self"])), lower.view(arguments["target"])
+    if len(logs.dims) < 2:
+        raise Unsupported("is of one sample without a batch; give the batch as the first dim")
+    return nll_of(lower, logs, targets, arguments, 0.0, mean_by_weights, finish)
+
+
+@lowers("kl_div")
+def kl_div(lower, node):
+    """Writes t (log t - x) for log-probabilities x, 0 where t is."""
+    arguments = bound(node)
+    x, target = pair(lower, arguments)
+    if arguments["log_target"]:
+        share, log = pointwise(lower, "exp", target), target
+    else:
+        one, zero = number(lower, 1.0), number(lower, 0.0)
+        share = target
+        log = pointwise(
+            lower, "log", where(lower, compare(lower, "gt", target, zero), target, one)
+        )
+    losses = binary(lower, "multiply", share, binary(lower, "subtract", log, x))
+    return finish(lower, losses, arguments["reduction"])
 
 
 @lowers("mse_loss")
@@ -130,31 +158,38 @@ def smooth_l1(lower, node):
 
 @lowers("binary_cross_entropy_with_logits")
 def bce(lower, node):
-    """Writes softplus(x) - x y with softplus(x) = (x + |x|) / 2 + log(1 + exp(-|x|)), which is
-    finite for any x."""
+    """Writes (1 - y) x - (1 + (p - 1) y) log(sigmoid(x)) with p the weight of positive targets."""
     arguments = bound(node)
-    if arguments["weight"] is not None or arguments["pos_weight"] is not None:
-        raise Unsupported("has weights; multiply the losses of reduction='none' by them")
     x, y = pair(lower, arguments)
-    size = magnitude(lower, x)
-    positive = scaled(lower, binary(lower, "add", x, size), 0.5)
-    fall = pointwise(lower, "exp", pointwise(lower, "negate", size))
-    soft = binary(
-        lower,
-        "add",
-        positive,
-        pointwise(lower, "log", binary(lower, "add", fall, number(lower, 1.0))),
-    )
-    return finish(
-        lower,
-        binary(lower, "subtract", soft, binary(lower, "multiply", x, y)),
-        arguments["reduction"],
+    one, log = number(lower, 1.0), point(lower, "log_sigmoid", x)
+    if arguments["pos_weight"] is not None:
+        more = binary(lower, "subtract", floats(lower.view(arguments["pos_weight"])), one)
+        factor = binary(lower, "add", one, binary(lower, "multiply", y, more))
+        log = binary(lower, "multiply", log, factor)
+    rest = binary(lower, "multiply", binary(lower, "subtract", one, y), x)
+    losses = binary(lower, "subtract", rest, log)
+    if arguments["weight"] is not None:
+        losses = binary(lower, "multiply", losses, floats(lower.view(arguments["weight"])))
+    return finish(lower, losses, arguments["reduction"])
+
+
+@lowers("binary_cross_entropy")
+def bce_of_probabilities(lower, node):
+    raise Unsupported(
+        "is of probabilities that are no sigmoid; give logits to"
+        " binary_cross_entropy_with_logits, which is exact for any of them"
     )
 
 
 @lowers("weighted_mean")
 def weighted_mean(lower, node):
-    x, weights = floats(lower.view(node.args[0])), floats(lower.view(node.args[1]))
+    return mean_by_weights(
+        lower, floats(lower.view(node.args[0])), floats(lower.view(node.args[1]))
+    )
+
+
+def mean_by_weights(lower, x, weights):
+    """Writes sum(x w) / sum(w) over everything."""
     found = beside(lower, x, weights)
     if found is None or found[0].value.dims != found[1].dims:
         raise Unsupported("has weights of another shape than the losses; repeat them by hand")

@@ -386,23 +386,16 @@ def by_positions(lower, table, ids, sizes):
         return with_dims(
             rows,
             [
-                dim if views.size_of(dim) == size else batch_or_repeat(size)
+                dim if views.size_of(dim) == size else views.repeated_dim(size)
                 for dim, size in zip(rows.dims, sizes)
             ],
         )
     return expand_rows(rows, ids, sizes)
 
 
-def batch_or_repeat(size):
-    """Returns a dim that only repeats."""
-    if not isinstance(size, Batch):
-        return (Atom(size, repeats=True),)
-    return (Atom(Batch(1), True),) + ((Atom(size.rows, True),) if size.rows > 1 else ())
-
-
 def expand_rows(rows, ids, sizes):
     result = views.reshape(rows, tuple(ids.shape) + rows.sizes[-1:])
     dims = []
     for dim, size in zip(result.dims, sizes):
-        dims.append(dim if views.size_of(dim) == size else batch_or_repeat(size))
+        dims.append(dim if views.size_of(dim) == size else views.repeated_dim(size))
     return with_dims(result, dims)

@@ -1,9 +1,12 @@
 """Point-by-point ops: a table of the unary ones, and two operands that broadcast."""
 
+import torch
+
 from dtc import views
 from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
-from dtc.ir import Batch
+from dtc.fold import is_batch_size, rows_of
+from dtc.ir import Batch, elements
 from dtc.lower import lowers
 from dtc.algebra import is_node
 from dtc.views import Atom, View, identity, with_dims
@@ -28,6 +31,12 @@ def pointwise(lower, name, view, **attributes):
         )
     value = lower.build.emit(name, [view.value], view.value.dims, **attributes)
     return View(value, view.layout, view.dims)
+
+
+def point(lower, function, view, *parameters):
+    """Returns a function of graph.point of a view, with its parameters."""
+    how = (function, tuple(float(parameter) for parameter in parameters))
+    return pointwise(lower, "point", view, how=how)
 
 
 @lowers(*UNARY)
@@ -76,101 +85,36 @@ def views_written(lower, view):
 @lowers("to", "_to_copy")
 def cast(lower, node):
     view = lower.view(node.args[0])
-    kinds = (
-        node.args[0].meta["val"].dtype.is_floating_point,
-        node.meta["val"].dtype.is_floating_point,
+    kinds = (node.args[0].meta["val"].dtype, node.meta["val"].dtype)
+    if kinds[1] == torch.bool:
+        return is_not_zero(lower, view)
+    if kinds[1].is_floating_point:
+        return as_numbers(lower, view)
+    if kinds[0] == torch.bool:
+        return view  # numbers 0 and 1, which count but look nothing up
+    raise Unsupported(
+        "turns numbers into integers; graph IR has casts from integers to f32 only"
     )
-    if kinds != (False, True) or view.kind != "i32":
-        raise Unsupported(
-            "turns numbers into integers or logic; graph IR has casts from integers to f32 only"
-        )
+
+
+def as_numbers(lower, view):
+    """Returns integers as numbers of f32; masks and numbers are that already."""
+    if view.kind == "f32":
+        return view
     view = lower.build.settled(view)
     return View(lower.build.emit("cast", [view.value], view.value.dims), view.layout, view.dims)
 
 
-@lowers("pow")
-def power(lower, node):
-    base, exponent = node.args[0], node.args[1]
-    if is_node(exponent) or not is_node(base):
-        raise Unsupported(
-            "takes a tensor as exponent; graph IR has powers by the numbers 2, 3, 0.5, -0.5 and -1"
-        )
-    view = floats(lower.view(base))
-    if exponent in (2, 3):
-        square = binary(lower, "multiply", view, view)
-        return square if exponent == 2 else binary(lower, "multiply", square, view)
-    if exponent == 0.5:
-        return pointwise(lower, "sqrt", view)
-    if exponent in (-0.5, -1):
-        below = pointwise(lower, "sqrt", view) if exponent == -0.5 else view
-        return binary(lower, "divide", number(lower, 1.0), below)
-    if exponent == 1:
-        return view
-    raise Unsupported(
-        f"has the exponent {exponent}; graph IR has powers by the numbers 2, 3, 0.5, -0.5 and -1"
-    )
+def is_not_zero(lower, view):
+    def write(operands, dims):
+        return lower.build.emit("compare", operands, dims, how="ne")
 
-
-@lowers("square")
-def square(lower, node):
-    view = floats(lower.view(node.args[0]))
-    return binary(lower, "multiply", view, view)
-
-
-@lowers("rsqrt")
-def rsqrt(lower, node):
-    return binary(
-        lower,
-        "divide",
-        number(lower, 1.0),
-        pointwise(lower, "sqrt", floats(lower.view(node.args[0]))),
-    )
-
-
-@lowers("reciprocal")
-def reciprocal(lower, node):
-    return binary(lower, "divide", number(lower, 1.0), floats(lower.view(node.args[0])))
-
-
-@lowers("abs")
-def absolute(lower, node):
-    return magnitude(lower, floats(lower.view(node.args[0])))
+    return binary(lower, "compare", as_numbers(lower, view), number(lower, 0.0), write)
 
 
 def magnitude(lower, view):
-    """Returns |x| as max(x, -x), whose gradient at 0 is 0, as PyTorch's is."""
-    return binary(lower, "maximum", view, pointwise(lower, "negate", view))
-
-
-@lowers("clamp", "clamp_min", "clamp_max")
-def clamp(lower, node):
-    arguments = bound(node)
-    low, high = arguments.get("min"), arguments.get("max")
-    view = floats(lower.view(node.args[0]))
-    for bound_, op in ((low, "maximum"), (high, "minimum")):
-        if is_node(bound_):
-            raise Unsupported("clamps to a tensor; give numbers")
-        if bound_ is not None:
-            view = binary(lower, op, view, number(lower, float(bound_)))
-    return view
-
-
-@lowers("sigmoid")
-def sigmoid(lower, node):
-    """Writes sigmoid(x) as the first of softmax([x, 0]): as exact as PyTorch's, in value and
-    gradient, for any x."""
-    view = lower.build.settled(floats(lower.view(node.args[0])))
-    if view.value.total:
-        raise Unsupported(
-            "is not linear in a mean or sum over the batch; take it of each sample, before the mean"
-        )
-    value = view.value
-    zero = lower.build.emit("scale", [value], value.dims, factor=0.0)
-    last = len(value.dims)
-    both = lower.build.emit("concat", [value, zero], value.dims + (2,), dim=last, stack=True)
-    shares = lower.build.emit("softmax", [both], both.dims)
-    first = lower.build.emit("slice", [shares], value.dims, dim=last, start=0, size=1, squeeze=True)
-    return View(first, view.layout, view.dims)
+    """Returns |x|, whose gradient at 0 is 0, as PyTorch's is."""
+    return point(lower, "abs", view)
 
 
 def number(lower, value):
@@ -189,6 +133,8 @@ def add(lower, node):
         a, b = b, a
     op = "add" if getattr(node.target, "_opname", "") == "add" else "subtract"
     a, b = operand(lower, a), operand(lower, b)
+    if node.meta["val"].dtype == torch.bool:
+        return binary(lower, "maximum", a, b)  # a sum of logic is "or"
     return binary(lower, op, a, scaled(lower, b, alpha))
 
 
@@ -227,6 +173,8 @@ def divide(lower, node):
     if arguments.get("rounding_mode"):
         raise Unsupported("rounds a quotient, which has no gradient")
     a, b = node.args[0], node.args[1]
+    if is_node(b) and is_batch_size(b):
+        return of_each_sample(lower, floats(lower.view(a)), rows_of(b.meta["val"]))
     by = uniform(lower, b) if is_node(b) else b
     if by == 0:
         raise Unsupported("divides by 0")
@@ -237,6 +185,26 @@ def divide(lower, node):
     return binary(lower, "divide", operand(lower, a), operand(lower, b))
 
 
+def of_each_sample(lower, view, rows):
+    """Returns a sum over samples divided by their number, times `rows`: a mean."""
+    factor, op = 1 / rows, view.value.op
+    while op is not None and op.name in ("scale", "negate"):
+        factor *= op.attributes.get("factor", -1.0)
+        op = op.operands[0].op
+    if (
+        op is None
+        or (op.name, op.attributes.get("how")) != ("reduce", "sum")
+        or op.result.dims
+        or not op.operands[0].has_batch
+    ):
+        raise Unsupported(
+            "divides by the number of samples what is no sum over all of them; use a mean"
+        )
+    source = op.operands[0]
+    mean = lower.build.emit("reduce", [source], (), how="mean", dims=op.attributes["dims"])
+    return scaled(lower, identity(mean), factor * elements(source.dims))
+
+
 @lowers("maximum", "minimum")
 def extremum(lower, node):
     return binary(
@@ -244,8 +212,10 @@ def extremum(lower, node):
     )
 
 
-def binary(lower, name, a, b):
-    """Writes an op of two views that broadcast as in NumPy."""
+def binary(lower, name, a, b, write=None):
+    """Writes an op of two views that broadcast as in NumPy; `write` makes it of two values and the
+    dims of its result."""
+    write = write or (lambda operands, dims: lower.build.emit(name, operands, dims))
     check_totals(name, a.value, b.value)
     lower.same_samples(a.value, b.value)
     rank = max(len(a.dims), len(b.dims))
@@ -257,10 +227,30 @@ def binary(lower, name, a, b):
             if found is not None:
                 lead, value = found
                 operands = [value, lead.value] if swap else [lead.value, value]
-                return View(
-                    lower.build.emit(name, operands, lead.value.dims), lead.layout, lead.dims
-                )
-    return outer(lower, name, a, b, sizes)
+                return View(write(operands, lead.value.dims), lead.layout, lead.dims)
+    return outer(lower, write, a, b, sizes)
+
+
+def whole_dims(*given):
+    """Returns the sizes of views broadcast together as in NumPy."""
+    rank = max(len(view.dims) for view in given)
+    sizes = [1] * rank
+    for view in given:
+        for dim, size in enumerate(view.sizes, rank - len(view.dims)):
+            sizes[dim] = size if size != 1 else sizes[dim]
+    return tuple(sizes)
+
+
+def repeated_to(view, sizes):
+    """Returns a view that repeats along dims of size 1 until it has these sizes."""
+    dims = [()] * (len(sizes) - len(view.dims)) + list(view.dims)
+    return with_dims(
+        view,
+        [
+            dim if views.size_of(dim) == size else views.repeated_dim(size)
+            for dim, size in zip(dims, sizes)
+        ],
+    )
 
 
 def check_totals(name, a, b):
@@ -329,7 +319,7 @@ def beside(lower, lead, other):
     return lead, lower.build.arrange(other, wanted)
 
 
-def outer(lower, name, a, b, sizes):
+def outer(lower, write, a, b, sizes):
     """Writes an op whose operands both repeat along dims of the other."""
     front = [dim for dim, size in enumerate(sizes) if isinstance(size, Batch)]
     order = front + [dim for dim in range(len(sizes)) if dim not in front]
@@ -345,7 +335,7 @@ def outer(lower, name, a, b, sizes):
             value = lower.build.arrange(view, dims)
         values.append(value)
     wide = [max_size(x, y) for x, y in zip(values[0].dims, values[1].dims)]
-    value = lower.build.emit(name, values, wide)
+    value = write(values, wide)
     result = identity(value)
     dims = [None] * len(sizes)
     for at, dim in enumerate(order):

@@ -181,5 +181,10 @@ def log_sum_exp(lower, x, dims):
 
 @lowers("log_softmax", "_log_softmax")
 def log_softmax(lower, node):
-    x, dims = floats(lower.view(node.args[0])), dims_over(node, node.args[1])
+    return log_softmax_of(
+        lower, floats(lower.view(node.args[0])), dims_over(node, node.args[1])
+    )
+
+
+def log_softmax_of(lower, x, dims):
     return binary(lower, "subtract", x, kept_dims(log_sum_exp(lower, x, dims), dims))

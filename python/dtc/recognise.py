@@ -40,6 +40,7 @@ class Recogniser(RotaryRules):
             self.rotary_pair,
             self.attention,
             self.cross_entropy,
+            self.binary_cross_entropy,
             self.weighted,
             self.counted,
             self.shifted,
@@ -100,8 +101,8 @@ class Recogniser(RotaryRules):
                 inside = root.args[0]
             elif (
                 name_of(root) == "pow"
-                and near(root.args[1], -0.5 if kind == "rsqrt" else 0.5)
                 and not is_node(root.args[1])
+                and near(root.args[1], -0.5 if kind == "rsqrt" else 0.5)
             ):
                 inside = root.args[0]
             else:
@@ -278,7 +279,6 @@ class Recogniser(RotaryRules):
         if (
             not is_node(rows)
             or name_of(rows) not in ("log_softmax", "_log_softmax")
-            or arguments["weight"] is not None
         ):
             return
         rank = len(sizes_of(rows))
@@ -291,13 +291,32 @@ class Recogniser(RotaryRules):
                 aten.cross_entropy_loss.default,
                 rows.args[0],
                 arguments["target"],
-                None,
+                arguments["weight"],
                 arguments["reduction"],
                 arguments["ignore_index"],
                 0.0,
             ),
         )
         self.count("cross_entropy")
+
+    # binary_cross_entropy(sigmoid(x)) is that of logits.
+    def binary_cross_entropy(self, node):
+        if name_of(node) != "binary_cross_entropy":
+            return
+        arguments = bound(node)
+        shares = arguments["self"]
+        if is_node(shares) and name_of(shares) == "sigmoid":
+            new = insert(
+                node,
+                aten.binary_cross_entropy_with_logits.default,
+                shares.args[0],
+                arguments["target"],
+                arguments["weight"],
+                None,
+                arguments["reduction"],
+            )
+            replace(node, new)
+            self.count("bce_with_logits")
 
     # sum(x w) / sum(w)
     def weighted(self, node):

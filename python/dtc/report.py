@@ -25,6 +25,7 @@ LARGE = {
     "silu",
     "relu",
     "tanh",
+    "point",
     "constant",
 }
 

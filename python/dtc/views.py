@@ -53,6 +53,13 @@ def size_of(atoms):
     return Batch(size) if batch else size
 
 
+def repeated_dim(size):
+    """Returns the atoms of a dim that only repeats."""
+    if not isinstance(size, Batch):
+        return (Atom(size, True),)
+    return (Atom(Batch(1), True),) + ((Atom(size.rows, True),) if size.rows > 1 else ())
+
+
 def identity(value):
     """Returns the view that is the value itself."""
     layout = []

@@ -1,5 +1,6 @@
 """Writes graph IR as text, in the style of 'dtc import'."""
 
+import math
 import re
 
 import torch
@@ -25,6 +26,7 @@ FUNCTIONAL = {
     "concat",
     "repeat",
     "call",
+    "where",
 }
 ARROW = {"reduce", "reshape", "transpose", "slice", "pad", "unstack", "max_pool2d", "avg_pool2d"}
 NAMES = {
@@ -43,6 +45,9 @@ NAMES = {
     "weighted_mean": "loss",
     "unstack": "part",
     "broadcast": "wide",
+    "where": "chosen",
+    "compare": "mask",
+    "iota": "index",
     "gelu": "active",
     "relu": "active",
     "silu": "active",
@@ -53,7 +58,9 @@ LAYERS = {"linear", "layer_norm", "rms_norm", "embedding", "conv2d", "conv_trans
 
 
 def number_text(value):
-    """Returns a number as MLIR reads it: with a point."""
+    """Returns a number as MLIR reads it: with a point, or the bits of an infinite one."""
+    if math.isinf(value):
+        return "0x7FF0000000000000" if value > 0 else "0xFFF0000000000000"
     text = repr(float(value))
     if "e" in text:
         mantissa, exponent = text.split("e")
@@ -220,7 +227,7 @@ class Writer:
         hint = (
             leaf
             if op.name in LAYERS and leaf and not leaf.isdigit()
-            else NAMES.get(op.name, op.name)
+            else NAMES.get(op.name, op.attributes["how"][0] if op.name == "point" else op.name)
         )
         operands = ["%" + names[value] for value in op.operands]
         kinds = [self.type(value, names[value]) for value in op.operands]
@@ -250,6 +257,14 @@ class Writer:
                 f"{left} = graph.reduce {a['how']} {given} dims {list_text(a['dims'])} : {kinds[0]}"
                 f" -> {out}"
             )
+        if op.name == "point":
+            function, parameters = a["how"]
+            listed = f" {list_text(map(number_text, parameters))}" if parameters else ""
+            return f"{left} = graph.point {function}{listed} {given} : {out}"
+        if op.name == "iota":
+            return f"{left} = graph.iota : {out}"
+        if op.name == "compare":
+            return f"{left} = graph.compare {a['how']} {given} : {functional}"
         if op.name == "gelu":
             return f"{left} = graph.gelu {a['how']} {given} : {out}"
         if op.name == "constant":

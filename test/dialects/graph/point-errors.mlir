@@ -124,3 +124,30 @@ graph.func @where_c3(%m: tensor<8xf32>, %x: tensor<8xf32>, %y: tensor<8xbf16>) {
   %0 = graph.where %m, %x, %y : (tensor<8xf32>, tensor<8xf32>, tensor<8xbf16>) -> tensor<8xf32>
   graph.return
 }
+
+// -----
+
+// iota_c1
+graph.func @iota_c1() {
+  // expected-error @+1 {{'graph.iota' op 'result' has 2 dims, but 1 are wanted}}
+  %0 = graph.iota : tensor<4x8xf32>
+  graph.return
+}
+
+// -----
+
+// iota_c2
+graph.func @iota_c2() {
+  // expected-error @+1 {{'graph.iota' op dim 0 of 'result' is dynamic, but numbers are counted at compile time}}
+  %0 = graph.iota : tensor<?xf32>
+  graph.return
+}
+
+// -----
+
+// iota_c3
+graph.func @iota_c3() {
+  // expected-error @+1 {{'graph.iota' op}}
+  %0 = graph.iota {windows = [3 : i64]} : tensor<8xf32>
+  graph.return
+}

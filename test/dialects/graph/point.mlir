@@ -43,3 +43,14 @@ graph.func @choices(%x: tensor<?x8xf32>, %b: tensor<8xf32>, %i: tensor<?x1xi32>,
   %5 = graph.where %b, %b, %x : (tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   graph.return
 }
+
+// CHECK-LABEL: graph.func @counting
+graph.func @counting() {
+  // CHECK: graph.iota : tensor<16xf32>
+  // expected-remark @+1 {{loops 0:16 parallel;  -> [0]; 0 flops per point; indexed 0}}
+  %0 = graph.iota : tensor<16xf32>
+  // CHECK: graph.iota {windows = [#graph.window<loop = 0, local = 8, global = 15, axes = [1]>]} : tensor<8xi32>
+  // expected-remark @+1 {{loops 0:8 parallel;  -> [0]; 0 flops per point; indexed 0}}
+  %1 = graph.iota {windows = [#graph.window<loop = 0, local = 8, global = 15, axes = [1]>]} : tensor<8xi32>
+  graph.return
+}

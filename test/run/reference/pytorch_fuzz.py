@@ -153,6 +153,23 @@ def attention(a, q, k, v):
     return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
 
 
+def elu(x, alpha, scale, input_scale):
+    return scale * torch.where(x > 0, x, alpha * torch.expm1(input_scale * x))
+
+
+# Functions of graph.point whose name or parameters are not those of torch.
+POINTS = {
+    "log_sigmoid": F.logsigmoid, "elu": elu, "pow": torch.pow, "clamp": torch.clamp,
+    **{name: getattr(F, name) for name in ("softplus", "softsign", "mish", "leaky_relu", "hardtanh", "hardsigmoid",
+                                           "hardswish", "hardshrink", "softshrink", "threshold")},
+}
+
+
+def point(how, x):
+    name, parameters = how
+    return (POINTS.get(name) or getattr(torch, name))(x, *parameters)
+
+
 # This table has the meaning of ops by docs/dialects/graph.md, as a function of attributes, shape of the result,
 # operands.
 def window(a):
@@ -187,6 +204,15 @@ MEANING = {
     "linear": lambda a, shape, *x: linear(a, *x),
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
     "attention": lambda a, shape, *x: attention(a, *x),
+    "point": lambda a, shape, x: point(a["how"], x),
+    "iota": lambda a, shape: torch.arange(shape[0]).to(torch.get_default_dtype()),
+    "compare": lambda a, shape, x, y: getattr(torch, a["how"])(x, y).to(torch.get_default_dtype()),
+    "where": lambda a, shape, mask, x, y: torch.where(mask != 0, x, y),
+    "relu": lambda a, shape, x: x.relu(),
+    "maximum": lambda a, shape, x, y: torch.maximum(x, y), "minimum": lambda a, shape, x, y: torch.minimum(x, y),
+    "embedding": lambda a, shape, table, ids: F.embedding(ids, table, a.get("padding")),
+    "cast": lambda a, shape, x: x.to(torch.get_default_dtype()),
+    "weighted_mean": lambda a, shape, x, weights: (x * weights).sum() / weights.sum(),
     "sqrt": lambda a, shape, x: x.sqrt(), "silu": lambda a, shape, x: F.silu(x),
     "gelu": lambda a, shape, x: F.gelu(x, approximate="tanh" if a["how"] == "tanh" else "none"),
 }

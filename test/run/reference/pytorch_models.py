@@ -5,6 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from pytorch_points import WIDTH, Points
+
 VOCABULARY, LENGTH = 61, 16
 
 
@@ -192,6 +194,44 @@ class Translator(nn.Module):
         return self.head(self.decoder(self.target(target), memory, tgt_mask=mask, tgt_is_causal=True))
 
 
+class MaskedLayer(nn.Module):
+    """Attention that leaves out padding, with a bias of scores by distance, and a gated unit."""
+
+    def __init__(self, width, heads, length):
+        super().__init__()
+        self.heads, self.norm = heads, nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.bias, self.up = nn.Parameter(torch.zeros(heads, length, length)), nn.Linear(width, 4 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, x, seen):
+        batch, length, width = x.shape
+        q, k, v = (each.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for each in self.qkv(self.norm(x)).chunk(3, -1))
+        mask = self.bias.masked_fill(~seen, -torch.inf)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(batch, length, width)
+        return x + self.down(F.glu(self.up(x + self.out(y))))
+
+
+class Masked(nn.Module):
+    """A classifier of texts of several lengths, with token 0 as padding at any place, and the mean of the others."""
+
+    def __init__(self, width=16, heads=2, layers=2, length=6, classes=5):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, width)
+        self.layers = nn.ModuleList(MaskedLayer(width, heads, length) for _ in range(layers))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, tokens, lengths):
+        places = torch.arange(tokens.shape[1])
+        kept = (tokens > 9) & (places < lengths[:, None])
+        seen = kept[:, None, None, :] & (places[:, None] - places < 4)
+        x = self.embed(tokens) + 0.01 * places[:, None]
+        for layer in self.layers:
+            x = layer(x, seen)
+        return self.head((x * kept[:, :, None]).sum(1) / kept.sum(1, keepdim=True).clamp(min=1))
+
+
 class Regressor(nn.Module):
     """Clamps, powers and quotients; a table of rows as a buffer, and one layer frozen."""
 
@@ -236,6 +276,14 @@ def penalised_loss(output, targets):
     return F.huber_loss(output, targets, delta=0.3) + 0.1 * (output ** 2).mean()
 
 
+def by_classes(logits, targets):
+    return F.cross_entropy(logits, targets, torch.tensor([0.5, 2.0, 1.0, 1.5, 0.75]))
+
+
+def smoothed(logits, targets):
+    return F.cross_entropy(logits, targets, label_smoothing=0.2)
+
+
 # Each entry is: name -> module, inputs as (name, shape of a sample, integers below or None), loss, plans beside one
 # process.
 CASES = {
@@ -263,5 +311,9 @@ CASES = {
                ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "mse": (Regressor, (("features", [6], None), ("targets", [3], None)), "mse", ()),
     "l1_sum": (Regressor, (("features", [6], None), ("targets", [3], None)), "l1_sum", ()),
+    "masked": (Masked, (("tokens", [6], VOCABULARY), ("lengths", [], 7), ("targets", [], 5)), by_classes,
+               ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+    "smoothed": (Regressor, (("features", [6], None), ("targets", [], -3)), smoothed, ("dp=2,tp=1,zero=3",)),
+    "points": (Points, (("features", [3, WIDTH], None), ("tokens", [3], 5)), None, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),
 }

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn import Parameter
 
+from pytorch_points import WIDTH, Points
 from pytorch_fuzz import MEANING, SAMPLES, Batch, execute, graph_of
 
 from dtc.blocks import find_blocks
@@ -86,6 +87,23 @@ def layers(body):
     return Small(body, layers=nn.ModuleList(Layer() for _ in range(3)))
 
 
+def padded(m, x):
+    """Attention that sees no key whose first number is small; some query sees none."""
+    kept = (x[:, 0, :, 0] > 0.2)[:, None, None, :] & (x[:, 0, :, 1] > -0.6)[:, None, :, None]
+    return attend(m.mix(x), x, x, attn_mask=kept)
+
+
+def padded_numbers(m, x):
+    kept = (x[:, 0, :, 0] > -0.3)[:, None, None, :] & ~LATER[:5, :5]
+    mask = torch.zeros_like(kept, dtype=x.dtype).masked_fill(~kept, -torch.inf)
+    return attend(x, m.mix(x)[:, :2], x[:, :2] * 2, attn_mask=mask, enable_gqa=True, scale=0.3)
+
+
+def padded_keys(m, x):
+    padding = (x[:, :, 0] < -0.5) & (torch.arange(6) > 0)
+    return square(m.mix(x, x, x, key_padding_mask=padding, attn_mask=LATER)[0])
+
+
 LATER = torch.ones(6, 6).triu(1).bool()
 ROWS, HEADS = (6, 8), (2, 4, 5, 6)
 # Each entry is: the module, and the shape of its input beside the batch.
@@ -104,6 +122,18 @@ CASES = {
     "a logical mask": (several(LATER), ROWS),
     "a mask of numbers": (several(torch.zeros(6, 6).masked_fill(LATER, -torch.inf)), ROWS),
     "a mask without weights": (several(LATER, need_weights=False), ROWS),
+    "a mask of inputs": (Small(padded, mix=nn.Linear(6, 6)), (4, 5, 6)),
+    "a mask of inputs as numbers": (Small(padded_numbers, mix=nn.Linear(6, 6)), (4, 5, 6)),
+    "padded keys": (Small(padded_keys, mix=nn.MultiheadAttention(8, 2, batch_first=True)), ROWS),
+    "a bias of scores": (Small(lambda m, x: attend(x, x, x * 2, attn_mask=m.b), b=Parameter(torch.randn(4, 5, 5))),
+                         (4, 5, 6)),
+    "another constant mask": (Small(lambda m, x: attend(x, x, x, attn_mask=torch.ones(6, 6).tril(2).bool())), ROWS),
+    "numbers that count up": (Small(lambda m, x: square(x * torch.arange(8.0) + 0.5 * torch.arange(6.0)[:, None])),
+                              ROWS),
+    "numbers that count down": (Small(lambda m, x: square(x * torch.arange(3.0, -5.0, -1.0))), ROWS),
+    "a band": (Small(lambda m, x: square(x * torch.ones(6, 8).tril(2).triu(-1))), ROWS),
+    "a band that is left out": (Small(lambda m, x: square(x + (torch.ones(6, 8).tril(2).triu(-1) == 0) * 2.5)), ROWS),
+    "some columns": (Small(lambda m, x: square(x * torch.tensor([0., 0, 2, 2, 2, 0, 0, 0]))), ROWS),
     "a constant changed in place": (Small(filled), ROWS),
     "the whole batch": (Small(lambda m, x: square(x[:x.shape[0]] ** 2)), ROWS),
     "one number as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)),
@@ -218,6 +248,63 @@ def check(name, module, shape):
         sys.exit(f"FAILED: {name}: graph IR and module differ by {worst:.2e}")
 
 
+def check_points():
+    """The module of every function, comparison and choice, without stacking two losses of one op."""
+    given = {"features": torch.rand(SAMPLES, 3, WIDTH), "tokens": torch.randint(0, 5, (SAMPLES, 3))}
+    module = Points()
+    graph, _ = graph_of(module, given, None)
+    torch.set_default_dtype(torch.float64)
+    module, given["features"] = module.double(), given["features"].double()
+    parameters = dict(module.named_parameters())
+    found, wanted = execute(graph, given, parameters), module(**given)
+    gradients = [torch.autograd.grad(loss, list(parameters.values())) for loss in (found, wanted)]
+    torch.set_default_dtype(torch.float32)
+    for name, a, b in zip(("loss", *parameters), (found[None], *gradients[0]), (wanted[None], *gradients[1])):
+        if not (a - b).abs().max() <= 1e-6 * max(1, b.abs().max()):
+            sys.exit(f"FAILED: {name}: graph IR has {a.tolist()}, the module {b.tolist()}")
+
+
+SCALES = torch.tensor([0.5, 2.0, 1.25])
+# Each entry is a loss of the outputs of three classes, and for "labels" class indices, else probabilities.
+LOSSES = {
+    "label smoothing": (lambda out, labels: F.cross_entropy(out, labels, label_smoothing=0.1)),
+    "the losses of rows": (lambda out, labels: (2 * F.cross_entropy(out, labels, label_smoothing=0.2,
+                                                                    reduction="none")).mean()),
+    "class weights": (lambda out, labels: F.cross_entropy(out, labels, SCALES.to(out.dtype))),
+    "a sum by class weights": (lambda out, labels: F.cross_entropy(out, labels, SCALES.to(out.dtype), reduction="sum")),
+    "places": (lambda out, labels: F.cross_entropy(out[:, :, None] * torch.arange(1.0, 3.0), labels[:, None].repeat(
+        1, 2), SCALES.to(out.dtype))),
+    "probabilities": (lambda out, shares: -(shares * out.log_softmax(1)).sum(1).mean()),
+    "log-probabilities": (lambda out, labels: F.nll_loss(F.logsigmoid(out), labels, SCALES.to(out.dtype))),
+    "a log-softmax": (lambda out, labels: F.nll_loss(out.log_softmax(-1), labels, SCALES.to(out.dtype))),
+    "a log-softmax by itself": (lambda out, shares: (out.log_softmax(1) * shares).square().mean()),
+    "logsumexp": (lambda out, shares: (out.logsumexp(-1) * shares.logsumexp(1, keepdim=True)[:, 0]).mean()),
+    "kl": (lambda out, shares: F.kl_div(out.log_softmax(-1), shares, reduction="batchmean")),
+    "kl of logarithms": (lambda out, shares: F.kl_div(out, (shares + 0.1).log(), log_target=True, reduction="sum")),
+    "bce": (lambda out, shares: F.binary_cross_entropy(out.sigmoid(), shares)),
+    "bce by weights": (lambda out, shares: F.binary_cross_entropy_with_logits(out, shares, shares + 1,
+                                                                              pos_weight=SCALES.to(out.dtype))),
+    "a mean of samples": (lambda out, shares: (out * shares).square().sum() / out.shape[0]),
+}
+
+
+def check_losses():
+    for name, loss in LOSSES.items():
+        ints = "labels" in loss.__code__.co_varnames
+        module, x = nn.Linear(4, 3), torch.randn(SAMPLES, 4)
+        given = torch.tensor([0, -100, 2]) if ints else torch.rand(SAMPLES, 3) * (torch.rand(SAMPLES, 3) > 0.3)
+        further = "labels" if ints else "shares"
+        graph, _ = graph_of(module, {"input": x, further: given}, loss)
+        torch.set_default_dtype(torch.float64)
+        module, x = module.double(), x.double()
+        given = given if ints else given.double()
+        found = execute(graph, {"input": x, further: given}, dict(module.named_parameters()))
+        worst = differ(found, loss(module(x), given), list(module.parameters()))
+        torch.set_default_dtype(torch.float32)
+        if not worst <= 1e-6:
+            sys.exit(f"FAILED: {name}: graph IR and the loss differ by {worst:.2e}")
+
+
 def check_loss():
     """A loss that is a module, as torch.nn has them."""
     module, given = nn.Linear(4, 3), {"input": torch.rand(2, 4), "target": torch.rand(2, 3)}
@@ -232,6 +319,8 @@ def main():
     torch.manual_seed(1)
     for name, (module, shape) in CASES.items():
         check(name, module, shape)
+    check_points()
+    check_losses()
     check_loss()
     print(f"graph IR of {len(CASES)} small modules is the module")
 

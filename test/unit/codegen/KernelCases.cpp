@@ -129,6 +129,8 @@ std::vector<KernelCase> pointwiseCases() {
   cases.back().readsVectors = false;
   cases.push_back({"constant", "() -> $X", "%0 = graph.constant 1.5 : $X"});
   cases.back().readsVectors = false;
+  cases.push_back({"iota", "() -> $S", "%0 = graph.iota : $S"});
+  cases.back().readsVectors = false;
   cases.push_back({"counted", "(%t: $T) -> $S", "%0 = graph.counted %t ignoring -100 : $T to $S"});
   cases.push_back({"dropout",
                    "(%x: $X, %seed: tensor<i64>, %step: $1) -> $X",

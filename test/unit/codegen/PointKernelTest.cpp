@@ -99,6 +99,21 @@ TEST(PointKernel, Compares) {
   }
 }
 
+// The second of two ranks has 8 to 14, and one element of padding.
+TEST(PointKernel, Counts) {
+  for (const char *element : {"f32", "i32"}) {
+    std::string type = tensor(8, element);
+    CompiledKernel whole("() -> " + type, "%0 = graph.iota : " + type, "%0");
+    EXPECT_EQ(whole.run({})[0], (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7})) << element;
+    CompiledKernel part("() -> " + type,
+                        "%0 = graph.iota {windows = [#graph.window<loop = 0, local = 8, "
+                        "global = 15, axes = [0]>]} : " +
+                            type,
+                        "%0");
+    EXPECT_EQ(part.run({}, {8})[0], (std::vector<double>{8, 9, 10, 11, 12, 13, 14, 0})) << element;
+  }
+}
+
 // The side that is not taken may be infinite or NaN.
 TEST(PointKernel, TakesOneOfTwo) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(),

@@ -12,7 +12,6 @@
 !shaped = tensor<?x2x64xf32>
 !number = tensor<64xf32>
 !mean = tensor<?x8xf32>
-!joined = tensor<?x8x2xf32>
 !shaped_3 = tensor<?x8x1x1xf32>
 !images = tensor<?x2x8x8xf32>
 !targets = tensor<?x4xf32>
@@ -54,11 +53,8 @@ module @convnet {
     %sum = graph.add %product_2, %groups_bias : (!x, !groups_weight) -> !x
     %mean = graph.reduce mean %sum dims [2, 3] : !x -> !mean
     %gate = graph.linear %mean, %gate_weight, %gate_bias transposed : (!mean, !gate_weight, !scale) -> !mean
-    %scale_2 = graph.scale %gate by 0.0 : !mean
-    %joined = graph.concat %gate, %scale_2 dim 2 stack : (!mean, !mean) -> !joined
-    %softmax = graph.softmax %joined : !joined
-    %part = graph.slice %softmax dim 2 start 0 size 1 squeeze : !joined -> !mean
-    %shaped_3 = graph.reshape %part : !mean -> !shaped_3
+    %sigmoid = graph.point sigmoid %gate : !mean
+    %shaped_3 = graph.reshape %sigmoid : !mean -> !shaped_3
     %product_3 = graph.multiply %sum, %shaped_3 : (!x, !shaped_3) -> !x
     %sum_2 = graph.add %x, %product_3 : (!x, !x) -> !x
     graph.return %sum_2 : !x
@@ -75,19 +71,12 @@ module @convnet {
     %layers = graph.repeat 2 @block(%max_pool2d) under "blocks.{}" : (!x) -> !x
     %avg_pool2d = graph.avg_pool2d %layers kernel [2, 2] stride [2, 2] : !x -> !avg_pool2d
     %head = graph.linear %avg_pool2d, %head_weight, %head_bias contract 3 transposed : (!avg_pool2d, !head_weight, !head_bias) -> !targets
-    %negate = graph.negate %head : !targets
-    %maximum = graph.maximum %head, %negate : (!targets, !targets) -> !targets
-    %sum = graph.add %head, %maximum : (!targets, !targets) -> !targets
-    %scale = graph.scale %sum by 0.5 : !targets
-    %negate_2 = graph.negate %maximum : !targets
-    %exp = graph.exp %negate_2 : !targets
     %number = graph.constant 1.0 : tensor<f32>
-    %sum_2 = graph.add %exp, %number : (!targets, tensor<f32>) -> !targets
-    %log = graph.log %sum_2 : !targets
-    %sum_3 = graph.add %scale, %log : (!targets, !targets) -> !targets
-    %product = graph.multiply %head, %targets : (!targets, !targets) -> !targets
-    %difference = graph.subtract %sum_3, %product : (!targets, !targets) -> !targets
-    %mean = graph.reduce mean %difference dims [0, 1] : !targets -> tensor<f32>
+    %log_sigmoid = graph.point log_sigmoid %head : !targets
+    %difference = graph.subtract %number, %targets : (tensor<f32>, !targets) -> !targets
+    %product = graph.multiply %difference, %head : (!targets, !targets) -> !targets
+    %difference_2 = graph.subtract %product, %log_sigmoid : (!targets, !targets) -> !targets
+    %mean = graph.reduce mean %difference_2 dims [0, 1] : !targets -> tensor<f32>
     graph.return %mean : tensor<f32>
   }
 }

@@ -27,29 +27,24 @@ module @regressor {
     %part_2 = graph.slice %table dim 0 start 2 size 1 squeeze : !table -> !first_bias
     %difference = graph.subtract %sum, %part_2 : (!first, !first_bias) -> !first
     %second = graph.linear %difference, %second_weight, %second_bias transposed : (!first, !second_weight, !first_bias) -> !first
-    %negate = graph.negate %second : !first
-    %maximum = graph.maximum %second, %negate : (!first, !first) -> !first
-    %number = graph.constant 0.1 : tensor<f32>
-    %maximum_2 = graph.maximum %maximum, %number : (!first, tensor<f32>) -> !first
-    %number_2 = graph.constant 0.9 : tensor<f32>
-    %minimum = graph.minimum %maximum_2, %number_2 : (!first, tensor<f32>) -> !first
+    %abs = graph.point abs %second : !first
+    %clamp = graph.point clamp [0.1, 0.9] %abs : !first
     %product = graph.multiply %difference, %difference : (!first, !first) -> !first
     %mean = graph.reduce sum %product dims [1] : !first -> !mean
-    %number_3 = graph.constant 1.0 : tensor<f32>
-    %sum_2 = graph.add %mean, %number_3 : (!mean, tensor<f32>) -> !mean
+    %number = graph.constant 1.0 : tensor<f32>
+    %sum_2 = graph.add %mean, %number : (!mean, tensor<f32>) -> !mean
     %sqrt = graph.sqrt %sum_2 : !mean
     %shaped = graph.reshape %sqrt : !mean -> !shaped
-    %quotient = graph.divide %minimum, %shaped : (!first, !shaped) -> !first
+    %quotient = graph.divide %clamp, %shaped : (!first, !shaped) -> !first
     %active = graph.silu %difference : !first
     %product_2 = graph.multiply %quotient, %active : (!first, !first) -> !first
-    %number_4 = graph.constant 0.25 : tensor<f32>
-    %difference_2 = graph.subtract %product_2, %number_4 : (!first, tensor<f32>) -> !first
+    %number_2 = graph.constant 0.25 : tensor<f32>
+    %difference_2 = graph.subtract %product_2, %number_2 : (!first, tensor<f32>) -> !first
     %last = graph.linear %difference_2, %last_weight, %last_bias transposed : (!first, !last_weight, !last_bias) -> !targets
     %scale = graph.scale %last by 0.5 : !targets
     %difference_3 = graph.subtract %scale, %targets : (!targets, !targets) -> !targets
-    %negate_2 = graph.negate %difference_3 : !targets
-    %maximum_3 = graph.maximum %difference_3, %negate_2 : (!targets, !targets) -> !targets
-    %mean_2 = graph.reduce sum %maximum_3 dims [0, 1] : !targets -> tensor<f32>
+    %abs_2 = graph.point abs %difference_3 : !targets
+    %mean_2 = graph.reduce sum %abs_2 dims [0, 1] : !targets -> tensor<f32>
     graph.return %mean_2 : tensor<f32>
   }
 }

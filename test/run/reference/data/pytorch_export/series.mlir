@@ -49,13 +49,12 @@ module @series {
     %sum_2 = graph.add %part_2, %scale : (!part, !part) -> !part
     %last = graph.linear %sum_2, %last_weight, %last_bias transposed : (!part, !last_weight, !last_bias) -> !targets
     %difference = graph.subtract %last, %targets : (!targets, !targets) -> !targets
-    %negate = graph.negate %difference : !targets
-    %maximum = graph.maximum %difference, %negate : (!targets, !targets) -> !targets
+    %abs = graph.point abs %difference : !targets
     %number = graph.constant 1.0 : tensor<f32>
-    %minimum = graph.minimum %maximum, %number : (!targets, tensor<f32>) -> !targets
+    %minimum = graph.minimum %abs, %number : (!targets, tensor<f32>) -> !targets
     %product = graph.multiply %minimum, %minimum : (!targets, !targets) -> !targets
     %scale_2 = graph.scale %product by 0.5 : !targets
-    %difference_2 = graph.subtract %maximum, %minimum : (!targets, !targets) -> !targets
+    %difference_2 = graph.subtract %abs, %minimum : (!targets, !targets) -> !targets
     %sum_3 = graph.add %scale_2, %difference_2 : (!targets, !targets) -> !targets
     %mean = graph.reduce mean %sum_3 dims [0, 1] : !targets -> tensor<f32>
     graph.return %mean : tensor<f32>

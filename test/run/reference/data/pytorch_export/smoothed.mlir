@@ -1,0 +1,75 @@
+// Written by dtc.export.
+!features = tensor<?x6xf32>
+!targets = tensor<?xi32>
+!first_weight = tensor<12x6xf32>
+!first_bias = tensor<12xf32>
+!second_weight = tensor<12x12xf32>
+!last_weight = tensor<3x12xf32>
+!last_bias = tensor<3xf32>
+!table = tensor<4x12xf32>
+!first = tensor<?x12xf32>
+!mean = tensor<?xf32>
+!shaped = tensor<?x1xf32>
+!last = tensor<?x3xf32>
+!shaped_5 = tensor<1x3xf32>
+
+module @regressor {
+  graph.func @loss(%features: !features, %targets: !targets) -> tensor<f32> {
+    %first_weight = graph.param "first.weight" normal(0.0, 0.174) decay : !first_weight
+    %first_bias = graph.param "first.bias" normal(-0.0402, 0.173) : !first_bias
+    %second_weight = graph.param "second.weight" normal(0.0, 0.166) frozen : !second_weight
+    %second_bias = graph.param "second.bias" normal(-0.103, 0.178) : !first_bias
+    %last_weight = graph.param "last.weight" normal(0.022, 0.178) decay : !last_weight
+    %last_bias = graph.param "last.bias" normal(0.155, 0.00974) : !last_bias
+    %table = graph.param "table" constant(3.0e38) frozen : !table
+    %first = graph.linear %features, %first_weight, %first_bias transposed : (!features, !first_weight, !first_bias) -> !first
+    %tanh = graph.tanh %first : !first
+    %part = graph.slice %table dim 0 start 1 size 1 squeeze : !table -> !first_bias
+    %sum = graph.add %tanh, %part : (!first, !first_bias) -> !first
+    %part_2 = graph.slice %table dim 0 start 2 size 1 squeeze : !table -> !first_bias
+    %difference = graph.subtract %sum, %part_2 : (!first, !first_bias) -> !first
+    %second = graph.linear %difference, %second_weight, %second_bias transposed : (!first, !second_weight, !first_bias) -> !first
+    %abs = graph.point abs %second : !first
+    %clamp = graph.point clamp [0.1, 0.9] %abs : !first
+    %product = graph.multiply %difference, %difference : (!first, !first) -> !first
+    %mean = graph.reduce sum %product dims [1] : !first -> !mean
+    %number = graph.constant 1.0 : tensor<f32>
+    %sum_2 = graph.add %mean, %number : (!mean, tensor<f32>) -> !mean
+    %sqrt = graph.sqrt %sum_2 : !mean
+    %shaped = graph.reshape %sqrt : !mean -> !shaped
+    %quotient = graph.divide %clamp, %shaped : (!first, !shaped) -> !first
+    %active = graph.silu %difference : !first
+    %product_2 = graph.multiply %quotient, %active : (!first, !first) -> !first
+    %number_2 = graph.constant 0.25 : tensor<f32>
+    %difference_2 = graph.subtract %product_2, %number_2 : (!first, tensor<f32>) -> !first
+    %last = graph.linear %difference_2, %last_weight, %last_bias transposed : (!first, !last_weight, !last_bias) -> !last
+    %scale = graph.scale %last by 0.5 : !last
+    %mean_2 = graph.reduce max %scale dims [1] : !last -> !mean
+    %shaped_2 = graph.reshape %mean_2 : !mean -> !shaped
+    %difference_3 = graph.subtract %scale, %shaped_2 : (!last, !shaped) -> !last
+    %exp = graph.exp %difference_3 : !last
+    %mean_3 = graph.reduce sum %exp dims [1] : !last -> !mean
+    %log = graph.log %mean_3 : !mean
+    %sum_3 = graph.add %log, %mean_2 : (!mean, !mean) -> !mean
+    %shaped_3 = graph.reshape %sum_3 : !mean -> !shaped
+    %difference_4 = graph.subtract %scale, %shaped_3 : (!last, !shaped) -> !last
+    %cast = graph.cast %targets : !targets to !mean
+    %index = graph.iota : !last_bias
+    %shaped_4 = graph.reshape %cast : !mean -> !shaped
+    %shaped_5 = graph.reshape %index : !last_bias -> !shaped_5
+    %mask = graph.compare eq %shaped_4, %shaped_5 : (!shaped, !shaped_5) -> !last
+    %number_3 = graph.constant 0.0 : tensor<f32>
+    %chosen = graph.where %mask, %difference_4, %number_3 : (!last, !last, tensor<f32>) -> !last
+    %mean_4 = graph.reduce sum %chosen dims [1] : !last -> !mean
+    %negate = graph.negate %mean_4 : !mean
+    %mean_5 = graph.reduce mean %difference_4 dims [1] : !last -> !mean
+    %negate_2 = graph.negate %mean_5 : !mean
+    %scale_2 = graph.scale %negate by 0.8 : !mean
+    %scale_3 = graph.scale %negate_2 by 0.2 : !mean
+    %sum_4 = graph.add %scale_2, %scale_3 : (!mean, !mean) -> !mean
+    %number_4 = graph.constant -100.0 : tensor<f32>
+    %mask_2 = graph.compare ne %cast, %number_4 : (!mean, tensor<f32>) -> !mean
+    %loss = graph.weighted_mean %sum_4, %mask_2 : !mean
+    graph.return %loss : tensor<f32>
+  }
+}
