@@ -34,7 +34,7 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   addBindBatch(passes, options);
   // Gives every tensor its storage element type.
   SetPrecisionOptions precision;
-  precision.precision = options.precision;
+  precision.precision = nameOf(options.precision);
   passes.addPass(createSetPrecision(precision));
   // Removes '@loss'; '@microbatch' then returns the loss and a gradient for every parameter.
   DifferentiateOptions differentiate;
@@ -44,12 +44,12 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   passes.addPass(createWidenGradients());
   // Adds '@update', which replaces every parameter and every optimizer state.
   AddOptimizerOptions optimizer;
-  optimizer.optimizer = options.optimizer;
+  optimizer.optimizer = nameOf(options.optimizer);
   optimizer.beta1 = options.beta1;
   optimizer.beta2 = options.beta2;
   optimizer.epsilon = options.epsilon;
   optimizer.weightDecay = options.weightDecay;
-  optimizer.gradDtype = options.gradDtype;
+  optimizer.gradDtype = nameOf(options.gradDtype);
   optimizer.clipNorm = options.clipNorm;
   optimizer.cosine = options.cosine;
   optimizer.warmupSteps = options.warmupSteps;

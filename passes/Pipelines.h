@@ -2,10 +2,13 @@
 // phase.
 #pragma once
 
+#include "dialects/graph/GradientType.h"
+#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/Precision.h"
+
 #include "mlir/Pass/PassManager.h"
 
 #include <cstdint>
-#include <string>
 
 namespace dtc {
 
@@ -18,10 +21,9 @@ void loadDialects(mlir::MLIRContext &context);
 struct StepOptions {
   int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
-  // Element type in which parameters and activations are stored, "f32", "bf16" or "f16", and in
-  // which gradients are reduced, "f32" or "bf16".
-  std::string precision = "f32", gradDtype = "f32";
-  std::string optimizer = "adamw";
+  Precision precision = Precision::F32;       // one that compiles
+  GradientType gradDtype = GradientType::F32; // in which gradients are reduced; one that is offered
+  OptimizerKind optimizer = OptimizerKind::AdamW;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
   bool cosine = true;
   int64_t warmupSteps = 0;

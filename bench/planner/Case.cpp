@@ -181,17 +181,17 @@ void setMemoryOptions(const Row &row, Case &item) {
   d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }
 
-std::string precisionOf(const Row &row, const DeviceKind &device, std::string &assumed) {
+Precision precisionOf(const Row &row, const DeviceKind &device, std::string &assumed) {
   llvm::StringRef precision = row.text("precision");
   if (precision.contains("fp8") || precision == "nvfp4")
-    return "fp8";
+    return Precision::FP8;
   if (precision.starts_with("fp32") || precision == "f32")
-    return "f32";
+    return Precision::F32;
   if (precision.empty())
     assumed += "16 bits; ";
   // Devices without bf16 use f16.
   bool half = precision == "fp16" || device.peak(ComputeType::BF16) == 0;
-  return half ? "f16" : "bf16";
+  return half ? Precision::F16 : Precision::BF16;
 }
 
 } // namespace

@@ -31,7 +31,8 @@ struct Case {
   ModelShape model;
   Topology topology;
   Decisions decisions;
-  std::string precision, stack, device; // device: the name that errors are reported under
+  Precision precision = Precision::F32;
+  std::string stack, device; // device: the name that errors are reported under
   double memoryLimit = 0;
   int64_t globalBatch = 0;
 

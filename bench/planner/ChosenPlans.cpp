@@ -12,7 +12,7 @@ namespace {
 
 // Returns a key that is equal for cases that share a search.
 std::string searchKey(const Case &item) {
-  std::string key = item.stack + "|" + item.precision;
+  std::string key = item.stack + "|" + nameOf(item.precision).str();
   for (const char *column : {"model", "n_layers", "d_model", "d_ff", "vocab", "seq_len", "gpu",
                              "n_gpus", "gpus_per_node", "inter_bw_Gbps_per_gpu_or_node"})
     key += "|" + item.row->text(column).str();
@@ -35,7 +35,8 @@ public:
     SoftwareStack software = knobs.stack(first.stack);
     CellStore cells(*folded, patternOf(software));
     EstimateRequest request{&first.topology, &software,
-                            cellPrecision(first.precision, "adamw", software), first.memoryLimit};
+                            cellPrecision(first.precision, OptimizerKind::AdamW, software),
+                            first.memoryLimit};
     std::optional<double> found = search(cells, first, request);
     for (const Case *item : group)
       compare(*item, cells, request, found);

@@ -75,7 +75,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   Topology topology = scaled(item.topology, knobs.deviceOr(deviceFamily(item)));
   SoftwareStack software = knobs.stack(item.stack);
   software.selectiveAttention &= !item.recomputesPointwise;
-  EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
+  EstimateRequest request{&topology, &software,
+                          cellPrecision(item.precision, OptimizerKind::AdamW, software),
                           item.memoryLimit};
   request.cutsToFit = false; // people cut evenly
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);

@@ -118,14 +118,14 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
   SoftwareStack software = *loadStackFor(kOwnStack, topology.device);
   FoldedModel folded = foldLayers(module);
   CellStore cells(folded);
-  ProgramMemory programs(module, "adamw");
+  ProgramMemory programs(module, OptimizerKind::AdamW);
   const PlacementPoint *own = cells.point(d.tp, d.sequenceParallel);
   if (!own)
     return std::nullopt;
   EstimateRequest request;
   request.topology = &topology;
   request.software = &software;
-  request.precision = cellPrecision("f32", "adamw", software);
+  request.precision = cellPrecision(Precision::F32, OptimizerKind::AdamW, software);
   request.memoryLimit = std::numeric_limits<double>::max();
   request.programs = &programs;
   ModelCells applied = applyStack(own->cells, software, request.precision.compute);
@@ -138,7 +138,7 @@ std::optional<double> plannedBytes(mlir::ModuleOp module, const Decisions &d) {
   FoldedModel folded = foldLayers(module);
   CellStore cells(folded);
   const PlacementPoint *own = cells.point(d.tp, d.sequenceParallel);
-  Plan plan = compiledPlan(d, "adamw");
+  Plan plan = compiledPlan(d, OptimizerKind::AdamW);
   if (!own || !placeTensors(module, plan, own->placements))
     return std::nullopt;
   std::optional<std::vector<StaticSize>> bytes = staticSizes(module, plan);

@@ -1,5 +1,7 @@
 #include "compiler/emit/Dtypes.h"
 
+#include "llvm/Support/ErrorHandling.h"
+
 namespace dtc {
 
 format::DType dtypeOf(mlir::Type type) {
@@ -11,7 +13,11 @@ format::DType dtypeOf(mlir::Type type) {
     return format::DType::f16;
   if (type.isInteger(32))
     return format::DType::i32;
-  return type.isInteger(64) ? format::DType::i64 : format::DType::u8;
+  if (type.isInteger(64))
+    return format::DType::i64;
+  if (type.isInteger(8))
+    return format::DType::u8;
+  llvm::reportFatalInternalError("a buffer has an element type that .dte files do not have");
 }
 
 } // namespace dtc

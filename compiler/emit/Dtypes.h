@@ -7,7 +7,8 @@
 
 namespace dtc {
 
-// Returns the type of a buffer's elements, for all element types of exec.
+// Returns the type of a buffer's elements: f32, bf16, f16, i32, i64 or i8. Any other type ends the
+// process: no pass may make a buffer of it before the format has it.
 format::DType dtypeOf(mlir::Type type);
 
 } // namespace dtc

@@ -204,33 +204,39 @@ bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collectiv
                       [&](int op) { return llvm::is_contained(cell.selectiveOps, op); });
 }
 
-CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
+CellPrecision cellPrecision(Precision precision, OptimizerKind optimizer,
                             const SoftwareStack &software) {
+  constexpr double kWide = bytesOf(Precision::F32);
   CellPrecision result;
-  double states = optimizer == "sgd" || optimizer == "lars" ? 4 : 8;
+  double states = kWide * static_cast<double>(statesOf(optimizer).size());
   result.optimizerBytes = states;
-  if (precision == "f32")
+  if (precision == Precision::F32)
     return result;
-  result.compute = precision == "f16"   ? ComputeType::F16
-                   : precision == "fp8" ? ComputeType::FP8
-                                        : ComputeType::BF16;
-  result.activationShare = 0.5;
-  result.parameterBytes = 2;
+  result.compute = computeTypeOf(precision);
+  result.activationShare = bytesOf(precision) / kWide;
+  result.parameterBytes = bytesOf(precision);
   result.gradientBytes = software.gradientBytes;
-  result.optimizerBytes = states + 4;
+  result.optimizerBytes = states + kWide;
   result.reduceBytes = software.reduceBytes;
   result.castsGathered = software.castsGathered;
   return result;
 }
 
-void setReduction(llvm::StringRef dtype, CellPrecision &precision) {
-  constexpr double kWide = 4, kNarrow = 2;
-  if (dtype == "bf16")
-    precision.reduceBytes = kNarrow;
-  if (dtype != "f32" || precision.reduceBytes >= kWide)
+void setReduction(GradientType type, CellPrecision &precision) {
+  double bytes = bytesOf(type);
+  switch (type) {
+  case GradientType::F32:
+    if (precision.reduceBytes >= bytes)
+      return;
+    precision.reduceBytes = bytes;
+    precision.gradientBytes = std::max(precision.gradientBytes, bytes);
     return;
-  precision.reduceBytes = kWide;
-  precision.gradientBytes = std::max(precision.gradientBytes, kWide);
+  case GradientType::BF16:
+    precision.reduceBytes = bytes;
+    return;
+  case GradientType::F16:
+    return;
+  }
 }
 
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,

@@ -3,6 +3,8 @@
 
 #include "compiler/stack/SoftwareStack.h"
 #include "compiler/workload/Cells.h"
+#include "dialects/graph/GradientType.h"
+#include "dialects/graph/OptimizerKind.h"
 
 namespace dtc {
 
@@ -31,15 +33,14 @@ struct CellPrecision {
   }
 };
 
-// Returns the formats of a precision ("f32", "bf16", "f16" or "fp8") with an optimizer ("adamw" and
-// "lamb" have two states, "lars" and "sgd" one).
-CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
+// Returns the formats of a precision with the states of an optimizer.
+CellPrecision cellPrecision(Precision precision, OptimizerKind optimizer,
                             const SoftwareStack &software);
 
-// Makes gradients reduced in `dtype`, "f32" or "bf16", instead of the software's type. Gradients
-// that are to be reduced in f32 but were kept narrower are kept in f32, too. Any other text changes
-// nothing.
-void setReduction(llvm::StringRef dtype, CellPrecision &precision);
+// Makes gradients reduced in `type` instead of the software's type. Gradients that are to be
+// reduced in F32 but were kept narrower are kept in F32, too. F16, which is never asked for, is
+// what the software does by itself, and changes nothing.
+void setReduction(GradientType type, CellPrecision &precision);
 
 // Seconds of the collectives that recomputation repeats, as if nothing were hidden.
 struct AgainCollectives {

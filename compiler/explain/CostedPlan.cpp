@@ -241,9 +241,10 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
     return software.error();
   costed.precision = cellPrecision(plan.precision, plan.optimizer, *software);
   // Plans of older versions have the flag alone, which was f32 if it was not given.
-  bool saysTypes = !plan.reducedIn.empty();
-  if (saysTypes || plan.origin.gradDtype == "bf16")
-    setReduction(saysTypes ? plan.reducedIn : plan.origin.gradDtype, costed.precision);
+  if (plan.gradients)
+    setReduction(plan.gradients->reducedIn, costed.precision);
+  else if (plan.origin.gradDtype != GradientType::F32)
+    setReduction(plan.origin.gradDtype, costed.precision);
   FoldedModel folded = foldFor(model, plan.precision);
   DiagnosticCapture capture(model.getContext());
   std::optional<ModelCells> cells = readCellsOf(plan, folded, *software);

@@ -129,12 +129,15 @@ std::string expertGatherText(const Plan &plan) {
 }
 
 std::string gradientTypesText(const Plan &plan) {
-  bool isNarrow = plan.precision != "f32" && plan.reducedIn != "f32" && !plan.reducedIn.empty();
+  bool isNarrow = plan.precision != Precision::F32 && plan.gradients &&
+                  plan.gradients->reducedIn != GradientType::F32;
   if (!plan.decisions.hasReplicas() || !isNarrow)
     return "";
-  return "sent in " + plan.reducedIn + ", added up over micro-batches in " + plan.accumulatedIn +
-         ", as '" + plan.origin.software + "' does" +
-         (plan.origin.gradDtype == "f32" ? "" : " with --grad-dtype " + plan.origin.gradDtype);
+  GradientType asked = plan.origin.gradDtype;
+  return ("sent in " + nameOf(plan.gradients->reducedIn) + ", added up over micro-batches in " +
+          nameOf(plan.gradients->accumulatedIn) + ", as '" + plan.origin.software + "' does")
+             .str() +
+         (asked == GradientType::F32 ? "" : " with --grad-dtype " + nameOf(asked).str());
 }
 
 std::string idleNodesText(const Plan &plan) {

@@ -47,8 +47,8 @@ private:
     add(list, "devices", text(a.devices), text(b.devices));
     add(list, "nodes", text(a.nodes), text(b.nodes));
     add(list, "global_batch", text(a.globalBatch), text(b.globalBatch));
-    add(list, "precision", a.precision, b.precision);
-    add(list, "optimizer", a.optimizer, b.optimizer);
+    add(list, "precision", nameOf(a.precision).str(), nameOf(b.precision).str());
+    add(list, "optimizer", nameOf(a.optimizer).str(), nameOf(b.optimizer).str());
   }
 
   void decisions() {

@@ -98,7 +98,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
   out << "  sequence parallel " << (d.sequenceParallel ? "yes" : "no") << ", ZeRO " << d.zero
       << (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : std::string())
-      << ", recompute " << recomputeText(d) << ", " << plan.precision << ", " << plan.optimizer
+      << ", recompute " << recomputeText(d) << ", " << nameOf(plan.precision) << ", "
+      << nameOf(plan.optimizer)
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
   if (d.pp == 1 && d.mayRecomputeMore() &&
       !plan.stages.empty()) // the table of stages has it for several stages
@@ -135,7 +136,7 @@ void printTime(llvm::raw_ostream &out, const Plan &plan) {
   out << "  step              " << seconds(p.stepSeconds) << ", "
       << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
       << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << utilisation(p)
-      << (plan.precision == "fp8" ? " of the peak in 8 bits" : "") << "\n";
+      << (plan.precision == Precision::FP8 ? " of the peak in 8 bits" : "") << "\n";
   if (p.stepHighSeconds > 0)
     out << "                    " << seconds(p.stepLowSeconds) << " to "
         << seconds(p.stepHighSeconds) << " in nine of ten runs, by errors of " << p.basis << "\n";

@@ -84,12 +84,12 @@ private:
   }
 
   void takeLessPrecision() {
-    if (request.precision != "f32")
+    if (request.precision != Precision::F32)
       return;
     PlanRequest halved = request;
-    halved.precision = "bf16";
+    halved.precision = Precision::BF16;
     if (Result<PlanOutcome> outcome = planModel(halved))
-      found.push_back("--precision bf16" + fits(outcome->best));
+      found.push_back("--precision " + nameOf(halved.precision).str() + fits(outcome->best));
   }
 
   // Suggests a smaller micro-batch, unless the mesh allows none or all micro-batches are kept at

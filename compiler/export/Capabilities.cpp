@@ -135,17 +135,17 @@ void checkExperts(const PlanView &view, const Capabilities &launcher, Misfits &o
 
 void checkNumbers(const PlanView &view, const Capabilities &launcher, Misfits &out) {
   const Plan &plan = view.plan;
-  auto quoted = [](llvm::StringRef word) { return word.str(); };
+  auto word = [](auto value) { return nameOf(value).str(); };
   if (!llvm::is_contained(launcher.precisions, plan.precision))
-    out.say((launcher.name + " trains in " + wordsOf(launcher.precisions, quoted) +
-             ", and the plan is for " + plan.precision)
+    out.say((launcher.name + " trains in " + wordsOf(launcher.precisions, word) +
+             ", and the plan is for " + nameOf(plan.precision))
                 .str(),
-            ("'--precision " + launcher.precisions.front() + "'").str());
+            ("'--precision " + nameOf(launcher.precisions.front()) + "'").str());
   if (!llvm::is_contained(launcher.optimizers, plan.optimizer))
-    out.say((launcher.name + " has the optimizers " + wordsOf(launcher.optimizers, quoted) +
-             ", and the plan is for " + plan.optimizer)
+    out.say((launcher.name + " has the optimizers " + wordsOf(launcher.optimizers, word) +
+             ", and the plan is for " + nameOf(plan.optimizer))
                 .str(),
-            ("'--optimizer " + launcher.optimizers.front() + "'").str());
+            ("'--optimizer " + nameOf(launcher.optimizers.front()) + "'").str());
   if (view.reduced == Width::Half && view.gradientRanks() > 1 && !launcher.halfReductions)
     out.say((launcher.name + " reduces gradients in 32 bits, and the plan does in 16").str(),
             ("'--grad-dtype f32 --stack " + launcher.stack + "'").str());
@@ -218,8 +218,8 @@ void Misfits::say(const std::string &sentence, const std::string &mend) {
 std::string Misfits::planAgain() const {
   const Plan &plan = view.plan;
   const PlanOrigin &origin = plan.origin;
-  auto offered = [](llvm::ArrayRef<llvm::StringRef> words, const std::string &word) {
-    return llvm::is_contained(words, word) ? word : words.front().str();
+  auto offered = [](auto values, auto value) {
+    return nameOf(llvm::is_contained(values, value) ? value : values.front()).str();
   };
   std::string command = "dtc plan " + shellWord(origin.model);
   if (plan.sequenceLength > 0 && !llvm::StringRef(origin.model).ends_with(".mlir"))

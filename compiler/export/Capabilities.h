@@ -44,7 +44,8 @@ struct Capabilities {
   bool expertCapacity = false;
   // The model's code may freeze parameters.
   bool freezesParameters = false;
-  llvm::ArrayRef<llvm::StringRef> precisions, optimizers;
+  llvm::ArrayRef<Precision> precisions;
+  llvm::ArrayRef<OptimizerKind> optimizers;
   // Gradients may be reduced in 16 bits.
   bool halfReductions = false;
   bool offload = false;

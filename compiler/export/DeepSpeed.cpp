@@ -16,8 +16,9 @@ bool hasGroups(const PlanView &view) { return view.release.version != kDeepSpeed
 Capabilities capabilities(const PlanView &view) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward};
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
-  static constexpr llvm::StringRef optimizers[] = {"adamw", "lamb", "sgd"};
+  static constexpr Precision precisions[] = {Precision::BF16, Precision::F16, Precision::F32};
+  static constexpr OptimizerKind optimizers[] = {OptimizerKind::AdamW, OptimizerKind::Lamb,
+                                                 OptimizerKind::Sgd};
   static constexpr ContextKind contexts[] = {ContextKind::AllToAll}; // Ulysses
   Capabilities can;
   can.contexts = contexts;
@@ -45,10 +46,10 @@ void checkZero(const PlanView &view, Misfits &out) {
             "zero_group=" + std::to_string(d.dp));
   if (d.offloadOptimizer && d.zero == 0)
     out.add("the optimizer on the host with ZeRO-1 to 3", "ZeRO 0", "zero=1");
-  if (view.plan.optimizer == "lamb" && d.zero > 0)
+  if (view.plan.optimizer == OptimizerKind::Lamb && d.zero > 0)
     out.add("lamb without ZeRO", "ZeRO " + std::to_string(d.zero), "zero=0");
   // engine.py: "unsupported mix of model_dtype and grad_accum_dtype".
-  if (view.plan.precision != "f32" && d.zero == 0 && view.accumulated == Width::Full)
+  if (view.plan.precision != Precision::F32 && d.zero == 0 && view.accumulated == Width::Full)
     out.add("gradients of 32 bits beside a model of 16 with ZeRO-1 to 3", "ZeRO 0", "zero=1");
 }
 
@@ -56,7 +57,7 @@ void checkZero(const PlanView &view, Misfits &out) {
 // it, and so does BF16_Optimizer, which DeepSpeed uses for ZeRO-1 in bf16 with gradients of 32
 // bits.
 bool mayOverlap(const PlanView &view) {
-  bool isBf16Optimizer = view.d.zero == 1 && view.plan.precision == "bf16" &&
+  bool isBf16Optimizer = view.d.zero == 1 && view.plan.precision == Precision::BF16 &&
                          view.accumulated == Width::Full && !view.d.offloadOptimizer;
   return view.d.zero > 0 && view.d.pp == 1 && !isBf16Optimizer;
 }
@@ -82,7 +83,8 @@ void checkSplits(const PlanView &view, Misfits &out) {
 }
 
 std::string widthName(const PlanView &view, Width width) {
-  return width == Width::Full ? "fp32" : view.plan.precision == "bf16" ? "bf16" : "fp16";
+  Precision precision = width == Width::Full ? Precision::F32 : view.plan.precision;
+  return trainingModeOf(precision).str();
 }
 
 Json zeroOf(const PlanView &view) {
@@ -106,21 +108,32 @@ Json zeroOf(const PlanView &view) {
 }
 
 void addPrecision(const PlanView &view, Json &config) {
-  const std::string &precision = view.plan.precision;
-  if (precision == "f32")
+  Precision precision = view.plan.precision;
+  if (precision == Precision::F32)
     return;
-  config[precision == "bf16" ? "bf16" : "fp16"] = {{"enabled", true}};
+  config[trainingModeOf(precision).str()] = {{"enabled", true}};
   config["data_types"] = {{"grad_accum_dtype", widthName(view, view.accumulated)}};
   config["communication_data_type"] = widthName(view, view.reduced);
 }
 
+llvm::StringRef optimizerName(OptimizerKind optimizer) {
+  switch (optimizer) {
+  case OptimizerKind::AdamW:
+    return "AdamW";
+  case OptimizerKind::Sgd:
+    return "SGD";
+  case OptimizerKind::Lamb:
+    return "Lamb";
+  case OptimizerKind::Lars:
+    break;
+  }
+  llvm_unreachable("no optimizer of the launcher");
+}
+
 void addOptimizer(const PlanView &view, Json &config) {
-  const std::string &optimizer = view.plan.optimizer;
-  config["optimizer"] = {{"type", optimizer == "adamw"  ? "AdamW"
-                                  : optimizer == "lamb" ? "Lamb"
-                                                        : "SGD"},
-                         {"params", Json::object()}};
-  if (optimizer == "sgd" && view.d.zero > 0)
+  OptimizerKind optimizer = view.plan.optimizer;
+  config["optimizer"] = {{"type", optimizerName(optimizer)}, {"params", Json::object()}};
+  if (optimizer == OptimizerKind::Sgd && view.d.zero > 0)
     config["zero_allow_untested_optimizer"] = true;
 }
 

@@ -28,8 +28,8 @@ Capabilities capabilities() {
   // Its pipeline is a scan, whose backward pass JAX makes: all forwards, then all backwards.
   static constexpr ScheduleKind schedules[] = {ScheduleKind::GPipe};
   static constexpr int64_t zero[] = {0, 1, 3};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
-  static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
+  static constexpr Precision precisions[] = {Precision::BF16, Precision::F32, Precision::FP8};
+  static constexpr OptimizerKind optimizers[] = {OptimizerKind::AdamW, OptimizerKind::Sgd};
   static constexpr ContextKind contexts[] = {ContextKind::AllGather};
   Capabilities can;
   can.contexts = contexts;
@@ -241,9 +241,8 @@ Result<ExportedPlan> exportToMaxText(const PlanView &view) {
     file.set("context_parallel_strategy", "\"all_gather\"");
   writeBatches(view, file);
   file.comment("precision, recomputation and the optimizer");
-  bool isFull = view.plan.precision == "f32";
-  file.set("dtype", isFull ? "\"float32\"" : "\"bfloat16\"");
-  if (view.plan.precision == "fp8")
+  file.set("dtype", ("\"" + arrayTypeOf(view.plan.precision) + "\"").str());
+  if (view.plan.precision == Precision::FP8)
     file.set("quantization", "\"fp8\"");
   file.set("weight_dtype", "\"float32\"");
   file.set("grad_dtype", view.reduced == Width::Full ? "\"float32\"" : "\"bfloat16\"");
@@ -255,7 +254,7 @@ Result<ExportedPlan> exportToMaxText(const PlanView &view) {
     file.setFlag("sparse_matmul", false);
     file.setFlag("megablox", false);
   }
-  file.set("opt_type", "\"" + view.plan.optimizer + "\"");
+  file.set("opt_type", ("\"" + nameOf(view.plan.optimizer) + "\"").str());
   file.setFlag("optimizer_memory_host_offload", d.offloadOptimizer);
 
   ExportedPlan out;

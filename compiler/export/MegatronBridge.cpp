@@ -122,15 +122,11 @@ void writeReplicas(const PlanView &view, const MegatronSettings &settings, Pytho
 }
 
 std::string precisionOf(const PlanView &view) {
-  bool isFull = view.plan.precision == "f32", in8 = view.plan.precision == "fp8",
-       isBrain = in8 || view.plan.precision == "bf16";
-  std::string type = isFull ? "torch.float32" : isBrain ? "torch.bfloat16" : "torch.float16";
-  return std::string("MixedPrecisionConfig(") +
-         (isFull    ? "fp32"
-          : isBrain ? "bf16"
-                    : "fp16") +
-         "=True, params_dtype=" + type + ", pipeline_dtype=" + type +
-         (in8 ? ", fp8='hybrid', fp8_recipe='tensorwise'" : "") +
+  Precision precision = view.plan.precision;
+  std::string type = "torch." + arrayTypeOf(precision).str();
+  return "MixedPrecisionConfig(" + trainingModeOf(precision).str() + "=True, params_dtype=" + type +
+         ", pipeline_dtype=" + type +
+         (precision == Precision::FP8 ? ", fp8='hybrid', fp8_recipe='tensorwise'" : "") +
          ", grad_reduce_in_fp32=" + pythonFlag(view.reduced == Width::Full) + ")";
 }
 

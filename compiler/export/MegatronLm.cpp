@@ -153,13 +153,12 @@ void writeReplicas(const PlanView &view, const MegatronSettings &settings, FlagF
 }
 
 void writePrecision(const PlanView &view, FlagFile &file) {
-  const std::string &precision = view.plan.precision;
-  if (precision == "f32")
+  Precision precision = view.plan.precision;
+  if (precision == Precision::F32)
     return;
   file.section("precision");
-  bool isBrain = precision != "f16"; // 8 bits are beside bf16
-  file.flag(isBrain ? "bf16" : "fp16");
-  if (precision == "fp8") {
+  file.flag(trainingModeOf(precision).str());
+  if (precision == Precision::FP8) {
     file.flag("fp8-format", std::string("hybrid"));
     file.flag("fp8-recipe", std::string("tensorwise"));
   }
@@ -167,7 +166,7 @@ void writePrecision(const PlanView &view, FlagFile &file) {
   if (view.reduced == Width::Full)
     file.flag("accumulate-allreduce-grads-in-fp32");
   else
-    file.flagIf(isBrain, "grad-reduce-in-bf16");
+    file.flagIf(storedAs(precision) == Precision::BF16, "grad-reduce-in-bf16");
   if (view.reduced == Width::Half && view.accumulated == Width::Full)
     file.flag("ddp-param-name-patterns-for-fp32-local-accumulation", std::string("all"));
 }

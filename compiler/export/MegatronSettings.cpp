@@ -104,9 +104,10 @@ void setZero(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   if (d.zero >= 2 && isShared && !d.overlapGradients)
     misfits.add("Megatron-FSDP, which reduces gradients beside the backward pass,", "overlap 0",
                 "overlap=1");
-  if (d.offloadOptimizer && (d.zero == 0 || view.plan.optimizer != "adamw"))
+  if (d.offloadOptimizer && (d.zero == 0 || view.plan.optimizer != OptimizerKind::AdamW))
     misfits.add("the optimizer on the host with ZeRO-1 and adamw",
-                "ZeRO " + std::to_string(d.zero) + " with " + view.plan.optimizer, "zero=1");
+                "ZeRO " + std::to_string(d.zero) + " with " + nameOf(view.plan.optimizer).str(),
+                "zero=1");
   out.overlapsReduce = isShared && d.overlapGradients;
   out.overlapsGather = out.overlapsReduce && d.zero > 0;
   if (out.overlapsReduce)
@@ -142,6 +143,20 @@ void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettin
             out.notes);
 }
 
+// Returns what Megatron-Core calls an optimizer; its "adam" decays weights as AdamW.
+llvm::StringRef optimizerName(OptimizerKind optimizer) {
+  switch (optimizer) {
+  case OptimizerKind::AdamW:
+    return "adam";
+  case OptimizerKind::Sgd:
+    return "sgd";
+  case OptimizerKind::Lamb:
+  case OptimizerKind::Lars:
+    break;
+  }
+  llvm_unreachable("no optimizer of the launchers");
+}
+
 } // namespace
 
 std::string contextCommType(ContextKind kind) {
@@ -162,8 +177,9 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward,
                                                ScheduleKind::Interleaved};
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32", "fp8"};
-  static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
+  static constexpr Precision precisions[] = {Precision::BF16, Precision::F16, Precision::F32,
+                                             Precision::FP8};
+  static constexpr OptimizerKind optimizers[] = {OptimizerKind::AdamW, OptimizerKind::Sgd};
   static constexpr ContextKind contexts[] = {ContextKind::Ring, ContextKind::AllToAll,
                                              ContextKind::Both, ContextKind::AllGather};
   Capabilities can;
@@ -208,7 +224,7 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
     out.notes.push_back(
         "ranks of tp are on several nodes: where these share NVLink, the plan counts "
         "on tp_comm_overlap, which is for you to add");
-  out.optimizer = view.plan.optimizer == "adamw" ? "adam" : view.plan.optimizer;
+  out.optimizer = optimizerName(view.plan.optimizer).str();
   out.needsOneConnection = out.fsdpStrategy.empty() && (d.tp > 1 || d.cp > 1);
   return out;
 }

@@ -60,7 +60,39 @@ llvm::SmallVector<char> orderOf(const Decisions &d, const AxisOrder &order) {
   return axes;
 }
 
+Width widthOf(GradientType type) {
+  return bytesOf(type) < bytesOf(GradientType::F32) ? Width::Half : Width::Full;
+}
+
 } // namespace
+
+llvm::StringRef arrayTypeOf(Precision precision) {
+  switch (storedAs(precision)) {
+  case Precision::F32:
+    return "float32";
+  case Precision::BF16:
+    return "bfloat16";
+  case Precision::F16:
+    return "float16";
+  case Precision::FP8:
+    break;
+  }
+  llvm_unreachable("8 bits are of products alone");
+}
+
+llvm::StringRef trainingModeOf(Precision precision) {
+  switch (storedAs(precision)) {
+  case Precision::F32:
+    return "fp32";
+  case Precision::BF16:
+    return "bf16";
+  case Precision::F16:
+    return "fp16";
+  case Precision::FP8:
+    break;
+  }
+  llvm_unreachable("8 bits are of products alone");
+}
 
 PlanView::PlanView(const Plan &plan, const SoftwareStack &software, LauncherRelease release)
     : plan(plan), d(plan.decisions), software(software), release(release), chunks(chunksOf(plan)) {
@@ -72,15 +104,14 @@ PlanView::PlanView(const Plan &plan, const SoftwareStack &software, LauncherRele
     auto tensor = axes.find("tp");
     splitsKvGroups |= tensor != axes.end() && llvm::StringRef(tensor->second).contains('/');
   }
-  if (plan.precision == "f32")
+  if (plan.precision == Precision::F32)
     return;
-  if (!plan.reducedIn.empty()) {
-    reduced = plan.reducedIn == "f32" ? Width::Full : Width::Half;
-    accumulated = plan.accumulatedIn == "f32" ? Width::Full : Width::Half;
+  if (plan.gradients) {
+    reduced = widthOf(plan.gradients->reducedIn);
+    accumulated = widthOf(plan.gradients->accumulatedIn);
     return;
   }
-  if (plan.origin.gradDtype != "f32" || software.reduceBytes < 4)
-    reduced = Width::Half;
+  reduced = software.reduceBytes < 4 ? Width::Half : widthOf(plan.origin.gradDtype);
   if (software.gradientBytes < 4)
     accumulated = Width::Half;
 }

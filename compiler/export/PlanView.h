@@ -79,6 +79,12 @@ public:
   std::vector<std::string> summary() const;
 };
 
+// Returns what PyTorch and JAX call the type of activations: "float32", "bfloat16" or "float16".
+llvm::StringRef arrayTypeOf(Precision precision);
+// Returns what Megatron and DeepSpeed call training with activations of that type: "fp32", "bf16"
+// or "fp16".
+llvm::StringRef trainingModeOf(Precision precision);
+
 // Checks that the layers of each stage are those of the plan's schedule. Returns "", or the fault
 // of a plan that was edited by hand.
 std::string findMisplacedChunk(const PlanView &view);

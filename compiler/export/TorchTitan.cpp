@@ -32,8 +32,8 @@ Capabilities capabilities() {
   // and adds gradients up whole until the last micro-batch
   // (PipelineStage.backward_maybe_with_nosync).
   static constexpr int64_t zero[] = {0, 2, 3}, zeroOfPipelines[] = {0, 1};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
-  static constexpr llvm::StringRef optimizers[] = {"adamw"};
+  static constexpr Precision precisions[] = {Precision::BF16, Precision::F32, Precision::FP8};
+  static constexpr OptimizerKind optimizers[] = {OptimizerKind::AdamW};
   static constexpr ContextKind contexts[] = {ContextKind::AllGather};
   Capabilities can;
   can.contexts = contexts;
@@ -152,8 +152,7 @@ void writeTraining(const PlanView &view, PythonFile &file) {
   }
   file.comment("precision");
   file.set("training.dtype", std::string("float32"));
-  file.set("training.mixed_precision_param",
-           std::string(plan.precision == "f32" ? "float32" : "bfloat16"));
+  file.set("training.mixed_precision_param", arrayTypeOf(plan.precision).str());
   file.set("training.mixed_precision_reduce", std::string("float32"));
   file.setFlag("training.enable_cpu_offload", false);
   // torchtitan refuses CUDA graphs with either.
@@ -201,7 +200,7 @@ Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
   std::string import;
   writeTraining(view, file);
   writeParallelism(view, file);
-  if (view.plan.precision == "fp8")
+  if (view.plan.precision == Precision::FP8)
     writeEightBits(view, file, import);
   writeRecompute(view, file, import);
   file.comment("chains of elementwise ops are one kernel where the plan has them so");

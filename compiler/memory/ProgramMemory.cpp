@@ -69,8 +69,8 @@ double samplesOf(const Decisions &d) {
   return static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
 }
 
-Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::string &precision,
-                  const std::string &gradDtype) {
+Plan compiledPlan(const Decisions &d, OptimizerKind optimizer, Precision precision,
+                  GradientType gradDtype) {
   Plan plan;
   plan.precision = precision;
   plan.origin.gradDtype = gradDtype;
@@ -79,10 +79,9 @@ Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::s
   return plan;
 }
 
-ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string precision,
-                             std::string gradDtype, bool onGpu)
-    : optimizer(std::move(optimizer)), precision(std::move(precision)),
-      gradDtype(std::move(gradDtype)), onGpu(onGpu) {
+ProgramMemory::ProgramMemory(ModuleOp model, OptimizerKind optimizer, Precision precision,
+                             GradientType gradDtype, bool onGpu)
+    : optimizer(optimizer), precision(precision), gradDtype(gradDtype), onGpu(onGpu) {
   FoldedModel folded = foldLayers(model, kLayers);
   auto numLayers = static_cast<int64_t>(folded.chain.size());
   isChain = folded.blocks.size() == 1;

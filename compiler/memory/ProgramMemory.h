@@ -15,8 +15,8 @@ namespace dtc {
 
 // Returns a plan of the decisions that dtc compiles, with the fields that lowering reads; tensors
 // are not placed yet.
-Plan compiledPlan(const Decisions &d, const std::string &optimizer,
-                  const std::string &precision = "f32", const std::string &gradDtype = "f32");
+Plan compiledPlan(const Decisions &d, OptimizerKind optimizer, Precision precision = Precision::F32,
+                  GradientType gradDtype = GradientType::F32);
 
 // Bytes that the embedding reads, and the head: tokens and targets.
 struct InputBytes {
@@ -34,8 +34,8 @@ double samplesOf(const Decisions &decisions);
 class ProgramMemory {
 public:
   // `onGpu`: of ScheduleOptions, as of programs for GPUs.
-  ProgramMemory(mlir::ModuleOp model, std::string optimizer, std::string precision = "f32",
-                std::string gradDtype = "f32", bool onGpu = false);
+  ProgramMemory(mlir::ModuleOp model, OptimizerKind optimizer, Precision precision = Precision::F32,
+                GradientType gradDtype = GradientType::F32, bool onGpu = false);
 
   // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
   // diagnostic where lowering fails, for models whose layers are of several kinds, and where layers
@@ -82,7 +82,9 @@ private:
   std::optional<Bytes> bytesOf(const Decisions &decisions, const SearchedPlacements &placements,
                                double samples, double goodEnough);
 
-  std::string optimizer, precision, gradDtype;
+  OptimizerKind optimizer;
+  Precision precision;
+  GradientType gradDtype;
   bool onGpu;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // additional copies of the middle layer

@@ -26,7 +26,7 @@ StepOptions stepOf(const Plan &plan) {
   step.batch = plan.decisions.dp * plan.decisions.microBatch;
   step.microBatches = plan.decisions.numMicroBatches;
   step.optimizer = plan.optimizer;
-  step.precision = plan.precision == "fp8" ? "bf16" : plan.precision; // beside products
+  step.precision = storedAs(plan.precision);
   step.gradDtype = plan.origin.gradDtype;
   step.offload = plan.decisions.offloadOptimizer;
   return step;

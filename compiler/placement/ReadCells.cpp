@@ -57,9 +57,9 @@ LogicalResult partition(ModuleOp step, ModuleOp folded, int64_t tp, bool sequenc
 
 } // namespace
 
-FoldedModel foldFor(ModuleOp model, StringRef precision) {
+FoldedModel foldFor(ModuleOp model, Precision precision) {
   FoldedModel folded = foldLayers(model);
-  if (precision == "f16")
+  if (precision == Precision::F16)
     declareLossScale(*folded.module);
   return folded;
 }

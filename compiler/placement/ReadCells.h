@@ -4,6 +4,7 @@
 #include "compiler/plan/OpSplits.h"
 #include "compiler/workload/Cells.h"
 #include "compiler/workload/FoldLayers.h"
+#include "dialects/graph/Precision.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -13,7 +14,7 @@ namespace dtc {
 
 // Folded, with what of a precision plans know by name: the loss scale of f16, where other steps
 // have a constant. Types stay f32, as roundings are in no plan (OpChoices.h).
-FoldedModel foldFor(mlir::ModuleOp model, llvm::StringRef precision);
+FoldedModel foldFor(mlir::ModuleOp model, Precision precision);
 
 // The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a
 // diagnostic.

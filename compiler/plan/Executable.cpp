@@ -41,8 +41,10 @@ std::string whyNotExecutable(const Plan &plan) {
     return ("the plan has " + limit->key + " = " + valueOf(plan.decisions, limit->key) + kCantYet +
             limit->mend)
         .str();
-  if (plan.precision == "fp8")
-    return ("the plan has precision = fp8" + kCantYet + "--precision bf16").str();
+  if (!isCompilable(plan.precision))
+    return ("the plan has precision = " + nameOf(plan.precision) + kCantYet + "--precision " +
+            nameOf(storedAs(plan.precision)))
+        .str();
   return "";
 }
 

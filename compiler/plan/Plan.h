@@ -4,9 +4,13 @@
 #include "compiler/plan/Architecture.h"
 #include "compiler/plan/Decisions.h"
 #include "compiler/plan/OpSplits.h"
+#include "dialects/graph/GradientType.h"
+#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/Precision.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,11 +151,18 @@ struct PlanSearch {
 struct PlanOrigin {
   std::string model, topology; // as given on the command line; empty in plans that do not say
   int64_t nodes = 0;           // number of nodes of the topology; 0: its own
-  std::string gradDtype = "f32", software = "dtc";
+  GradientType gradDtype = GradientType::F32; // one that is offered
+  std::string software = "dtc";
   int64_t memoryLimitBytes = 0; // limit per device
   // Reason why 'dtc compile' does not take the plan; "" if it does, or if the plan is for other
   // software.
   std::string whyNotCompiled;
+};
+
+// The types in which the software sends gradients between ranks, and adds them up over
+// micro-batches.
+struct PlanGradients {
+  GradientType reducedIn = GradientType::F32, accumulatedIn = GradientType::F32;
 };
 
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".
@@ -175,10 +186,9 @@ struct Plan {
 
   Decisions decisions;
   int64_t globalBatch = 1; // samples of a step
-  std::string precision = "f32", optimizer = "adamw";
-  // The types in which the software sends gradients between ranks, and adds them up over
-  // micro-batches; empty in plans that do not say.
-  std::string reducedIn, accumulatedIn;
+  Precision precision = Precision::F32;
+  OptimizerKind optimizer = OptimizerKind::AdamW;
+  std::optional<PlanGradients> gradients; // nullopt in plans that do not say
 
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".

@@ -6,6 +6,9 @@
 #include "compiler/plan/OpSplitsJson.h"
 #include "compiler/support/JsonText.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
 #include <nlohmann/json.hpp>
 
 namespace dtc {
@@ -113,6 +116,25 @@ public:
     if (!value->is_string())
       return fail(object, key, "is " + value->dump() + ", wanted a string");
     out = value->get<std::string>();
+  }
+
+  // Reads the name of a row of an enumeration's table.
+  template <typename Row, size_t kRows>
+  void choice(const Json &object, const std::string &key, const Row (&table)[kRows],
+              decltype(Row::value) &out) {
+    choiceOf(object, key, table, namesOf(table), out);
+  }
+  // The same, of the rows with these names.
+  template <typename Row, size_t kRows>
+  void choiceOf(const Json &object, const std::string &key, const Row (&table)[kRows],
+                const std::vector<std::string> &names, decltype(Row::value) &out) {
+    std::string name;
+    word(object, key, name);
+    if (error)
+      return;
+    if (!llvm::is_contained(names, name))
+      return fail(object, key, "is '" + name + "', wanted one of " + llvm::join(names, ", "));
+    out = *valueNamed(table, name);
   }
 
   void tensors(Plan &plan) {
@@ -501,7 +523,7 @@ public:
     word(request, "model", origin.model);
     word(request, "topology", origin.topology);
     integer(request, "nodes", 0, origin.nodes);
-    word(request, "grad_dtype", origin.gradDtype);
+    choiceOf(request, "grad_dtype", kGradientTypes, offeredGradientTypes(), origin.gradDtype);
     word(request, "software", origin.software);
     integer(request, "memory_limit_bytes", 0, origin.memoryLimitBytes);
     if (optional(request, "why_not_compiled"))
@@ -538,11 +560,12 @@ public:
       allNodes(*topology, plan);
     }
     integer(root, "global_batch", 1, plan.globalBatch);
-    word(root, "precision", plan.precision);
-    word(root, "optimizer", plan.optimizer);
+    choice(root, "precision", kPrecisions, plan.precision);
+    choice(root, "optimizer", kOptimizers, plan.optimizer);
     if (const Json *gradients = optional(root, "gradients")) {
-      word(*gradients, "reduced_in", plan.reducedIn);
-      word(*gradients, "accumulated_in", plan.accumulatedIn);
+      PlanGradients &types = plan.gradients.emplace();
+      choice(*gradients, "reduced_in", kGradientTypes, types.reducedIn);
+      choice(*gradients, "accumulated_in", kGradientTypes, types.accumulatedIn);
     }
     stages(plan);
     decisions(plan.decisions, plan.stages);

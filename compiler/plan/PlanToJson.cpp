@@ -172,10 +172,11 @@ std::string planToJson(const Plan &plan) {
   json["overlap_gradients"] = d.overlapGradients;
   json["bucket_bytes"] = d.bucketBytes;
   json["recompute"] = recomputeText(d);
-  json["precision"] = plan.precision;
-  json["optimizer"] = plan.optimizer;
-  if (!plan.reducedIn.empty())
-    json["gradients"] = {{"reduced_in", plan.reducedIn}, {"accumulated_in", plan.accumulatedIn}};
+  json["precision"] = nameOf(plan.precision);
+  json["optimizer"] = nameOf(plan.optimizer);
+  if (plan.gradients)
+    json["gradients"] = {{"reduced_in", nameOf(plan.gradients->reducedIn)},
+                         {"accumulated_in", nameOf(plan.gradients->accumulatedIn)}};
   json["stages"] = Json::array();
   for (const PlanStage &stage : plan.stages)
     json["stages"].push_back(stageToJson(stage));
@@ -208,7 +209,7 @@ std::string planToJson(const Plan &plan) {
   if (!plan.origin.model.empty())
     json["request"] = {
         {"model", plan.origin.model},       {"topology", plan.origin.topology},
-        {"nodes", plan.origin.nodes},       {"grad_dtype", plan.origin.gradDtype},
+        {"nodes", plan.origin.nodes},       {"grad_dtype", nameOf(plan.origin.gradDtype)},
         {"software", plan.origin.software}, {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
   if (!plan.origin.whyNotCompiled.empty())
     json["request"]["why_not_compiled"] = plan.origin.whyNotCompiled;

@@ -101,8 +101,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   p.stepSeconds = step.stepSeconds;
   p.tokensPerSecond = static_cast<double>(plan.globalBatch * plan.sequenceLength) / p.stepSeconds;
   p.tflopsPerDevice = plan.flopsPerStep / p.stepSeconds / devices / 1e12;
-  ComputeType type = computeTypeFrom(request.precision).value_or(ComputeType::F32);
-  double peak = request.topology.meanPeak(type);
+  double peak = request.topology.meanPeak(computeTypeOf(request.precision));
   p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
   if (facts.flopsPerSample > 0)
     p.mfuCausal = p.mfu * (facts.causalFlopsPerSample / facts.flopsPerSample);

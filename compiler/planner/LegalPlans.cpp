@@ -200,39 +200,39 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   return std::nullopt;
 }
 
-std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRef gradDtype,
+std::optional<UserError> checkTraining(OptimizerKind optimizer,
+                                       std::optional<GradientType> gradDtype,
                                        const SoftwareStack &software) {
-  const SpaceSet &set = spaceSet("optimizers");
   auto refuse = [&](const llvm::Twine &flag, const llvm::Twine &mend) {
     return UserError(
         (flag + ": software '" + software.name + "' can't train so").str(),
         (mend + "; 'dtc stack show " + software.name + "' lists all under [space]").str());
   };
-  auto word = llvm::find(set.words, optimizer);
-  bool isKnown = word != set.words.end();
-  if (isKnown && !has(software.space.optimizers, static_cast<size_t>(word - set.words.begin())))
-    return refuse("--optimizer " + optimizer, "use " + wordsOf(set, software.space));
-  if (gradDtype == "bf16" && !software.space.halfReductions)
-    return refuse("--grad-dtype bf16", "use --grad-dtype f32");
+  if (!hasOne(software.space.optimizers, optimizer))
+    return refuse("--optimizer " + nameOf(optimizer),
+                  "use " + wordsOf(spaceSet("optimizers"), software.space));
+  constexpr GradientType wide = GradientType::F32;
+  if (gradDtype && bytesOf(*gradDtype) < bytesOf(wide) && !software.space.halfReductions)
+    return refuse("--grad-dtype " + nameOf(*gradDtype), "use --grad-dtype " + nameOf(wide));
   return std::nullopt;
 }
 
-std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
+std::optional<UserError> checkPrecision(Precision precision, const SoftwareStack &software,
                                         const Topology &topology) {
-  const SpaceSet &set = spaceSet("precisions");
-  auto word = llvm::find(set.words, precision);
-  if (word == set.words.end() ||
-      !has(software.space.precisions, static_cast<size_t>(word - set.words.begin())))
-    return UserError("--precision " + precision.str() + ": software '" + software.name +
-                         "' can't train in that",
-                     "use " + wordsOf(set, software.space) + "; 'dtc stack show " + software.name +
-                         "' lists all under [space]");
+  std::string flag = "--precision " + nameOf(precision).str();
+  if (!hasOne(software.space.precisions, precision))
+    return UserError(flag + ": software '" + software.name + "' can't train in that",
+                     "use " + wordsOf(spaceSet("precisions"), software.space) +
+                         "; 'dtc stack show " + software.name + "' lists all under [space]");
   // A device without a rate for another type uses that of f32; 8-bit types are worthless without a
   // rate.
-  if (precision == nameOf(ComputeType::FP8) && topology.device.peak(ComputeType::FP8) == 0)
-    return UserError("--precision fp8: device '" + topology.device.name + "' of '" + topology.name +
+  ComputeType type = computeTypeOf(precision);
+  if (type == ComputeType::FP8 && topology.device.peak(type) == 0)
+    return UserError(flag + ": device '" + topology.device.name + "' of '" + topology.name +
                          "' has no products in 8 bits",
-                     "use --precision bf16, or a topology whose file says device.peak.fp8");
+                     ("use --precision " + nameOf(storedAs(precision)) +
+                      ", or a topology whose file says device.peak." + nameOf(type))
+                         .str());
   return std::nullopt;
 }
 

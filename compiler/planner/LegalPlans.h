@@ -5,6 +5,8 @@
 #include "compiler/planner/Pins.h"
 #include "compiler/stack/RecomputeMixes.h"
 #include "compiler/topology/Topology.h"
+#include "dialects/graph/GradientType.h"
+#include "dialects/graph/OptimizerKind.h"
 
 namespace dtc {
 
@@ -21,14 +23,15 @@ bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers
 // the supported values.
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
 
-// Returns an error for an optimizer or a reduction type that the software does not have; unknown
-// names are checked elsewhere.
-std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRef gradDtype,
+// Returns an error for an optimizer or a reduction type that the software does not have. Without
+// `gradDtype` the software reduces in its own type.
+std::optional<UserError> checkTraining(OptimizerKind optimizer,
+                                       std::optional<GradientType> gradDtype,
                                        const SoftwareStack &software);
 
-// Returns an error for a precision ("fp8") that the software or the device cannot train in. It
-// names the precision and the supported ones.
-std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
+// Returns an error for a precision that the software or the device cannot train in. It names the
+// precision and the supported ones.
+std::optional<UserError> checkPrecision(Precision precision, const SoftwareStack &software,
                                         const Topology &topology);
 
 // Returns a phrase on what a pin of `sp` or `tp` asks of placements, which the software may search

@@ -46,7 +46,7 @@ private:
     Result<SoftwareStack> software = loadStackFor("dtc", found->device);
     if (!software)
       return module.emitError(software.error().message);
-    CellPrecision precision = cellPrecision("f32", "adamw", *software);
+    CellPrecision precision = cellPrecision(Precision::F32, OptimizerKind::AdamW, *software);
     std::vector<RankGroup> groups = groupsOf(*mesh);
     std::vector<RankGroup> tensorGroups;
     for (unsigned axis : mesh->axesOf(AxisRole::Tensor))

@@ -54,7 +54,7 @@ struct NominalBasis {
   explicit NominalBasis(int64_t ranks)
       : topology(*loadTopology("dgx-h100", llvm::divideCeil(ranks, 8), 0)),
         software(*loadStackFor("dtc", topology.device)),
-        precision(cellPrecision("bf16", "adamw", software)) {}
+        precision(cellPrecision(Precision::BF16, OptimizerKind::AdamW, software)) {}
 
   Topology topology;
   SoftwareStack software;

@@ -116,7 +116,8 @@ public:
     estimate.software = &software;
     estimate.shared = &shared;
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
-    setReduction(request.gradDtype, estimate.precision);
+    if (request.gradDtype)
+      setReduction(*request.gradDtype, estimate.precision);
     if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (software.space.pipelinesReduceLast)
@@ -142,8 +143,9 @@ public:
     bool compiles = modelCompiles && software.runsPrograms;
     bool mayCompile = compiles && !pins.beyondExecutable();
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && mayCompile;
-    limits.executable = request.executable || runsHere ||
-                        (request.prefersExecutable && mayCompile && request.precision != "fp8");
+    limits.executable =
+        request.executable || runsHere ||
+        (request.prefersExecutable && mayCompile && isCompilable(request.precision));
     // On other devices memory is estimated, as for other stacks, since lowering a program takes
     // seconds.
     if ((request.executable || runsHere) && compiles)
@@ -240,10 +242,12 @@ private:
     Plan plan = describePlan(candidate, request, facts);
     tellErrors(plan, candidate);
     auto typeOf = [&](double bytes) {
-      return bytes >= 4 ? "f32" : request.precision == "f16" ? "f16" : "bf16";
+      return bytes >= bytesOf(GradientType::F32)   ? GradientType::F32
+             : request.precision == Precision::F16 ? GradientType::F16
+                                                   : GradientType::BF16;
     };
-    plan.reducedIn = typeOf(estimate.precision.reduceBytes);
-    plan.accumulatedIn = typeOf(estimate.precision.gradientBytes);
+    plan.gradients = {typeOf(estimate.precision.reduceBytes),
+                      typeOf(estimate.precision.gradientBytes)};
     return plan;
   }
 
@@ -581,9 +585,13 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
     return UserError("--fix asks for what 'dtc compile' can't lower yet",
                      "use " + limit->mend.str() +
                          ", or plan without --executable to see what others cost");
-  if (request.precision == "fp8")
-    return UserError("--precision fp8 is what 'dtc compile' can't lower yet",
-                     "use --precision bf16, or plan without --executable to see what 8 bits win");
+  if (!isCompilable(request.precision))
+    return UserError(
+        ("--precision " + nameOf(request.precision) + " is what 'dtc compile' can't lower yet")
+            .str(),
+        ("use --precision " + nameOf(storedAs(request.precision)) +
+         ", or plan without --executable to see what 8 bits win")
+            .str());
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))
     return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));

@@ -28,7 +28,8 @@ struct PlanRequest {
   std::function<Result<Topology>(int64_t nodes)> onNodes;
   bool mayIdle = true; // some nodes may stay idle
   int64_t globalBatch = 1;
-  std::string precision = "f32", optimizer = "adamw";
+  Precision precision = Precision::F32;
+  OptimizerKind optimizer = OptimizerKind::AdamW;
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
   bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same
@@ -38,10 +39,10 @@ struct PlanRequest {
   std::optional<double> marginShare;
   std::optional<int64_t> marginBytes;
   std::optional<double> risk;
-  // The type in which gradients are reduced, "f32" or "bf16". Empty: the software's own.
-  std::string gradDtype;
+  // The type in which gradients are reduced, one that is offered. Default: the software's own.
+  std::optional<GradientType> gradDtype;
   // Returns the type in which dtc's own programs reduce gradients.
-  std::string programGradDtype() const { return gradDtype.empty() ? "f32" : gradDtype; }
+  GradientType programGradDtype() const { return gradDtype.value_or(GradientType::F32); }
   // Limits the search to plans that 'dtc compile' lowers. On CPUs this holds always, unless a pin
   // asks for more.
   bool executable = false;

@@ -54,7 +54,7 @@ std::string choiceList(const Plan &plan, const Topology &topology) {
         "embedding and output layer cut over the stages by words, algorithm " +
             text(d.vocabOverPp) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
             " of the step on every stage, which the picture of the pipeline leaves out");
-  add("Numbers", plan.precision + ", " + plan.optimizer);
+  add("Numbers", (nameOf(plan.precision) + ", " + nameOf(plan.optimizer)).str());
   if (std::string types = figures::gradientTypesText(plan); !types.empty())
     add("Gradient types", types);
   add("Software", plan.origin.software + figures::softwareNote(plan, topology));

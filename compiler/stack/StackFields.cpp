@@ -1,6 +1,9 @@
 // Lists the keys of a stack file.
 #include "compiler/stack/StackFields.h"
 
+#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/Precision.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {
@@ -134,8 +137,8 @@ constexpr llvm::StringRef recomputes[] = {"none", "selective", "selective+attent
                                           // in the order of Recompute
                                           "selective+attention+linear+experts", "full"};
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
-constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
-constexpr llvm::StringRef optimizers[] = {"adamw", "sgd", "lamb", "lars"};
+constexpr auto precisions = nameColumn(kPrecisions);
+constexpr auto optimizers = nameColumn(kOptimizers);
 constexpr llvm::StringRef orders[] = {"any", "tp-cp-dp-pp", "tp-cp-pp-dp"};
 
 constexpr SpaceFlag spaces[] = {

@@ -17,9 +17,13 @@ ComputeType computeTypeOf(format::DType type) {
     return ComputeType::BF16;
   case format::DType::f16:
     return ComputeType::F16;
-  default:
+  case format::DType::f32:
+  case format::DType::i32:
+  case format::DType::i64:
+  case format::DType::u8:
     return ComputeType::F32;
   }
+  llvm_unreachable("the loader has checked it");
 }
 
 // Half of the scores of causal attention are never made. Backward makes them again and has four

@@ -24,7 +24,6 @@ constexpr llvm::StringRef attentionKeys[] = {"type",    "sequence", "head_dim", 
                                              "repeats", "spread"};
 constexpr llvm::StringRef collectiveKeys[] = {"kind", "level",   "ranks", "bytes",
                                               "time", "repeats", "spread"};
-constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
 constexpr llvm::StringRef patternNames[] = {"copy", "triad", "pointwise"};
 constexpr llvm::StringRef kindNames[] = {"all-reduce", "all-gather", "reduce-scatter",
                                          "all-to-all", "broadcast",  "send-receive"};
@@ -129,7 +128,7 @@ Measured CalibrationReader::readTime(TableReader &reader) {
 }
 
 ComputeType CalibrationReader::readType(TableReader &reader, const std::string &what) {
-  auto type = static_cast<ComputeType>(reader.choice("type", typeNames));
+  auto type = static_cast<ComputeType>(reader.choice("type", kComputeTypeNames));
   if (!errors.error && result.device.peak(type) <= 0)
     reader.fail("type",
                 what + " is of type '" + nameOf(type).str() +

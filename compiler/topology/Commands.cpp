@@ -20,7 +20,7 @@ std::string flops(double value) { return printRounded(value, Quantity::FlopsPerS
 } // namespace
 
 int runTopologyList(llvm::raw_ostream &out, llvm::raw_ostream &errors) {
-  Table table({"name", "devices a node", "memory", "bf16", "description"});
+  Table table({"name", "devices a node", "memory", nameOf(ComputeType::BF16).str(), "description"});
   for (const std::string &name : catalogueNames()) {
     Result<Topology> topology = loadTopology(name);
     if (!topology)

@@ -17,7 +17,6 @@ constexpr llvm::StringRef deviceKeys[] = {
     "compute_units", "launch_latency", "graph_latency", "peak"};
 constexpr llvm::StringRef hostKeys[] = {"memory", "memory_bandwidth", "link_bandwidth"};
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
-constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
 
 // Reads one system of one kind of device. Asks this machine at most once, and only if the file
 // needs it.
@@ -135,15 +134,15 @@ void SystemReader::readHost(TableReader &root) {
 }
 
 void SystemReader::readPeak(const toml::table &table) {
-  TableReader reader(table, "[device.peak]", typeNames, errors);
-  for (size_t type = 0; type < numComputeTypes; ++type)
-    if (reader.has(typeNames[type]))
-      system.device.peakFlops[type] =
-          discover(reader, typeNames[type])
-              ? machine().peakFlops()
-              : reader.quantity(typeNames[type], Quantity::FlopsPerSecond);
-  if (!reader.has("f32"))
-    reader.fail("f32", "[device.peak] has no 'f32'",
+  TableReader reader(table, "[device.peak]", kComputeTypeNames, errors);
+  for (auto [type, name] : kComputeTypes)
+    if (reader.has(name))
+      system.device.peakFlops[static_cast<size_t>(type)] =
+          discover(reader, name) ? machine().peakFlops()
+                                 : reader.quantity(name, Quantity::FlopsPerSecond);
+  constexpr llvm::StringRef least = nameOf(ComputeType::F32);
+  if (!reader.has(least))
+    reader.fail(least, "[device.peak] has no '" + least.str() + "'",
                 "every device computes in f32; other types are optional");
 }
 
@@ -204,15 +203,6 @@ void SystemReader::checkGroups(TableReader &reader) {
 }
 
 } // namespace
-
-llvm::StringRef nameOf(ComputeType type) { return typeNames[static_cast<size_t>(type)]; }
-
-std::optional<ComputeType> computeTypeFrom(llvm::StringRef name) {
-  for (size_t type = 0; type < numComputeTypes; ++type)
-    if (typeNames[type] == name)
-      return static_cast<ComputeType>(type);
-  return std::nullopt;
-}
 
 SystemDescription readSystem(const toml::table &root, const std::string &what,
                              llvm::ArrayRef<llvm::StringRef> known, FirstError &errors) {

@@ -41,7 +41,21 @@ double Topology::meanPeak(ComputeType type) const {
   return sum / static_cast<double>(numDevices());
 }
 
-llvm::StringRef Topology::usualPrecision() const {
+ComputeType computeTypeOf(Precision precision) {
+  switch (precision) {
+  case Precision::F32:
+    return ComputeType::F32;
+  case Precision::BF16:
+    return ComputeType::BF16;
+  case Precision::F16:
+    return ComputeType::F16;
+  case Precision::FP8:
+    return ComputeType::FP8;
+  }
+  llvm_unreachable("all precisions have a compute type");
+}
+
+Precision Topology::usualPrecision() const {
   auto haveAll = [&](ComputeType type) {
     auto has = [&](const DeviceKind &kind) {
       return kind.deviceClass == DeviceClass::Gpu && kind.peak(type) > 0;
@@ -50,10 +64,10 @@ llvm::StringRef Topology::usualPrecision() const {
                ? has(device)
                : llvm::all_of(parts, [&](const Topology &part) { return has(part.device); });
   };
-  for (ComputeType type : {ComputeType::BF16, ComputeType::F16})
-    if (haveAll(type))
-      return nameOf(type);
-  return nameOf(ComputeType::F32);
+  for (Precision precision : {Precision::BF16, Precision::F16})
+    if (haveAll(computeTypeOf(precision)))
+      return precision;
+  return Precision::F32;
 }
 
 size_t Topology::partOf(int64_t rank) const {

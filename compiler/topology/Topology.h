@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/support/Error.h"
+#include "dialects/graph/Precision.h"
 
 #include <array>
 #include <memory>
@@ -14,9 +15,24 @@ namespace dtc {
 enum class ComputeType { F32, TF32, BF16, F16, FP8 };
 constexpr int numComputeTypes = 5;
 
-llvm::StringRef nameOf(ComputeType type); // "f32", "tf32", "bf16", "f16", "fp8"
-// Returns the type of that name, or nothing. Example: computeTypeFrom("bf16") is BF16.
-std::optional<ComputeType> computeTypeFrom(llvm::StringRef name);
+// The facts about a compute type.
+struct ComputeTypeRow {
+  ComputeType value;
+  llvm::StringRef name; // in topology files
+};
+// All compute types, in order.
+inline constexpr ComputeTypeRow kComputeTypes[] = {
+    {ComputeType::F32, "f32"}, {ComputeType::TF32, "tf32"}, {ComputeType::BF16, "bf16"},
+    {ComputeType::F16, "f16"}, {ComputeType::FP8, "fp8"},
+};
+static_assert(isInOrder(kComputeTypes) && std::size(kComputeTypes) == numComputeTypes);
+// Returns the name of a compute type: "tf32".
+constexpr llvm::StringRef nameOf(ComputeType type) { return rowOf(kComputeTypes, type).name; }
+// Returns the names of all compute types, in order.
+inline constexpr auto kComputeTypeNames = nameColumn(kComputeTypes);
+
+// Returns the type in which products of a precision are computed.
+ComputeType computeTypeOf(Precision precision);
 
 // The class of a device. For Cpu a device is a process, and the processes of a node share its
 // cores, memory and bandwidth.
@@ -162,9 +178,9 @@ struct Topology {
   // Returns the mean flop/s of products in `type` over all devices. Devices without that type count
   // with f32.
   double meanPeak(ComputeType type) const;
-  // Returns the usual precision of training here: "bf16" if all devices have a rate for it, "f16"
-  // if they have only that (V100), else "f32". On CPUs it is "f32".
-  llvm::StringRef usualPrecision() const;
+  // Returns the usual precision of training here: BF16 if all devices have a rate for it, F16 if
+  // they have only that (V100), else F32. On CPUs it is F32.
+  Precision usualPrecision() const;
   // Returns the number of devices within one group of level `level`. Example: 16 for level 1 of two
   // DGX nodes, 8 for level 0.
   int64_t devicesWithin(size_t level) const;

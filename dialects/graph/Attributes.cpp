@@ -2,6 +2,7 @@
 // op and holds a valid value.
 #include "dialects/graph/Attributes.h"
 
+#include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
@@ -85,6 +86,10 @@ bool isRoles(Attribute value) {
   auto roles = dyn_cast<ArrayAttr>(value);
   return roles && llvm::all_of(roles, isRole);
 }
+bool isGradientType(Attribute value) {
+  auto name = dyn_cast<StringAttr>(value);
+  return name && dtc::offeredGradientTypeFrom(name.getValue());
+}
 template <typename Attr> bool isOf(Attribute value) { return isa<Attr>(value); }
 
 struct Declaration {
@@ -102,7 +107,10 @@ const std::vector<Declaration> &declarations() {
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
       {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
-      {kGradDtypeAttr, {Holder::Module}, isName, "a name"},
+      {kGradDtypeAttr,
+       {Holder::Module},
+       isGradientType,
+       dtc::alternatives(dtc::offeredGradientTypes())},
       {kStageOfChunkAttr,
        {Holder::Module},
        isIndices,

@@ -6,17 +6,14 @@
 // threads.
 #pragma once
 
+#include "kernels/common/ElementType.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace dtc::cpu {
 
 class ThreadPool;
-
-// The element types of tensors. Kernels compute in f32 and round to nearest even.
-enum class ElementType : uint8_t { F32, BF16, F16 };
-// Returns the bytes of one element.
-inline int64_t bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
 
 // C[m,n] = alpha * op(A) * op(B) + beta * C, `batch` times, operands `stride*` elements apart.
 // op(A) is [m,k]: A itself with leading dimension lda if !transA, else the transpose of A [k,m].

@@ -49,21 +49,27 @@ void narrowF16(const float *from, uint16_t *to, int64_t count) {
 } // namespace
 
 void widen(ElementType type, const void *from, float *to, int64_t count) {
-  if (type == ElementType::BF16)
-    widenBf16(static_cast<const uint16_t *>(from), to, count);
-  else if (type == ElementType::F16)
-    widenF16(static_cast<const uint16_t *>(from), to, count);
-  else
+  switch (type) {
+  case ElementType::F32:
     __builtin_memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+    return;
+  case ElementType::BF16:
+    return widenBf16(static_cast<const uint16_t *>(from), to, count);
+  case ElementType::F16:
+    return widenF16(static_cast<const uint16_t *>(from), to, count);
+  }
 }
 
 void narrow(ElementType type, const float *from, void *to, int64_t count) {
-  if (type == ElementType::BF16)
-    narrowBf16(from, static_cast<uint16_t *>(to), count);
-  else if (type == ElementType::F16)
-    narrowF16(from, static_cast<uint16_t *>(to), count);
-  else
+  switch (type) {
+  case ElementType::F32:
     __builtin_memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+    return;
+  case ElementType::BF16:
+    return narrowBf16(from, static_cast<uint16_t *>(to), count);
+  case ElementType::F16:
+    return narrowF16(from, static_cast<uint16_t *>(to), count);
+  }
 }
 
 } // namespace dtc::cpu::DTC_ISA

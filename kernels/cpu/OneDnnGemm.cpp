@@ -31,12 +31,23 @@ dnnl_memory_desc_t describe(int64_t rows, int64_t columns, int64_t ld, bool tran
   return made;
 }
 
+dnnl_data_type_t libraryType(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return dnnl_f32;
+  case ElementType::BF16:
+    return dnnl_bf16;
+  case ElementType::F16:
+    return dnnl_f16;
+  }
+  return dnnl_data_type_undef;
+}
+
 Product makeProduct(const NarrowGemmArgs &args) {
   Product made;
-  made.a = describe(args.m, args.k, args.lda, args.transA, dnnl_bf16);
-  made.b = describe(args.k, args.n, args.ldb, args.transB, dnnl_bf16);
-  made.c = describe(args.m, args.n, args.ldc, false,
-                    args.resultType == ElementType::F32 ? dnnl_f32 : dnnl_bf16);
+  made.a = describe(args.m, args.k, args.lda, args.transA, libraryType(args.type));
+  made.b = describe(args.k, args.n, args.ldb, args.transB, libraryType(args.type));
+  made.c = describe(args.m, args.n, args.ldc, false, libraryType(args.resultType));
   dnnl_primitive_attr_t attributes;
   check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
   check(dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &args.alpha),
@@ -57,7 +68,7 @@ Product makeProduct(const NarrowGemmArgs &args) {
 
 // Returns the primitive of a shape, created at its first use.
 const Product &findProduct(const NarrowGemmArgs &args) {
-  using Key = std::array<int64_t, 11>;
+  using Key = std::array<int64_t, 12>;
   static std::mutex mutex;
   static auto &all = *new std::map<Key, Product>; // not destroyed: threads may still run
   Key key = {args.m,
@@ -68,6 +79,7 @@ const Product &findProduct(const NarrowGemmArgs &args) {
              args.ldc,
              args.transA,
              args.transB,
+             static_cast<int64_t>(args.type),
              static_cast<int64_t>(args.resultType),
              std::bit_cast<int32_t>(args.alpha),
              std::bit_cast<int32_t>(args.beta)};

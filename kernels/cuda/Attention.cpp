@@ -15,18 +15,6 @@ constexpr int kMaxHeadDim = 256;
 constexpr int kMostGradRows = 128;
 constexpr int kVectorBytes = 16; // bytes per copy to shared memory
 
-const char *nameOf(ElementType type) {
-  switch (type) {
-  case ElementType::F32:
-    return "f32";
-  case ElementType::BF16:
-    return "bf16";
-  case ElementType::F16:
-    return "f16";
-  }
-  return "";
-}
-
 bool isWhole(const HeadStrides &strides) {
   constexpr int64_t elements = kVectorBytes / 2;
   return strides.batch % elements == 0 && strides.token % elements == 0 &&

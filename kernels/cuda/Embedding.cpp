@@ -58,10 +58,8 @@ std::string planEmbeddingGrad(ElementType type, EmbeddingGradParams &params,
       std::clamp<int64_t>((params.rows + kGradBlocks - 1) / kGradBlocks, 1, kEmbeddingMaxRows);
   params.rowsPerBlock = static_cast<int32_t>(perBlock);
   int64_t blocks = (params.rows + perBlock - 1) / perBlock;
-  const char *typeName = type == ElementType::F32    ? "f32"
-                         : type == ElementType::BF16 ? "bf16"
-                                                     : "f16";
-  Launch launch{std::string("EmbeddingGrad_") + typeName + (params.columns % 4 == 0 ? "_4" : "_1"),
+  Launch launch{std::string("EmbeddingGrad_") + nameOf(type) +
+                    (params.columns % 4 == 0 ? "_4" : "_1"),
                 static_cast<uint32_t>(blocks), 1, kEmbeddingGradThreads, 0};
   launches.push_back(launch);
   return limitGrid(launch, blocks);

@@ -1,15 +1,12 @@
 // The launch of a hand-written kernel by the host.
 #pragma once
 
+#include "kernels/common/ElementType.h"
+
 #include <cstdint>
 #include <string>
 
 namespace dtc::cuda {
-
-// The element types of tensors.
-enum class ElementType : uint8_t { F32, BF16, F16 };
-// Returns the bytes of one element.
-constexpr int64_t bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
 
 // A launch of gridX x gridY blocks of `threads` x 1 x 1 threads, with `sharedBytes` of dynamic
 // shared memory: at most 160 KiB, of which more than 48 must be requested (cuFuncSetAttribute). The

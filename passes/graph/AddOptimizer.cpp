@@ -3,8 +3,10 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Declaration.h"
+#include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/StepWeights.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -31,9 +33,10 @@ struct Trained {
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, const AddOptimizerOptions &options)
-      : module(module), options(options), builder(module.getContext()), loc(module.getLoc()),
-        scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
+  UpdateBuilder(ModuleOp module, OptimizerKind kind, const AddOptimizerOptions &options)
+      : module(module), kind(kind), options(options), builder(module.getContext()),
+        loc(module.getLoc()), scalar(RankedTensorType::get({}, builder.getF32Type())),
+        rows(rowsOfWeightedMean(module)),
         hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {}
 
   void run() {
@@ -307,13 +310,6 @@ private:
     results.push_back({"loss_scale", scale});
   }
 
-  // Returns the names of the states that the optimizer keeps for a parameter.
-  SmallVector<StringRef> stateNames() const {
-    bool hasMoments = options.optimizer == "adamw" || options.optimizer == "lamb";
-    return hasMoments ? SmallVector<StringRef>{"exp_avg", "exp_avg_sq"}
-                      : SmallVector<StringRef>{"momentum"};
-  }
-
   // Declares a state beside the parameter, initially zero or a copy of it, and returns its symbol.
   std::string declareState(graph::ParameterOp parameter, StringRef suffix, bool isCopy = false) {
     OpBuilder::InsertionGuard guard(builder);
@@ -350,7 +346,7 @@ private:
       std::string parameter = entry.parameter.getSymName().str();
       SmallVector<std::string> symbols{
           isCopy ? declareState(entry.parameter, "master", /*isCopy=*/true) : parameter};
-      for (StringRef suffix : stateNames())
+      for (StringRef suffix : statesOf(kind))
         symbols.push_back(declareState(entry.parameter, suffix));
       for (StringRef symbol : symbols)
         values.push_back(read(entry.parameter, symbol));
@@ -360,7 +356,7 @@ private:
       if (entry.gradient)
         gradients.push_back(entry.gradient);
     }
-    size_t each = 1 + stateNames().size();
+    size_t each = 1 + statesOf(kind).size();
     auto updateAll = [&](const StepScalars &with, ValueRange ofGradients, ValueRange ofValues) {
       SmallVector<Value> results;
       size_t next = 0; // index of the next gradient
@@ -413,12 +409,8 @@ private:
     Location at = parameter.getLoc();
     Type type = inF32(parameter.getType());
     FloatAttr decay = builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
-    if (options.optimizer == "lamb" || options.optimizer == "lars") {
-      auto build = options.optimizer == "lamb" ? buildLambStep : buildLarsStep;
-      return build(builder, at, values[0], gradient, values.drop_front(), scalars, options,
-                   parameter.getDecay());
-    }
-    if (options.optimizer == "adamw")
+    switch (kind) {
+    case OptimizerKind::AdamW:
       return llvm::to_vector_of<Value>(
           graph::AdamWOp::create(builder, at, type, type, type, values[0], gradient, values[1],
                                  values[2], scalars.rate, scalars.step, scalars.clip, scalars.apply,
@@ -426,6 +418,22 @@ private:
                                  builder.getF64FloatAttr(options.beta2),
                                  builder.getF64FloatAttr(options.epsilon), decay)
               ->getResults());
+    case OptimizerKind::Sgd:
+      return sgdStep(parameter, gradient, values, scalars, decay);
+    case OptimizerKind::Lamb:
+      return buildLambStep(builder, at, values[0], gradient, values.drop_front(), scalars, options,
+                           parameter.getDecay());
+    case OptimizerKind::Lars:
+      return buildLarsStep(builder, at, values[0], gradient, values.drop_front(), scalars, options,
+                           parameter.getDecay());
+    }
+    llvm_unreachable("all optimizers have a step");
+  }
+
+  SmallVector<Value> sgdStep(graph::ParameterOp parameter, Value gradient, ValueRange values,
+                             const StepScalars &scalars, FloatAttr decay) {
+    Location at = parameter.getLoc();
+    Type type = inF32(parameter.getType());
     Value scale = scalars.clip;
     if (options.coupledDecay && parameter.getDecay()) {
       gradient = addDecay(at, type, gradient, values[0], scalars.clip);
@@ -461,6 +469,7 @@ private:
   static constexpr double kLargestLossScale = 1 << 24;
 
   ModuleOp module;
+  OptimizerKind kind;
   const AddOptimizerOptions &options;
   OpBuilder builder;
   Location loc;
@@ -479,10 +488,11 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!llvm::is_contained({"adamw", "sgd", "lamb", "lars"}, StringRef(optimizer))) {
-      module.emitError("'")
-          << optimizer.getValue()
-          << "' is not an optimizer that dtc can build; use adamw, sgd, lamb or lars";
+    std::optional<OptimizerKind> kind = optimizerFrom(optimizer);
+    if (!kind) {
+      module.emitError("'") << optimizer.getValue()
+                            << "' is not an optimizer that dtc can build; use "
+                            << alternatives(namesOf(kOptimizers));
       return signalPassFailure();
     }
     if (!module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction) ||
@@ -491,17 +501,18 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
                        "dtc-differentiate first, once");
       return signalPassFailure();
     }
-    if (gradDtype != "f32" && gradDtype != "bf16") {
+    std::optional<GradientType> reduced = offeredGradientTypeFrom(gradDtype);
+    if (!reduced) {
       module.emitError("gradients can't be reduced in '")
-          << gradDtype.getValue() << "'; use f32 or bf16";
+          << gradDtype.getValue() << "'; use " << alternatives(offeredGradientTypes());
       return signalPassFailure();
     }
-    if (gradDtype != "f32")
+    if (*reduced != GradientType::F32)
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
     AddOptimizerOptions options{optimizer,        beta1,    beta2,       epsilon,     weightDecay,
                                 gradDtype,        clipNorm, cosine,      warmupSteps, minRatio,
                                 trustCoefficient, offload,  coupledDecay};
-    UpdateBuilder(module, options).run();
+    UpdateBuilder(module, *kind, options).run();
   }
 };
 

@@ -12,6 +12,8 @@
 #include "passes/graph/LossScale.h"
 #include "passes/graph/Passes.h"
 
+#include "dialects/graph/Precision.h"
+
 #include "dialects/graph/Attributes.h"
 #include "dialects/graph/ImageOps.h"
 #include "dialects/graph/PointOps.h"
@@ -168,23 +170,40 @@ struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (precision == "f32")
-      return;
-    if (precision != "bf16" && precision != "f16") {
+    std::optional<Precision> wanted = precisionFrom(precision);
+    if (!wanted || !isCompilable(*wanted)) {
+      auto compiles = [](const PrecisionRow &row) { return row.compiles; };
       module.emitError("'") << precision.getValue()
-                            << "' is not a precision that dtc can compile; use f32, bf16 or f16";
+                            << "' is not a precision that dtc can compile; use "
+                            << alternatives(namesOf(kPrecisions, compiles));
       return signalPassFailure();
     }
+    FloatType narrow = storedType(storedAs(*wanted));
+    if (narrow.isF32())
+      return;
     if (!module.lookupSymbol<graph::FuncOp>(graph::kLossFunction)) {
       module.emitError("dtc-set-precision needs '@loss'; run it before dtc-differentiate");
       return signalPassFailure();
     }
-    Builder builder(module.getContext());
-    FloatType narrow =
-        precision == "bf16" ? FloatType(builder.getBF16Type()) : FloatType(builder.getF16Type());
     PrecisionSetter(module, narrow).run();
-    if (precision == "f16")
+    if (narrow.isF16())
       declareLossScale(module);
+  }
+
+private:
+  FloatType storedType(Precision stored) {
+    Builder builder(&getContext());
+    switch (stored) {
+    case Precision::F32:
+      return builder.getF32Type();
+    case Precision::BF16:
+      return builder.getBF16Type();
+    case Precision::F16:
+      return builder.getF16Type();
+    case Precision::FP8:
+      break;
+    }
+    llvm_unreachable("8 bits are of products alone");
   }
 };
 

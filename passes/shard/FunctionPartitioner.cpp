@@ -1,6 +1,7 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "dialects/graph/GradientType.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
@@ -121,6 +122,22 @@ static void markUnfinished(Operation *local, ArrayRef<Placement> placements) {
     local->setAttr(graph::kUnfinishedAttr, DenseI64ArrayAttr::get(local->getContext(), axes));
 }
 
+// Returns the type in which the module reduces gradients; null if that is their own.
+static FloatType typeOfReductions(ModuleOp module) {
+  auto name = module->getAttrOfType<StringAttr>(graph::kGradDtypeAttr);
+  if (!name)
+    return nullptr;
+  switch (*gradientTypeFrom(name.getValue())) { // the dialect has verified the attribute
+  case GradientType::F32:
+    return nullptr;
+  case GradientType::BF16:
+    return BFloat16Type::get(module.getContext());
+  case GradientType::F16:
+    return Float16Type::get(module.getContext());
+  }
+  llvm_unreachable("all gradient types have an element type");
+}
+
 // Moves a tensor to placement `to`. Gradients are first rounded to the type in which the module
 // reduces them.
 Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, RankedTensorType global,
@@ -137,9 +154,10 @@ Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, Ranked
   bool addsUp = llvm::any_of(llvm::zip(value.placement, to), [](auto axis) {
     return std::get<0>(axis).isPartial() && !std::get<1>(axis).isPartial();
   });
-  if (role != graph::CollectiveRole::Gradient || !addsUp || !module->hasAttr(graph::kGradDtypeAttr))
+  FloatType narrow =
+      role == graph::CollectiveRole::Gradient && addsUp ? typeOfReductions(module) : FloatType();
+  if (!narrow)
     return move(value.local, global);
-  Type narrow = at.getBF16Type();
   Value rounded = as(value.local, narrow);
   markUnfinished(rounded.getDefiningOp(), value.placement);
   return as(move(rounded, global.clone(narrow)), global.getElementType());

@@ -30,7 +30,7 @@ struct TensorSpec {
   std::vector<uint64_t> globalShape; // without padding
   std::vector<uint64_t> storedShape; // in safetensors: as many elements as globalShape, row-major
   std::vector<uint64_t> localShape;  // with padding: ceil(global / ranks) if sharded
-  std::string dtype = "F32";         // in safetensors: "F32", "BF16" or "F16"
+  std::string dtype = "F32";         // in safetensors: "F32", "BF16", "F16", "I32", "I64" or "U8"
   std::vector<ShardedDim> shards;    // no axis twice
   InitKind init = InitKind::Zeros;
   float mean = 0, stddev = 1; // Normal: both; Constant: `mean` is the value

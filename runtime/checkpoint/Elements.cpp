@@ -30,13 +30,18 @@ std::vector<std::byte> encodeBy(To (*convert)(float), std::span<const float> val
   return bytes;
 }
 
-} // namespace
-
-format::DType dtypeOf(std::string_view name) {
-  return name == "BF16"  ? format::DType::bf16
-         : name == "F16" ? format::DType::f16
-                         : format::DType::f32;
+template <typename From>
+void decodeBy(float (*convert)(From), std::span<const std::byte> bytes, std::span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    From element;
+    std::memcpy(&element, bytes.data() + i * sizeof(From), sizeof(From));
+    values[i] = convert(element);
+  }
 }
+
+template <typename Int> float fromInteger(Int value) { return static_cast<float>(value); }
+
+} // namespace
 
 std::vector<std::byte> encode(format::DType type, std::span<const float> values) {
   switch (type) {
@@ -57,14 +62,20 @@ std::vector<std::byte> encode(format::DType type, std::span<const float> values)
 }
 
 void decode(format::DType type, std::span<const std::byte> bytes, std::span<float> values) {
-  if (type == format::DType::f32) {
+  switch (type) {
+  case format::DType::f32:
     std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(values).begin());
     return;
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, bytes.data() + i * sizeof(bits), sizeof(bits));
-    values[i] = type == format::DType::bf16 ? fromBf16(bits) : fromF16(bits);
+  case format::DType::bf16:
+    return decodeBy<uint16_t>(fromBf16, bytes, values);
+  case format::DType::f16:
+    return decodeBy<uint16_t>(fromF16, bytes, values);
+  case format::DType::i32:
+    return decodeBy<int32_t>(fromInteger<int32_t>, bytes, values);
+  case format::DType::i64:
+    return decodeBy<int64_t>(fromInteger<int64_t>, bytes, values);
+  case format::DType::u8:
+    return decodeBy<uint8_t>(fromInteger<uint8_t>, bytes, values);
   }
 }
 

@@ -11,6 +11,8 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/checkpoint/Boxes.h"
+#include "runtime/format/ElementTypes.h"
+#include "runtime/format/Operands.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,13 +40,17 @@ struct CheckpointPiece {
 
 // A tensor and its pieces.
 struct CheckpointTensor {
-  std::string name, dtype;                  // "F32", "BF16" or "F16"
+  std::string name, dtype;                  // see format::storedName
   bool isParameter = true;                  // else state of the optimizer
   std::string copyOf;                       // state: the parameter of which it is the f32 value
   std::vector<uint64_t> shape, storedShape; // see TensorSpec
   std::vector<CheckpointPiece> pieces;      // every element in exactly one
 
-  uint64_t width() const { return dtype == "F32" ? 4 : 2; } // bytes of an element
+  // Returns the bytes of an element; 0 of an unknown dtype.
+  uint64_t width() const {
+    std::optional<format::DType> type = format::storedType(dtype);
+    return type ? format::bytesOf(*type) : 0;
+  }
 };
 
 // A shard's file.

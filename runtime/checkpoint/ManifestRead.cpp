@@ -226,9 +226,9 @@ Status ManifestReader::readPiece(const Json &from, const CheckpointTensor &tenso
 }
 
 Status ManifestReader::checkTensor(const CheckpointTensor &tensor) const {
-  if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
-    return damaged(
-        text("tensor '", tensor.name, "' has dtype '", tensor.dtype, "', wanted F32, BF16 or F16"));
+  if (!format::storedType(tensor.dtype))
+    return damaged(text("tensor '", tensor.name, "' has dtype '", tensor.dtype,
+                        "', wanted F32, BF16, F16, I32, I64 or U8"));
   format::Checked bytes = tensor.width(), stored = tensor.width();
   for (uint64_t size : tensor.shape)
     bytes = bytes * size;

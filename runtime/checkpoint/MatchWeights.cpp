@@ -1,6 +1,7 @@
 // Matches the tensors of files to those of a model.
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/WeightFiles.h"
+#include "runtime/format/ElementTypes.h"
 
 #include <algorithm>
 #include <map>
@@ -189,7 +190,8 @@ void Matcher::matchOne(const TensorSpec &spec, const std::string &name,
   if (!std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end()))
     problems.add("of another shape", text("'", entry.name, "' is ", shapeText(entry.shape),
                                           ", wanted ", shapeText(shape)));
-  if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16")
+  std::optional<format::DType> type = format::storedType(entry.dtype);
+  if (!type || !elementTypeOf(*type))
     problems.add("of another dtype",
                  text("'", entry.name, "' is ", entry.dtype, ", wanted F32, BF16 or F16"));
 }

@@ -51,7 +51,7 @@ private:
   std::map<std::string, std::string> meta;
 };
 
-// A tensor to be written; dtype "F32", "BF16" or "F16".
+// A tensor to be written, of a dtype that format::storedType knows.
 struct SafetensorsTensor {
   std::string name;
   std::vector<uint64_t> shape;

@@ -1,14 +1,14 @@
 // Reads safetensors files without trusting them.
 #include "runtime/base/Checked.h"
-#include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/Elements.h"
 #include "runtime/checkpoint/NestingDepth.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/format/ElementTypes.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 namespace dtc::rt {
@@ -195,27 +195,25 @@ Status SafetensorsFile::readBytes(const SafetensorsEntry &entry, uint64_t first,
 // Widens IEEE half precision (1 sign, 5 exponent (bias 15) and 10 fraction bits), bf16 and f32.
 Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first,
                                    std::span<float> out) const {
-  bool full = entry.dtype == "F32", half = entry.dtype == "F16", bfloat = entry.dtype == "BF16";
-  if (!full && !half && !bfloat)
+  std::optional<format::DType> known = format::storedType(entry.dtype);
+  std::optional<ElementType> type = known ? elementTypeOf(*known) : std::nullopt;
+  if (!type)
     return Status::invalidArgument(text("reading '", path(), "': tensor '", entry.name,
                                         "' has dtype ", entry.dtype, "; wanted F32, BF16 or F16"));
-  uint64_t width = full ? 4 : 2, elements = (entry.end - entry.begin) / width;
+  auto width = static_cast<uint64_t>(bytesOf(*type));
+  uint64_t elements = (entry.end - entry.begin) / width;
   if (first > elements || out.size() > elements - first)
     return Status::invalidArgument(text("reading '", path(), "': tensor '", entry.name, "' has ",
                                         elements, " elements; wanted ", out.size(), " from ", first,
                                         " on"));
   std::span<uint8_t> all(reinterpret_cast<uint8_t *>(out.data()), out.size_bytes());
-  if (full)
+  if (*type == ElementType::F32)
     return readBytes(entry, first * width, all);
   // The 16-bit values lie in the back half of `out`, where widening from the front never overtakes
   // them.
   std::span<uint8_t> narrow = all.last(out.size() * width);
   DTC_RETURN_IF_ERROR(readBytes(entry, first * width, narrow));
-  for (size_t i = 0; i < out.size(); ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, narrow.data() + 2 * i, 2);
-    out[i] = half ? fromF16(bits) : fromBf16(bits);
-  }
+  decode(*known, std::as_bytes(narrow), out);
   return Status::okStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 
 #include <nlohmann/json.hpp>
@@ -40,10 +41,14 @@ Status makeSafetensorsHeader(const std::string &path, const std::vector<Safetens
     if (name == "__metadata__" || header.contains(name))
       return Status::invalidArgument(
           text("writing '", path, "': two tensors are named '", name, "'"));
+    std::optional<format::DType> type = format::storedType(dtype);
+    if (!type)
+      return Status::invalidArgument(text("writing '", path, "': tensor '", name, "' has dtype ",
+                                          dtype, "; wanted F32, BF16, F16, I32, I64 or U8"));
     format::Checked elements = 1;
     for (uint64_t extent : shape)
       elements = elements * extent;
-    format::Checked end = bytes + elements * format::bytesOf(dtypeOf(dtype));
+    format::Checked end = bytes + elements * format::bytesOf(*type);
     if (!end.ok())
       return Status::invalidArgument(
           text("writing '", path, "': tensor '", name, "' has more bytes than 64 bits count"));
@@ -75,7 +80,7 @@ Status SafetensorsWriter::open(const std::string &path,
     for (uint64_t extent : tensors[i].shape)
       elements *= extent;
     if (elements > 0)
-      pending.push_back({dtypeOf(tensors[i].dtype), elements});
+      pending.push_back({*format::storedType(tensors[i].dtype), elements});
   }
   DTC_RETURN_IF_ERROR(file.open(path));
   DTC_RETURN_IF_ERROR(file.reserve(header.size() + bytes));

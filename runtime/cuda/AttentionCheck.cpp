@@ -89,39 +89,55 @@ void forEachRow(const Result &result, const Batches &batches, const Visit &visit
   }
 }
 
-// The numbers of a row: 16-bit ones of a type, or f32.
-enum class Kind { Bf16, F16, F32 };
-
-template <Kind kKind> float read(const char *from, int64_t element) {
-  if constexpr (kKind == Kind::F32) {
+template <ElementType kType> float read(const char *from, int64_t element) {
+  switch (kType) {
+  case ElementType::F32: {
     float value = 0;
     std::memcpy(&value, from + element * 4, sizeof(value));
     return value;
   }
-  uint16_t bits = 0;
-  std::memcpy(&bits, from + element * 2, sizeof(bits));
-  return kKind == Kind::F16 ? fromF16(bits) : fromBf16(bits);
+  case ElementType::BF16:
+  case ElementType::F16: {
+    uint16_t bits = 0;
+    std::memcpy(&bits, from + element * 2, sizeof(bits));
+    return kType == ElementType::F16 ? fromF16(bits) : fromBf16(bits);
+  }
+  }
+  __builtin_unreachable();
+}
+
+// Returns the largest relative error of rounding to a type.
+double unitOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return 0x1p-24;
+  case ElementType::BF16:
+    return 0x1p-8;
+  case ElementType::F16:
+    return 0x1p-11;
+  }
+  __builtin_unreachable();
 }
 
 // Returns the norm of x, or of x - y.
-template <Kind kKind> float norm(const char *x, const char *y, int64_t count) {
+template <ElementType kType> float norm(const char *x, const char *y, int64_t count) {
   float sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    float value = read<kKind>(x, i) - (y ? read<kKind>(y, i) : 0);
+    float value = read<kType>(x, i) - (y ? read<kType>(y, i) : 0);
     sum += value * value;
   }
   return std::sqrt(sum);
 }
 
 // Returns the distance that is allowed for a row whose numbers cancel.
-template <Kind kKind>
+template <ElementType kType>
 double floorOf(const Result &result, const Batches &batches, const std::vector<char> &ours,
                double unit) {
-  if (kKind == Kind::F32)
+  if (kType == ElementType::F32)
     return unit / 4;
   double squares = 0, largest = 0;
   forEachRow(result, batches, [&](int64_t, int64_t, int64_t, int64_t first) {
-    auto each = static_cast<double>(norm<kKind>(ours.data() + first * 2, nullptr, result.elements));
+    auto each = static_cast<double>(norm<kType>(ours.data() + first * 2, nullptr, result.elements));
     squares += each * each;
     largest = std::max(largest, each);
   });
@@ -130,19 +146,20 @@ double floorOf(const Result &result, const Batches &batches, const std::vector<c
   return result.cancels ? unit * largest : unit / 16 * std::sqrt(squares / rows);
 }
 
-template <Kind kKind>
+template <ElementType kType>
 std::string findDifference(const Result &result, const Batches &batches, double unit,
                            const std::vector<char> &ours, const std::vector<char> &other) {
-  double floor = floorOf<kKind>(result, batches, ours, unit);
+  double floor = floorOf<kType>(result, batches, ours, unit);
   std::string found;
   forEachRow(result, batches, [&](int64_t batch, int64_t token, int64_t head, int64_t first) {
     if (!found.empty())
       return;
     int64_t byte = first * static_cast<int64_t>(result.elementBytes);
     const char *x = ours.data() + byte, *y = other.data() + byte;
-    double own =
-        kKind == Kind::F32 ? 0 : static_cast<double>(norm<kKind>(x, nullptr, result.elements));
-    auto away = static_cast<double>(norm<kKind>(x, y, result.elements));
+    double own = kType == ElementType::F32
+                     ? 0
+                     : static_cast<double>(norm<kType>(x, nullptr, result.elements));
+    auto away = static_cast<double>(norm<kType>(x, y, result.elements));
     if (!(away <= 4 * unit * own + floor)) // also true if one of both is NaN
       found = format::text("row ", token, " of head ", head, " of batch ", batch, " of '",
                            result.name, "' is ", away, " away, at a norm of ", own);
@@ -152,14 +169,18 @@ std::string findDifference(const Result &result, const Batches &batches, double 
 
 std::string findDifference(const AttentionCase &attention, const Result &result,
                            const std::vector<char> &ours, const std::vector<char> &other) {
-  constexpr double ofBf16 = 0x1p-8, ofF16 = 0x1p-11;
   Batches batches = comparedBatches(attention);
-  bool isF16 = attention.type == cuda::ElementType::F16;
-  double unit = isF16 ? ofF16 : ofBf16;
-  if (result.elementBytes == sizeof(float))
-    return findDifference<Kind::F32>(result, batches, unit, ours, other);
-  return isF16 ? findDifference<Kind::F16>(result, batches, unit, ours, other)
-               : findDifference<Kind::Bf16>(result, batches, unit, ours, other);
+  double unit = unitOf(attention.type);
+  ElementType type = result.elementBytes == sizeof(float) ? ElementType::F32 : attention.type;
+  switch (type) {
+  case ElementType::F32:
+    return findDifference<ElementType::F32>(result, batches, unit, ours, other);
+  case ElementType::BF16:
+    return findDifference<ElementType::BF16>(result, batches, unit, ours, other);
+  case ElementType::F16:
+    return findDifference<ElementType::F16>(result, batches, unit, ours, other);
+  }
+  __builtin_unreachable();
 }
 
 } // namespace

@@ -32,11 +32,22 @@ std::string wordsOf(const HeadStrides &strides) {
   return format::text(strides.batch, ",", strides.token, ",", strides.head);
 }
 
+cu::CudnnData typeOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return cu::cudnnF32;
+  case ElementType::BF16:
+    return cu::cudnnBf16;
+  case ElementType::F16:
+    return cu::cudnnF16;
+  }
+  __builtin_unreachable();
+}
+
 class Builder {
 public:
   Builder(const AttentionCase &attention, CudnnGraph &graph)
-      : p(attention.params), g(graph),
-        type(attention.type == cuda::ElementType::F16 ? cu::cudnnF16 : cu::cudnnBf16) {}
+      : p(attention.params), g(graph), type(typeOf(attention.type)) {}
 
   void forward();
   void backward();
@@ -192,7 +203,7 @@ void Builder::backward() {
 
 bool isCudnnCase(const AttentionCase &attention) {
   const AttentionParams &p = attention.params;
-  if (attention.type == cuda::ElementType::F32 || p.keptFrom > 0 || p.window > 0)
+  if (attention.type == ElementType::F32 || p.keptFrom > 0 || p.window > 0)
     return false;
   // cuDNN has no engine for a gradient of one query and one key.
   bool isSized = p.batch > 0 && p.queries > 0 && p.keys > 1 && p.heads > 0 && p.kvHeads > 0 &&

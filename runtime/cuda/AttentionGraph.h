@@ -12,7 +12,7 @@ namespace dtc::rt {
 
 // An attention of a program, or a gradient of one.
 struct AttentionCase {
-  cuda::ElementType type = cuda::ElementType::F32;
+  ElementType type = ElementType::F32;
   bool isGradient = false;
   // only the pointers depend on the device
   cuda::AttentionParams params{};

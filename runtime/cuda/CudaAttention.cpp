@@ -5,6 +5,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/cuda/CudaLibrary.h"
 #include "runtime/cuda/launches/LibraryLaunches.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Header.h"
 
 #include <algorithm>
@@ -41,9 +42,8 @@ bool caseOf(const Command &command, AttentionCase &attention) {
   if (!planLibrary(*command.source, operands, planned).ok() ||
       8 * planned.parameter.size() < sizeof(attention.params))
     return false;
-  attention.type = op->dtype() == format::DType::bf16  ? cuda::ElementType::BF16
-                   : op->dtype() == format::DType::f16 ? cuda::ElementType::F16
-                                                       : cuda::ElementType::F32;
+  if (!findElementType(op->dtype(), attention.type).ok())
+    return false;
   attention.isGradient = gradient;
   std::memcpy(&attention.params, planned.parameter.data(), sizeof(attention.params));
   return isCudnnCase(attention);

@@ -1,6 +1,7 @@
 #include "runtime/cuda/GemmPlan.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -14,10 +15,22 @@ using format::text;
 // Algorithms worth measuring; some may turn out not to be usable.
 constexpr int kChoices = 8;
 
-int blasType(format::DType type) {
-  return type == format::DType::bf16  ? cu::blasBf16
-         : type == format::DType::f16 ? cu::blasF16
-                                      : cu::blasF32;
+// Sets `found` to what cuBLASLt calls a type.
+Status findBlasType(format::DType type, int32_t &found) {
+  ElementType element;
+  DTC_RETURN_IF_ERROR(findElementType(type, element));
+  switch (element) {
+  case ElementType::F32:
+    found = cu::blasF32;
+    break;
+  case ElementType::BF16:
+    found = cu::blasBf16;
+    break;
+  case ElementType::F16:
+    found = cu::blasF16;
+    break;
+  }
+  return {};
 }
 
 struct Matrix {
@@ -28,8 +41,10 @@ struct Matrix {
 
 Status makeLayout(const cu::BlasLt &blas, const Matrix &matrix, uint64_t batch,
                   cu::BlasLayout &layout) {
-  DTC_CUBLASLT(blas, cublasLtMatrixLayoutCreate, &layout, blasType(matrix.type), matrix.columns,
-               matrix.rows, static_cast<int64_t>(matrix.pitch));
+  int32_t type = 0;
+  DTC_RETURN_IF_ERROR(findBlasType(matrix.type, type));
+  DTC_CUBLASLT(blas, cublasLtMatrixLayoutCreate, &layout, type, matrix.columns, matrix.rows,
+               static_cast<int64_t>(matrix.pitch));
   if (batch == 1)
     return {};
   auto count = static_cast<int32_t>(batch);
@@ -158,7 +173,8 @@ Status GemmPlan::describeEpilogue(const format::Gemm &op) {
   if (op.epilogue() == format::Epilogue::none)
     return {};
   uint32_t epilogue = epilogueOf(op.epilogue());
-  int32_t type = blasType(op.result_dtype());
+  int32_t type = 0;
+  DTC_RETURN_IF_ERROR(findBlasType(op.result_dtype(), type));
   auto pitch = static_cast<int64_t>(op.n());
   DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescEpilogue, &epilogue,
                sizeof(epilogue));

@@ -47,15 +47,10 @@ void CpuCode::launch(const Command &command, cpu::ThreadPool &pool) const {
 }
 
 Status CpuCode::run(const Command &command, cpu::ThreadPool &pool) const {
-  format::Op op = command.source->op_type();
-  if (op == format::Op::Launch) {
-    launch(command, pool);
-    return {};
-  }
-  if (runOnCpu(command, pool))
-    return {};
-  return Status::internal(
-      text("the CPU was given a ", format::opName(op), " to compute, which does not"));
+  if (command.source->op_type() != format::Op::Launch)
+    return runOnCpu(command, pool);
+  launch(command, pool);
+  return {};
 }
 
 } // namespace dtc::rt

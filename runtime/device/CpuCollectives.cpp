@@ -3,10 +3,21 @@
 namespace dtc::rt {
 
 static DataType dataType(format::DType type) {
-  static_assert(static_cast<int>(format::DType::bf16) == static_cast<int>(DataType::Bf16) &&
-                static_cast<int>(format::DType::i32) == static_cast<int>(DataType::I32) &&
-                static_cast<int>(format::DType::u8) == static_cast<int>(DataType::U8));
-  return static_cast<DataType>(type);
+  switch (type) {
+  case format::DType::f32:
+    return DataType::F32;
+  case format::DType::bf16:
+    return DataType::Bf16;
+  case format::DType::f16:
+    return DataType::F16;
+  case format::DType::i32:
+    return DataType::I32;
+  case format::DType::i64:
+    return DataType::I64;
+  case format::DType::u8:
+    return DataType::U8;
+  }
+  __builtin_unreachable(); // the loader has checked it
 }
 
 static Status runTransfer(const format::Transfer &op, char *buffer, Comm &list) {

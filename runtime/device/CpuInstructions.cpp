@@ -2,9 +2,12 @@
 
 #include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/ThreadPool.h"
+#include "runtime/base/Text.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace dtc::rt {
 namespace {
@@ -12,13 +15,6 @@ namespace {
 float *asFloat(char *address) { return reinterpret_cast<float *>(address); }
 const int32_t *asIds(char *address) { return reinterpret_cast<const int32_t *>(address); }
 int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
-
-// Returns the type of numbers; the loader has checked that it is one of these.
-cpu::ElementType elementType(format::DType type) {
-  return type == format::DType::bf16  ? cpu::ElementType::BF16
-         : type == format::DType::f16 ? cpu::ElementType::F16
-                                      : cpu::ElementType::F32;
-}
 
 // Sets what matrix products of all types have in common.
 template <typename Args> void setShape(Args &args, const format::Gemm &op, const Command &command) {
@@ -38,21 +34,32 @@ template <typename Args> void setShape(Args &args, const format::Gemm &op, const
   args.strideC = asSigned(op.stride_c());
 }
 
-void run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
-  if (op.dtype() == format::DType::f32) {
+Status run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type, resultType;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  DTC_RETURN_IF_ERROR(findElementType(op.result_dtype(), resultType));
+  switch (type) {
+  case ElementType::F32: {
     cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
                        .b = asFloat(command.buffers[1]),
                        .c = asFloat(command.buffers[2])};
     setShape(args, op, command);
-    return cpu::gemm(args, pool);
+    cpu::gemm(args, pool);
+    return {};
   }
-  cpu::NarrowGemmArgs args{.a = command.buffers[0],
-                           .b = command.buffers[1],
-                           .c = command.buffers[2],
-                           .type = elementType(op.dtype()),
-                           .resultType = elementType(op.result_dtype())};
-  setShape(args, op, command);
-  cpu::narrowGemm(args, pool);
+  case ElementType::BF16:
+  case ElementType::F16: {
+    cpu::NarrowGemmArgs args{.a = command.buffers[0],
+                             .b = command.buffers[1],
+                             .c = command.buffers[2],
+                             .type = type,
+                             .resultType = resultType};
+    setShape(args, op, command);
+    cpu::narrowGemm(args, pool);
+    return {};
+  }
+  }
+  __builtin_unreachable();
 }
 
 cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op) {
@@ -89,34 +96,30 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
   return args;
 }
 
-cpu::NarrowTensors narrowTensors(const Command &command, format::DType type) {
-  return {.type = elementType(type),
+cpu::NarrowTensors narrowTensors(const Command &command, ElementType type) {
+  return {.type = type,
           .q = command.buffers[0],
           .k = command.buffers[1],
           .v = command.buffers[2],
           .out = command.buffers[3]};
 }
 
-void run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
-  if (op.dtype() != format::DType::f32)
-    return cpu::narrowAttention(attentionArgs(command, op), narrowTensors(command, op.dtype()),
-                                pool);
-  cpu::attention(attentionArgs(command, op), pool);
+Status run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  switch (type) {
+  case ElementType::F32:
+    cpu::attention(attentionArgs(command, op), pool);
+    break;
+  case ElementType::BF16:
+  case ElementType::F16:
+    cpu::narrowAttention(attentionArgs(command, op), narrowTensors(command, type), pool);
+    break;
+  }
+  return {};
 }
 
-void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
-  if (format::DType type = op.forward()->dtype(); type != format::DType::f32) {
-    cpu::NarrowTensors tensors = narrowTensors(command, type);
-    tensors.dout = command.buffers[7];
-    tensors.dq = command.buffers[8];
-    tensors.dk = command.buffers[9];
-    tensors.dv = command.buffers[10];
-    tensors.dqRow = asSigned(op.dq_row());
-    tensors.dkRow = asSigned(op.dk_row());
-    tensors.dvRow = asSigned(op.dv_row());
-    return cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
-                                    asFloat(command.buffers[11]), pool);
-  }
+void runWide(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
   cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
                               .dout = asFloat(command.buffers[7]),
                               .dq = asFloat(command.buffers[8]),
@@ -129,17 +132,52 @@ void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPoo
   cpu::attentionGrad(args, pool);
 }
 
-void run(const format::Embedding &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::embedding(command.buffers[0], asIds(command.buffers[1]), command.buffers[2],
-                 asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
-                 command.scalars[0], pool, elementType(op.dtype()));
+void runNarrow(const format::AttentionGrad &op, const Command &command, ElementType type,
+               cpu::ThreadPool &pool) {
+  cpu::NarrowTensors tensors = narrowTensors(command, type);
+  tensors.dout = command.buffers[7];
+  tensors.dq = command.buffers[8];
+  tensors.dk = command.buffers[9];
+  tensors.dv = command.buffers[10];
+  tensors.dqRow = asSigned(op.dq_row());
+  tensors.dkRow = asSigned(op.dk_row());
+  tensors.dvRow = asSigned(op.dv_row());
+  cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
+                           asFloat(command.buffers[11]), pool);
 }
 
-void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
+Status run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.forward()->dtype(), type));
+  switch (type) {
+  case ElementType::F32:
+    runWide(op, command, pool);
+    break;
+  case ElementType::BF16:
+  case ElementType::F16:
+    runNarrow(op, command, type, pool);
+    break;
+  }
+  return {};
+}
+
+Status run(const format::Embedding &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  cpu::embedding(command.buffers[0], asIds(command.buffers[1]), command.buffers[2],
+                 asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
+                 command.scalars[0], pool, type);
+  return {};
+}
+
+Status run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]), command.buffers[2],
                      asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
-                     command.scalars[0], op.accumulate() && !command.startsSum, pool,
-                     elementType(op.dtype()), op.padding());
+                     command.scalars[0], op.accumulate() && !command.startsSum, pool, type,
+                     op.padding());
+  return {};
 }
 
 cpu::Conv2dShape shapeOf(const format::Conv2dShape &shape) {
@@ -225,24 +263,35 @@ void run(const format::Zero &op, const Command &command, cpu::ThreadPool &pool) 
 }
 
 // Runs the instruction if it is of the kind that `Table` holds.
-template <typename Table> bool runIf(const Command &command, cpu::ThreadPool &pool) {
+template <typename Table>
+bool runIf(const Command &command, cpu::ThreadPool &pool, Status &status) {
   const auto *op = command.source->op_as<Table>();
-  if (op)
+  if (!op)
+    return false;
+  if constexpr (std::is_void_v<decltype(run(*op, command, pool))>)
     run(*op, command, pool);
-  return op;
+  else
+    status = run(*op, command, pool);
+  return true;
 }
 
-template <typename... Tables> bool runAny(const Command &command, cpu::ThreadPool &pool) {
-  return (runIf<Tables>(command, pool) || ...);
+template <typename... Tables>
+bool runAny(const Command &command, cpu::ThreadPool &pool, Status &status) {
+  return (runIf<Tables>(command, pool, status) || ...);
 }
 
 } // namespace
 
-bool runOnCpu(const Command &command, cpu::ThreadPool &pool) {
-  return runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
-                format::EmbeddingGrad, format::StridedCopy, format::Zero, format::Conv2d,
-                format::Conv2dInputGrad, format::Conv2dWeightGrad, format::Pool2d,
-                format::Pool2dGrad>(command, pool);
+Status runOnCpu(const Command &command, cpu::ThreadPool &pool) {
+  Status status;
+  if (runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
+             format::EmbeddingGrad, format::StridedCopy, format::Zero, format::Conv2d,
+             format::Conv2dInputGrad, format::Conv2dWeightGrad, format::Pool2d, format::Pool2dGrad>(
+          command, pool, status))
+    return status;
+  return Status::internal(format::text("the CPU was given a ",
+                                       format::opName(command.source->op_type()),
+                                       " to compute, which does not"));
 }
 
 } // namespace dtc::rt

@@ -9,8 +9,8 @@ class ThreadPool;
 
 namespace dtc::rt {
 
-// Runs the instruction with the threads of `pool`; returns false for one that is not of the
-// library.
-bool runOnCpu(const Command &command, cpu::ThreadPool &pool);
+// Runs the instruction with the threads of `pool`. Fails for one that is not of the library, and
+// for one of an element type that no kernel has.
+Status runOnCpu(const Command &command, cpu::ThreadPool &pool);
 
 } // namespace dtc::rt

@@ -1,6 +1,7 @@
 #include "runtime/exec/Binding.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 
@@ -177,9 +178,7 @@ TensorSpec tensorSpec(const format::Tensor &tensor) {
   spec.globalShape = toVector(tensor.global_shape());
   spec.storedShape = toVector(tensor.stored_shape());
   spec.localShape = toVector(tensor.local_shape());
-  spec.dtype = tensor.dtype() == format::DType::bf16  ? "BF16"
-               : tensor.dtype() == format::DType::f16 ? "F16"
-                                                      : "F32";
+  spec.dtype = format::storedName(tensor.dtype());
   for (uint32_t i = 0; i < format::sizeOf(tensor.shards()); ++i)
     spec.shards.push_back({tensor.shards()->Get(i)->dim(), tensor.shards()->Get(i)->axis(),
                            tensor.shards()->Get(i)->zigzag()});

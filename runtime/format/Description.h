@@ -4,6 +4,7 @@
 
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 
 #include <cmath>
@@ -55,8 +56,8 @@ public:
   // Adds the type of floating-point numbers in memory.
   void floating(const char *name, DType type) {
     flag(EnumNameDType(type), type != DType::f32);
-    require(type == DType::f32 || type == DType::bf16 || type == DType::f16, "'", name, "' is ",
-            static_cast<int>(type), ", wanted f32, bf16 or f16");
+    require(elementTypeOf(type).has_value(), "'", name, "' is ", static_cast<int>(type),
+            ", wanted f32, bf16 or f16");
   }
   // Checks a rule; `pieces` are the message if it is broken.
   template <typename... Pieces> void require(bool holds, const Pieces &...pieces) {

@@ -2,6 +2,9 @@
 // was given, and sets `exitCode`.
 #pragma once
 
+#include "dialects/graph/GradientType.h"
+#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/Precision.h"
 #include "tools/cli/CommandLine.h"
 
 #include <string>
@@ -13,9 +16,10 @@ inline constexpr int kInternalError = 70;
 
 // Flags of all commands that make a plan.
 struct PlanningFlags {
-  std::string model, topology = "cpu", optimizer = "adamw", maxMemory, memoryMargin;
-  std::string gradDtype; // empty: as the software reduces gradients
-  std::string precision; // empty for Topology::usualPrecision
+  std::string model, topology = "cpu", maxMemory, memoryMargin;
+  OptimizerKind optimizer = OptimizerKind::AdamW;
+  std::optional<GradientType> gradDtype; // default: as the software reduces gradients
+  std::optional<Precision> precision;    // default: Topology::usualPrecision
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;

@@ -57,15 +57,17 @@ Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
       return contradiction(flags, number.flag, std::to_string(number.value), number.what,
                            std::to_string(number.plans));
   if (flags.given("--precision") && flags.precision != plan.precision)
-    return contradiction(flags, "--precision", flags.precision, "precision", plan.precision);
+    return contradiction(flags, "--precision", nameOf(*flags.precision).str(), "precision",
+                         nameOf(plan.precision).str());
   if (flags.given("--optimizer") && flags.optimizer != plan.optimizer)
-    return contradiction(flags, "--optimizer", flags.optimizer, "optimizer", plan.optimizer);
+    return contradiction(flags, "--optimizer", nameOf(flags.optimizer).str(), "optimizer",
+                         nameOf(plan.optimizer).str());
   return {};
 }
 
 // Returns the flop/s of a device for the matrix products of a plan.
-double peakOf(const Topology &topology, llvm::StringRef precision) {
-  return topology.meanPeak(computeTypeFrom(precision).value_or(ComputeType::F32));
+double peakOf(const Topology &topology, Precision precision) {
+  return topology.meanPeak(computeTypeOf(precision));
 }
 
 Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops) {
@@ -222,9 +224,10 @@ int runCompile(CompileFlags &flags) {
     return fail(plan.error());
   if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
     return fail(fits.error());
-  if (flags.options.step.coupledDecay && plan->optimizer != "sgd")
-    return fail(UserError("--coupled-decay is of sgd, the plan has " + plan->optimizer,
-                          "leave it out, or use --optimizer sgd"));
+  if (flags.options.step.coupledDecay && plan->optimizer != OptimizerKind::Sgd)
+    return fail(
+        UserError("--coupled-decay is of sgd, the plan has " + nameOf(plan->optimizer).str(),
+                  "leave it out, or use --optimizer sgd"));
   flags.options.step.cosine = flags.schedule == "cosine";
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
   if (!bytes)

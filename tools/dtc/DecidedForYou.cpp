@@ -36,7 +36,8 @@ DecidedForUser decidedForYou(const PlanningFlags &flags, const PlanRequest &requ
   mlir::ModuleOp model = request.model;
   bool isGpu = request.topology.device.deviceClass == DeviceClass::Gpu;
   if (!flags.given("--precision"))
-    add("precision", plan.precision + (isGpu ? ", which these devices are fastest in" : ""),
+    add("precision",
+        nameOf(plan.precision).str() + (isGpu ? ", which these devices are fastest in" : ""),
         "--precision");
   if (!flags.given("--seq-len") && model->hasAttr(graph::kConfigAttr) && plan.sequenceLength > 0)
     add("sequence", std::to_string(plan.sequenceLength) + " tokens, the longest of the config",
@@ -49,7 +50,7 @@ DecidedForUser decidedForYou(const PlanningFlags &flags, const PlanRequest &requ
         "--stack");
   if (!flags.given("--grad-dtype") && plan.decisions.hasReplicas())
     add("gradient type",
-        "reduced in " + (plan.reducedIn.empty() ? std::string("f32") : plan.reducedIn),
+        "reduced in " + nameOf(plan.gradients.value_or(PlanGradients()).reducedIn).str(),
         "--grad-dtype");
   if (plan.architecture.capacity > 0)
     add("expert capacity",
@@ -93,9 +94,10 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   addNumber("--nodes", flags.nodes);
   addNumber("--devices", flags.devices);
   addNumber("--global-batch", flags.globalBatch);
-  add("--precision", plan.precision);
-  add("--optimizer", flags.optimizer);
-  add("--grad-dtype", flags.gradDtype); // empty if the software decides
+  add("--precision", nameOf(plan.precision).str());
+  add("--optimizer", nameOf(flags.optimizer).str());
+  if (flags.gradDtype)
+    add("--grad-dtype", nameOf(*flags.gradDtype).str());
   // A stack that is given is planned with all that it can do, not only what 'dtc compile' lowers.
   if (flags.given("--stack"))
     add("--stack", flags.stack);

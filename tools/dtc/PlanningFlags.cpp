@@ -40,17 +40,23 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   if (!planGiven)
     batch->required();
   command
-      .add_option("--precision", precision,
-                  "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16 "
-                  "(default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
-      ->check(oneOf({"f32", "bf16", "f16", "fp8"}));
-  command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
-      ->check(oneOf({"adamw", "sgd", "lamb", "lars"}));
+      .add_option_function<std::string>(
+          "--precision", [this](const std::string &name) { precision = precisionFrom(name); },
+          alternatives(namesOf(kPrecisions)) +
+              ": products of linear layers in 8 bits, all else as bf16 "
+              "(default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
+      ->check(oneOf(namesOf(kPrecisions)));
   command
-      .add_option("--grad-dtype", gradDtype,
-                  "dtype in which gradients are reduced: f32 or bf16 "
-                  "(default: as the software of --stack reduces them)")
-      ->check(oneOf({"f32", "bf16"}));
+      .add_option_function<std::string>(
+          "--optimizer", [this](const std::string &name) { optimizer = *optimizerFrom(name); },
+          alternatives(namesOf(kOptimizers)))
+      ->check(oneOf(namesOf(kOptimizers)));
+  command
+      .add_option_function<std::string>(
+          "--grad-dtype", [this](const std::string &name) { gradDtype = gradientTypeFrom(name); },
+          "dtype in which gradients are reduced: " + alternatives(offeredGradientTypes()) +
+              " (default: as the software of --stack reduces them)")
+      ->check(oneOf(offeredGradientTypes()));
   command
       .add_option("--fix", fix,
                   "pin choices, key=value[,key=value...], and say what each costs; may be given "
@@ -162,7 +168,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
     return loadTopology(name, nodes, /*devices=*/0);
   };
   request.globalBatch = flags.globalBatch;
-  request.precision = flags.precision.empty() ? topology->usualPrecision().str() : flags.precision;
+  request.precision = flags.precision.value_or(topology->usualPrecision());
   request.optimizer = flags.optimizer;
   request.gradDtype = flags.gradDtype;
   request.executable = flags.executable;

@@ -75,14 +75,14 @@ public:
     if (found)
       wanted = train("one", one, whole.precision);
     Result<TrainedRun> exact = wanted;
-    if (wanted && whole.precision != "f32")
-      exact = train("f32", one, "f32");
+    if (wanted && whole.precision != Precision::F32)
+      exact = train("exact", one, Precision::F32);
     for (const Result<TrainedRun> *each : {&found, &wanted, &exact})
       if (!*each)
         return each->error().report(llvm::errs());
     Deviations deviations = compareRuns(*found, *wanted);
     std::optional<Deviations> rounding;
-    if (whole.precision != "f32")
+    if (whole.precision != Precision::F32)
       rounding = compareRuns(*wanted, *exact);
     std::optional<std::string> mismatch = findMismatch(deviations, rounding ? &*rounding : nullptr);
     flags.format == "json" ? printJson(deviations, mismatch) : printText(deviations, mismatch);
@@ -120,7 +120,7 @@ private:
     return writeFileAtomically(modelFile, model->config);
   }
 
-  Outcome compile(const std::string &file, const SmallPlan &plan, const std::string &precision) {
+  Outcome compile(const std::string &file, const SmallPlan &plan, Precision precision) {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     PlanningFlags of = flags;
     of.model = modelFile;
@@ -152,15 +152,14 @@ private:
                                {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
   }
 
-  Result<TrainedRun> train(const std::string &name, const SmallPlan &plan,
-                           const std::string &precision) {
+  Result<TrainedRun> train(const std::string &name, const SmallPlan &plan, Precision precision) {
     std::string file = folder / (name + ".dte"), out = folder / (name + ".out"),
                 said = folder / (name + ".err"), gradients = folder / (name + ".grads"),
                 parameters = folder / (name + ".params");
     if (Outcome compiled = compile(file, plan, precision); !compiled)
       return compiled.error();
     std::string program = dtrunBesideMe(), ranks = std::to_string(plan.decisions.devices());
-    llvm::StringRef rate = flags.optimizer == "sgd" ? "0.1" : "0.01";
+    llvm::StringRef rate = flags.optimizer == OptimizerKind::Sgd ? "0.1" : "0.01";
     std::string steps = std::to_string(kSteps);
     llvm::StringRef arguments[] = {
         program,    file,   "-n",           ranks,     "--data",        "synthetic",

@@ -142,8 +142,8 @@ Status Checkpoints::loadTensor(CheckpointReader &reader, size_t source) {
   DTC_RETURN_IF_ERROR(reader.read(tensor, boxes, spec.localShape, local));
   if (tensor.dtype != spec.dtype) {
     std::vector<float> values(elements);
-    decode(dtypeOf(tensor.dtype), local, values);
-    local = encode(dtypeOf(spec.dtype), values);
+    decode(*format::storedType(tensor.dtype), local, values); // the manifest's reader knows it
+    local = encode(*format::storedType(spec.dtype), values);
   }
   return device->copyIn(executor->address(held[source]->buffer()), local.data(), local.size());
 }

@@ -4,6 +4,7 @@
 #include "kernels/cuda/Embedding.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "runtime/base/Text.h"
+#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 
 #include <cstring>
@@ -15,12 +16,6 @@ using format::text;
 
 int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
 int32_t asInt(uint64_t size) { return static_cast<int32_t>(size); } // the loader has checked it
-
-cuda::ElementType elementType(format::DType type) {
-  return type == format::DType::bf16  ? cuda::ElementType::BF16
-         : type == format::DType::f16 ? cuda::ElementType::F16
-                                      : cuda::ElementType::F32;
-}
 
 template <typename Params>
 Status finish(const std::string &wrong, const Params &params, LibraryLaunches &planned) {
@@ -73,14 +68,18 @@ cuda::AttentionParams attentionParams(const LibraryOperands &operands,
 
 Status plan(const format::Attention &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::AttentionParams params = attentionParams(operands, op);
-  std::string wrong = cuda::planAttention(elementType(op.dtype()), params, planned.launches);
+  std::string wrong = cuda::planAttention(type, params, planned.launches);
   return finish(wrong, params, planned);
 }
 
 Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
   const format::Attention &forward = *op.forward();
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(forward.dtype(), type));
   cuda::AttentionParams params = attentionParams(operands, forward);
   params.dqStrides = stridesOf(forward.queries(), forward.heads(), forward.head_dim(), op.dq_row());
   params.dkStrides = stridesOf(forward.keys(), forward.kv_heads(), forward.head_dim(), op.dk_row());
@@ -90,13 +89,14 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   params.dk = operands.buffers[9];
   params.dv = operands.buffers[10];
   params.delta = reinterpret_cast<float *>(operands.buffers[11]);
-  std::string wrong =
-      cuda::planAttentionGrad(elementType(forward.dtype()), params, planned.launches);
+  std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
   return finish(wrong, params, planned);
 }
 
 Status plan(const format::Embedding &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::EmbeddingParams params{};
   params.table = operands.buffers[0];
   params.ids = reinterpret_cast<const int32_t *>(operands.buffers[1]);
@@ -105,12 +105,14 @@ Status plan(const format::Embedding &op, const LibraryOperands &operands,
   params.columns = asSigned(op.columns());
   params.tokens = asSigned(op.tokens());
   params.firstRow = operands.scalars[0];
-  std::string wrong = cuda::planEmbedding(elementType(op.dtype()), params, planned.launches);
+  std::string wrong = cuda::planEmbedding(type, params, planned.launches);
   return finish(wrong, params, planned);
 }
 
 Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
+  ElementType type;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::EmbeddingGradParams params{};
   params.grad = reinterpret_cast<float *>(operands.buffers[0]);
   params.ids = reinterpret_cast<const int32_t *>(operands.buffers[1]);
@@ -121,7 +123,7 @@ Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
   params.firstRow = operands.scalars[0];
   params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
   params.skippedRow = op.padding() < 0 ? -1 : op.padding() - params.firstRow;
-  std::string wrong = cuda::planEmbeddingGrad(elementType(op.dtype()), params, planned.launches);
+  std::string wrong = cuda::planEmbeddingGrad(type, params, planned.launches);
   return finish(wrong, params, planned);
 }
 

@@ -31,6 +31,12 @@ module attributes {graph.micro_batches = 2 : i32} {}
 
 // -----
 
+// grad_dtype
+// expected-error @+1 {{'builtin.module' op has 'graph.grad_dtype' of "f8", but f32 or bf16 is wanted}}
+module attributes {graph.grad_dtype = "f8"} {}
+
+// -----
+
 // zero
 // expected-error @+1 {{'builtin.module' op has 'graph.zero' of 4 : i64, but a whole number from 0 to 3 (i64) is wanted}}
 module attributes {graph.zero = 4 : i64} {}

@@ -48,5 +48,20 @@ TEST(Elements, CutsIntegersAtTheirEnds) {
             (std::vector<uint8_t>{255, 255, 0}));
 }
 
+template <typename T> std::vector<float> decoded(format::DType type, const std::vector<T> &from) {
+  std::vector<float> values(from.size());
+  decode(type, std::as_bytes(std::span(from)), values);
+  return values;
+}
+
+TEST(Elements, ReadsEveryType) {
+  EXPECT_EQ(decoded<float>(format::DType::f32, {1.5f, -2}), (std::vector<float>{1.5f, -2}));
+  EXPECT_EQ(decoded<uint16_t>(format::DType::bf16, {0x3f80, 0xc000}), (std::vector<float>{1, -2}));
+  EXPECT_EQ(decoded<uint16_t>(format::DType::f16, {0x3c00, 0xc000}), (std::vector<float>{1, -2}));
+  EXPECT_EQ(decoded<int32_t>(format::DType::i32, {7, -7}), (std::vector<float>{7, -7}));
+  EXPECT_EQ(decoded<int64_t>(format::DType::i64, {65536, -1}), (std::vector<float>{65536, -1}));
+  EXPECT_EQ(decoded<uint8_t>(format::DType::u8, {255, 0}), (std::vector<float>{255, 0}));
+}
+
 } // namespace
 } // namespace dtc::rt

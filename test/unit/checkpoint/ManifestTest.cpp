@@ -65,6 +65,20 @@ TEST(CheckpointManifest, IsReadAsWritten) {
 }
 
 // Older checkpoints of dtrun have no times of jobs.
+TEST(CheckpointManifest, HasTensorsOfAllTypes) {
+  for (format::DType type : format::EnumValuesDType()) {
+    CheckpointManifest manifest = small(), read;
+    manifest.tensors[0].dtype = format::storedName(type);
+    EXPECT_EQ(manifest.tensors[0].width(), format::bytesOf(type));
+    manifest.tensors[0].pieces[1].offset = 80;
+    manifest.shards = {{128, {std::string(32, 'a')}}, {96, {std::string(32, 'a')}}};
+    manifest.shards[1].bytes = 80 + 2 * manifest.tensors[0].width();
+    Status status = parseManifest("m.json", toJson(manifest), read);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(read.tensors[0].dtype, manifest.tensors[0].dtype);
+  }
+}
+
 TEST(CheckpointManifest, NeedsNoTimes) {
   CheckpointManifest manifest = small(), read;
   manifest.run.spent.clear();

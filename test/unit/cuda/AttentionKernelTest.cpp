@@ -111,9 +111,9 @@ public:
       cpu::attentionGrad({args, floats(dout), floats(dq), floats(dk), floats(dv), scratch.data()},
                          pool);
     } else {
-      cpu::NarrowTensors tensors{cuda::onCpu(c.type), q.dense.data(),   k.dense.data(),
-                                 v.dense.data(),      out.dense.data(), dout.dense.data(),
-                                 dq.dense.data(),     dk.dense.data(),  dv.dense.data()};
+      cpu::NarrowTensors tensors{c.type,          q.dense.data(),   k.dense.data(),
+                                 v.dense.data(),  out.dense.data(), dout.dense.data(),
+                                 dq.dense.data(), dk.dense.data(),  dv.dense.data()};
       cpu::narrowAttention(args, tensors, pool);
       cpu::narrowAttentionGrad(args, tensors, scratch.data(), pool);
     }

@@ -14,14 +14,6 @@
 
 namespace dtc::cuda {
 
-// Returns the same type of the CPU's kernels.
-inline cpu::ElementType onCpu(ElementType type) { return static_cast<cpu::ElementType>(type); }
-
-// Returns the name of a type for messages.
-inline std::string nameOf(ElementType type) {
-  return type == ElementType::F32 ? "f32" : type == ElementType::BF16 ? "bf16" : "f16";
-}
-
 // Returns the bytes of the numbers in memory.
 inline std::vector<uint8_t> toBytes(ElementType type, const std::vector<float> &values) {
   std::vector<uint8_t> bytes(values.size() * static_cast<size_t>(bytesOf(type)));

@@ -36,7 +36,7 @@ TEST_P(EmbeddingKernel, LooksUpWhatTheCpuDoes) {
   std::vector<uint8_t> expected(static_cast<size_t>(c.tokens * c.columns * bytesOf(c.type)));
   cpu::ThreadPool pool(1);
   cpu::embedding(table.data(), ids.data(), expected.data(), c.rows, c.columns, c.tokens, c.firstRow,
-                 pool, onCpu(c.type));
+                 pool, c.type);
 
   EmulatedGpu gpu;
   auto *out = gpu.allocate<uint8_t>(expected.size());
@@ -60,7 +60,7 @@ TEST_P(EmbeddingKernel, SumsWhatTheCpuDoes) {
       std::vector<float> expected = before;
       cpu::ThreadPool pool(1);
       cpu::embeddingGrad(expected.data(), ids.data(), dout.data(), c.rows, c.columns, c.tokens,
-                         c.firstRow, accumulate, pool, onCpu(c.type), padding);
+                         c.firstRow, accumulate, pool, c.type, padding);
 
       EmulatedGpu gpu;
       float *grad = accumulate ? gpu.upload(before) : gpu.allocate<float>(before.size());

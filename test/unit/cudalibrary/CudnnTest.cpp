@@ -451,7 +451,7 @@ TEST(CudnnChoice, IsReadAsItWasWritten) {
 struct Compared {
   Compared() {
     cuda::AttentionParams &p = attention.params;
-    attention.type = cuda::ElementType::BF16;
+    attention.type = ElementType::BF16;
     attention.isGradient = true;
     p.batch = 1;
     p.queries = p.keys = p.heads = p.kvHeads = 2;
@@ -519,7 +519,7 @@ TEST(AttentionCheck, ComparesThreeBatches) {
 
 TEST(CudnnCase, IsWhatItsPatternsAreFor) {
   AttentionCase fit;
-  fit.type = cuda::ElementType::BF16;
+  fit.type = ElementType::BF16;
   cuda::AttentionParams &p = fit.params;
   p.batch = 1;
   p.queries = p.keys = 4;
@@ -536,7 +536,7 @@ TEST(CudnnCase, IsWhatItsPatternsAreFor) {
     change(other);
     return isCudnnCase(other);
   };
-  EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.type = cuda::ElementType::F32; }));
+  EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.type = ElementType::F32; }));
   EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.params.headDim = 136; }));
   EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.params.headDim = 60; }));
   EXPECT_FALSE(isFitWith([](AttentionCase &of) { of.params.keptFrom = 1; }));
@@ -575,7 +575,7 @@ TEST(CudnnCase, IsDescribedByAllThatDecidesHowItIsDone) {
          {&cuda::HeadStrides::batch, &cuda::HeadStrides::token, &cuda::HeadStrides::head})
       add([=](AttentionCase &, AttentionParams &p) { (p.*strides).*stride = 8; });
   add([](AttentionCase &, AttentionParams &p) { p.scale = 1; });
-  add([](AttentionCase &other, AttentionParams &) { other.type = cuda::ElementType::F16; });
+  add([](AttentionCase &other, AttentionParams &) { other.type = ElementType::F16; });
   add([](AttentionCase &other, AttentionParams &) { other.isGradient = false; });
 }
 

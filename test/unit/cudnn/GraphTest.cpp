@@ -34,7 +34,7 @@ struct Shape {
   int64_t row = 0; // elements from a token's q, k or v to the next; 0 for the size of its heads
 };
 
-AttentionCase caseOf(const Shape &shape, cuda::ElementType type, bool isGradient) {
+AttentionCase caseOf(const Shape &shape, ElementType type, bool isGradient) {
   AttentionCase attention;
   attention.type = type;
   attention.isGradient = isGradient;
@@ -96,12 +96,12 @@ TEST(CudnnGraph, IsKnownToCudnnItself) {
   for (int version : {800, 900, 1000})
     for (const Shape &shape : shapes)
       for (bool isGradient : {false, true}) {
-        AttentionCase attention = caseOf(shape, cuda::ElementType::BF16, isGradient);
+        AttentionCase attention = caseOf(shape, ElementType::BF16, isGradient);
         ASSERT_TRUE(isCudnnCase(attention));
         EXPECT_GT(numEngines(cudnn, version, attention), 0u)
             << describeAttention(attention) << " on " << version;
       }
-  EXPECT_GT(numEngines(cudnn, 900, caseOf(shapes[0], cuda::ElementType::F16, true)), 0u);
+  EXPECT_GT(numEngines(cudnn, 900, caseOf(shapes[0], ElementType::F16, true)), 0u);
 }
 
 } // namespace

@@ -149,7 +149,7 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
         EstimateRequest request;
         request.topology = &*topology;
         request.software = &ownStack(topology->device);
-        request.precision = cellPrecision("bf16", "adamw", *request.software);
+        request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *request.software);
         request.memoryLimit = 80e9;
         Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
         ASSERT_TRUE(meshes.ok());

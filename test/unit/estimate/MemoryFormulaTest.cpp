@@ -36,7 +36,8 @@ protected:
     std::optional<ModelCells> cells = readCells(folded, decisions.tp, decisions.sequenceParallel);
     EXPECT_TRUE(cells.has_value());
     ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
-    return costModel(applied, decisions, topology, cellPrecision("bf16", "adamw", software))
+    return costModel(applied, decisions, topology,
+                     cellPrecision(Precision::BF16, OptimizerKind::AdamW, software))
         .blocks.front();
   }
 
@@ -47,7 +48,8 @@ protected:
     SoftwareStack software = ownStack();
     std::optional<ModelCells> cells = readCells(folded, 1, false);
     EXPECT_TRUE(cells.has_value());
-    EstimateRequest request{&topology, &software, cellPrecision("bf16", "adamw", software), 1e30};
+    EstimateRequest request{&topology, &software,
+                            cellPrecision(Precision::BF16, OptimizerKind::AdamW, software), 1e30};
     ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
     ModelCost cost = costModel(applied, decisions, topology, request.precision);
     StepEstimate step = estimateStep(cost, decisions, request);

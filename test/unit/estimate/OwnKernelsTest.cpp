@@ -129,7 +129,8 @@ TEST_F(OwnKernels, FullRecomputationLeavesTheLastProductOut) {
     unread.push_back(own.ops[static_cast<size_t>(index)].name);
   EXPECT_EQ(unread, (std::vector<std::string>{"linear", "add", "add"}));
   Topology topology = *loadTopology("dgx-h100", 1, 1);
-  CellPrecision precision = cellPrecision("bf16", "adamw", *loadStack("dtc-gpu"));
+  CellPrecision precision =
+      cellPrecision(Precision::BF16, OptimizerKind::AdamW, *loadStack("dtc-gpu"));
   double seconds = 0;
   for (int index : own.unreadOps)
     seconds += costOp(own.ops[static_cast<size_t>(index)], {8}, topology, precision).seconds;
@@ -159,8 +160,8 @@ TEST_F(OwnKernels, LogitsAreThereOnce) {
   BlockCell cell;
   cell.kept.parts[0] = cell.logits.parts[0] = cell.backwardTransient.parts[0] = 4e6;
   Topology topology = *loadTopology("dgx-h100", 1, 1);
-  for (const char *type : {"bf16", "f32"}) {
-    CellPrecision precision = cellPrecision(type, "adamw", *loadStack("dtc-gpu"));
+  for (Precision type : {Precision::BF16, Precision::F32}) {
+    CellPrecision precision = cellPrecision(type, OptimizerKind::AdamW, *loadStack("dtc-gpu"));
     cell.logitBytes = 4;
     EXPECT_EQ(costWork(cell, {}, topology, precision).transient, 4e6 * precision.activationShare);
     cell.logitBytes = loadStack("dtc-gpu")->logitBytes;

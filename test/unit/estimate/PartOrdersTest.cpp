@@ -87,7 +87,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   request.topology = &*topology;
   const SoftwareStack software = certifiedStack(); // measurements of dtc do not change it
   request.software = &software;
-  request.precision = cellPrecision("bf16", "adamw", *request.software);
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *request.software);
   AppliedCells applied(cells, request);
   int notOfRanks = 0, numUneven = 0;
   Pins even,

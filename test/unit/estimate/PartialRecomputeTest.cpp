@@ -120,7 +120,7 @@ TEST_F(PartialRecompute, IsCostedOpByOp) {
   SoftwareStack stack = *loadStack("dtc-gpu");
   BlockCell cell = applyStack(std::move(cells), stack, ComputeType::BF16).blocks.front();
   Topology topology = *loadTopology("dgx-h100", 1, 1);
-  CellPrecision precision = cellPrecision("bf16", "adamw", stack);
+  CellPrecision precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, stack);
   BlockCost cost = costWork(cell, {8}, topology, precision);
   for (size_t partial = 0; partial < kNumPartials; ++partial) {
     double seconds = 0;
@@ -135,7 +135,8 @@ TEST_F(PartialRecompute, IsCostedOpByOp) {
 TEST_F(PartialRecompute, SendsWhatFollowsOps) {
   BlockCell cell = llamaLayer(0, 2, true);
   Topology topology = *loadTopology("dgx-h100", 1, 8);
-  CellPrecision precision = cellPrecision("bf16", "adamw", *loadStack("dtc-gpu"));
+  CellPrecision precision =
+      cellPrecision(Precision::BF16, OptimizerKind::AdamW, *loadStack("dtc-gpu"));
   Decisions d;
   d.tp = d.cp = 2;
   AxisGroups groups = groupsOf(d);

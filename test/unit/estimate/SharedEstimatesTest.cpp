@@ -40,7 +40,7 @@ void compareAll(const Topology &topology, const Pins &pins) {
   EstimateRequest alone;
   alone.topology = &topology;
   alone.software = &ownStack(topology.device);
-  alone.precision = cellPrecision("bf16", "adamw", *alone.software);
+  alone.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *alone.software);
   alone.memoryLimit = 2e9;
   alone.bucketSizes = bucketSizes().take_back(3).vec();
   SharedEstimates shared;

@@ -89,10 +89,10 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
   groups.heads = groups.keys = groups.dense = groups.expert = groups.pp = {{1, 1}};
   std::vector<double> felt;
   for (bool isBlocked : {false, true})
-    for (const char *precision : {"bf16", "fp8"}) {
+    for (Precision precision : {Precision::BF16, Precision::FP8}) {
       SoftwareStack variant = stack;
       variant.blockedAttention = isBlocked && stack.blockedAttention;
-      CellPrecision p = cellPrecision(precision, "adamw", variant);
+      CellPrecision p = cellPrecision(precision, OptimizerKind::AdamW, variant);
       ModelCells cells;
       cells.tp = 4;
       cells.sequenceParallel = true;

@@ -439,7 +439,7 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   model.embedding.denseParameters = model.head.denseParameters = 1000;
   SoftwareStack stack = ownStack();
   stack.castsGathered = true;
-  request.precision = cellPrecision("bf16", "adamw", stack);
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, stack);
   Decisions d;
   d.dp = 4;
   d.zero = 3;
@@ -471,11 +471,11 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   d.zero = 3;
   cells.process = {};
   stack.castsGathered = false;
-  request.precision = cellPrecision("bf16", "adamw", stack);
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, stack);
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * 600 + 2 * (2 * 100));
   // In f32 there is no other copy to cast from.
   stack.castsGathered = true;
-  request.precision = cellPrecision("f32", "adamw", stack);
+  request.precision = cellPrecision(Precision::F32, OptimizerKind::AdamW, stack);
   EXPECT_DOUBLE_EQ(memory().parameters, 4 * 600 + 4 * (2 * 100));
 }
 
@@ -699,9 +699,9 @@ TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
   SoftwareStack casting = ownStack();
   casting.castsGathered = true;
   CellPrecision whole = request.precision;
-  request.precision = cellPrecision("bf16", "adamw", casting);
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, casting);
   EXPECT_EQ(least(d), 50 + 2 * 16 * 35);
-  request.precision = cellPrecision("bf16", "adamw", ownStack());
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, ownStack());
   EXPECT_EQ(least(d), 50 + 2 * 18 * 35);
   request.precision = whole;
   d.offloadOptimizer = true;

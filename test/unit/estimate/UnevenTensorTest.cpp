@@ -25,7 +25,7 @@ protected:
     topology = *loadTopology("mixed-l4-a100-h100");
     request.topology = &topology;
     request.software = &software;
-    request.precision = cellPrecision("bf16", "adamw", software);
+    request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, software);
     request.memoryLimit = 1e12;
     request.bucketSizes = {8 << 20};
     even.tp = 4;

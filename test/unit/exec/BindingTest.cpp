@@ -1,7 +1,9 @@
-// Tests how a program is bound to one rank: which instructions of each run the host enqueues.
+// Tests how a program is bound to one rank: types of tensors, and which instructions of each run the
+// host enqueues.
 #include "runtime/exec/Binding.h"
 
 #include "runtime/device/CpuDevice.h"
+#include "runtime/format/ElementTypes.h"
 #include "test/unit/format/Sample.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +13,19 @@ namespace {
 
 using test::ProgramBuilder;
 using Issues = std::vector<std::pair<uint32_t, uint32_t>>;
+
+TEST(TensorSpec, HasTheTypeOfTheFile) {
+  for (format::DType type : format::EnumValuesDType()) {
+    format::TensorT tensor;
+    tensor.name = "w";
+    tensor.global_shape = tensor.stored_shape = tensor.local_shape = {2};
+    tensor.dtype = type;
+    flatbuffers::FlatBufferBuilder encoder;
+    encoder.Finish(format::CreateTensor(encoder, &tensor));
+    TensorSpec spec = tensorSpec(*flatbuffers::GetRoot<format::Tensor>(encoder.GetBufferPointer()));
+    EXPECT_EQ(spec.dtype, format::storedName(type));
+  }
+}
 
 // Returns run and instruction of everything that is enqueued, for two runs of a task that has a
 // record and a wait.

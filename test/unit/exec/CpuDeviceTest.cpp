@@ -1,7 +1,9 @@
 #include "runtime/device/CpuDevice.h"
 
+#include "kernels/cpu/ThreadPool.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/device/CpuFeatures.h"
+#include "runtime/device/CpuInstructions.h"
 #include "test/unit/format/Sample.h"
 
 #include <gtest/gtest.h>
@@ -50,6 +52,36 @@ TEST(CpuDevice, SaysWhyCodeDoesNotLoad) {
   Status status = device->loadCode({.bytes = bytes});
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
   EXPECT_NE(status.message().find("code of 100 bytes: it is no ELF file"), std::string::npos);
+}
+
+// The loader refuses such a program. If it ever let one through, its bytes must not be read as f32.
+TEST(CpuInstructions, RefuseTypesThatKernelsDoNotHave) {
+  format::InstructionT made;
+  made.op.Set(format::GemmT());
+  format::GemmT &gemm = *made.op.AsGemm();
+  gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = gemm.batch = 1;
+  gemm.alpha = 1;
+  cpu::ThreadPool pool(1);
+  float a = 2, b = 3, c = 0;
+  auto runAs = [&](int type, int resultType) {
+    gemm.dtype = static_cast<format::DType>(type);
+    gemm.result_dtype = static_cast<format::DType>(resultType);
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(format::CreateInstruction(builder, &made));
+    Command command;
+    command.source = flatbuffers::GetRoot<format::Instruction>(builder.GetBufferPointer());
+    command.buffers = {reinterpret_cast<char *>(&a), reinterpret_cast<char *>(&b),
+                       reinterpret_cast<char *>(&c)};
+    c = 0;
+    return runOnCpu(command, pool);
+  };
+  EXPECT_TRUE(runAs(0, 0).ok());
+  EXPECT_EQ(c, 6);
+  for (int type : {3, 4, 5, 6, 255}) {
+    EXPECT_EQ(runAs(type, 0).statusCode(), StatusCode::Internal) << type;
+    EXPECT_EQ(runAs(0, type).statusCode(), StatusCode::Internal) << type;
+    EXPECT_EQ(c, 0) << type;
+  }
 }
 
 TEST(CpuDevice, ArenaIsZeroAndAligned) {

@@ -20,7 +20,7 @@ inline Plan planOf(std::vector<int64_t> layersOfChunks, int64_t virtualStages = 
   plan.globalBatch = 4 * d.pp;
   plan.devices = d.devices();
   plan.sequenceLength = 1024;
-  plan.precision = "bf16";
+  plan.precision = Precision::BF16;
   plan.stages.resize(static_cast<size_t>(d.pp));
   int64_t first = 0;
   for (size_t chunk = 0; chunk < layersOfChunks.size(); ++chunk) {

@@ -33,7 +33,7 @@ TEST(Export, TellsMegatronBothWidthsOfGradients) {
   std::string text = textOf(plan, stack, Launcher::MegatronLm);
   EXPECT_TRUE(has(text, "--accumulate-allreduce-grads-in-fp32\n"));
   EXPECT_FALSE(has(text, "--grad-reduce-in-bf16"));
-  plan.origin.gradDtype = "bf16";
+  plan.origin.gradDtype = GradientType::BF16;
   text = textOf(plan, stack, Launcher::MegatronLm);
   EXPECT_TRUE(has(text, "--grad-reduce-in-bf16\n"));
   EXPECT_TRUE(has(text, "--ddp-param-name-patterns-for-fp32-local-accumulation all\n"));
@@ -134,8 +134,8 @@ TEST(Export, WritesForTheVersionThatIsAskedFor) {
 TEST(Export, ListsAllMisfitsWithTheCommandThatMendsThem) {
   Plan plan = planOf({4});
   plan.decisions.zero = 2;
-  plan.precision = "f16";
-  plan.optimizer = "lars";
+  plan.precision = Precision::F16;
+  plan.optimizer = OptimizerKind::Lars;
   std::string text = textOf(plan, plainStack(), Launcher::MaxText);
   EXPECT_TRUE(has(text, "MaxText can't be told 3 decisions of the plan; plan again with "
                         "'--stack maxtext'\n"));

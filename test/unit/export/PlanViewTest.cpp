@@ -41,14 +41,14 @@ TEST(PlanView, TakesTheWidthOfGradientsFromRequestAndStack) {
   Plan plan = planOf({4});
   SoftwareStack stack = plainStack();
   EXPECT_EQ(PlanView(plan, stack).reduced, Width::Full);
-  plan.origin.gradDtype = "bf16";
+  plan.origin.gradDtype = GradientType::BF16;
   EXPECT_EQ(PlanView(plan, stack).reduced, Width::Half);
   EXPECT_EQ(PlanView(plan, stack).accumulated, Width::Full);
-  plan.origin.gradDtype = "f32";
+  plan.origin.gradDtype = GradientType::F32;
   stack.reduceBytes = stack.gradientBytes = 2;
   EXPECT_EQ(PlanView(plan, stack).reduced, Width::Half);
   EXPECT_EQ(PlanView(plan, stack).accumulated, Width::Half);
-  plan.precision = "f32";
+  plan.precision = Precision::F32;
   EXPECT_EQ(PlanView(plan, stack).reduced, Width::Full);
   EXPECT_EQ(PlanView(plan, stack).accumulated, Width::Full);
 }
@@ -58,7 +58,7 @@ TEST(PlanView, CountsBucketsInElements) {
   SoftwareStack stack = plainStack();
   plan.decisions.bucketBytes = 4000;
   EXPECT_EQ(PlanView(plan, stack).bucketElements(), 1000);
-  plan.origin.gradDtype = "bf16";
+  plan.origin.gradDtype = GradientType::BF16;
   EXPECT_EQ(PlanView(plan, stack).bucketElements(), 2000);
 }
 

@@ -63,14 +63,14 @@ protected:
 
   // Uses Megatron's placements if none are given.
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
-                       const std::string &optimizer = "adamw",
+                       OptimizerKind optimizer = OptimizerKind::AdamW,
                        const SearchedPlacements *placements = nullptr, bool onGpu = false) {
     SearchedPlacements given = placements ? *placements : megatron(model, d);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
     std::optional<std::vector<StaticSize>> planned = staticSizes(model, plan, onGpu);
     std::optional<MemoryParts> estimated =
-        ProgramMemory(model, optimizer, "f32", "f32", onGpu).of(d, given);
+        ProgramMemory(model, optimizer, Precision::F32, GradientType::F32, onGpu).of(d, given);
     ASSERT_TRUE(planned && estimated);
     auto bytes = static_cast<double>(planned->front().device);
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
@@ -83,27 +83,28 @@ protected:
 
 // The squares of several layers' gradients are one launch.
 TEST_F(ProgramMemoryTest, CountsSumsInParts) {
-  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
-  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), OptimizerKind::AdamW, nullptr, /*onGpu=*/true);
+  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), OptimizerKind::AdamW, nullptr,
+                  /*onGpu=*/true);
 }
 
 TEST_F(ProgramMemoryTest, CountsOneRank) {
   expectAgreement(*gpt2(8), decide(1, 1, 4, 1));
-  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "sgd");
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), OptimizerKind::Sgd);
   expectAgreement(*llama(8, true), decide(1, 1, 4, 1));
 }
 
 // Frozen parameters keep only their own bytes: no gradient, no moments, no master copy.
 TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
-  auto partsWith = [&](llvm::StringRef frozen, int64_t zero, const std::string &precision) {
+  auto partsWith = [&](llvm::StringRef frozen, int64_t zero, Precision precision) {
     mlir::OwningOpRef<mlir::ModuleOp> model = gpt2(6);
     if (!frozen.empty())
       model->lookupSymbol<graph::ParameterOp>(frozen).setFrozen(true);
     Decisions d = decide(2, 1, 2, 2);
     d.zero = zero;
-    if (precision == "f32")
+    if (precision == Precision::F32)
       expectAgreement(*model, d);
-    return *ProgramMemory(*model, "adamw", precision).of(d, {});
+    return *ProgramMemory(*model, OptimizerKind::AdamW, precision).of(d, {});
   };
   struct Case {
     const char *name;
@@ -112,13 +113,14 @@ TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
   for (auto [name, elements] : {Case{"transformer.wte.weight", 8192 * 256.0},
                                 Case{"transformer.h.{}.mlp.c_fc.weight", 6 * 256 * 1024.0}})
     for (int64_t zero : {0, 1, 2, 3})
-      for (const char *precision : {"f32", "bf16"}) {
+      for (Precision precision : {Precision::F32, Precision::BF16}) {
         MemoryParts whole = partsWith("", zero, precision), less = partsWith(name, zero, precision);
         double ofState = zero >= 1 ? 0.5 : 1, ofGradient = zero >= 2 ? 0.5 : 1;
-        double states = llvm::StringRef(precision) == "f32" ? 8 : 12;
-        EXPECT_EQ(whole.parameters, less.parameters) << name << " " << zero << precision;
+        double states = precision == Precision::F32 ? 8 : 12;
+        EXPECT_EQ(whole.parameters, less.parameters)
+            << name << " " << zero << nameOf(precision).str();
         EXPECT_EQ(whole.optimizer - less.optimizer, states * elements * ofState)
-            << name << " " << zero << precision;
+            << name << " " << zero << nameOf(precision).str();
         // In 16 bits, parts that are being sent are allocated and freed with them.
         double gradients = whole.gradients - less.gradients, wanted = 4 * elements * ofGradient;
         if (states == 8)
@@ -147,7 +149,7 @@ TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
       for (int64_t microBatch : {1, 3}) {
         Decisions d = decide(2, 1, microBatch, microBatches);
         d.pp = pp;
-        Plan plan = compiledPlan(d, "adamw");
+        Plan plan = compiledPlan(d, OptimizerKind::AdamW);
         for (int64_t stage = 0; stage < pp; ++stage) {
           PlanStage &each = plan.stages.emplace_back();
           each.firstLayer = stage * 8 / pp;
@@ -173,7 +175,7 @@ TEST_F(ProgramMemoryTest, KnowsManyMicroBatchesFromFew) {
 TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
   constexpr int64_t layers = 6, microBatches = 3;
   auto instructionsOf = [&](mlir::ModuleOp model, const Decisions &d) {
-    Plan plan = compiledPlan(d, "adamw");
+    Plan plan = compiledPlan(d, OptimizerKind::AdamW);
     EXPECT_TRUE(placeTensors(model, plan, megatron(model, d)));
     std::optional<std::vector<StaticSize>> sizes = staticSizes(model, plan);
     EXPECT_TRUE(sizes);
@@ -182,7 +184,7 @@ TEST_F(ProgramMemoryTest, NoStepRunsFewerInstructionsOfLayers) {
   for (bool isLlama : {false, true}) {
     auto build = [&](int64_t count) { return isLlama ? llama(count, true) : gpt2(count); };
     mlir::OwningOpRef<mlir::ModuleOp> model = build(layers), longer = build(layers + 1);
-    ProgramMemory memory(*model, "adamw");
+    ProgramMemory memory(*model, OptimizerKind::AdamW);
     int64_t ofLayer = memory.instructionsOfLayer();
     EXPECT_GT(ofLayer, 20);
     for (int64_t dp : {1, 2})
@@ -252,7 +254,7 @@ TEST_F(ProgramMemoryTest, CountsBothMemories) {
     d.zero = zero;
     d.offloadOptimizer = true;
     expectAgreement(*gpt2(12), d);
-    expectAgreement(*llama(8, false), d, "sgd");
+    expectAgreement(*llama(8, false), d, OptimizerKind::Sgd);
   }
   Decisions d = decide(1, 2, 2, 1);
   d.offloadOptimizer = true;
@@ -266,12 +268,12 @@ TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
   EstimateRequest request;
   request.topology = &topology;
   request.software = &ownStack(topology.device);
-  request.precision = cellPrecision("f32", "adamw", *request.software);
+  request.precision = cellPrecision(Precision::F32, OptimizerKind::AdamW, *request.software);
   FoldedModel folded = foldLayers(*model);
   CellStore store(folded);
   PlacementFrontier frontier(store, request, {});
   for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel)) {
-    expectAgreement(*model, d, "adamw", &point->placements);
+    expectAgreement(*model, d, OptimizerKind::AdamW, &point->placements);
     ++d.placement;
   }
   EXPECT_GT(d.placement, 1);
@@ -285,7 +287,7 @@ TEST_F(ProgramMemoryTest, CountsRecomputation) {
   for (Recompute how : {Recompute::None, Recompute::Selective, Recompute::Full}) {
     d.recompute = d.recomputeMost = how;
     expectAgreement(*model, d);
-    bytes[how] = ProgramMemory(*model, "adamw").of(d, {})->activations;
+    bytes[how] = ProgramMemory(*model, OptimizerKind::AdamW).of(d, {})->activations;
   }
   EXPECT_LT(bytes[Recompute::Selective], 0.8 * bytes[Recompute::None]);
   EXPECT_LT(bytes[Recompute::Full], 0.4 * bytes[Recompute::Selective]);
@@ -309,7 +311,7 @@ TEST_F(ProgramMemoryTest, NoneNeedsLessThanTheLeast) {
         SearchedPlacements placements;
         if (tp > 1)
           placements = *PlacementSearcher(foldLayers(*model)).megatron(tp, tp == 4);
-        ProgramMemory programs(*model, "adamw");
+        ProgramMemory programs(*model, OptimizerKind::AdamW);
         Decisions d = decide(dp, tp, 1, 1);
         d.sequenceParallel = tp == 4;
         d.zero = zero;
@@ -357,9 +359,10 @@ TEST_F(ProgramMemoryTest, StopsAtArenasThatAreGoodEnough) {
   Decisions d = decide(4, 2, 2, 1);
   d.zero = 3;
   SearchedPlacements placements = *PlacementSearcher(foldLayers(*model)).megatron(2, false);
-  double best = ProgramMemory(*model, "adamw").of(d, placements)->total();
+  double best = ProgramMemory(*model, OptimizerKind::AdamW).of(d, placements)->total();
   for (double share : {0.5, 0.9999, 1.0001, 1.001, 1.002, 1.003, 1.1}) {
-    double bytes = ProgramMemory(*model, "adamw").of(d, placements, share * best)->total();
+    double bytes =
+        ProgramMemory(*model, OptimizerKind::AdamW).of(d, placements, share * best)->total();
     EXPECT_GE(bytes, best);
     EXPECT_LE(bytes, std::max(1.0, share) * best);
     EXPECT_EQ(bytes > best, share > 1.05) << share;
@@ -367,7 +370,7 @@ TEST_F(ProgramMemoryTest, StopsAtArenasThatAreGoodEnough) {
 }
 
 TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
-  ProgramMemory programs(*gpt2(4), "adamw");
+  ProgramMemory programs(*gpt2(4), OptimizerKind::AdamW);
   Decisions pipeline = decide(1, 1, 1, 4), mixed = decide(1, 1, 1, 1);
   pipeline.pp = 2;
   mixed.recomputeMost = Recompute::Full;

@@ -23,7 +23,7 @@ protected:
     topology.emplace(*loadTopology("dgx-h100", 8, 0));
     request.topology = &*topology;
     request.software = &ownStack(topology->device);
-    request.precision = cellPrecision("bf16", "adamw", *request.software);
+    request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *request.software);
   }
 
   OwningOpRef<ModuleOp> gpt3() {

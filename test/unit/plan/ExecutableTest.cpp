@@ -64,11 +64,11 @@ TEST(Executable, HasAllPrecisionsWithAllParallelism) {
   Plan plan;
   plan.decisions.tp = plan.decisions.pp = 2;
   plan.decisions.recomputeMost = Recompute::Full;
-  for (const char *precision : {"f32", "bf16", "f16"}) {
+  for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16}) {
     plan.precision = precision;
     EXPECT_EQ(whyNotExecutable(plan), "");
   }
-  plan.origin.gradDtype = "bf16";
+  plan.origin.gradDtype = GradientType::BF16;
   EXPECT_EQ(whyNotExecutable(plan), "");
 }
 

@@ -103,7 +103,7 @@ public:
     EstimateRequest &request = problem.request;
     request.topology = &topology;
     request.software = &software;
-    request.precision = cellPrecision("bf16", "adamw", software);
+    request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, software);
   }
 
   // Searches as the planner does: estimates share their common results.

@@ -43,7 +43,7 @@ Case caseOf(const Topology &topology, int64_t devices, int64_t batch, int64_t la
   c.limits.sequence = 1024;
   c.request.topology = &topology;
   c.request.software = &ownStack(topology.device);
-  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  c.request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *c.request.software);
   c.request.memoryLimit = memory;
   return c;
 }
@@ -115,7 +115,8 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       if (variant % 2 == 0)
         software.communicatorBytes = 0;
       c.request.software = &software;
-      c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+      c.request.precision =
+          cellPrecision(Precision::BF16, OptimizerKind::AdamW, *c.request.software);
       // Some limits bind, others do not.
       c.request.memoryLimit = c.request.software->reservedBytes +
                               3 * c.request.software->communicatorBytes +
@@ -220,7 +221,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   c.limits.mayOffload = true;
   c.request.topology = &*topology;
   c.request.software = &software;
-  c.request.precision = cellPrecision("bf16", "adamw", software);
+  c.request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, software);
   c.request.memoryLimit = 1 << 20;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
@@ -254,7 +255,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   c.limits.mayOffload = true;
   c.request.topology = &*topology;
   c.request.software = &ownStack(topology->device);
-  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  c.request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *c.request.software);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
   auto best = [&](double memory) {
@@ -298,7 +299,8 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
       c.limits.mayOffload = batch != 24;
       c.request.topology = &few;
       c.request.software = &ownStack(few.device);
-      c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+      c.request.precision =
+          cellPrecision(Precision::BF16, OptimizerKind::AdamW, *c.request.software);
       c.request.memoryLimit = c.request.software->reservedBytes + memory;
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
       ASSERT_TRUE(meshes.ok());
@@ -461,7 +463,7 @@ TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   EstimateRequest request;
   request.topology = &*topology;
   request.software = &ownStack(topology->device);
-  request.precision = cellPrecision("bf16", "adamw", *request.software);
+  request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, *request.software);
   request.memoryLimit = 1e15;
   Decisions d;
   d.microBatch = 8;

@@ -36,15 +36,15 @@ TEST(CheckPrecision, IsOfTheStackAndTheDevice) {
   Topology h100 = *loadTopology("dgx-h100", 1, 8), a100 = *loadTopology("dgx-a100-80g", 1, 8);
   SoftwareStack core = *loadStack("megatron-core"), deepspeed = *loadStack("deepspeed"),
                 titan = *loadStack("torchtitan");
-  for (const char *precision : {"f32", "bf16", "f16", "fp8"})
-    EXPECT_FALSE(checkPrecision(precision, core, h100)) << precision;
-  EXPECT_EQ(checkPrecision("fp8", deepspeed, h100)->message,
+  for (const PrecisionRow &row : kPrecisions)
+    EXPECT_FALSE(checkPrecision(row.value, core, h100)) << row.name.str();
+  EXPECT_EQ(checkPrecision(Precision::FP8, deepspeed, h100)->message,
             "--precision fp8: software 'deepspeed' can't train in that");
-  EXPECT_EQ(checkPrecision("f16", titan, h100)->note,
+  EXPECT_EQ(checkPrecision(Precision::F16, titan, h100)->note,
             "use f32, bf16, fp8; 'dtc stack show torchtitan' lists all under [space]");
-  EXPECT_EQ(checkPrecision("fp8", core, a100)->message,
+  EXPECT_EQ(checkPrecision(Precision::FP8, core, a100)->message,
             "--precision fp8: device 'A100-SXM4-80GB' of 'dgx-a100-80g' has no products in 8 bits");
-  EXPECT_FALSE(checkPrecision("bf16", core, a100));
+  EXPECT_FALSE(checkPrecision(Precision::BF16, core, a100));
 }
 
 TEST(IsLegal, HasAllThatIsCostedForDtc) {
@@ -217,18 +217,18 @@ TEST(EnumerateDetails, HasTheLeastZeroOfAStackWhereRanksHaveNoCopies) {
 }
 
 TEST(CheckTraining, IsOfTheStack) {
-  auto errorWith = [](const char *optimizer, const char *gradDtype, const char *stack) {
+  auto errorWith = [](OptimizerKind optimizer, GradientType gradDtype, const char *stack) {
     std::optional<UserError> error = checkTraining(optimizer, gradDtype, *loadStack(stack));
     return error ? error->message + "; " + error->note : "";
   };
-  for (const char *optimizer : {"adamw", "sgd", "lamb", "lars"})
-    EXPECT_EQ(errorWith(optimizer, "bf16", "dtc-gpu"), "");
-  EXPECT_EQ(errorWith("sgd", "bf16", "megatron-core"), "");
-  EXPECT_EQ(errorWith("lamb", "f32", "megatron-core"),
+  for (const OptimizerRow &row : kOptimizers)
+    EXPECT_EQ(errorWith(row.value, GradientType::BF16, "dtc-gpu"), "");
+  EXPECT_EQ(errorWith(OptimizerKind::Sgd, GradientType::BF16, "megatron-core"), "");
+  EXPECT_EQ(errorWith(OptimizerKind::Lamb, GradientType::F32, "megatron-core"),
             "--optimizer lamb: software 'megatron-core' can't train so; use adamw, sgd; 'dtc stack "
             "show megatron-core' lists all under [space]");
-  EXPECT_EQ(errorWith("adamw", "f32", "torchtitan"), "");
-  EXPECT_EQ(errorWith("adamw", "bf16", "torchtitan"),
+  EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::F32, "torchtitan"), "");
+  EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::BF16, "torchtitan"),
             "--grad-dtype bf16: software 'torchtitan' can't train so; use --grad-dtype f32; 'dtc "
             "stack show torchtitan' lists all under [space]");
 }

@@ -116,7 +116,7 @@ protected:
     request.globalBatch =
         std::vector<int64_t>{8, 16, 32, 48, 64, 128, 256}[static_cast<size_t>(below(7))];
     request.ignoreMemory = below(5) == 0;
-    request.precision = "bf16";
+    request.precision = Precision::BF16;
     request.explainsMemory = false;
     request.searchWork = kSearchWork / 20;
     Result<Topology> topology = loadTopology(system, nodes);

@@ -28,7 +28,7 @@ protected:
 // A model and a request for processes on one machine, in f32 by default.
 struct Problem {
   Problem(ModuleOp module, int64_t layers, int64_t sequence, int64_t devices,
-          const std::string &precision = "f32", const std::string &optimizer = "adamw")
+          Precision precision = Precision::F32, OptimizerKind optimizer = OptimizerKind::AdamW)
       : folded(foldLayers(module)), cells(folded), topology(*loadTopology("cpu", 0, devices)),
         programs(module, optimizer, precision) {
     limits.topologyName = topology.name;
@@ -104,7 +104,7 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
       ASSERT_FALSE(needs.empty());
       for (double limit : {0.7 * needs.front(), needs.front() * 1.0001, needs[needs.size() / 3]}) {
         problem.request.memoryLimit = limit;
-        ProgramMemory programs(*module, "adamw");
+        ProgramMemory programs(*module, OptimizerKind::AdamW);
         problem.request.programs = &programs;
         SearchResult found = problem.search();
         problem.request.programs = &problem.programs;
@@ -163,7 +163,7 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
       // The plan fits into the memory of its best arena; arenas that are found first are up to 6 %
       // larger.
       request.memoryLimit = needWith(4 << 20);
-      ProgramMemory anew(*module, "adamw");
+      ProgramMemory anew(*module, OptimizerKind::AdamW);
       request.programs = &anew;
       EXPECT_TRUE(estimateStep(cost, d, request).fits) << "zero " << zero;
       request.programs = &problem.programs;
@@ -173,8 +173,9 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
 // The memory that is always in use is no more than programs have, for all types and states.
 TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 2, 16, 128, 8192);
-  for (const char *precision : {"f32", "bf16", "f16"})
-    for (const char *optimizer : {"adamw", "sgd", "lamb", "lars"}) {
+  for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16})
+    for (OptimizerKind optimizer :
+         {OptimizerKind::AdamW, OptimizerKind::Sgd, OptimizerKind::Lamb, OptimizerKind::Lars}) {
       Problem problem(*module, 2, 16, 4, precision, optimizer);
       ModelCells applied = problem.applied();
       SearchedPlacements placements;
@@ -188,7 +189,7 @@ TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
         problem.request.memoryLimit =
             estimateStep(cost, d, problem.request).stages.front().memory.total();
         EXPECT_TRUE(mayFit(cost, d, problem.request))
-            << precision << " " << optimizer << " " << zero;
+            << nameOf(precision).str() << " " << nameOf(optimizer).str() << " " << zero;
       }
     }
 }
@@ -221,7 +222,7 @@ TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
     SearchResult found = problem.search();
     ASSERT_FALSE(found.ranked.empty());
     const Candidate &best = found.ranked.front();
-    Plan plan = compiledPlan(best.decisions, "adamw");
+    Plan plan = compiledPlan(best.decisions, OptimizerKind::AdamW);
     estimated.emplace_back();
     for (const StageEstimate &stage : best.step.stages) {
       estimated.back().push_back(stage.memory.total());

@@ -35,7 +35,7 @@ protected:
     limits.sequence = 1024;
     request.topology = &topology;
     request.software = &software;
-    request.precision = cellPrecision("bf16", "adamw", software);
+    request.precision = cellPrecision(Precision::BF16, OptimizerKind::AdamW, software);
     request.memoryLimit = 80e9;
     options.devicesPerNode = 4;
   }

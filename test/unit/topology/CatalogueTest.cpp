@@ -284,15 +284,16 @@ TEST(LoadTopology, NamesTheNearestOfTheCatalogue) {
 }
 
 TEST(ComputeType, HasNames) {
-  EXPECT_EQ(computeTypeFrom("bf16"), ComputeType::BF16);
-  EXPECT_EQ(computeTypeFrom("int8"), std::nullopt);
+  for (const ComputeTypeRow &row : kComputeTypes)
+    EXPECT_EQ(valueNamed(kComputeTypes, nameOf(row.value)), row.value) << row.name.str();
+  EXPECT_EQ(valueNamed(kComputeTypes, "int8"), std::nullopt);
   EXPECT_EQ(nameOf(ComputeType::TF32), "tf32");
 }
 
 TEST(Catalogue, SaysWhatModelsAreTrainedInThere) {
-  EXPECT_EQ(load("dgx-h100").usualPrecision(), "bf16");
-  EXPECT_EQ(load("tpu-v4").usualPrecision(), "bf16");
-  EXPECT_EQ(load("dgx-v100").usualPrecision(), "f16");
-  EXPECT_EQ(load("mixed-a100-h100").usualPrecision(), "bf16");
-  EXPECT_EQ(load("cpu").usualPrecision(), "f32");
+  EXPECT_EQ(load("dgx-h100").usualPrecision(), Precision::BF16);
+  EXPECT_EQ(load("tpu-v4").usualPrecision(), Precision::BF16);
+  EXPECT_EQ(load("dgx-v100").usualPrecision(), Precision::F16);
+  EXPECT_EQ(load("mixed-a100-h100").usualPrecision(), Precision::BF16);
+  EXPECT_EQ(load("cpu").usualPrecision(), Precision::F32);
 }
