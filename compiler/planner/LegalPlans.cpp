@@ -104,7 +104,7 @@ bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {
   const LegalSpace &space = software.space;
   auto refuse = [&](const std::string &pin, const std::string &has) {
-    return UserError("--fix " + pin + ": software '" + software.name + "' can't do that",
+    return UserError("--fix " + pin + ": software '" + software.name + "' does not support it",
                      has + "; 'dtc stack show " + software.name + "' lists all under [space]");
   };
   auto wordsOfKey = [&](llvm::StringRef key) {
@@ -205,7 +205,7 @@ std::optional<UserError> checkTraining(llvm::StringRef optimizer, llvm::StringRe
   const SpaceSet &set = spaceSet("optimizers");
   auto refuse = [&](const llvm::Twine &flag, const llvm::Twine &mend) {
     return UserError(
-        (flag + ": software '" + software.name + "' can't train so").str(),
+        (flag + ": software '" + software.name + "' does not support it").str(),
         (mend + "; 'dtc stack show " + software.name + "' lists all under [space]").str());
   };
   auto word = llvm::find(set.words, optimizer);
@@ -224,14 +224,14 @@ std::optional<UserError> checkPrecision(llvm::StringRef precision, const Softwar
   if (word == set.words.end() ||
       !has(software.space.precisions, static_cast<size_t>(word - set.words.begin())))
     return UserError("--precision " + precision.str() + ": software '" + software.name +
-                         "' can't train in that",
+                         "' can't train in this precision",
                      "use " + wordsOf(set, software.space) + "; 'dtc stack show " + software.name +
                          "' lists all under [space]");
   // A device without a rate for another type uses that of f32; 8-bit types are worthless without a
   // rate.
   if (precision == nameOf(ComputeType::FP8) && topology.device.peak(ComputeType::FP8) == 0)
     return UserError("--precision fp8: device '" + topology.device.name + "' of '" + topology.name +
-                         "' has no products in 8 bits",
+                         "' has no matrix products in 8 bits",
                      "use --precision bf16, or a topology whose file says device.peak.fp8");
   return std::nullopt;
 }
