@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/dialects/*.md and docs/passes.md from the .td files; with --check, fails if they are stale.
+# Writes docs/dialects/*.md and docs/passes.md from the .td files, and docs/worked-example.md with the programs in
+# DTC_BIN (build/bin); with --check, fails if they are stale.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -63,8 +64,15 @@ done
   done
 } | cat -s >"$out/passes.md"
 
+binaries=${DTC_BIN:-build/bin}
+if [ "$check" -eq 1 ] || [ -x "$binaries/dtc-opt" ]; then
+  python3 tools/worked-example.py --bin "$binaries" >"$out/worked-example.md"
+else
+  echo "gen-docs.sh: $binaries has no dtc-opt, so docs/worked-example.md stays as it is" >&2
+fi
+
 stale=0
-for page in "$out"/dialects/*.md "$out"/passes.md; do
+for page in "$out"/dialects/*.md "$out"/*.md; do
   target="docs/${page#"$out"/}"
   if [ "$check" -eq 0 ]; then
     mkdir -p "$(dirname "$target")"
@@ -74,6 +82,6 @@ for page in "$out"/dialects/*.md "$out"/passes.md; do
   fi
 done
 if [ "$stale" -ne 0 ]; then
-  echo "gen-docs.sh: pages differ from the .td files as shown; 'tools/gen-docs.sh' writes them anew" >&2
+  echo "gen-docs.sh: pages differ as shown from what the .td files and programs say; 'tools/gen-docs.sh' writes them anew" >&2
   exit 1
 fi
