@@ -82,6 +82,6 @@ for page in "$out"/dialects/*.md "$out"/*.md; do
   fi
 done
 if [ "$stale" -ne 0 ]; then
-  echo "gen-docs.sh: pages differ as shown from what the .td files and programs say; 'tools/gen-docs.sh' writes them anew" >&2
+  echo "gen-docs.sh: pages are stale, as shown; 'tools/gen-docs.sh' writes them" >&2
   exit 1
 fi

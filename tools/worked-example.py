@@ -120,8 +120,8 @@ def page(binaries, folder):
     program = braces(schedule, "exec.program @step")
     model = (ROOT / MODEL).read_text().split("\n", 1)[1]
     mesh = keep(graph, "shard.grid", "graph.parameter")
-    update = keep(braces(shard, "graph.func @update"), "graph.func", "all_reduce ", "sum_squares", "= graph.get @weight :",
-                  "graph.adamw.*8x8", "graph.set @weight,", "graph.return", r"^  \}$")
+    update = keep(braces(shard, "graph.func @update"), "graph.func", "all_reduce ", "sum_squares",
+                  "= graph.get @weight :", "graph.adamw.*8x8", "graph.set @weight,", "graph.return", r"^  \}$")
     memory = keep(program, "exec.program", "%gradients.0 =", "%weight = ", "%bias = ", "%x = ", "%target = ",
                   "%linear.0 = ", "%kernel_0.1 = ", "%grad_weight = ", "%grad_bias = ", "exec.parameter")
     tasks = [braces(program, f"exec.task @{task}") for task in ("forward", "backward", "loss", "update")]
@@ -129,10 +129,10 @@ def page(binaries, folder):
     return f"""<!-- Written by tools/worked-example.py, which tools/gen-docs.sh runs; edit that. -->
 # A worked example
 
-This page follows one linear layer through the compiler, from graph IR to machine code, on 2 x 2 ranks: data parallelism
-(dp) of 2 and tensor parallelism (tp) of 2. [architecture.md](architecture.md) explains the stages. The IR is what dtc
-prints, shortened in four ways: only the functions and lines that the text is about are shown, `...` stands for lines and
-attributes that are left out, long lines are broken, and runs of blanks are one blank.
+This page follows one linear layer through the compiler, from graph IR to machine code, on 2 x 2 ranks: data
+parallelism (dp) of 2 and tensor parallelism (tp) of 2. [architecture.md](architecture.md) explains the stages. The IR
+is what dtc prints, shortened in four ways: only the functions and lines that the text is about are shown, `...`
+stands for lines and attributes that are left out, long lines are broken, and runs of blanks are one blank.
 
 ## 1. The model
 
@@ -155,10 +155,10 @@ dtc compile docs/worked-example.mlir --topology cpu --devices 4 --global-batch 8
 
 ## 3. The step on one logical device (passes/graph)
 
-The graph phase gives the batch its size, differentiates the loss and adds the optimizer. `@microbatch` returns the loss
-and the gradients, `@update` applies AdamW. All shapes are still global. The mesh and the placements come from the plan:
-the weight is replicated over dp and its columns are split over tp. The factor 7.8125e-03 is 1 / (8 x 16), which the mean
-divides by.
+The graph phase gives the batch its size, differentiates the loss and adds the optimizer. `@microbatch` returns the
+loss and the gradients, `@update` applies AdamW. All shapes are still global. The mesh and the placements come from
+the plan: the weight is replicated over dp and its columns are split over tp. The factor 7.8125e-03 is 1 / (8 x 16),
+which the mean divides by.
 
 {block(mesh)}
 {block(braces(graph, "graph.func @microbatch"))}
@@ -166,7 +166,8 @@ divides by.
 
 The partitioner rewrites every op to the shapes that a rank has: 4 of the 8 samples, and 8 of the 16 columns. No op of
 the layer needs a collective in the forward pass, since a matrix product whose weight is split by columns gives whole
-results, split in the same way. `graph.unfinished` marks partial sums, as a set of mesh axes: 1 is dp, 2 is tp, 3 both.
+results, split in the same way. `graph.unfinished` marks partial sums, as a set of mesh axes: 1 is dp, 2 is tp, 3
+both. `shard.all_slice` takes a rank's columns of the target and communicates nothing.
 
 {block(braces(shard, "graph.func @microbatch"))}
 `@update` finishes these sums. The gradients are summed over dp (`grid_axes = [0]`), the loss over both axes, and the
@@ -179,28 +180,29 @@ Elementwise ops become kernels: `@kernel_0` adds the bias and computes the squar
 Matrix products become calls of a library kernel (`exec.gemm`).
 
 {block(braces(schedule, "graph.func private @kernel_0("))}
-The schedule phase turns the step into a program: buffers with offsets into one arena, tasks of instructions, and entries
-that say in which order the tasks run. The gradients of weight and bias share one bucket (`gradients.0`), whose
-all-reduce runs on stream 1, ordered by events 0 and 1.
+The schedule phase turns the step into a program: buffers with offsets into one arena, tasks of instructions, and
+entries that say in which order the tasks run. The gradients of weight and bias share one bucket (`gradients.0`),
+whose all-reduce runs on stream 1, ordered by events 0 and 1.
 
 {block(memory)}
 {block(order)}
 ## 6. Loops (passes/codegen)
 
-A kernel becomes one `linalg.generic` over buffers. `%arg5` and `%arg6` bound the rows that a call computes, so that the
-threads of a rank can share a kernel.
+A kernel becomes one `linalg.generic` over buffers. `%arg5` and `%arg6` bound the rows that a call computes, so that
+the threads of a rank can share a kernel.
 
 {block(keep(buffers, '^#map1? =') + chr(10) + braces(buffers, 'func.func @kernel_0('))}
 ## 7. LLVM
 
-The loop over columns becomes vectors, here one of 8 elements for a row, in the LLVM dialect of MLIR. LLVM compiles it.
+The loop over columns becomes vectors, here one of 8 elements for a row, in the LLVM dialect of MLIR. LLVM compiles
+it.
 
 {block(braces(llvm, "llvm.func internal @kernel_0_body("))}
 ## 8. Machine code
 
 The executable holds one shared object with the machine code of all kernels. This is `@kernel_0` for `x86-64-v3`, as
-`llvm-objdump` prints it without addresses: LLVM has inlined the body, and an iteration computes two rows of 8 columns.
-`%rdi` points to the array of buffer addresses; `%rdx` and `%rcx` are the bounds.
+`llvm-objdump` prints it without addresses: LLVM has inlined the body, and an iteration computes two rows of 8
+columns. `%rdi` points to the array of buffer addresses; `%rdx` and `%rcx` are the bounds.
 
 {block(machine_code(executable, "kernel_0"), "asm")}
 ## 9. The proof and the run
