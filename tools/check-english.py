@@ -207,7 +207,7 @@ class Folder:
 
 def is_breakable(line, columns):
     """True if a line is too long and has a space to break it at: addresses and table rows stay whole."""
-    return len(line) > columns and " " in line[:columns].strip() and not line.startswith(("|", "<tr>"))
+    return len(line) > columns and " " in line[:columns].strip() and not line.lstrip().startswith(("|", "<tr>"))
 
 
 def is_formatted(name, line):
