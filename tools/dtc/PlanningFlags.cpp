@@ -41,8 +41,8 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
     batch->required();
   command
       .add_option("--precision", precision,
-                  "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16 "
-                  "(default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
+                  "f32, bf16, f16 or fp8: matrix products of linear layers in 8 bits, all else as "
+                  "bf16 (default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
       ->check(oneOf({"f32", "bf16", "f16", "fp8"}));
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
       ->check(oneOf({"adamw", "sgd", "lamb", "lars"}));
@@ -63,15 +63,13 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->check(notEmpty());
   auto *margin =
       command
-          .add_option(
-              "--memory-margin", memoryMargin,
-              "leave so much of a device's memory free: a share of it, such as 0.1, or bytes")
+          .add_option("--memory-margin", memoryMargin,
+                      "memory of each device to leave free: a share of it, such as 0.1, or bytes")
           ->check(notEmpty());
   command
-      .add_option(
-          "--risk", risk,
-          "leave so much free that a plan does not fit with this probability at most, by the "
-          "errors that estimates of memory were found to have (default: 0.2)")
+      .add_option("--risk", risk,
+                  "largest probability that the plan does not fit, by the known errors of "
+                  "estimates of memory (default: 0.2)")
       ->check(CLI::Range(0.01, 0.99))
       ->excludes(margin);
   command
@@ -81,16 +79,14 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->capture_default_str();
   searchSeconds = kSearchSeconds;
   command
-      .add_option(
-          "--search-seconds", searchSeconds,
-          "end the search after so many seconds with the best that it has; searches are "
-          "limited by work, so that a busy machine finds the same plan, and this is a guard")
+      .add_option("--search-seconds", searchSeconds,
+                  "end the search after this many seconds with its best plan: a guard, since "
+                  "searches are limited by work, so that a busy machine finds the same plan")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  command.add_flag(
-      "--executable", executable,
-      "keep the search to what 'dtc compile' lowers today (so without --stack, and for topologies "
-      "of CPUs, unless --fix or the model asks for more)");
+  command.add_flag("--executable", executable,
+                   "search only plans that 'dtc compile' lowers today (the default without --stack "
+                   "and for topologies of CPUs, unless --fix or the model asks for more)");
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>
