@@ -22,7 +22,7 @@ constexpr PinKey kKeys[] = {
     {"tp_of_parts",
      "ranks of tensor parallelism on each part of a heterogeneous system; tp is the largest of "
      "them, and dp and micro_batch are those of the stages with that tp",
-     nullptr, 0, 0, "even, or as 1-8 of two parts"},
+     nullptr, 0, 0, "even, or one number per part, such as 1-8"},
     {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
     {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
     {"cp_kind",
