@@ -39,7 +39,7 @@ TEST(CheckPrecision, IsOfTheStackAndTheDevice) {
   for (const char *precision : {"f32", "bf16", "f16", "fp8"})
     EXPECT_FALSE(checkPrecision(precision, core, h100)) << precision;
   EXPECT_EQ(checkPrecision("fp8", deepspeed, h100)->message,
-            "--precision fp8: software 'deepspeed' can't train in that");
+            "--precision fp8: software 'deepspeed' can't train in this precision");
   EXPECT_EQ(checkPrecision("f16", titan, h100)->note,
             "use f32, bf16, fp8; 'dtc stack show torchtitan' lists all under [space]");
   EXPECT_EQ(checkPrecision("fp8", core, a100)->message,
