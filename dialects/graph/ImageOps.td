@@ -150,7 +150,7 @@ class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp
 def Graph_MaxPool2dOp : Graph_PoolOp<"max_pool2d", "Maximum",
     "Pixels outside of the image are left out (torch.nn.MaxPool2d).">;
 def Graph_AvgPool2dOp : Graph_PoolOp<"avg_pool2d", "Mean",
-  "Pixels outside of the image count as zeros (torch.nn.AvgPool2d).">;
+  "Pixels outside of the image are averaged as zeros (torch.nn.AvgPool2d).">;
 
 def Graph_MaxPool2dGradOp : Graph_ImageOp<"max_pool2d_grad"> {
   let summary = "Gradient of max_pool2d";
