@@ -191,11 +191,11 @@ double StageCoster::leastSecondsOverPlaces() const {
     double fastest = std::numeric_limits<double>::infinity();
     for (const PartTimes &times : place.blocks)
       fastest = std::min(fastest, leastOf(times));
-    double ends =
+    double embeddingAndHead =
         (stage == 0 ? place.embedding.total() : 0) + (holdsHead(stage) ? place.head.total() : 0);
     double before = leastSecondsBefore(static_cast<int64_t>(stage), splitsBackward(d.schedule));
     perSecond += 1 / (m * fastest);
-    layers += (before / m + ends) / fastest;
+    layers += (before / m + embeddingAndHead) / fastest;
   }
   return layers / perSecond * (1 - 1e-9); // sums in another order differ in their last bits
 }
@@ -385,13 +385,14 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
   // Most stages of a pipeline equal the one before, but for what they keep alive.
-  auto isAlike = [&](size_t index) {
-    return index > 0 && places.size() == 1 && holdAlike(held[index - 1], held[index], chunks, ways);
+  auto holdsAsPrevious = [&](size_t index) {
+    return index > 0 && places.size() == 1 &&
+           holdEqually(held[index - 1], held[index], chunks, ways);
   };
   PartSums sums;
   for (size_t index = 0; index < stages.size(); ++index) {
     StageEstimate &stage = stages[index];
-    if (isAlike(index)) {
+    if (holdsAsPrevious(index)) {
       stage = stages[index - 1];
       exposed[index] = exposed[index - 1];
       stage.microBatchWithoutStates = std::numeric_limits<double>::infinity();
@@ -408,8 +409,8 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
 
 // Returns true if two stages have equal layers with equal ways, chunk by chunk, and neither has the
 // first or the last chunk.
-bool StageCoster::holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
-                            const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways) const {
+bool StageCoster::holdEqually(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b,
+                              const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways) const {
   auto isEnd = [&](size_t chunk) { return chunk == 0 || chunk + 1 == chunks.size(); };
   if (a.size() != b.size() || llvm::any_of(a, isEnd) || llvm::any_of(b, isEnd))
     return false;

@@ -171,7 +171,7 @@ private:
     // Trained parameters; summed: those with gradients summed over tensor-parallel ranks.
     double dense = 0, expert = 0, summed = 0;
     double frozenDense = 0, frozenExpert = 0; // frozen parameters
-    double ends = 0;                          // all parameters of embedding and head
+    double embeddingAndHead = 0;              // all parameters of embedding and head
     double transient = 0, largestLayer = 0, largestTrained = 0;
     // The bytes of the largest layer that is recomputed or copied, by way.
     std::array<double, kNumLayerWays> workspace{};
@@ -230,8 +230,8 @@ private:
                const PartTimes &times, LayerWay way) const;
   void addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const;
   std::vector<StageEstimate> costStages(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
-  bool holdAlike(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
-                 llvm::ArrayRef<LayerWay> ways) const;
+  bool holdEqually(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
+                   llvm::ArrayRef<LayerWay> ways) const;
   // Fills in all of `stage` but its memory; returns the sums that the memory follows from.
   PartSums costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways,
                      llvm::ArrayRef<size_t> held, StageEstimate &stage);

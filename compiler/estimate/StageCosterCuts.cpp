@@ -256,12 +256,12 @@ LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
     each.mostLayers = std::max<int64_t>(1, mostLayersOf(stage) / d.virtualStages);
     list.push_back(std::move(each));
   }
-  LayerChunks cut = cutOverUnlike(list);
+  LayerChunks cut = cutOverHeterogeneous(list);
   if (!cut.empty())
     return cut;
   for (ChunkPlace &each : list) // it does not fit, whatever the cut
     each.mostLayers = layers;
-  return cutOverUnlike(list);
+  return cutOverHeterogeneous(list);
 }
 
 // Returns how many of the largest layers a stage's memory holds, with the minimum of saved

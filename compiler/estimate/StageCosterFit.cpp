@@ -73,16 +73,16 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
   Alive alive = aliveOf(index);
   PartSums sums;
-  double ends = 0, kept = 0;
+  double embeddingAndHead = 0, kept = 0;
   if (index == 0) {
     sums.add(cost.embedding, false);
-    ends += place.embedding.total();
+    embeddingAndHead += place.embedding.total();
     kept = cost.embedding.kept;
   }
   if (holdsHead(index)) {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
-    ends += place.head.total();
+    embeddingAndHead += place.head.total();
     if (index == 0)
       sums.takeTied(cost);
   }
@@ -118,7 +118,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     workspace = ownWorkspace = 0;
   double room = place.memoryLimit * (1 + kRounding) -
                 memoryOf(sums, place, alive, kept, 0, ownWorkspace).total();
-  double byTime = (seconds - ends) / own, plain = std::min(byTime, room / bytes);
+  double byTime = (seconds - embeddingAndHead) / own, plain = std::min(byTime, room / bytes);
   // The workspace of a recomputed layer has to fit, too.
   if (d.mayKeepLess())
     room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
@@ -127,7 +127,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   double most = byTime;
   for (FreeingBound bound : boundsOf(std::move(ways)))
     if (double perLayer = own + bound.atZero + bound.perByte * bytes; perLayer > 0)
-      most = std::min(most, (seconds - ends + room * bound.perByte) / perLayer);
+      most = std::min(most, (seconds - embeddingAndHead + room * bound.perByte) / perLayer);
   if (bytes > freed)
     most = std::min(most, room / (bytes - freed));
   return std::max(plain, most);

@@ -54,7 +54,7 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   summed += part.sharedGradients;
   transient = std::max(transient, part.transient);
   if (!isLayer) {
-    ends += part.allDense() + part.allExpert();
+    embeddingAndHead += part.allDense() + part.allExpert();
     return;
   }
   kept += part.kept;
@@ -65,7 +65,7 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
 void StageCoster::PartSums::takeTied(const ModelCost &cost) {
   dense -= cost.tiedParameters;
   frozenDense -= cost.tiedFrozen;
-  ends -= cost.tiedParameters + cost.tiedFrozen;
+  embeddingAndHead -= cost.tiedParameters + cost.tiedFrozen;
 }
 
 void StageCoster::PartSums::addLayer(const BlockCost &part, LayerWay way) {
@@ -131,16 +131,17 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
   memory.parameters =
       shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3) +
       p.frozenBytesAtRest(d.zero) * sum(sums.frozenDense, sums.frozenExpert, d.zero >= 3);
-  double whole = process.wholeLayers * sums.largestLayer, ends = process.keepsEnds ? sums.ends : 0;
+  double whole = process.wholeLayers * sums.largestLayer,
+         embeddingAndHead = process.keepsEnds ? sums.embeddingAndHead : 0;
   if (d.zero >= 3 && place.isShared())
-    memory.parameters += (whole + ends) * p.parameterBytes;
+    memory.parameters += (whole + embeddingAndHead) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
   // Gradients are whole for one layer while they are computed and for the one before while they are
   // on the wire; those of parameters that stay gathered take as many bytes as these until the last
   // backward pass ends.
   if (d.zero >= 2 && place.isShared())
     memory.gradients += process.wholeLayers * sums.largestTrained * p.reduceBytes +
-                        (d.zero >= 3 ? ends * p.parameterBytes : 0);
+                        (d.zero >= 3 ? embeddingAndHead * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations =
       process.fragmentation * (alive.inFlight * (keptPerMicroBatch + sums.sent) +

@@ -22,9 +22,9 @@ struct Cut {
 // `cutAll(first, count, limit)` cuts into `count` runs with layers, from run `first` on, and may
 // return none if they take `limit` seconds or more. Ties go to the cut with fewer empty runs. Empty
 // if all cuts take `limit` seconds or more.
-LayerChunks cutWithFreeEnds(int64_t layers, int64_t chunks, double firstAlone, double lastAlone,
-                            double limit,
-                            llvm::function_ref<Cut(int64_t, int64_t, double)> cutAll) {
+LayerChunks cutWithFreeFirstAndLast(int64_t layers, int64_t chunks, double firstAlone,
+                                    double lastAlone, double limit,
+                                    llvm::function_ref<Cut(int64_t, int64_t, double)> cutAll) {
   Cut best{{}, limit};
   for (auto [noFirst, noLast] : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}}) {
     int64_t count = chunks - noFirst - noLast;
@@ -234,14 +234,14 @@ Cut cutIntoRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit
 
 } // namespace
 
-LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
+LayerChunks cutOverHeterogeneous(const std::vector<ChunkPlace> &chunks) {
   auto cutAll = [&](int64_t first, int64_t count, double) {
     return cutOverEach(
         llvm::ArrayRef(chunks).slice(static_cast<size_t>(first), static_cast<size_t>(count)));
   };
-  return cutWithFreeEnds(static_cast<int64_t>(chunks.front().seconds.size()),
-                         static_cast<int64_t>(chunks.size()), chunks.front().extra,
-                         chunks.back().extra, kNone, cutAll);
+  return cutWithFreeFirstAndLast(static_cast<int64_t>(chunks.front().seconds.size()),
+                                 static_cast<int64_t>(chunks.size()), chunks.front().extra,
+                                 chunks.back().extra, kNone, cutAll);
 }
 
 LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
@@ -251,8 +251,8 @@ LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double
         [&](int64_t run, int64_t begin, int64_t end) { return seconds(first + run, begin, end); },
         less);
   };
-  return cutWithFreeEnds(layers, chunks, seconds(0, 0, -1), seconds(chunks - 1, layers, layers - 1),
-                         limit, cutAll);
+  return cutWithFreeFirstAndLast(layers, chunks, seconds(0, 0, -1),
+                                 seconds(chunks - 1, layers, layers - 1), limit, cutAll);
 }
 
 std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageSeconds seconds,
@@ -278,12 +278,13 @@ std::vector<int64_t> shareOut(int64_t layers, std::vector<int64_t> least, StageS
 }
 
 LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
-  bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
-  int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;
+  bool countsEmbeddingAndHead = layers % chunks != 0 && (layers + 2) % chunks == 0;
+  int64_t all = layers + (countsEmbeddingAndHead ? 2 : 0), least = all / chunks,
+          more = all % chunks, next = 0;
   LayerChunks cut;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     int64_t size = least + (chunk < more ? 1 : 0);
-    if (countsEnds)
+    if (countsEmbeddingAndHead)
       size -= (chunk == 0) + (chunk == chunks - 1);
     cut.emplace_back(next, next + size - 1);
     next += size;
@@ -297,8 +298,8 @@ LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double 
     return ChainCutter(seconds, count, first == 0 ? before : 0, first + count == chunks ? after : 0)
         .run();
   };
-  return cutWithFreeEnds(static_cast<int64_t>(seconds.size()), chunks, before, after, kNone,
-                         cutAll);
+  return cutWithFreeFirstAndLast(static_cast<int64_t>(seconds.size()), chunks, before, after, kNone,
+                                 cutAll);
 }
 
 } // namespace dtc

@@ -40,7 +40,7 @@ struct ChunkPlace {
 // fast as possible, later chunks as full as that allows. Empty if memory cannot hold all layers.
 // Exact, as cutChain. Needs the same number of layers in each chunk, and at most as many chunks as
 // cutChain.
-LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks);
+LayerChunks cutOverHeterogeneous(const std::vector<ChunkPlace> &chunks);
 
 // Returns the seconds of layers [first, last] as chunk `chunk`, with last = first - 1 for none: no
 // less than of a part of them; infinite if the chunk's memory does not hold them.

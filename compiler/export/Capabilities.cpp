@@ -237,7 +237,7 @@ std::string Misfits::planAgain() const {
 UserError Misfits::error() const {
   if (list.size() == 1)
     return UserError(list.front().sentence + "; plan again with " + list.front().mend);
-  std::string message = (launcher.name + " can't be told " + numberOf(list.size()) +
+  std::string message = (launcher.name + " can't express " + numberOf(list.size()) +
                          " decisions of the plan; plan again with '--stack " + launcher.stack + "'")
                             .str();
   for (const Misfit &misfit : list)

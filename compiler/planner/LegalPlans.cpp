@@ -104,7 +104,7 @@ bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {
   const LegalSpace &space = software.space;
   auto refuse = [&](const std::string &pin, const std::string &has) {
-    return UserError("--fix " + pin + ": software '" + software.name + "' can't do that",
+    return UserError("--fix " + pin + ": software '" + software.name + "' does not support it",
                      has + "; 'dtc stack show " + software.name + "' lists all under [space]");
   };
   auto wordsOfKey = [&](llvm::StringRef key) {
@@ -205,7 +205,7 @@ std::optional<UserError> checkTraining(OptimizerKind optimizer,
                                        const SoftwareStack &software) {
   auto refuse = [&](const llvm::Twine &flag, const llvm::Twine &mend) {
     return UserError(
-        (flag + ": software '" + software.name + "' can't train so").str(),
+        (flag + ": software '" + software.name + "' does not support it").str(),
         (mend + "; 'dtc stack show " + software.name + "' lists all under [space]").str());
   };
   if (!hasOne(software.space.optimizers, optimizer))
@@ -221,7 +221,7 @@ std::optional<UserError> checkPrecision(Precision precision, const SoftwareStack
                                         const Topology &topology) {
   std::string flag = "--precision " + nameOf(precision).str();
   if (!hasOne(software.space.precisions, precision))
-    return UserError(flag + ": software '" + software.name + "' can't train in that",
+    return UserError(flag + ": software '" + software.name + "' can't train in this precision",
                      "use " + wordsOf(spaceSet("precisions"), software.space) +
                          "; 'dtc stack show " + software.name + "' lists all under [space]");
   // A device without a rate for another type uses that of f32; 8-bit types are worthless without a
@@ -229,7 +229,7 @@ std::optional<UserError> checkPrecision(Precision precision, const SoftwareStack
   ComputeType type = computeTypeOf(precision);
   if (type == ComputeType::FP8 && topology.device.peak(type) == 0)
     return UserError(flag + ": device '" + topology.device.name + "' of '" + topology.name +
-                         "' has no products in 8 bits",
+                         "' has no matrix products in 8 bits",
                      ("use --precision " + nameOf(storedAs(precision)) +
                       ", or a topology whose file says device.peak." + nameOf(type))
                          .str());

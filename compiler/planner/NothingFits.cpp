@@ -72,12 +72,12 @@ UserError nothingFits(const Candidate &least, llvm::StringRef limit) {
   size_t fullest = least.step.fullestStage;
   const StepEstimate &step = least.step;
   if (step.hostIsShort)
-    return UserError(
-        "no plan fits: the one that comes nearest (" + shortText(least.decisions) + ") needs " +
-            bytesText(step.hostBytes) + " of its host's memory per device for " +
-            onHostText(least.decisions) + ", the host has " + bytesText(step.hostLimitBytes) +
-            " for it; the device holds " + bytesText(step.peakBytes) + " of " + limit.str(),
-        "use more devices, or --max-memory none to see the plan all the same");
+    return UserError("no plan fits: the nearest (" + shortText(least.decisions) + ") needs " +
+                         bytesText(step.hostBytes) + " of its host's memory per device for " +
+                         onHostText(least.decisions) + ", the host has " +
+                         bytesText(step.hostLimitBytes) + " for it; the device holds " +
+                         bytesText(step.peakBytes) + " of " + limit.str(),
+                     "use more devices, or --max-memory none to see the plan all the same");
   return smallestNeeds(least.decisions, step.peakBytes, fullest,
                        kindsOf(step.stages[fullest].memory), limit);
 }

@@ -20,48 +20,50 @@ constexpr PinKey kKeys[] = {
     {"dp", "ranks of data parallelism", &Pins::dp, 1, kMost},
     {"tp", "ranks of tensor parallelism", &Pins::tp, 1, kMost},
     {"tp_of_parts",
-     "ranks of tensor parallelism of stages on each part of a system of unlike devices; tp is the "
-     "most of them, and dp and micro_batch are of stages with as many",
-     nullptr, 0, 0, "even, or as 1-8 of two parts"},
+     "ranks of tensor parallelism on each part of a heterogeneous system; tp is the largest of "
+     "them, and dp and micro_batch are those of the stages with that tp",
+     nullptr, 0, 0, "even, or one number per part, such as 1-8"},
     {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
     {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
     {"cp_kind",
-     "how they meet all keys: keys go around a ring, ranks swap parts of the sequence for heads, "
-     "groups swap and a ring goes over them, or all keys are gathered",
+     "kind of context parallelism: ring attention, all-to-all of heads, both (all-to-all in "
+     "groups, a ring over the groups), or all-gathered keys",
      nullptr, 0, 0, "ring, all-to-all, both or all-gather"},
-    {"cp_inner", "of both: ranks of cp that swap", &Pins::contextInner, 2, kMost},
+    {"cp_inner", "ranks of cp in each all-to-all group, with cp_kind=both", &Pins::contextInner, 2,
+     kMost},
     {"ep", "ranks of expert parallelism, inside dp and cp, and tp with etp=1", &Pins::ep, 1, kMost},
-    {"etp", "ranks of tensor parallelism that an expert is split over; 1 folds experts over tp",
-     nullptr, 0, 0, "1 or tp"},
+    {"etp", "ranks of tensor parallelism that split an expert; 1 folds experts over tp", nullptr, 0,
+     0, "1 or tp"},
     {"zero",
-     "what ranks of dp split: 1 optimizer states, 2 gradients as well, 3 parameters as well",
+     "ZeRO: ranks of dp split optimizer states with 1, gradients as well with 2, parameters as "
+     "well with 3",
      &Pins::zero, 0, 3},
-    {"zero_group", "ranks of dp that split it among them; 0 all", &Pins::zeroGroup, 0, kMost},
-    {"sp", "sequence parallelism between the tensor-parallel parts", &Pins::sp, 0, 1},
-    {"micro_batch", "samples that a rank takes through the model at once", &Pins::microBatch, 1,
+    {"zero_group", "ranks of dp that ZeRO splits over (HSDP); 0: all of them", &Pins::zeroGroup, 0,
+     kMost},
+    {"sp", "sequence parallelism between the regions that tp splits", &Pins::sp, 0, 1},
+    {"micro_batch", "samples of a micro-batch on each data-parallel rank", &Pins::microBatch, 1,
      kMostSamples},
-    {"schedule", "of the pipeline; zero-bubble is H1 with 1 virtual stage and zb-v with 2", nullptr,
-     0, 0, "gpipe, 1f1b, interleaved, zero-bubble, zb-v, zb-2p, v-half or v-min"},
-    {"virtual_stages", "parts of the model that a stage holds", &Pins::virtualStages, 1, kMost},
+    {"schedule", "pipeline schedule; zero-bubble is H1 with 1 virtual stage and zb-v with 2",
+     nullptr, 0, 0, "gpipe, 1f1b, interleaved, zero-bubble, zb-v, zb-2p, v-half or v-min"},
+    {"virtual_stages", "chunks of the model on each stage", &Pins::virtualStages, 1, kMost},
     {"vocab_over_pp",
-     "algorithm by which stages share out embedding and output layer; 0: they are on the first and "
-     "the last",
+     "vocabulary parallelism: the algorithm by which all stages share embedding and output layer; "
+     "0: these are on the first and the last stage",
      &Pins::vocabOverPp, 0, 2},
-    {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
+    {"recompute", "what all layers recompute in the backward pass", nullptr, 0, 0,
      "none, selective, selective+attention, selective+linear, selective+attention+linear, "
      "selective+experts, "
      "selective+attention+experts, selective+linear+experts, selective+attention+linear+experts or "
      "full"},
-    {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
-    {"bucket_mib", "MiB of gradients that travel as one", &Pins::bucketMebibytes, 1, kMost},
+    {"overlap", "reductions of gradients overlap with the backward pass", &Pins::overlap, 0, 1},
+    {"bucket_mib", "MiB of a gradient bucket", &Pins::bucketMebibytes, 1, kMost},
     {"offload", "optimizer states in the host's memory", &Pins::offload, 0, 1},
     {"offload_activations",
-     "what layers keep of a micro-batch in the host's memory until its backward pass: of all, or "
-     "of none",
+     "saved activations wait in the host's memory for the backward pass: of all layers, or of none",
      &Pins::offloadActivations, 0, 1},
-    {"placement", "weights split in Megatron's pattern, or as a search over all ops finds", nullptr,
-     0, 0, "megatron or searched"},
-    {"axis_order", "axes from the innermost links out", nullptr, 0, 0,
+    {"placement", "tensor parallelism in Megatron's pattern, or as a search over all ops finds it",
+     nullptr, 0, 0, "megatron or searched"},
+    {"axis_order", "order of the mesh axes on the links, innermost first", nullptr, 0, 0,
      "tp, cp, dp and pp in some order: tp-cp-dp-pp"},
 };
 
@@ -104,13 +106,12 @@ std::optional<UserError> readTensorOfParts(const std::string &text, Pins &pins) 
   }
   isGood &= llvm::all_of(ranks, [&](int64_t each) { return each == 0 || most % each == 0; });
   if (!isGood)
-    return UserError(given("tp_of_parts", text) +
-                         ": there are no such ranks of tensor parallelism by part",
-                     "give even, or those of each of 2 to " + std::to_string(ranks.size()) +
-                         " parts, of which all divide the most, as 1-8");
+    return UserError(given("tp_of_parts", text) + ": not a list of tensor-parallel ranks by part",
+                     "use even, or one number for each of 2 to " + std::to_string(ranks.size()) +
+                         " parts, each a divisor of the largest, such as 1-8");
   bool isEven = llvm::all_of(ranks, [&](int64_t each) { return each == 0 || each == most; });
   if (isEven && most > 0)
-    return UserError(given("tp_of_parts", text) + ": that is as many on all parts",
+    return UserError(given("tp_of_parts", text) + ": all parts have the same tensor parallelism",
                      "use tp=" + std::to_string(most) + ",tp_of_parts=even");
   pins.tensorOfParts = ranks;
   return std::nullopt;
@@ -123,18 +124,19 @@ std::optional<UserError> checkTensorOfParts(const Pins &pins) {
   int64_t most = *llvm::max_element(*pins.tensorOfParts);
   if (pins.tp && *pins.tp != most)
     return UserError("--fix " + text + ",tp=" + std::to_string(*pins.tp) +
-                         ": tp is that of the parts that have most",
+                         ": tp has to be the largest of tp_of_parts",
                      "use tp=" + std::to_string(most) + ", or leave it out");
-  auto refuse = [&](const std::string &other, const std::string &why, const std::string &mend) {
-    return UserError("--fix " + text + "," + other + ": " + why, "use " + mend);
+  auto refuse = [&](const std::string &other, const std::string &why, const std::string &hint) {
+    return UserError("--fix " + text + "," + other + ": " + why, "use " + hint);
   };
   if (pins.pp == 1)
-    return refuse("pp=1", "without a pipeline all devices are of one stage", "pp=2 or more");
+    return refuse("pp=1", "each part needs pipeline stages of its own", "pp=2 or more");
   if (pins.searchedPlacements.value_or(false))
-    return refuse("placement=searched", "placements are searched for one tp", "placement=megatron");
+    return refuse("placement=searched", "searched placements need the same tp on all parts",
+                  "placement=megatron");
   if (pins.zeroGroup.value_or(0) > 0)
     return refuse("zero_group=" + std::to_string(*pins.zeroGroup),
-                  "parts have unlike numbers of ranks of dp", "zero_group=0");
+                  "parts have different numbers of ranks of dp", "zero_group=0");
   return std::nullopt;
 }
 
@@ -170,7 +172,8 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     return readTensorOfParts(text, pins);
   if (name == "etp") {
     if (text != "1" && text != "tp")
-      return UserError(given(name, text) + ": experts are whole, or split as all of tp splits them",
+      return UserError(given(name, text) +
+                           ": an expert is whole (1) or split over all ranks of tp (tp)",
                        "choices are 1 and tp");
     pins.foldedExperts = text == "1";
     return std::nullopt;
@@ -194,17 +197,17 @@ std::optional<UserError> checkContext(const Pins &pins) {
   if (pins.contextInner) {
     std::string inner = "cp_inner=" + std::to_string(*pins.contextInner);
     if (pins.contextKind && *pins.contextKind != ContextKind::Both)
-      return UserError("--fix " + text + "," + inner + ": only of both is there an inner part",
+      return UserError("--fix " + text + "," + inner + ": cp_inner needs cp_kind=both",
                        "use cp_kind=both, or leave cp_inner out");
     if (pins.cp && (*pins.cp % *pins.contextInner != 0 || *pins.cp <= *pins.contextInner))
       return UserError("--fix cp=" + std::to_string(*pins.cp) + "," + inner +
-                           ": a ring of two groups or more has to be left",
-                       "use a cp_inner that divides cp, and is less");
+                           ": cp_kind=both needs a cp_inner that divides cp and is less than it",
+                       "use another cp_inner or cp, or leave cp_inner out");
     text = inner;
   }
   if (!text.empty() && pins.cp == 1)
-    return UserError("--fix cp=1," + text + ": one rank has all keys",
-                     "use cp=2 or more, or leave it out");
+    return UserError("--fix cp=1," + text + ": a kind of context parallelism needs cp of 2 or more",
+                     "use cp=2 or more, or leave " + text.substr(0, text.find('=')) + " out");
   return std::nullopt;
 }
 
@@ -214,18 +217,18 @@ std::optional<UserError> checkVocabulary(const Pins &pins) {
     return std::nullopt;
   std::string text = "--fix vocab_over_pp=" + std::to_string(*pins.vocabOverPp);
   if (pins.pp == 1)
-    return UserError(text + ",pp=1: only a pipeline has stages that share the vocabulary out",
+    return UserError(text + ",pp=1: vocabulary parallelism needs pipeline stages",
                      "use pp=2 or more, or vocab_over_pp=0");
   Decisions d = pins.decisions();
   d.pp = 2;
   d.zero = 0;
   if (!mayDivideVocabulary(d))
     return UserError(text + ",schedule=" + toString(d.schedule).str() +
-                         ": there the passes over the vocabulary have no place",
+                         ": vocabulary parallelism needs schedule 1f1b or v-half",
                      "use schedule=1f1b or v-half, or vocab_over_pp=0");
   if (pins.zero.value_or(0) > 1)
     return UserError(text + ",zero=" + std::to_string(*pins.zero) +
-                         ": the passes over the vocabulary keep parameters and gradients whole",
+                         ": vocabulary parallelism needs zero=0 or zero=1",
                      "use zero=0 or zero=1, or vocab_over_pp=0");
   return std::nullopt;
 }
@@ -234,21 +237,22 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
   int64_t stages = pins.virtualStages.value_or(1);
   std::string text = ",virtual_stages=" + std::to_string(stages);
   if (stages > 1 && pins.pp == 1)
-    return UserError("--fix pp=1" + text + ": only a pipeline has virtual stages",
+    return UserError("--fix pp=1" + text + ": virtual stages need a pipeline",
                      "use pp=2 or more, or virtual_stages=1");
   if (!pins.schedule)
     return std::nullopt;
   std::string schedule = toString(*pins.schedule).str();
   if (isV(*pins.schedule) && pins.pp == 1)
-    return UserError("--fix pp=1,schedule=" + schedule + ": only a pipeline has virtual stages",
+    return UserError("--fix pp=1,schedule=" + schedule + ": virtual stages need a pipeline",
                      "use pp=2 or more, or schedule=1f1b");
   if (pins.virtualStages && stages == 1 && isV(*pins.schedule))
-    return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has 2",
+    return UserError("--fix schedule=" + schedule + text + ": " + schedule +
+                         " has 2 virtual stages",
                      "use virtual_stages=2, or schedule=zb-2p");
   int64_t most = schedule == "zero-bubble" ? 2 : virtualStagesOf(*pins.schedule).value_or(stages);
   if (stages > most)
     return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has at most " +
-                         std::to_string(most),
+                         std::to_string(most) + " virtual stage" + (most == 1 ? "" : "s"),
                      "use virtual_stages=" + std::to_string(most) + ", or schedule=interleaved");
   return std::nullopt;
 }

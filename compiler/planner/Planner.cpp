@@ -69,20 +69,20 @@ bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software
 std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
   if (pins.bucketMebibytes && !software.choosesBuckets)
     return UserError("--fix bucket_mib: software '" + software.name +
-                         "' sends gradients in buckets of its own",
+                         "' chooses its gradient buckets itself",
                      "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
                      "'chooses_buckets' is true");
   if (pins.overlap && !software.choosesBuckets && !mayOverlapAs(*pins.overlap != 0, pins, software))
     return UserError(
         "--fix overlap=" + number(*pins.overlap) + ": software '" + software.name +
-            "' sends gradients " +
+            "' reduces gradients " +
             (*pins.overlap ? "as a whole after the backward pass" : "beside the backward pass") +
             " under these pins",
         "use overlap=" + number(1 - *pins.overlap) + ", or leave it out");
   if (pins.bucketMebibytes && pins.overlap == 0)
     return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
-                         ": without overlap gradients travel as a whole",
-                     "leave either out");
+                         ": without overlap gradients are reduced as a whole",
+                     "leave one of the two out");
   return std::nullopt;
 }
 
@@ -174,8 +174,8 @@ public:
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     searched = {found.lowerBound, found.costed, found.end};
     if (!found.leanest && pins.searchedPlacements.value_or(false))
-      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
-                       "these pins",
+      return UserError("--fix placement=searched: the search finds no placements for any mesh that "
+                       "the pins allow",
                        "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
       return capture.errorOr(noPlan());
@@ -387,7 +387,7 @@ private:
   UserError noPlan() const {
     std::string planning = "planning '" + facts.name + "': ";
     if (!request.fixed.empty())
-      return UserError(planning + "no plan has all that --fix asks for",
+      return UserError(planning + "no plan meets all pins of --fix",
                        "leave out one of its keys, so that the planner chooses it");
     const std::string &name = estimate.software->name;
     return UserError(
@@ -582,15 +582,14 @@ static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
 
 static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
   if (const ExecutableLimit *limit = brokenLimit(pins.decisions()))
-    return UserError("--fix asks for what 'dtc compile' can't lower yet",
+    return UserError("'dtc compile' can't lower what --fix asks for yet",
                      "use " + limit->mend.str() +
                          ", or plan without --executable to see what others cost");
   if (!isCompilable(request.precision))
     return UserError(
-        ("--precision " + nameOf(request.precision) + " is what 'dtc compile' can't lower yet")
-            .str(),
+        ("'dtc compile' can't lower --precision " + nameOf(request.precision) + " yet").str(),
         ("use --precision " + nameOf(storedAs(request.precision)) +
-         ", or plan without --executable to see what 8 bits win")
+         ", or plan without --executable to see what 8 bits gain")
             .str());
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))

@@ -282,15 +282,14 @@ private:
     if (std::optional<UserError> error = checkTensorOfParts())
       return error;
     if (pins.vocabOverPp.value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
-      return UserError(
-          "--fix vocab_over_pp=" + number(*pins.vocabOverPp) +
-              (limits.untied ? ": the stages of '" + limits.topologyName + "' are on unlike devices"
-                             : ": the model's embedding and output layer share their "
-                               "parameters"),
-          "use vocab_over_pp=0");
+      return UserError("--fix vocab_over_pp=" + number(*pins.vocabOverPp) +
+                           (limits.untied ? ": the stages of '" + limits.topologyName +
+                                                "' are on heterogeneous devices"
+                                          : ": the model ties embedding and output layer"),
+                       "use vocab_over_pp=0");
     if (pins.order && pins.order->back() != 'p' && !limits.groups.empty() &&
         pins.pp.value_or(1) > 1)
-      return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
+      return UserError("--fix axis_order: heterogeneous devices need pp as the outermost axis",
                        "use axis_order=tp-cp-dp-pp, or another with pp outermost");
     if (std::optional<DividedSize> size =
             pins.tp ? findUndivided(*pins.tp, mayFoldAtAll(), limits) : std::nullopt)
@@ -322,13 +321,12 @@ private:
     if (limits.experts == 1)
       return UserError("--fix etp=1: the model has no experts", "leave it out");
     if (pins.sp && *pins.sp == 0 && pins.tp.value_or(1) > 1)
-      return UserError(
-          "--fix etp=1,sp=0: whole experts take tokens of each rank's part of the sequence",
-          "use sp=1, or etp=tp");
+      return UserError("--fix etp=1,sp=0: experts folded over tp need sequence parallelism",
+                       "use sp=1, or etp=tp");
     if (pins.tp && *pins.tp > 1 && limits.tokenGroups % *pins.tp != 0)
       return UserError("--fix etp=1,tp=" + number(*pins.tp) + " does not divide the " +
                            number(limits.tokenGroups) +
-                           " groups of tokens that the model routes apart",
+                           " groups of tokens that the model routes separately",
                        "the nearest that does is tp=" +
                            number(nearestOf(divisorsOf(limits.tokenGroups), *pins.tp)));
     return std::nullopt;
@@ -368,7 +366,7 @@ private:
     if (cutsSequences && limits.sequence == 0)
       return UserError(
           "--fix " + std::string(cp > 1 ? "cp=" + number(cp) : "sp=1") +
-              ": the model says of no input that it is a sequence",
+              ": no input of the model is marked as a sequence",
           "leave it out, or give the model graph.sequence_length, dim 1 of its inputs");
     if (pins.sp && *pins.sp == 1 && limits.sequence % (tp * cp) != 0)
       return UserError("--fix sp=1 with tp=" + number(tp) +
@@ -484,7 +482,7 @@ private:
       given = "cp=" + number(cp) + (given.empty() ? "" : ",") + given;
     given = "--fix " + given;
     if (cp == 1 || limits.devices == 1)
-      return UserError(given + ": one rank has all keys",
+      return UserError(given + ": a kind of context parallelism needs cp of 2 or more",
                        "use cp_kind=ring, or leave cp, or one of dp, tp and pp, to the planner");
     if (!isLong)
       return UserError(given + ": a sequence of " + number(limits.sequence) +
@@ -494,14 +492,13 @@ private:
     auto isThere = [&](ContextKind kind) { return mayMeet(kind, limits, pins); };
     bool swaps = isThere(ContextKind::AllToAll), hasBoth = isThere(ContextKind::Both);
     if (!swaps && !hasBoth)
-      return UserError(given +
-                           ": the model has sliding windows, which the stack's rings do not have",
-                       "use cp=1, or another cp_kind where the software has one");
+      return UserError(
+          given + ": the model has sliding windows, which the ring attention of the software lacks",
+          "use cp=1, or another cp_kind where the software has one");
     if (!swaps && cp > 0 && divisorsOf(cp).size() == 2)
-      return UserError(given + ": no groups of so many ranks make a ring",
+      return UserError(given + ": cp has no divisor between 1 and itself",
                        "use a cp that is a product, such as 4, or another kind");
-    return UserError(given +
-                         ": the ranks that swap parts of a sequence for heads do not divide the " +
+    return UserError(given + ": the ranks of an all-to-all do not divide the " +
                          number(limits.kvHeads) + " kv heads of the model" +
                          (tp > 1 ? ", over tp=" + number(tp) + " of them" : ""),
                      "use another cp, or cp_kind=ring where the software has it");

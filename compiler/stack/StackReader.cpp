@@ -27,7 +27,7 @@ bool hasPartial(const LegalSpace &space) { return (space.recompute & kPartial) !
 // Limit of files from the one that is read to the one that gives everything.
 constexpr size_t mostFiles = 16;
 constexpr size_t mostNameLength = 64;
-constexpr const char *kMendOfMissing =
+constexpr const char *kHintOfMissing =
     "a stack that extends no other says everything; with 'extends = \"dtc\"' it says what differs";
 
 // Reads one file and those that it extends.
@@ -175,14 +175,14 @@ bool StackReader::isSaid(TableReader &reader, llvm::StringRef table, llvm::Strin
     return true;
   }
   if (saysEverything)
-    reader.fail(key, "[" + table.str() + "] has no '" + key.str() + "'", kMendOfMissing);
+    reader.fail(key, "[" + table.str() + "] has no '" + key.str() + "'", kHintOfMissing);
   return false;
 }
 
 void StackReader::readTable(TableReader &root, llvm::StringRef name) {
   if (!root.has(name)) {
     if (saysEverything)
-      root.fail(name, "the file has no [" + name.str() + "]", kMendOfMissing);
+      root.fail(name, "the file has no [" + name.str() + "]", kHintOfMissing);
     return;
   }
   const toml::table *table = root.table(name);
@@ -214,20 +214,20 @@ void StackReader::readSpace(TableReader &reader) {
     if (isSaid(reader, kSpaceTable, set.key))
       file.stack.space.*set.member = reader.choices(set.key, set.words);
   if (reader.has("recompute") && hasPartial(file.stack.space) && !mayBePartial(file.stack))
-    reader.fail(
-        "recompute",
-        "'recompute' of [space] has ways with groups of ops, but selective recomputation is not of "
-        "all that costs "
-        "no product",
-        "leave them out, or set selective_attention to false, selective_share to 0 and "
-        "blocked_attention to true");
+    reader.fail("recompute",
+                "'recompute' of [space] has kinds with groups of ops, which need selective "
+                "recomputation of "
+                "all ops but matrix products",
+                "leave them out, or set selective_attention to false, selective_share to 0 and "
+                "blocked_attention to true");
   LegalSpace &space = file.stack.space;
   if (!reader.has("offload_activations"))
     space.offloadActivations &= space.recompute;
   if (reader.has("offload_activations") && (space.offloadActivations & ~space.recompute) != 0)
-    reader.fail("offload_activations",
-                "'offload_activations' of [space] has ways to recompute that 'recompute' has not",
-                "leave them out, or add them to 'recompute'");
+    reader.fail(
+        "offload_activations",
+        "'offload_activations' of [space] has kinds of recomputation that 'recompute' lacks",
+        "leave them out, or add them to 'recompute'");
 }
 
 // Returns the stack of a launcher, or of a framework, that the catalogue has under another name; ""

@@ -182,7 +182,8 @@ PeriodSkipper::Snapshot PeriodSkipper::take() const {
   now.bytes = values.bytes;
   now.awaited.resize(values.bytes.size());
   for (size_t i = 0; i < values.bytes.size(); ++i)
-    now.awaited[i] = !values.meetingRead[values.bytes[i].meeting] && values.bytes[i].meeting != 0;
+    now.awaited[i] = !values.communicationRead[values.bytes[i].communication] &&
+                     values.bytes[i].communication != 0;
   now.readTimes = values.readTimes;
   now.clocks = values.clocks;
   now.eventClocks = values.eventClocks;
@@ -200,7 +201,7 @@ PeriodSkipper::Snapshot PeriodSkipper::take() const {
   return now;
 }
 
-bool PeriodSkipper::areTimesAlike(const Snapshot &now) const {
+bool PeriodSkipper::areTimesEqual(const Snapshot &now) const {
   auto isSame = [&](const std::vector<uint32_t> &a, const std::vector<uint32_t> &b) {
     if (a.size() != b.size())
       return false;
@@ -233,7 +234,7 @@ bool PeriodSkipper::isPast(const Values::Byte &byte) const {
 
 // Returns true if a segment's bytes equal, one period on, those of the segment whose role it takes
 // over.
-bool PeriodSkipper::isAlike(const Snapshot &now, uint32_t segment) const {
+bool PeriodSkipper::isEqual(const Snapshot &now, uint32_t segment) const {
   uint32_t place = segmentAfter[segment];
   const Values::Byte &a = last->bytes[segment], &b = now.bytes[place];
   bool changesPlace = place != segment;
@@ -264,20 +265,20 @@ bool PeriodSkipper::isAlike(const Snapshot &now, uint32_t segment) const {
          (a.adds == b.adds || (!changesPlace && a.adds < b.adds && a.begun == b.begun));
 }
 
-bool PeriodSkipper::isAlike(const Snapshot &now) const {
-  if (!areTimesAlike(now))
+bool PeriodSkipper::isEqual(const Snapshot &now) const {
+  if (!areTimesEqual(now))
     return false;
   for (uint32_t i = 0; i < segmentAfter.size(); ++i)
-    if (isElsewhere[i] ? !isPast(now.bytes[i]) : !isAlike(now, i))
+    if (isElsewhere[i] ? !isPast(now.bytes[i]) : !isEqual(now, i))
       return false;
   return true;
 }
 
 // Inputs of the micro-batches that are skipped, by those of the period that was followed.
-bool PeriodSkipper::readsAlike(const Use &use, const format::Run &run, uint32_t periods,
-                               bool marks) {
+bool PeriodSkipper::readsEqually(const Use &use, const format::Run &run, uint32_t periods,
+                                 bool marks) {
   auto meaningOf = [](const Values::Byte &byte) {
-    return std::tie(byte.storage, byte.meeting, byte.microBatch, byte.tensor, byte.together,
+    return std::tie(byte.storage, byte.communication, byte.microBatch, byte.tensor, byte.together,
                     byte.axes, byte.reduced, byte.partial, byte.samples, byte.isWritten,
                     byte.isZero, byte.isGradient, byte.columns);
   };
@@ -304,12 +305,12 @@ bool PeriodSkipper::readsAlike(const Use &use, const format::Run &run, uint32_t 
   return true;
 }
 
-bool PeriodSkipper::readsAlike(uint32_t periods) {
+bool PeriodSkipper::readsEqually(uint32_t periods) {
   for (bool marks : {false, true})
     for (uint32_t run = last->run; run < values.run; ++run)
       for (const Use &use : moving)
         if (const format::Run &of = *steps.entry.order()->Get(run);
-            of.task() == use.task && !readsAlike(use, of, periods, marks))
+            of.task() == use.task && !readsEqually(use, of, periods, marks))
           return false;
   return true;
 }
@@ -376,7 +377,7 @@ void PeriodSkipper::beforeRun() {
     return;
   Snapshot now = take();
   uint32_t periods = (period->end - boundary) / period->length;
-  if (last && periods > 0 && isAlike(now) && readsAlike(periods)) {
+  if (last && periods > 0 && isEqual(now) && readsEqually(periods)) {
     moveOn(now, periods);
     period.reset();
   }

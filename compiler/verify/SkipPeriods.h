@@ -25,8 +25,8 @@ namespace dtc {
 // Inputs of each micro-batch have memory of their own. No period may write such memory, and the
 // inputs of every skipped micro-batch are checked. A period assumes that other programs send the
 // same as in the period before; Board compares this with what they do send at the end. If any
-// assumption were wrong, there would be a first wrong one, as Meetings proves that matched
-// operations can be ordered, and its value would have been computed from right ones: a
+// assumption were wrong, there would be a first wrong one, as CommunicationProof proves that
+// matched operations can be ordered, and its value would have been computed from right ones: a
 // contradiction.
 // Facts that are checked only at the end, such as collectives whose result is still unread, are in
 // S(k+1) as they will be there. A result that can no longer be read has an equal in period k, which
@@ -65,12 +65,12 @@ private:
   bool staysApart();
 
   Snapshot take() const;
-  bool isAlike(const Snapshot &now) const;
-  bool isAlike(const Snapshot &now, uint32_t segment) const;
+  bool isEqual(const Snapshot &now) const;
+  bool isEqual(const Snapshot &now, uint32_t segment) const;
   bool isPast(const Values::Byte &byte) const;
-  bool areTimesAlike(const Snapshot &now) const;
-  bool readsAlike(uint32_t periods);
-  bool readsAlike(const Use &use, const format::Run &run, uint32_t periods, bool marks);
+  bool areTimesEqual(const Snapshot &now) const;
+  bool readsEqually(uint32_t periods);
+  bool readsEqually(const Use &use, const format::Run &run, uint32_t periods, bool marks);
   void moveOn(const Snapshot &now, uint32_t periods);
   uint64_t storageAfter(uint64_t storage, uint32_t periods) const;
   static Order power(Order order, uint32_t times);

@@ -359,16 +359,16 @@ std::optional<Fault> Values::checkEnd() {
   for (const format::Output *output : *steps.program.outputs()) {
     SegmentSpan span = spanOf(*steps.program.buffers()->Get(output->buffer()));
     for (uint32_t i = span.first; i < span.last; ++i)
-      meetingRead[bytes[i].meeting] = true;
+      communicationRead[bytes[i].communication] = true;
   }
   for (uint32_t i = 0; trains() && i < bytes.size(); ++i)
     if (bytes[i].isGradient && !bytes[i].isRead && !bytes[i].isZero)
       return unread(i);
-  for (uint32_t i = 1; trains() && i < meetings.size(); ++i)
-    if (!meetingRead[i]) {
-      const format::Run &of = *steps.entry.order()->Get(meetings[i].first);
+  for (uint32_t i = 1; trains() && i < communications.size(); ++i)
+    if (!communicationRead[i]) {
+      const format::Run &of = *steps.entry.order()->Get(communications[i].first);
       return steps.fault(
-          of, steps.executed(of.task())[meetings[i].second], "values",
+          of, steps.executed(of.task())[communications[i].second], "values",
           "brings what nothing reads: it was done twice, or what should read it reads "
           "something else");
     }

@@ -50,8 +50,8 @@ Values::Values(const Steps &steps, const GroupAxes &groups, Board &board)
     : steps(steps), groups(groups), board(board), numStreams(steps.program.num_streams()),
       bytes(steps.segments.size()), readTimes(steps.segments.size() * numStreams),
       clocks(numStreams, std::vector<uint32_t>(numStreams)),
-      eventClocks(steps.program.num_events()), meetingRead(1), meetings(1), runsLeft(steps.runs),
-      runsDone(steps.runs.size()) {
+      eventClocks(steps.program.num_events()), communicationRead(1), communications(1),
+      runsLeft(steps.runs), runsDone(steps.runs.size()) {
   fill();
 }
 
@@ -124,7 +124,7 @@ std::optional<Fault> Values::read(const Touch &touch, std::vector<Held> *held, b
       if (!found && byte.columns != ColumnSets::kAll)
         found = checkColumns(touch, byte, i, steps.segments.begin(span.first));
       readTimes[i * numStreams + now] = time;
-      meetingRead[byte.meeting] = true;
+      communicationRead[byte.communication] = true;
       if (!held)
         continue;
       Held next{steps.segments.begin(i),
@@ -208,9 +208,9 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
       byte.writeTime = time;
       byte.writeStream = now;
       byte.microBatch = isOfStep ? kStep : static_cast<int32_t>(current->micro_batch());
-      if (meeting != 0 && byte.tensor > 0)
-        meetingRead[meeting] = true;
-      byte.meeting = meeting;
+      if (communication != 0 && byte.tensor > 0)
+        communicationRead[communication] = true;
+      byte.communication = communication;
       for (uint32_t stream = 0; stream < numStreams; ++stream)
         readTimes[i * numStreams + stream] = 0;
     }
@@ -502,11 +502,11 @@ void Values::runWait() {
 std::optional<Fault> Values::execute() {
   if (!isBlocked) {
     ++clocks[now][now];
-    meeting = 0;
+    communication = 0;
     if (source->flow == Flow::Collective || source->flow == Flow::Receive) {
-      meeting = static_cast<uint32_t>(meetings.size());
-      meetings.emplace_back(run, step);
-      meetingRead.push_back(false);
+      communication = static_cast<uint32_t>(communications.size());
+      communications.emplace_back(run, step);
+      communicationRead.push_back(false);
     }
   }
   switch (source->flow) {

@@ -44,7 +44,8 @@ public:
   Counts counts(uint32_t program) const;
   // Repeats the operations posted between counts `from` and `to`, `times` more times.
   void repeat(const Counts &from, const Counts &to, uint32_t times);
-  // Meetings [from + length, from + length + count) are taken to be as those `length` before them.
+  // Communications [from + length, from + length + count) are taken to be as those `length`
+  // before them.
   void expect(const Key &key, size_t from, size_t length, size_t count) {
     expected.push_back({key, from, length, count});
   }
@@ -100,7 +101,7 @@ private:
     uint32_t writer = 0, writerStep = 0; // run and place in its task
     uint32_t writeTime = 0;
     // The collective or receive that wrote it; 0: none, or one that counts as read.
-    uint32_t meeting = 0;
+    uint32_t communication = 0;
     uint32_t adds = 0;  // addends of a sum
     uint32_t begun = 0; // run that wrote the first of them
     int32_t microBatch = kStep;
@@ -225,9 +226,9 @@ private:
   std::vector<Kept> tensors;
   std::vector<std::vector<uint32_t>> clocks;      // per stream: how far each is known to be
   std::vector<std::vector<uint32_t>> eventClocks; // per event
-  std::map<Board::Key, size_t> met;               // meetings so far
-  std::vector<bool> meetingRead;
-  std::vector<std::pair<uint32_t, uint32_t>> meetings; // run and place in its task
+  std::map<Board::Key, size_t> met;               // communications so far
+  std::vector<bool> communicationRead;
+  std::vector<std::pair<uint32_t, uint32_t>> communications; // run and place in its task
 
   uint32_t run = 0, step = 0; // next
   const format::Run *current = nullptr;
@@ -235,7 +236,7 @@ private:
   uint32_t layer = 0;
   uint8_t now = 0; // stream
   bool isFirstRun = false, isOfStep = false, isBlocked = false, isForced = false;
-  uint32_t meeting = 0; // that is executed
+  uint32_t communication = 0; // the one that is executed; 0: none
   std::vector<uint32_t> runsLeft, runsDone;
   std::vector<std::vector<Held>> read_; // per touch of the instruction
   std::vector<Held> pending;            // values of a collective that waits for other programs

@@ -1,6 +1,6 @@
 #include "compiler/verify/Verify.h"
 
-#include "compiler/verify/Meetings.h"
+#include "compiler/verify/CommunicationProof.h"
 #include "compiler/verify/SkipPeriods.h"
 #include "compiler/verify/Values.h"
 
@@ -36,13 +36,13 @@ std::optional<Fault> verifyEntry(const format::Manifest &manifest, const GroupAx
   steps.reserve(manifest.programs()->size());
   for (uint32_t p = 0; p < manifest.programs()->size(); ++p)
     steps.emplace_back(manifest, p, kind);
-  Meetings meetings(manifest, steps);
-  std::optional<Fault> found = meetings.prove();
+  CommunicationProof communication(manifest, steps);
+  std::optional<Fault> found = communication.prove();
   if (found) {
     found->entry = format::EnumNameEntryKind(kind);
     return found;
   }
-  report.classes = std::max<uint64_t>(report.classes, meetings.numClasses());
+  report.classes = std::max<uint64_t>(report.classes, communication.numClasses());
   // A fault found with skipping is searched again without, as guesses may have caused it.
   for (bool skips : {true, false}) {
     if (skips && !maySkip)

@@ -33,7 +33,7 @@ UserError faultError(const Fault &fault, const std::string &name) {
 void printVerified(llvm::raw_ostream &out, const VerifyReport &report, const std::string &name,
                    double seconds) {
   out << llvm::formatv("{0}: proved in {1:f2} s: {2} rank(s) of {3} program(s), {4} class(es) of "
-                       "ranks that meet alike ones, {5} instructions\n",
+                       "ranks with equal communication, {5} instructions\n",
                        name, seconds, report.ranks, report.programs, report.classes,
                        report.instructions);
 }

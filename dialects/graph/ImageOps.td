@@ -125,8 +125,8 @@ class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp
   let summary = what # " of every window of an image";
   let description = [{
     y[b, c, i, j] is the }] # !tolower(what) # [{ of x[b, c, i * stride - padding + p, j * ...] over the p and q of
-    `kernel`, [height, width], for each channel; }] # outside # [{ A result is
-    (size + 2 padding - kernel) / stride + 1 pixels high and wide, rounded down.
+    `kernel`, [height, width], for each channel. }] # outside # [{
+    A result is (size + 2 padding - kernel) / stride + 1 pixels high and wide, rounded down.
 
     On the mesh: batch and channels split. Height and width are whole.
 
@@ -148,9 +148,9 @@ class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp
       "(`padding` $padding^)? attr-dict `:` type($x) `->` type($result)";
 }
 def Graph_MaxPool2dOp : Graph_PoolOp<"max_pool2d", "Maximum",
-    "pixels outside of the image are none (torch.nn.MaxPool2d).">;
+    "Pixels outside of the image are left out (torch.nn.MaxPool2d).">;
 def Graph_AvgPool2dOp : Graph_PoolOp<"avg_pool2d", "Mean",
-  "pixels outside of the image count as 0, and are counted (torch.nn.AvgPool2d).">;
+  "Pixels outside of the image are averaged as zeros (torch.nn.AvgPool2d).">;
 
 def Graph_MaxPool2dGradOp : Graph_ImageOp<"max_pool2d_grad"> {
   let summary = "Gradient of max_pool2d";

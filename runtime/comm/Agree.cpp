@@ -14,8 +14,8 @@
 namespace dtc::rt {
 using format::text;
 
-// Gives `message` of rank `speaker` to all.
-static Status tell(Control &world, int speaker, std::string &message) {
+// Broadcasts `message` of rank `speaker`.
+static Status broadcastText(Control &world, int speaker, std::string &message) {
   auto bytes = static_cast<int64_t>(message.size());
   DTC_RETURN_IF_ERROR(world.broadcast(&bytes, 1, DataType::I64, speaker));
   message.resize(static_cast<size_t>(bytes));
@@ -41,7 +41,7 @@ Status agree(Control &world, const Status &mine, bool claim, int &lowest) {
   DTC_RETURN_IF_ERROR(world.broadcast(&code, 1, DataType::I32, speaker));
   std::string message =
       speaker == 0 ? mine.message() : text("rank ", speaker, ": ", mine.message());
-  DTC_RETURN_IF_ERROR(tell(world, speaker, message));
+  DTC_RETURN_IF_ERROR(broadcastText(world, speaker, message));
   return Status(static_cast<StatusCode>(code), message);
 }
 
@@ -87,8 +87,8 @@ Status agreeOnTraits(Control &world, std::span<const Trait> traits) {
     if (!findOdd(ofTrait, odd, usual))
       continue;
     std::string oddWords = describe(traits[i]), usualWords = oddWords;
-    DTC_RETURN_IF_ERROR(tell(world, odd, oddWords));
-    DTC_RETURN_IF_ERROR(tell(world, usual, usualWords));
+    DTC_RETURN_IF_ERROR(broadcastText(world, odd, oddWords));
+    DTC_RETURN_IF_ERROR(broadcastText(world, usual, usualWords));
     return Status::invalidArgument(text("rank ", odd, " ", oddWords, ", rank ", usual, " ",
                                         usualWords, "; all ranks of a job must have the same"));
   }

@@ -1,7 +1,7 @@
 #include "runtime/comm/Attendance.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/Rendezvous.h"
 
 #include <chrono>
 #include <string_view>
@@ -27,8 +27,8 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
   EnvironmentReader others = [&read](const char *name) {
     return std::string_view(name).starts_with("MASTER_") ? nullptr : read(name);
   };
-  MeetingOptions options;
-  if (!planMeeting(launch, others, seconds, options).ok())
+  RendezvousOptions options;
+  if (!planRendezvous(launch, others, seconds, options).ok())
     return;
   // MPI changes the environment, which asking for names reads, once this constructor is left.
   if (Status status = launch.rank == 0 ? Status() : findAddresses(options); !status.ok()) {
@@ -38,8 +38,8 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
   options.isOver = &isOver;
   isAsking = true;
   thread = std::thread([this, options] {
-    std::unique_ptr<Meeting> meeting;
-    Status status = meet(options, meeting);
+    std::unique_ptr<Rendezvous> rendezvous;
+    Status status = joinRendezvous(options, rendezvous);
     std::lock_guard lock(mutex);
     isAsking = false;
     changed.notify_all();

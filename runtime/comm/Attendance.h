@@ -1,7 +1,7 @@
 // Tracks which ranks of all hosts have started while MPI starts, as MPI does not tell.
-// Beside MPI, ranks meet at the host that the launcher names for rank 0 (MeetingPlace.h). The job
-// does not depend on this: if the launcher names no host, a port is closed, or rank 0 is elsewhere,
-// less is known, and the job starts as usual.
+// Beside MPI, ranks meet at the host that the launcher names for rank 0 (RendezvousAddress.h). The
+// job does not depend on this: if the launcher names no host, a port is closed, or rank 0 is
+// elsewhere, less is known, and the job starts as usual.
 #pragma once
 
 #include "runtime/comm/Environment.h"

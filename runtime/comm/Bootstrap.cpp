@@ -5,8 +5,8 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/GlooPlugin.h"
 #include "runtime/comm/Loopback.h"
-#include "runtime/comm/Meeting.h"
 #include "runtime/comm/MpiPlugin.h"
+#include "runtime/comm/Rendezvous.h"
 #include "runtime/comm/RollCall.h"
 
 #include <algorithm>
@@ -188,17 +188,17 @@ static Status createGlooWorld(const WorldOptions &options, std::unique_ptr<Comm>
   // First: a rank that can't talk is not to be met.
   GlooCreateWorld *create = nullptr;
   DTC_RETURN_IF_ERROR(openPlugin(plugin, create));
-  MeetingOptions plan;
+  RendezvousOptions plan;
   DTC_RETURN_IF_ERROR(
-      planMeeting(options.launch, environmentOf(options), options.startSeconds, plan));
+      planRendezvous(options.launch, environmentOf(options), options.startSeconds, plan));
   DTC_RETURN_IF_ERROR(allowConnections(plan.size));
   auto enter = [&] {
     if (options.phases)
-      options.phases->enter(Phase::MeetingRanks);
+      options.phases->enter(Phase::Rendezvous);
   };
   enter();
-  std::unique_ptr<Meeting> meeting;
-  DTC_RETURN_IF_ERROR(meet(plan, meeting));
+  std::unique_ptr<Rendezvous> rendezvous;
+  DTC_RETURN_IF_ERROR(joinRendezvous(plan, rendezvous));
   enter();
   GlooOptions gloo;
   gloo.rank = plan.rank;
@@ -206,7 +206,7 @@ static Status createGlooWorld(const WorldOptions &options, std::unique_ptr<Comm>
   gloo.timeoutSeconds = options.timeoutSeconds;
   gloo.maxElements = options.maxElements;
   gloo.phases = options.phases;
-  gloo.meeting = meeting.get();
+  gloo.rendezvous = rendezvous.get();
   gloo.interface = envText(EnvVar::Interface);
   Status status;
   create(gloo, world, status);

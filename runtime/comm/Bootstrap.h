@@ -24,7 +24,8 @@ struct WorldOptions {
 // says so. Destroying the world leaves the job (which waits for the others), unless it was
 // abandoned or a call on it was Aborted. Split groups must be destroyed first. Errors: Unavailable
 // when the plugin cannot be loaded, MPI is asked for where the variables carry none, or MPI is
-// another one than the launcher's; Aborted, perhaps without a message, as from meet() (Meeting.h).
+// another one than the launcher's; Aborted, perhaps without a message, as from joinRendezvous()
+// (Rendezvous.h).
 Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world);
 
 // Compute threads for this rank: DTC_THREADS, or the cores that it may run on divided by the ranks

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/comm/Comm.h"
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/Rendezvous.h"
 #include "runtime/comm/StartUp.h"
 
 namespace dtc::rt {
@@ -16,9 +16,9 @@ struct GlooOptions {
   int rank = 0, size = 1;
   double timeoutSeconds = 600;
   uint64_t maxElements = 0; // most elements of one reduction call; 0: a few MiB; tests use less
-  PhaseListener *phases = nullptr; // outlives the world
-  Meeting *meeting = nullptr;      // is used until the world is made
-  std::string interface;           // empty: the one of the meeting's address
+  PhaseListener *phases = nullptr;  // outlives the world
+  Rendezvous *rendezvous = nullptr; // is used until the world is made
+  std::string interface;            // empty: the one of the rendezvous's address
 };
 
 using GlooPluginVersion = int();

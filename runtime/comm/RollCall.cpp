@@ -102,7 +102,7 @@ static void sendToLauncher(int32_t rank, std::string_view words, int flags = 0) 
 
 void answerRollCall(int rank) { sendToLauncher(rank, {}); }
 
-void tellLauncher(std::string_view cause) {
+void sendToLauncher(std::string_view cause) {
   constexpr std::string_view prefix = "dtrun: ";
   if (cause.starts_with(prefix))
     cause.remove_prefix(prefix.size());

@@ -51,7 +51,7 @@ double launchClock();
 // The rank's side: answers the launcher that this process was started by, if it was started by one.
 void answerRollCall(int rank);
 // And tells it why the job ends, in one line; for a rank or its keeper that is the first to know.
-void tellLauncher(std::string_view cause);
+void sendToLauncher(std::string_view cause);
 // And leaves it what the next start of the job is to know; the last note counts. It never waits, so
 // that one may get lost.
 void leaveNote(std::string_view note);

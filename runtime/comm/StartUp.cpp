@@ -62,7 +62,7 @@ double StartUp::secondsOf(Phase phase) const {
 
 std::chrono::steady_clock::time_point StartUp::deadlineOf(Phase phase) const {
   // The rendezvous knows better who is missing, and has this deadline itself.
-  double seconds = secondsOf(phase) + (phase == Phase::MeetingRanks ? 15 : 0);
+  double seconds = secondsOf(phase) + (phase == Phase::Rendezvous ? 15 : 0);
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
              std::chrono::duration<double>(seconds));
@@ -77,8 +77,8 @@ static double attendanceSeconds(double seconds) { return seconds - std::min(2.0,
 void StartUp::enter(Phase entered) {
   if (!marks)
     return;
-  if (options.tell)
-    options.tell(entered);
+  if (options.onPhase)
+    options.onPhase(entered);
   if (entered == Phase::StartingMpi)
     attendance = std::make_unique<Attendance>(
         launch, [](const char *name) -> const char * { return std::getenv(name); },
@@ -210,7 +210,7 @@ void StartUp::giveUp(Phase waiting) {
                           describeMissing(launch, *marks, waiting, others, haveAllCome),
                           "; where ranks need longer to start, raise ",
                           envInfo(EnvVar::StartTimeout).name, " or --timeout\n");
-  tellLauncher(line);
+  sendToLauncher(line);
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
   // Ranks of other machines have their say before this one's end ends the job.

@@ -31,7 +31,7 @@ class RankMarks;
 // them; not all read a checkpoint, or fill parameters.
 enum class Phase : uint32_t {
   StartingMpi,
-  MeetingRanks,
+  Rendezvous,
   JoiningWorld,
   ComparingJob,
   ReadingProgram,
@@ -67,7 +67,7 @@ struct StartUpOptions {
   double seconds = 120;                 // limit of a phase
   double workSeconds = 600;             // the same of one where ranks are at work on their own
   std::function<bool()> isWatched = {}; // true while the keepers of all ranks watch; empty: never
-  std::function<void(Phase)> tell = {}; // hears of each phase
+  std::function<void(Phase)> onPhase = {}; // called for each phase
 };
 
 // Watches the phases of a job's start and reports ranks that keep the others waiting.

@@ -119,7 +119,7 @@ std::string Mesh::makePairs(std::vector<std::string> &addresses) {
     NoPipeSignal guard; // Gloo's thread inherits it
     ::gloo::transport::tcp::attr where;
     if (options.interface.empty())
-      where.hostname = options.meeting->address();
+      where.hostname = options.rendezvous->address();
     else
       where.iface = options.interface;
     device = ::gloo::transport::tcp::CreateDevice(where);
@@ -158,7 +158,7 @@ std::string Mesh::connectPairs(const std::vector<std::string> &addresses) {
 
 // Compares tokens: the first to connect at a port may not belong to the job.
 std::string Mesh::compareTokens() {
-  const std::string &token = options.meeting->token();
+  const std::string &token = options.rendezvous->token();
   std::vector<std::string> theirs(static_cast<size_t>(options.size), std::string(token.size(), 0));
   std::vector<Parcel> parcels;
   for (int peer = 0; peer < options.size; ++peer)
@@ -215,17 +215,17 @@ Mesh::~Mesh() {
 Status Mesh::connect(std::string &words) {
   std::vector<std::string> mine, theirs;
   std::string own = makePairs(mine);
-  DTC_RETURN_IF_ERROR(options.meeting->exchange(mine, theirs));
+  DTC_RETURN_IF_ERROR(options.rendezvous->exchange(mine, theirs));
   if (own.empty())
     own = connectPairs(theirs);
   if (own.empty())
     own = compareTokens();
   if (own.empty())
     own = watchConnections();
-  if (own.size() > Meeting::kMostParcel)
-    own.resize(Meeting::kMostParcel);
+  if (own.size() > Rendezvous::kMostParcel)
+    own.resize(Rendezvous::kMostParcel);
   std::vector<std::string> all;
-  DTC_RETURN_IF_ERROR(options.meeting->exchange(
+  DTC_RETURN_IF_ERROR(options.rendezvous->exchange(
       std::vector<std::string>(static_cast<size_t>(options.size), own), all));
   words.clear();
   for (size_t rank = 0; rank < all.size() && words.empty(); ++rank)
@@ -328,7 +328,8 @@ Status GlooMesh::create(const GlooOptions &options, std::shared_ptr<GlooMesh> &m
     }
   }
   return Status::unavailable(text("connecting ", options.size, " ranks by Gloo, at '",
-                                  options.meeting->address(), "', ", kAttempts, " times: ", words));
+                                  options.rendezvous->address(), "', ", kAttempts,
+                                  " times: ", words));
 }
 
 } // namespace dtc::rt

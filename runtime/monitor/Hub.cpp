@@ -59,7 +59,7 @@ void Hub::take(Rank &rank, const Standing &standing, double now) {
 std::string Hub::tickStragglers(double now) {
   for (size_t i = 0; i < ranks.size(); ++i)
     if (ranks[i].joined && !ranks[i].gone)
-      stragglers.hear(static_cast<int>(i), ranks[i].standing.work);
+      stragglers.receive(static_cast<int>(i), ranks[i].standing.work);
   Straggler before = stragglers.current();
   if (isOver || !stragglers.tick(now))
     return {};
@@ -78,7 +78,7 @@ std::string Hub::tickStragglers(double now) {
               " % of a step\n");
 }
 
-bool Hub::hear(int index, const Frame &frame, double now) {
+bool Hub::receive(int index, const Frame &frame, double now) {
   if (index < 0 || index >= options.ranks)
     return false;
   Rank &rank = ranks[static_cast<size_t>(index)];
@@ -121,7 +121,7 @@ bool Hub::hear(int index, const Frame &frame, double now) {
   }
 }
 
-void Hub::lose(int index, const std::string &why, double now) {
+void Hub::close(int index, const std::string &why, double now) {
   Rank &rank = ranks[static_cast<size_t>(index)];
   if (!rank.joined || rank.gone)
     return;
@@ -199,7 +199,7 @@ std::optional<Verdict> Hub::tick(double now) {
     double silence = options.silenceSeconds * (isNear ? kNearSilence : 1);
     if (ranks[i].joined && !ranks[i].gone && now - ranks[i].heardAt > silence) {
       ranks[i].isSilent = !ranks[i].ended;
-      lose(static_cast<int>(i), text("gave no sign of life for ", silence, " s"), now);
+      close(static_cast<int>(i), text("gave no sign of life for ", silence, " s"), now);
     }
   }
   std::optional<Verdict> verdict;

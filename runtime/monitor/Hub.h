@@ -38,10 +38,11 @@ public:
       : options(options), notes(notes), ranks(static_cast<size_t>(options.ranks)),
         stragglers(options.ranks) {}
 
-  // False where the frame is not what this rank could send now: the connection is to be given up.
-  bool hear(int rank, const Frame &frame, double now);
-  // The connection to the rank's keeper is gone. Nothing after it has left.
-  void lose(int rank, const std::string &why, double now);
+  // Takes a frame of a rank. Returns false if the rank cannot send this frame now: the caller then
+  // closes the connection.
+  bool receive(int rank, const Frame &frame, double now);
+  // Records that the connection to the rank's keeper is gone. No effect once the keeper has left.
+  void close(int rank, const std::string &why, double now);
   // The machine of this keeper slept until now: silence means nothing.
   void forgiveSilence(double now);
 

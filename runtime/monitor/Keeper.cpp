@@ -50,7 +50,7 @@ private:
   void pollAll();
   void listen(double now);
   void tick(double now);
-  void tellWork(double now);
+  void sendWork(double now);
   void followEnd(double now);
   bool isAlone(double now);
 
@@ -58,13 +58,13 @@ private:
   void judge(double now);
   void askAll(FrameKind kind);
   void give(const Verdict &verdict, double now);
-  void tellHub(const Frame &frame) { (void)hub->hear(0, frame, monotonicSeconds()); }
+  void sendToHub(const Frame &frame) { (void)hub->receive(0, frame, monotonicSeconds()); }
 
   // Called on all other keepers.
   void connect(double now);
   void readHub(double now);
-  void hearHub(const Frame &frame, double now);
-  void loseHub(double now);
+  void receiveFromHub(const Frame &frame, double now);
+  void closeHub(double now);
 
   void decideAlone();
   void dump(const std::string &reason);
@@ -150,7 +150,7 @@ void Keeper::decideAlone() {
     reason = text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(), ") ",
                   describe(ending), hasTold ? "" : text("; it was in ", standing.place));
   if (!hasTold)
-    tell(text("dtrun: ", reason, "\n"));
+    report(text("dtrun: ", reason, "\n"));
   if (isWorthRecord(ending, standing.trainingStep > 0))
     dump(reason);
   leave(exitCodeOf(ending), monotonicSeconds());
@@ -160,16 +160,16 @@ void Keeper::decideAlone() {
 void Keeper::askAll(FrameKind kind) {
   Frame frame;
   frame.kind = kind;
-  peers->tellAll(frame);
+  peers->sendAll(frame);
 }
 
 void Keeper::give(const Verdict &verdict, double now) {
-  tell(verdict.report);
+  report(verdict.report);
   Frame frame;
   frame.kind = FrameKind::Verdict;
   frame.exitCode = static_cast<uint32_t>(verdict.exitCode);
   frame.reason = verdict.reason;
-  peers->tellAll(frame);
+  peers->sendAll(frame);
   if (!verdict.reason.empty())
     dump(verdict.reason);
   leave(verdict.exitCode, now, isOwnExit(verdict.exitCode) ? kGraceSeconds : 0);
@@ -184,7 +184,7 @@ void Keeper::connect(double now) {
              "alone\n"));
 }
 
-void Keeper::hearHub(const Frame &frame, double now) {
+void Keeper::receiveFromHub(const Frame &frame, double now) {
   if (frame.kind == FrameKind::AskBeat && !child.hasEnded())
     link.send(child.frameOf(FrameKind::Beat));
   if (frame.kind == FrameKind::AskStacks && !child.hasEnded())
@@ -200,27 +200,27 @@ void Keeper::hearHub(const Frame &frame, double now) {
 void Keeper::readHub(double now) {
   for (const Frame &frame : link.receive(now)) {
     hubHasLeft = link.hasLeft();
-    hearHub(frame, now);
+    receiveFromHub(frame, now);
   }
   if (!link.isWelcome() || !link.isBroken(now))
     return;
   if (hubHasLeft || isLeaving)
     leaveBy = std::min(leaveBy, child.hasEnded() ? now : std::max(now, killAt));
   else
-    loseHub(now);
+    closeHub(now);
 }
 
 // Rank 0's keeper is gone without a word, or its host is.
-void Keeper::loseHub(double now) {
+void Keeper::closeHub(double now) {
   if (hubLostAt == 0)
     hubLostAt = now;
   // One speaks for all, the others in case that it is gone, too.
   if (now - hubLostAt < (rank == 1 ? 0 : 2))
     return;
   if (rank == 1 || options.launch.size < 16)
-    tell(text("dtrun: rank 0 is lost: its keeper is out of reach of that of rank ", rank,
-              " on host '", child.hostName(), "'; rank ", rank, " is in ",
-              child.frameOf(FrameKind::Beat).standing.place, "\n"));
+    report(text("dtrun: rank 0 is lost: its keeper is out of reach of that of rank ", rank,
+                " on host '", child.hostName(), "'; rank ", rank, " is in ",
+                child.frameOf(FrameKind::Beat).standing.place, "\n"));
   hubHasLeft = true;
   dump("rank 0 is lost");
   leave(kExitRankDied, now);
@@ -239,9 +239,9 @@ void Keeper::tick(double now) {
   bool beats = now - lastBeat >= kBeatSeconds;
   if (hub) {
     if (child.page().hasAddress.load() && !hub->hasJoined(0))
-      tellHub(child.frameOf(FrameKind::Hello));
+      sendToHub(child.frameOf(FrameKind::Hello));
     if (hub->hasJoined(0) && !child.hasEnded() && beats)
-      tellHub(child.frameOf(FrameKind::Beat));
+      sendToHub(child.frameOf(FrameKind::Beat));
     if (beats)
       askAll(FrameKind::Welcome); // all that rank 0's keeper has to say is that it is there
   } else if (link.isWelcome() && beats && !child.hasEnded()) {
@@ -251,11 +251,11 @@ void Keeper::tick(double now) {
   if (beats)
     lastBeat = now;
   if (beats && hub)
-    tellWork(now);
+    sendWork(now);
 }
 
 // Rank 0 may read in its page what its keeper knows of all.
-void Keeper::tellWork(double now) {
+void Keeper::sendWork(double now) {
   std::string line = hub->tickStragglers(now);
   if (!line.empty())
     say(line);
@@ -271,7 +271,7 @@ void Keeper::followEnd(double now) {
   bool isLinked = hub ? hub->hasJoined(0) : link.isWelcome() && !hubHasLeft && hubLostAt == 0;
   if (!hasToldEnd && isLinked) {
     if (hub)
-      tellHub(child.frameOf(FrameKind::Ended));
+      sendToHub(child.frameOf(FrameKind::Ended));
     else
       link.send(child.frameOf(FrameKind::Ended));
   }
@@ -299,9 +299,9 @@ void Keeper::judge(double now) {
     return;
   Frame frame;
   frame.kind = FrameKind::AskStacks;
-  peers->tell(wanted, frame);
+  peers->send(wanted, frame);
   if (wanted == 0) {
-    tellHub(child.frameOf(FrameKind::Stacks));
+    sendToHub(child.frameOf(FrameKind::Stacks));
     lastTick = monotonicSeconds(); // this keeper was busy for seconds, the machine did not sleep
   }
 }
@@ -329,7 +329,7 @@ void Keeper::listen(double now) {
   if (peers)
     peers->read(child.page().address, now);
   else if (hubLostAt != 0 && !isLeaving)
-    loseHub(now);
+    closeHub(now);
   else if (link.isOpen())
     readHub(now);
 }

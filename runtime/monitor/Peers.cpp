@@ -30,13 +30,13 @@ void Peers::accept(double now) {
   }
 }
 
-void Peers::hear(Peer &peer, const Frame &frame, const KeeperAddress &address, double now) {
+void Peers::receive(Peer &peer, const Frame &frame, const KeeperAddress &address, double now) {
   if (peer.rank < 0) {
     // A stranger, or a rank of this job that nobody has been yet.
     bool knows = frame.kind == FrameKind::Hello &&
                  std::equal(frame.secret.begin(), frame.secret.end(), std::begin(address.secret));
     auto claimed = static_cast<int>(std::min<uint32_t>(frame.rank, INT_MAX));
-    if (!knows || claimed == 0 || !hub.hear(claimed, frame, now)) {
+    if (!knows || claimed == 0 || !hub.receive(claimed, frame, now)) {
       peer.since = -1;
       return;
     }
@@ -46,8 +46,8 @@ void Peers::hear(Peer &peer, const Frame &frame, const KeeperAddress &address, d
     peer.link.send(welcome);
     return;
   }
-  if (!hub.hear(peer.rank, frame, now)) {
-    hub.lose(peer.rank, "said what it could not say then", now);
+  if (!hub.receive(peer.rank, frame, now)) {
+    hub.close(peer.rank, "said what it could not say then", now);
     peer.since = -1;
   }
 }
@@ -60,25 +60,25 @@ void Peers::read(const KeeperAddress &address, double now) {
     bool isOpen = peer->link.receive(frames, why);
     for (const Frame &frame : frames)
       if (peer->since >= 0)
-        hear(*peer, frame, address, now);
+        receive(*peer, frame, address, now);
     peer->link.flush();
     bool isStale = peer->rank < 0 && now - peer->since > kHelloSeconds;
     if (isOpen && peer->since >= 0 && !isStale && !peer->link.hasFailed())
       continue;
     if (peer->rank >= 0)
-      hub.lose(peer->rank, why.empty() ? "is out of reach" : why, now);
+      hub.close(peer->rank, why.empty() ? "is out of reach" : why, now);
     peer.reset();
   }
   std::erase(peers, nullptr);
 }
 
-void Peers::tellAll(const Frame &frame) {
+void Peers::sendAll(const Frame &frame) {
   for (std::unique_ptr<Peer> &peer : peers)
     if (peer->rank >= 0)
       peer->link.send(frame, /*mayBeDropped=*/frame.kind == FrameKind::Welcome);
 }
 
-void Peers::tell(int rank, const Frame &frame) {
+void Peers::send(int rank, const Frame &frame) {
   for (std::unique_ptr<Peer> &peer : peers)
     if (peer->rank == rank)
       peer->link.send(frame);

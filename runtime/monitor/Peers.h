@@ -21,10 +21,10 @@ public:
   void close();
   // Accepts connections, reads frames, and drops closed connections.
   void read(const KeeperAddress &address, double now);
-  // To all of them, or to that of one rank.
-  void tellAll(const Frame &frame);
+  // Sends a frame to all keepers.
+  void sendAll(const Frame &frame);
   // Sends a frame to the keeper of one rank.
-  void tell(int rank, const Frame &frame);
+  void send(int rank, const Frame &frame);
   // Returns true if all identified keepers have left.
   bool haveLeft() const;
   // Adds the sockets of all connections to those to poll.
@@ -38,7 +38,7 @@ private:
     int rank = -1; // before its Hello
   };
   void accept(double now);
-  void hear(Peer &peer, const Frame &frame, const KeeperAddress &address, double now);
+  void receive(Peer &peer, const Frame &frame, const KeeperAddress &address, double now);
 
   Hub &hub;
   int ranks;

@@ -15,11 +15,11 @@ inline void say(const std::string &lines) {
   std::fflush(stderr);
 }
 
-// The same of why the job ends, which the launcher wants to know.
-inline void tell(const std::string &lines) {
+// Writes the reason for the end of the job to stderr and sends it to the launcher.
+inline void report(const std::string &lines) {
   say(lines);
   if (!lines.empty())
-    tellLauncher(lines);
+    sendToLauncher(lines);
 }
 
 } // namespace dtc::rt

@@ -10,7 +10,7 @@ constexpr int kWindowsRunning = 3;
 constexpr double kSlow = 1 / 0.7, kLeastCost = 0.05;
 constexpr double kStays = 1.5; // keeps naming the same one among equally slow ranks
 
-void Stragglers::hear(int rank, const WorkTotals &totals) {
+void Stragglers::receive(int rank, const WorkTotals &totals) {
   Rank &of = ranks[static_cast<size_t>(rank)];
   of.isHeard = true;
   of.now = totals;

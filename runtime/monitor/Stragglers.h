@@ -25,7 +25,7 @@ public:
   explicit Stragglers(int ranks) : ranks(static_cast<size_t>(ranks)) {}
 
   // Adds a report of a rank.
-  void hear(int rank, const WorkTotals &totals);
+  void receive(int rank, const WorkTotals &totals);
   // True where who it is has changed.
   bool tick(double now);
   const Straggler &current() const { return found; }

@@ -1,9 +1,9 @@
 // Reads the messages between ranks and the addresses at which they meet: frames of keepers, notes
 // on programs, messages of the rendezvous, launchers' addresses.
-#include "runtime/comm/Meeting.h"
-#include "runtime/comm/MeetingPlace.h"
-#include "runtime/comm/MeetingSides.h"
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/Rendezvous.h"
+#include "runtime/comm/RendezvousAddress.h"
+#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousWire.h"
 #include "runtime/monitor/Hub.h"
 #include "runtime/monitor/Link.h"
 #include "test/fuzz/Outside.h"
@@ -77,8 +77,8 @@ void readFrames(Bytes bytes) {
     bytes = bytes.subspan(kFront + size);
     if (status.ok())
       checkFrame(frame);
-    if ((!status.ok() || !hub.hear(rank, frame, now)) && rank < kRanks)
-      hub.lose(rank, "sent what no keeper sends: " + status.message(), now);
+    if ((!status.ok() || !hub.receive(rank, frame, now)) && rank < kRanks)
+      hub.close(rank, "sent what no keeper sends: " + status.message(), now);
     checkReport(hub.tickStragglers(now));
     if (std::optional<rt::Verdict> verdict = hub.tick(now))
       checkReport(verdict->report);

@@ -209,9 +209,10 @@ def check_refusals(folder):
     full.mkdir()
     dtc("checkpoint", "export", saved, "-o", full)  # an empty folder
     refused("not empty", BIN / "dtc", "checkpoint", "export", saved, "-o", full)
-    refused("is not of the model of", BIN / "dtc", "checkpoint", "export", saved, "--config",
+    refused("is not a checkpoint of the model of", BIN / "dtc", "checkpoint", "export", saved, "--config",
             STORED / "llama" / "config.json", "-o", bad)
-    refused("give what dtrun --checkpoint-dir named", BIN / "dtc", "checkpoint", "export", folder / "nope", "-o", bad)
+    refused("give the folder of dtrun --checkpoint-dir", BIN / "dtc", "checkpoint", "export", folder / "nope", "-o",
+            bad)
     shard = saved / "step-0" / "shard-00000.safetensors"
     data = bytearray(shard.read_bytes())
     data[-1] ^= 1

@@ -49,7 +49,8 @@ bool verifyOne(const std::string &folder) {
 
 int runVerify(const std::string &path) {
   if (!isFolder(path)) {
-    llvm::errs() << "error: '" << path << "' is no folder; wanted what --checkpoint-dir named, or "
+    llvm::errs() << "error: '" << path
+                 << "' is no folder; wanted the folder of --checkpoint-dir, or "
                  << "a step-N of it\n";
     return 1;
   }
@@ -63,7 +64,7 @@ int runVerify(const std::string &path) {
                ::stat((path + "/" + rt::kMarkerFile).c_str(), &info) == 0;
   if (steps.empty() && !isOne) {
     llvm::errs() << "error: '" << path
-                 << "' has no checkpoints; wanted what --checkpoint-dir named, "
+                 << "' has no checkpoints; wanted the folder of --checkpoint-dir, "
                  << "or a step-N of it\n";
     return 1;
   }
@@ -79,16 +80,16 @@ int runVerify(const std::string &path) {
 
 void addCheckpoint(CLI::App &app, int &exitCode) {
   CLI::App *group = app.add_subcommand(
-      "checkpoint", "Checks the checkpoints of dtrun, and turns them into folders of Hugging "
-                    "Face's and back\n\nExamples:\n  dtc checkpoint verify checkpoints/\n  dtc "
-                    "checkpoint export checkpoints/ -o gpt2-trained\n  dtc checkpoint import "
-                    "gpt2 -o checkpoints");
+      "checkpoint",
+      "Checks the checkpoints of dtrun, and converts them to and from Hugging Face "
+      "folders\n\nExamples:\n  dtc checkpoint verify checkpoints/\n  dtc checkpoint export "
+      "checkpoints/ -o gpt2-trained\n  dtc checkpoint import gpt2 -o checkpoints");
   group->require_subcommand(1);
   auto path = std::make_shared<std::string>();
   CLI::App *verify = group->add_subcommand(
-      "verify", "Reads all bytes of checkpoints: hashes, sizes, and that each element of each "
-                "tensor is there once; names file and bytes of what is not");
-  verify->add_option("DIR", *path, "what dtrun --checkpoint-dir named, or one step-N of it")
+      "verify", "Reads all bytes of checkpoints, checks hashes, sizes and that each element of "
+                "each tensor is there once, and names file and bytes of every fault");
+  verify->add_option("DIR", *path, "the folder of dtrun --checkpoint-dir, or one step-N of it")
       ->required()
       ->check(notEmpty());
   verify->callback([path, &exitCode] { exitCode = runVerify(*path); });

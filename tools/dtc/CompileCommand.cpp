@@ -41,8 +41,8 @@ UserError contradiction(const CompileFlags &flags, const std::string &flag,
 Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   for (const char *flag : {"--fix", "--max-memory", "--stack", "--grad-dtype", "--executable"})
     if (flags.given(flag))
-      return UserError(std::string(flag) + " asks for a plan, and --plan '" + flags.planFile +
-                           "' has one",
+      return UserError(std::string(flag) + " is for planning, and --plan '" + flags.planFile +
+                           "' gives a plan",
                        std::string("leave out ") + flag + ", or give it to 'dtc plan'");
   struct Number {
     const char *flag, *what;
@@ -152,8 +152,7 @@ int prove(const std::vector<uint8_t> &bytes, const std::string &output) {
     return 0;
   UserError error = report ? faultError(*report->fault, output) : report.error();
   error.message =
-      "internal error: nothing is written, as the program would not do what it should: " +
-      error.message;
+      "internal error: nothing is written, since the program is wrong: " + error.message;
   error.report(llvm::errs());
   return kInternalError;
 }
@@ -226,7 +225,7 @@ int runCompile(CompileFlags &flags) {
     return fail(fits.error());
   if (flags.options.step.coupledDecay && plan->optimizer != OptimizerKind::Sgd)
     return fail(
-        UserError("--coupled-decay is of sgd, the plan has " + nameOf(plan->optimizer).str(),
+        UserError("--coupled-decay needs the optimizer sgd, the plan has " + nameOf(plan->optimizer).str(),
                   "leave it out, or use --optimizer sgd"));
   flags.options.step.cosine = flags.schedule == "cosine";
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);

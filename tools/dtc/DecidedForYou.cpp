@@ -22,7 +22,7 @@ std::string batchHint(const PlanRequest &request, const Plan &plan) {
          (plan.globalBatch == 1 ? " sample is" : " samples are") + " shared by " +
          std::to_string(plan.devices) + " devices, each of which could hold the model: with " +
          "--global-batch " + std::to_string(plan.devices) +
-         " each has a sample; with fewer devices they are better used";
+         " each has a sample; fewer devices would be used better";
 }
 
 } // namespace

@@ -74,26 +74,28 @@ int runExplain(const ExplainFlags &flags) {
 
 void addExplain(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "explain", "Says what a stage, an op or a tensor of a plan does and costs\n\nExamples:\n  "
-                 "dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
+      "explain", "Explains what a stage, an op or a tensor of a plan does and costs\n\nExamples:\n "
+                 " dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
                  "explain plan.json --tensor transformer.wte.weight");
   auto flags = std::make_shared<ExplainFlags>();
   command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o', or a .dte file")
       ->required();
   auto *stage =
-      command->add_option("--stage", flags->stage, "this stage; without a flag the slowest one")
+      command
+          ->add_option("--stage", flags->stage, "the stage to explain (default: the slowest one)")
           ->check(wholeNumber(0));
   auto *op = command
                  ->add_option("--op", flags->op,
-                              "the ops that have this in their name or their parameter's")
+                              "all ops whose name, or parameter's name, contains this text")
                  ->check(notEmpty());
   auto *tensor = command
                      ->add_option("--tensor", flags->tensor,
-                                  "the parameter of this name, or those that contain it")
+                                  "the parameter of this name, or all whose name contains it")
                      ->check(notEmpty());
   op->excludes(stage)->excludes(tensor);
   tensor->excludes(stage);
-  command->add_option("--model", flags->model, "the model (default: where the plan found it)");
+  command->add_option("--model", flags->model,
+                      "the model (default: the file that the plan was made from)");
   command->add_option("--topology", flags->topology, "the topology (default: the plan's)");
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(oneOf({"text", "json"}));

@@ -48,8 +48,8 @@ int runExport(const ExportFlags &flags) {
 void addExport(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "export",
-      "Writes a plan as the flags or the configuration of other software, or says what that can't "
-      "be told\n\nExample:\n  dtc export plan.json --to megatron-lm -o plan.sh");
+      "Writes a plan as the flags or the configuration of other software, or lists the decisions "
+      "that it can't express\n\nExample:\n  dtc export plan.json --to megatron-lm -o plan.sh");
   auto flags = std::make_shared<ExportFlags>();
   command->add_option("PLAN", flags->plan, "a plan.json of 'dtc plan -o'")
       ->required()

@@ -34,7 +34,7 @@ Outcome checkSpareNodes(int64_t spare, const Topology &topology) {
   return UserError("--spare-nodes " + std::to_string(spare) + " of '" + topology.name +
                        "', which has " + std::to_string(topology.nodes) +
                        (topology.isUniform() ? " nodes" : " nodes that differ"),
-                   "equal nodes are wanted, of which one at least is left");
+                   "use equal nodes, and leave at least one");
 }
 
 // Fills the cache with the plans for the nodes that are left when 1, 2, ... are lost, and prints
@@ -163,11 +163,12 @@ void addPlan(CLI::App &app, int &exitCode) {
       ->add_option("--report", flags->report,
                    "write the plan, its time line and the candidates as one HTML page")
       ->check(notEmpty());
-  CLI::Option *cache = command->add_option(
-      "--cache", flags->cache, "keep plans in this folder, and take from it what is there");
+  CLI::Option *cache =
+      command->add_option("--cache", flags->cache,
+                          "folder of plans: take the plan from it, or write the new plan to it");
   command
       ->add_option("--spare-nodes", flags->spareNodes,
-                   "plan for the loss of up to this many nodes, too, into the cache")
+                   "also plan for the loss of up to this many nodes, into the cache")
       ->check(wholeNumber(1))
       ->needs(cache);
   command->add_option("--format", flags->format, "text or json, on stdout")

@@ -65,13 +65,12 @@ Outcome takeModelOf(const Plan &plan, const std::string &planFile, const std::st
   flags.model = fileNamedBy(planFile, plan.origin.model);
   llvm::StringRef model = flags.model;
   if (model.empty())
-    return UserError(doing + " '" + planFile + "': it does not say which model it was made of",
-                     mend);
+    return UserError(doing + " '" + planFile + "': the plan does not name its model", mend);
   bool isWritten = model.ends_with(".mlir"); // contains its sequence length
   bool isFile = isWritten || model.contains('/') || model.ends_with(".json");
   if (isFile && !llvm::sys::fs::exists(model))
     return UserError(doing + " '" + planFile + "': there is no '" + flags.model +
-                         "', the model it was made of, here or beside the plan",
+                         "', the model of the plan, here or beside the plan",
                      mend);
   if (!isWritten)
     flags.sequence = plan.sequenceLength;

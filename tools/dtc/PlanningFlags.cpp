@@ -43,7 +43,7 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       .add_option_function<std::string>(
           "--precision", [this](const std::string &name) { precision = precisionFrom(name); },
           alternatives(namesOf(kPrecisions)) +
-              ": products of linear layers in 8 bits, all else as bf16 "
+              ": matrix products of linear layers in 8 bits, all else as bf16 "
               "(default: bf16 on GPUs and TPUs that have it, f16 on V100, f32 on CPUs)")
       ->check(oneOf(namesOf(kPrecisions)));
   command
@@ -69,15 +69,13 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->check(notEmpty());
   auto *margin =
       command
-          .add_option(
-              "--memory-margin", memoryMargin,
-              "leave so much of a device's memory free: a share of it, such as 0.1, or bytes")
+          .add_option("--memory-margin", memoryMargin,
+                      "memory of each device to leave free: a share of it, such as 0.1, or bytes")
           ->check(notEmpty());
   command
-      .add_option(
-          "--risk", risk,
-          "leave so much free that a plan does not fit with this probability at most, by the "
-          "errors that estimates of memory were found to have (default: 0.2)")
+      .add_option("--risk", risk,
+                  "largest probability that the plan does not fit, by the known errors of "
+                  "estimates of memory (default: 0.2)")
       ->check(CLI::Range(0.01, 0.99))
       ->excludes(margin);
   command
@@ -87,16 +85,14 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->capture_default_str();
   searchSeconds = kSearchSeconds;
   command
-      .add_option(
-          "--search-seconds", searchSeconds,
-          "end the search after so many seconds with the best that it has; searches are "
-          "limited by work, so that a busy machine finds the same plan, and this is a guard")
+      .add_option("--search-seconds", searchSeconds,
+                  "end the search after this many seconds with its best plan: a guard, since "
+                  "searches are limited by work, so that a busy machine finds the same plan")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  command.add_flag(
-      "--executable", executable,
-      "keep the search to what 'dtc compile' lowers today (so without --stack, and for topologies "
-      "of CPUs, unless --fix or the model asks for more)");
+  command.add_flag("--executable", executable,
+                   "search only plans that 'dtc compile' lowers today (the default without --stack "
+                   "and for topologies of CPUs, unless --fix or the model asks for more)");
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>

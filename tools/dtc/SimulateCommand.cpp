@@ -35,7 +35,7 @@ int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
                      "leave it out, or plan on that topology")
         .report(llvm::errs());
   if (!flags.against.empty())
-    return UserError("--against puts a measured run beside an executable, and '" + flags.file +
+    return UserError("--against compares with a run of an executable, and '" + flags.file +
                          "' is a plan",
                      "give the .dte file that was run")
         .report(llvm::errs());
@@ -69,7 +69,7 @@ int simulateExecutable(const SimulateFlags &flags, const std::string &contents, 
   if (rt::Status status = format::verifyExecutable(bytes, flags.file, manifest); !status.ok())
     return UserError(status.message()).report(llvm::errs());
   if (static_cast<int64_t>(manifest->rank_program()->size()) != plan.devices)
-    return UserError("simulating '" + flags.file + "': it is for " +
+    return UserError("simulating '" + flags.file + "': the executable is for " +
                          std::to_string(manifest->rank_program()->size()) +
                          " ranks, and its plan for " + std::to_string(plan.devices) + " devices",
                      "compile the model again")
@@ -114,10 +114,9 @@ int runSimulate(const SimulateFlags &flags) {
 
 void addSimulate(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "simulate",
-      "Runs a step event by event: of a plan its schedule, of an executable its instructions\n\n"
-      "Example:\n  dtc simulate gpt2.dte --trace trace.json   (open trace.json in "
-      "ui.perfetto.dev)");
+      "simulate", "Simulates a step event by event: the schedule of a plan, or the instructions of "
+                  "an executable\n\nExample:\n  dtc simulate gpt2.dte --trace trace.json   (open "
+                  "trace.json in ui.perfetto.dev)");
   auto flags = std::make_shared<SimulateFlags>();
   command->add_option("FILE", flags->file, "a .dte file, or plan JSON of 'dtc plan -o'")
       ->required();
@@ -127,7 +126,7 @@ void addSimulate(CLI::App &app, int &exitCode) {
   command->add_option("--trace", flags->trace,
                       "write the time line for chrome://tracing and ui.perfetto.dev to this file");
   command->add_option("--against", flags->against,
-                      "what 'dtrun --profile' measured of this executable, to be put beside it");
+                      "a profile of this executable by 'dtrun --profile', to compare with");
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(oneOf({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runSimulate(*flags); });

@@ -43,7 +43,7 @@ void addTopology(CLI::App &app, int &exitCode) {
                                           "take the machine from this file of NCCL_TOPO_DUMP_FILE");
   discover
       ->add_option("--device", flags->device,
-                   "the catalogue's system whose device that machine has (default: by PCI id)")
+                   "the system of the catalogue with the same device (default: found by PCI id)")
       ->needs(xml);
   discover->callback([flags, &exitCode] {
     exitCode = flags->ncclXml.empty()

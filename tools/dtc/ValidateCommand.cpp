@@ -268,7 +268,7 @@ void addValidate(CLI::App &app, int &exitCode) {
                   "--global-batch 512 --fix tp=2,pp=2 --ranks 8");
   auto flags = std::make_shared<ValidateFlags>();
   flags->add(*command, /*planGiven=*/false);
-  command->add_option("--ranks", flags->ranks, "local processes to run it on, at most")
+  command->add_option("--ranks", flags->ranks, "largest number of local processes")
       ->check(wholeNumber(1))
       ->capture_default_str();
   command->add_option("--format", flags->format, "text or json, on stdout")

@@ -37,8 +37,9 @@ int runVerify(const VerifyFlags &flags) {
 
 void addVerify(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "verify", "Proves that the ranks of an executable meet, never hang, and read, write, reduce "
-                "and keep equal what they should\n\nExample:\n  dtc verify gpt2.dte");
+      "verify",
+      "Proves that the collectives of an executable's ranks match and end, and that values are "
+      "read, reduced and replicated as they should be\n\nExample:\n  dtc verify gpt2.dte");
   auto flags = std::make_shared<VerifyFlags>();
   command->add_option("FILE", flags->file, "a .dte file")->required();
   command->add_option("--format", flags->format, "text or json, on stdout")

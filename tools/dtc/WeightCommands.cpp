@@ -23,8 +23,8 @@
 namespace dtc {
 namespace {
 
-int report(const rt::Status &status, const std::string &mend = "") {
-  return UserError(status.message(), mend).report(llvm::errs());
+int report(const rt::Status &status, const std::string &hint = "") {
+  return UserError(status.message(), hint).report(llvm::errs());
 }
 
 // Returns the parameters of a model, each with its shape in the graph and in files.
@@ -94,7 +94,7 @@ bool openLast(const std::string &path, rt::CheckpointReader &reader) {
   if (steps.empty()) {
     rt::Status status = reader.open(path);
     if (!status.ok())
-      report(status, "give what dtrun --checkpoint-dir named, or one step-N of it");
+      report(status, "give the folder of dtrun --checkpoint-dir, or one step-N of it");
     return status.ok();
   }
   for (uint64_t step : steps) {
@@ -121,7 +121,7 @@ bool isOf(const ConfiguredModel &model, const std::string &path,
   for (const rt::TensorSpec &spec : model.parameters)
     if (const rt::CheckpointTensor *tensor = manifest.find(spec.name);
         !tensor || !tensor->isParameter || tensor->storedShape != spec.storedShape) {
-      different = "parameter '" + spec.name + "' is not in it, or in another shape";
+      different = "parameter '" + spec.name + "' is missing or has another shape";
       break;
     }
   if (different.empty() && static_cast<size_t>(numParameters) != model.parameters.size())
@@ -129,7 +129,8 @@ bool isOf(const ConfiguredModel &model, const std::string &path,
                 ", the model " + std::to_string(model.parameters.size());
   if (different.empty())
     return true;
-  UserError("'" + reader.folder() + "' is not of the model of '" + path + "': " + different,
+  UserError("'" + reader.folder() + "' is not a checkpoint of the model of '" + path +
+                "': " + different,
             "give the config.json that it was compiled from")
       .report(llvm::errs());
   return false;
@@ -228,8 +229,8 @@ void addCheckpointExport(CLI::App &group, int &exitCode) {
                 "which transformers' from_pretrained loads");
   command
       ->add_option("DIR", flags->checkpoint,
-                   "what dtrun --checkpoint-dir named, of which the last good one is taken, or one "
-                   "step-N of it")
+                   "the folder of dtrun --checkpoint-dir, whose last good checkpoint is taken, or "
+                   "one step-N of it")
       ->required()
       ->check(notEmpty());
   command->add_option("-o,--output", flags->output, "the folder to make")
@@ -238,12 +239,12 @@ void addCheckpointExport(CLI::App &group, int &exitCode) {
       ->type_name("FOLDER");
   command
       ->add_option("--config", flags->config,
-                   "the model's config.json, where it was compiled from a .mlir file; the "
-                   "tokenizer's files that lie beside it are copied, too")
+                   "the model's config.json, if the model was compiled from a .mlir file; "
+                   "tokenizer files beside it are copied, too")
       ->type_name("FILE");
   command
       ->add_option("--max-file-bytes", flags->mostBytes,
-                   "weights of more bytes go to several files of at most so many")
+                   "largest number of bytes of a file of weights; more weights go to several files")
       ->capture_default_str()
       ->check(wholeNumber(1))
       ->type_name("BYTES");
@@ -252,9 +253,9 @@ void addCheckpointExport(CLI::App &group, int &exitCode) {
 
 void addCheckpointImport(CLI::App &group, int &exitCode) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App *command = group.add_subcommand(
-      "import", "Makes a checkpoint of the weights of a Hugging Face folder, with whose parameters "
-                "'dtrun --checkpoint-dir DIR --resume' starts");
+  CLI::App *command =
+      group.add_subcommand("import", "Makes a checkpoint of the weights of a Hugging Face folder, "
+                                     "from which 'dtrun --checkpoint-dir DIR --resume' starts");
   command
       ->add_option(
           "HF_FOLDER", flags->from,
@@ -263,7 +264,7 @@ void addCheckpointImport(CLI::App &group, int &exitCode) {
       ->check(notEmpty());
   command
       ->add_option("--model", flags->model,
-                   "the .mlir file that the program is compiled from, where dtc cannot build the "
+                   "the .mlir file that the program is compiled from, if dtc cannot build the "
                    "model of config.json")
       ->check(notEmpty())
       ->type_name("MODEL");

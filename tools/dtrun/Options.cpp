@@ -42,7 +42,7 @@ void declareCheckpoints(CLI::App &app, Options &options) {
   const CLI::Validator wholeNumber(notWhole, "");
   CLI::Option *folder =
       app.add_option("--checkpoint-dir", options.checkpointDir,
-                     "save parameters, optimizer state and where the run stands to DIR/step-N "
+                     "save parameters, optimizer state and the position of the run to DIR/step-N "
                      "after the last step, and after SIGTERM; all hosts must share DIR")
           ->check(notEmpty())
           ->type_name("DIR");
@@ -56,28 +56,25 @@ void declareCheckpoints(CLI::App &app, Options &options) {
       ->capture_default_str()
       ->check(wholeNumber)
       ->type_name("K");
-  app.add_option("--keep-every", options.keepEvery,
-                 "keep those of every Nth step besides, for good")
+  app.add_option("--keep-every", options.keepEvery, "also keep the checkpoint of every Nth step")
       ->needs(folder)
       ->check(wholeNumber)
       ->type_name("N");
-  app.add_option(
-         "--spike-factor", options.spikeFactor,
-         "where a step's loss is more than X times the mean of those before, or not finite, go "
-         "back to the last good checkpoint and leave out the data since then")
+  app.add_option("--spike-factor", options.spikeFactor,
+                 "if a step's loss is more than X times the mean of the losses before, or not "
+                 "finite, return to the last good checkpoint and skip the data since then")
       ->needs(folder)
       ->type_name("X");
-  app.add_option(
-         "--restarts", options.restarts,
-         "with -n: start the ranks again where one of them dies or hangs, up to N times in a "
-         "row without a new checkpoint; they go on after the last good one")
+  app.add_option("--restarts", options.restarts,
+                 "with -n: restart the ranks from the last good checkpoint if one of them dies or "
+                 "hangs, up to N times in a row without a new checkpoint")
       ->needs(folder)
       ->needs(every)
       ->check(wholeNumber)
       ->type_name("N");
   app.add_flag("--resume", options.resume,
-               "go on after the last good checkpoint of DIR, which may be of any plan; start at "
-               "the first step where there is none")
+               "continue from the last good checkpoint of DIR, which may be of any plan, or from "
+               "the first step if there is none")
       ->needs(folder);
 }
 
@@ -86,31 +83,30 @@ const std::map<std::string, ProgressView> kViews = {
 
 void declareWatching(CLI::App &app, Options &options) {
   const CLI::Validator wholeNumber(notWhole, "");
-  CLI::Option *port =
-      app.add_option("--metrics-port", options.metricsPort,
-                     "serve metrics of the job to Prometheus at http://HOST:PORT/metrics, of rank "
-                     "0; 0: any port that is free")
-          ->check(dtc::wholeNumber(0, 65535))
-          ->type_name("PORT");
-  app.add_option("--metrics-host", options.metricsHost,
-                 "the address that --metrics-port listens at; 0.0.0.0: all of this machine's")
+  CLI::Option *port = app.add_option("--metrics-port", options.metricsPort,
+                                     "serve metrics of the job to Prometheus at "
+                                     "http://HOST:PORT/metrics of rank 0; 0: any free port")
+                          ->check(dtc::wholeNumber(0, 65535))
+                          ->type_name("PORT");
+  app.add_option(
+         "--metrics-host", options.metricsHost,
+         "the address that --metrics-port listens at; 0.0.0.0: all addresses of this machine")
       ->needs(port)
       ->capture_default_str()
       ->type_name("HOST");
   app.add_option_function<std::string>(
          "--progress", [&](const std::string &view) { options.progress = kViews.at(view); },
-         "show how the run fares in place of a line a step: auto, where stdout is a "
-         "terminal; on; off")
+         "show a live view instead of one line per step: auto (if stdout is a terminal), on or off")
       ->check(oneOf({"auto", "on", "off"}))
       ->type_name("WHEN");
   app.add_option("--norms-every", options.normsEvery,
                  "measure the norm of each block's parameters after every K steps; 0: never; "
-                 "default: as often as takes 0.25 % of the time, where a log or a program reads it")
+                 "default: as often as takes 0.25 % of the time, if a log or a program reads it")
       ->check(wholeNumber)
       ->type_name("K");
   app.add_option("--check-replicas", options.checkReplicas,
-                 "compare the parameters and optimizer state of ranks that must have the same "
-                 "after every K steps, and end where one differs; 0: never")
+                 "compare the parameters and optimizer state of replicas after every K steps, and "
+                 "stop if one differs; 0: never")
       ->capture_default_str()
       ->check(wholeNumber)
       ->type_name("K");
@@ -145,7 +141,8 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->capture_default_str()
       ->check(wholeNumber)
       ->type_name("N");
-  app.add_option("--seed", options.seed, "of initial parameters, order of samples and dropout")
+  app.add_option("--seed", options.seed,
+                 "seed of initial parameters, the order of samples and dropout")
       ->capture_default_str()
       ->check(wholeNumber)
       ->type_name("S");
@@ -160,7 +157,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->check(dtc::wholeNumber(1, 1024))
       ->type_name("N");
   app.add_option("--timeout", options.timeoutSeconds,
-                 "the longest that a collective may take; default: DTC_TIMEOUT")
+                 "longest time of a collective; default: DTC_TIMEOUT")
       ->check(numberBetween(1e-3, 1e9))
       ->type_name("SECONDS");
   app.add_option("--profile", options.profile,
@@ -178,25 +175,24 @@ void declare(CLI::App &app, Options &options, std::string &format) {
           ->check(notEmpty())
           ->type_name("FILE");
   app.add_option("--dump-grads-at", options.dumpGradsAt,
-                 "write those of steps K,K,... instead; of step K to FILE with .stepK before the "
-                 "ending")
+                 "write the gradients of steps K,K,... instead, those of step K to FILE with "
+                 ".stepK before the ending")
       ->needs(dumpGrads)
       ->delimiter(',')
       ->check(dtc::wholeNumber(1))
       ->type_name("K");
   app.add_option("--init", options.init,
-                 "start from these parameters (a safetensors file, or a folder of Hugging Face's)")
+                 "start from these parameters (a safetensors file, or a Hugging Face folder)")
       ->check(notEmpty())
       ->type_name("PATH");
   app.add_option("--log-dir", options.logDir,
-                 "write metrics of each rank to DIR/rank-R.jsonl, a line a step (of rank 0 also a "
-                 "line an evaluation), and those of "
-                 "the job there for TensorBoard")
+                 "write metrics of each rank to DIR/rank-R.jsonl, one line per step (for rank 0 "
+                 "also one per evaluation), and those of the job for TensorBoard")
       ->check(notEmpty())
       ->type_name("DIR");
   app.add_flag("--dry-run", options.dryRun,
                "check the program, devices, data, weights, outputs and the checkpoint of --resume "
-               "as a run would, say what was checked, and train nothing");
+               "as a run would, print what was checked, and train nothing");
   declareCheckpoints(app, options);
   declareWatching(app, options);
   app.set_version_flag("--version", kVersion);

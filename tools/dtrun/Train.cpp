@@ -63,7 +63,7 @@ private:
   double lap();
   // Does work that is not part of a step and may take long.
   template <typename Work> Status doBetweenSteps(Spent cause, Work work);
-  void tellWork(const StepReport &report);
+  void reportWork(const StepReport &report);
   Status evaluate(uint64_t step, TrainEnd &end);
   Status rollBack(uint64_t &step, const StepReport &report, Spike &spike, TrainEnd &end);
   void goOnFrom(const Checkpoints::Progress &progress);
@@ -281,7 +281,7 @@ Status Trainer::collect(uint64_t step, StepReport &report) {
 }
 
 // Reports this rank's work in a step: the time in which it did not wait for other ranks.
-void Trainer::tellWork(const StepReport &report) {
+void Trainer::reportWork(const StepReport &report) {
   double work = 0;
   for (size_t i = 0; i < numTimeClasses; ++i)
     if (i != static_cast<size_t>(TimeClass::Collective) &&
@@ -396,7 +396,7 @@ Status Trainer::runSteps(TrainEnd &end) {
       world.abandon(status.message());
       return status;
     }
-    tellWork(report);
+    reportWork(report);
     ++summary.steps;
     summary.lastStep = step;
     summary.last = report.result;

@@ -65,7 +65,7 @@ Status Watch::goOn(const SpentSeconds &kept, Control &control) {
 // Tells the launcher when an activity ends, because an evaluation may take longer than many steps.
 Spent Watch::enter(Spent what) {
   Spent before = goodput.enter(what, clockSeconds());
-  tellLauncher();
+  sendToLauncher();
   return before;
 }
 
@@ -76,7 +76,7 @@ void Watch::beginSteps() {
 
 // Tells the launcher the time so far, for the next start. Steps after the last note count as lost
 // to the failure, as those since the last checkpoint do.
-void Watch::tellLauncher() {
+void Watch::sendToLauncher() {
   constexpr double kBetween = 0.1; // seconds
   double now = clockSeconds();
   if (!hasLauncher || !isStepping || now - lastTold < kBetween)
@@ -96,7 +96,7 @@ void Watch::afterStep(StepReport &report) {
   double now = clockSeconds();
   report.goodput = goodput.shares(now);
   report.elapsed = goodput.elapsed(now);
-  tellLauncher();
+  sendToLauncher();
   if (progress && world->rank() == 0)
     report.loads = readLoads(*progress, world->size(), report.seconds);
 }

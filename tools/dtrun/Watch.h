@@ -52,7 +52,7 @@ public:
   Status checkReplicas(uint64_t step) const;
 
 private:
-  void tellLauncher();
+  void sendToLauncher();
 
   Control *world = nullptr;
   Goodput goodput{processBegan(), clockSeconds()};

@@ -156,7 +156,9 @@ StartUpOptions startOptions(double seconds, double workSeconds, Progress *progre
   if (isKept)
     options.isWatched = [progress] { return progress->isWatched(); };
   if (progress)
-    options.tell = [progress](Phase phase) { progress->enterPhase(static_cast<uint32_t>(phase)); };
+    options.onPhase = [progress](Phase phase) {
+      progress->enterPhase(static_cast<uint32_t>(phase));
+    };
   return options;
 }
 
@@ -188,7 +190,7 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
   else if (world->rank() == 0 || end.isOwn || isLost)
     (void)report(status);
   if (end.isOwn && ((isLost && !isKept) || status.statusCode() == StatusCode::Internal))
-    tellLauncher(dtc::format::printable(status.message()));
+    sendToLauncher(dtc::format::printable(status.message()));
   int code = !status.ok()   ? exitCodeOf(status)
              : end.diverged ? kExitDiverged
              : end.stopped  ? kExitStopped

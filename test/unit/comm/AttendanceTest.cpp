@@ -1,7 +1,7 @@
 // Tests which hosts' ranks have started, as ranks find out beside MPI.
 #include "runtime/comm/Attendance.h"
-#include "runtime/comm/MeetingSides.h"
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/RanksAsThreads.h"
 
 #include <gtest/gtest.h>
@@ -156,14 +156,14 @@ TEST_F(AttendanceTest, MakesWordsOfStrangersFitForATerminal) {
     expectFit(attend(2, 4, 20)->words(5));
   }
   Stranger stranger(port, {{Word::Refused, hostile}});
-  MeetingOptions options;
+  RendezvousOptions options;
   options.rank = 1;
   options.size = 4;
   options.host = "127.0.0.1";
   options.ports = {static_cast<uint16_t>(std::stoi(port))};
   options.seconds = 20;
-  std::unique_ptr<Meeting> meeting;
-  Status status = meet(options, meeting);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Status status = joinRendezvous(options, rendezvous);
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
   expectFit(status.message());
 }

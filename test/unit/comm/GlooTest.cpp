@@ -3,7 +3,7 @@
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/GlooPlugin.h"
 #include "runtime/comm/Loopback.h"
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/Conformance.h"
 #include "test/unit/comm/RanksAsThreads.h"
 
@@ -248,9 +248,9 @@ TEST(Gloo, GivesNoRankWhatWasMeantForAnotherCall) {
 }
 
 // A meeting that gives this rank, once, a stranger's port in place of each other rank's.
-class Misled final : public Meeting {
+class Misled final : public Rendezvous {
 public:
-  Misled(Meeting &real, uint16_t port) : real(real), port(port) {}
+  Misled(Rendezvous &real, uint16_t port) : real(real), port(port) {}
   Status exchange(const std::vector<std::string> &sent,
                   std::vector<std::string> &received) override {
     Status status = real.exchange(sent, received);
@@ -265,7 +265,7 @@ public:
   int exchanges = 0;
 
 private:
-  Meeting &real;
+  Rendezvous &real;
   uint16_t port;
 };
 
@@ -282,20 +282,20 @@ TEST(Gloo, TriesAgainWhereAStrangerAnswers) {
   Worlds world(2);
   std::string job = test::ownJobName();
   onRanks(2, [&](int rank) {
-    MeetingOptions options;
+    RendezvousOptions options;
     options.rank = rank;
     options.size = 2;
     options.host = "127.0.0.1";
     options.ports = {port};
     options.job = job;
-    std::unique_ptr<Meeting> meeting;
-    ASSERT_TRUE(meet(options, meeting).ok());
-    Misled misled(*meeting, strangersPort);
+    std::unique_ptr<Rendezvous> rendezvous;
+    ASSERT_TRUE(joinRendezvous(options, rendezvous).ok());
+    Misled misled(*rendezvous, strangersPort);
     GlooOptions gloo;
     gloo.rank = rank;
     gloo.size = 2;
     gloo.timeoutSeconds = 20;
-    gloo.meeting = &misled;
+    gloo.rendezvous = &misled;
     Status status;
     create(gloo, world[static_cast<size_t>(rank)], status);
     EXPECT_TRUE(status.ok()) << status.message();

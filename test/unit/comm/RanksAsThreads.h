@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/comm/Comm.h"
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/Rendezvous.h"
 
 #include <gtest/gtest.h>
 

@@ -195,7 +195,7 @@ TEST(StartUp, LeavesWorkThatKeepersWatchToThem) {
   StartUp startUp(rankOf(0, 2, 2), {.seconds = 30,
                                     .workSeconds = 0.1,
                                     .isWatched = [] { return true; },
-                                    .tell = [&](Phase phase) { told.push_back(phase); }});
+                                    .onPhase = [&](Phase phase) { told.push_back(phase); }});
   EXPECT_EQ(startUp.patienceOf(7), 7);
   startUp.enter(Phase::MakingGroups);
   EXPECT_EQ(startUp.patienceOf(7), 7);

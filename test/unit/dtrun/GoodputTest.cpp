@@ -160,7 +160,7 @@ TEST(RollCall, KeepsTheLastNoteAndTheTimeOfTheCause) {
   roll.read();
   EXPECT_EQ(roll.note(), "first");
   leaveNote("second");
-  tellLauncher("dtrun: over\nand more");
+  sendToLauncher("dtrun: over\nand more");
   roll.read();
   ::unsetenv(envInfo(EnvVar::Child).name);
   EXPECT_EQ(roll.note(), "second");

@@ -55,7 +55,7 @@ TEST(CutOverUnlike, IsTheBestOfAllCuts) {
       chunk.extra = random() % 2 ? seconds() : 0;
       chunk.mostLayers = static_cast<int64_t>(1 + random() % 6);
     }
-    LayerChunks scratch, cut = cutOverUnlike(chunks);
+    LayerChunks scratch, cut = cutOverHeterogeneous(chunks);
     double best = bestOf(chunks, scratch, 0);
     ASSERT_EQ(cut.empty(), best < 0) << round;
     if (cut.empty())

@@ -137,7 +137,7 @@ TEST(Export, ListsAllMisfitsWithTheCommandThatMendsThem) {
   plan.precision = Precision::F16;
   plan.optimizer = OptimizerKind::Lars;
   std::string text = textOf(plan, plainStack(), Launcher::MaxText);
-  EXPECT_TRUE(has(text, "MaxText can't be told 3 decisions of the plan; plan again with "
+  EXPECT_TRUE(has(text, "MaxText can't express 3 decisions of the plan; plan again with "
                         "'--stack maxtext'\n"));
   for (const char *line :
        {"\n  MaxText has ZeRO 0, 1 and 3, and the plan has ZeRO 2",

@@ -17,7 +17,7 @@ protected:
     hello.rank = static_cast<uint32_t>(rank);
     hello.host = host;
     hello.process = 100 + static_cast<uint32_t>(rank);
-    ASSERT_TRUE(hub.hear(rank, hello, now));
+    ASSERT_TRUE(hub.receive(rank, hello, now));
   }
   void joinAll() {
     for (int rank = 0; rank < 4; ++rank)
@@ -49,7 +49,7 @@ protected:
   std::optional<Verdict> pass(double seconds, std::vector<int> ranks, bool moves = true) {
     for (double until = now + seconds; now < until; now += 0.5) {
       for (int rank : ranks)
-        EXPECT_TRUE(hub.hear(rank, beat(moves ? ++count : 1), now));
+        EXPECT_TRUE(hub.receive(rank, beat(moves ? ++count : 1), now));
       if (std::optional<Verdict> verdict = hub.tick(now))
         return verdict;
     }
@@ -123,7 +123,7 @@ TEST_F(HubTest, BlamesNoHostThatAnswers) {
 TEST_F(HubTest, BlamesNoHostThatClosedAConnection) {
   for (int rank = 0; rank < 4; ++rank)
     join(rank, rank < 3 ? "a" : "b");
-  hub.lose(3, "has ended, or closed the connection", now);
+  hub.close(3, "has ended, or closed the connection", now);
   std::optional<Verdict> verdict = pass(3, {0, 1, 2});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->culprit, 3);
@@ -156,7 +156,7 @@ TEST_F(HubTest, JudgesByWhatKeepersTold) {
     Frame hello;
     hello.kind = FrameKind::Hello;
     hello.rank = static_cast<uint32_t>(rank);
-    ASSERT_TRUE(hasty.hear(rank, hello, now));
+    ASSERT_TRUE(hasty.receive(rank, hello, now));
   }
   // Ranks wait for rank 2. Its keeper reports nothing for 3 s, and then that the rank made
   // progress.
@@ -165,7 +165,7 @@ TEST_F(HubTest, JudgesByWhatKeepersTold) {
     for (double until = now + seconds; now < until && !verdict; now += 0.25) {
       for (int rank = 0; rank < 4; ++rank)
         if (rank != 2 || isHeard)
-          EXPECT_TRUE(hasty.hear(rank, beat(rank == 2 ? count : 1, rank == 2), now));
+          EXPECT_TRUE(hasty.receive(rank, beat(rank == 2 ? count : 1, rank == 2), now));
       verdict = hasty.tick(now);
     }
     return verdict;
@@ -185,17 +185,17 @@ TEST_F(HubTest, WaitsForNoOneThatHasNotJoined) {
   join(3); // late
   EXPECT_FALSE(pass(100, {0, 3}));
   EXPECT_EQ(hub.joined(), 2);
-  EXPECT_FALSE(hub.hear(2, beat(1), now)); // a beat of a stranger
+  EXPECT_FALSE(hub.receive(2, beat(1), now)); // a beat of a stranger
 }
 
 TEST_F(HubTest, BlamesTheFirstThatDied) {
   joinAll();
   EXPECT_FALSE(pass(3, {0, 1, 2, 3}));
   // Rank 1 lost others before rank 3's end was reported, so its message is not the cause.
-  EXPECT_TRUE(hub.hear(1, end(3, 0, "all-reduce: not complete"), now));
+  EXPECT_TRUE(hub.receive(1, end(3, 0, "all-reduce: not complete"), now));
   EXPECT_FALSE(pass(1, {0, 2, 3}));
-  EXPECT_TRUE(hub.hear(3, end(0, 11), now));
-  EXPECT_TRUE(hub.hear(0, end(0, 9), now));
+  EXPECT_TRUE(hub.receive(3, end(0, 11), now));
+  EXPECT_TRUE(hub.receive(0, end(0, 9), now));
   std::optional<Verdict> verdict = pass(2, {2});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->culprit, 3);
@@ -206,8 +206,8 @@ TEST_F(HubTest, BlamesTheFirstThatDied) {
 // A rank that lost another one may be heard before that one.
 TEST_F(HubTest, BlamesOneThatWasEndedFromOutside) {
   joinAll();
-  EXPECT_TRUE(hub.hear(0, end(3, 0, "reading the memory of rank 1"), now));
-  EXPECT_TRUE(hub.hear(1, end(0, SIGTERM), now));
+  EXPECT_TRUE(hub.receive(0, end(3, 0, "reading the memory of rank 1"), now));
+  EXPECT_TRUE(hub.receive(1, end(0, SIGTERM), now));
   EXPECT_FALSE(pass(1.5, {2, 3})); // perhaps all are being ended
   std::optional<Verdict> verdict = pass(3, {2, 3});
   ASSERT_TRUE(verdict);
@@ -216,18 +216,18 @@ TEST_F(HubTest, BlamesOneThatWasEndedFromOutside) {
 
 TEST_F(HubTest, AsksWhereAllAreWhenOneDied) {
   joinAll();
-  EXPECT_TRUE(hub.hear(2, end(0, 9), now));
+  EXPECT_TRUE(hub.receive(2, end(0, 9), now));
   EXPECT_FALSE(hub.tick(now + 0.1));
   EXPECT_TRUE(hub.wantsBeats());
   for (int rank : {0, 1, 3})
-    EXPECT_TRUE(hub.hear(rank, beat(2), now + 0.2));
+    EXPECT_TRUE(hub.receive(rank, beat(2), now + 0.2));
   EXPECT_TRUE(hub.tick(now + 0.3));
   EXPECT_FALSE(hub.wantsBeats());
 }
 
 TEST_F(HubTest, LetsARankSpeakWhereNobodyDied) {
   joinAll();
-  EXPECT_TRUE(hub.hear(1, end(3, 0, "all-reduce: not complete"), now));
+  EXPECT_TRUE(hub.receive(1, end(3, 0, "all-reduce: not complete"), now));
   std::optional<Verdict> verdict = pass(5, {0, 2, 3});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->report, "dtrun: all-reduce: not complete\n");
@@ -236,7 +236,7 @@ TEST_F(HubTest, LetsARankSpeakWhereNobodyDied) {
 // An error that the rank has printed itself is not printed again. Its exit code is the job's.
 TEST_F(HubTest, IsQuietAboutAnErrorThatWasTold) {
   joinAll();
-  EXPECT_TRUE(hub.hear(1, end(1, 0), now));
+  EXPECT_TRUE(hub.receive(1, end(1, 0), now));
   std::optional<Verdict> verdict = pass(2, {0, 2, 3});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->exitCode, 1);
@@ -250,7 +250,7 @@ TEST_F(HubTest, WantsNoRecordsWhereNothingRan) {
   joinAll();
   Frame frame = end(1, 0);
   frame.standing.trainingStep = 0;
-  EXPECT_TRUE(hub.hear(1, frame, now));
+  EXPECT_TRUE(hub.receive(1, frame, now));
   std::optional<Verdict> verdict = pass(2, {});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->exitCode, 1);
@@ -259,7 +259,7 @@ TEST_F(HubTest, WantsNoRecordsWhereNothingRan) {
 
 TEST_F(HubTest, NamesOneThatEndsTooEarly) {
   joinAll();
-  EXPECT_TRUE(hub.hear(1, end(0, 0), now));
+  EXPECT_TRUE(hub.receive(1, end(0, 0), now));
   std::optional<Verdict> verdict = pass(2, {0, 2, 3});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->exitCode, 3);
@@ -271,11 +271,11 @@ TEST_F(HubTest, LetsFinishedRanksGo) {
   Frame frame = end(0, 0);
   frame.ending.isFinished = true;
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_TRUE(hub.hear(rank, frame, now));
+    EXPECT_TRUE(hub.receive(rank, frame, now));
     Frame leave;
     leave.kind = FrameKind::Leave;
-    EXPECT_TRUE(hub.hear(rank, leave, now));
-    hub.lose(rank, "closed", now);
+    EXPECT_TRUE(hub.receive(rank, leave, now));
+    hub.close(rank, "closed", now);
     EXPECT_TRUE(hub.isGone(rank));
   }
   EXPECT_FALSE(pass(100, {}));
@@ -285,21 +285,21 @@ TEST_F(HubTest, TakesNoContradiction) {
   joinAll();
   Frame hello;
   hello.kind = FrameKind::Hello;
-  EXPECT_FALSE(hub.hear(1, hello, now)); // twice
-  EXPECT_FALSE(hub.hear(4, beat(1), now));
-  EXPECT_FALSE(hub.hear(-1, beat(1), now));
-  EXPECT_TRUE(hub.hear(1, beat(1), now));
+  EXPECT_FALSE(hub.receive(1, hello, now)); // twice
+  EXPECT_FALSE(hub.receive(4, beat(1), now));
+  EXPECT_FALSE(hub.receive(-1, beat(1), now));
+  EXPECT_TRUE(hub.receive(1, beat(1), now));
   Frame back = beat(2);
   back.standing.trainingStep = 3;
-  EXPECT_FALSE(hub.hear(1, back, now));
-  EXPECT_TRUE(hub.hear(1, end(0, 9), now));
-  EXPECT_FALSE(hub.hear(1, beat(3), now)); // a beat of a dead rank
+  EXPECT_FALSE(hub.receive(1, back, now));
+  EXPECT_TRUE(hub.receive(1, end(0, 9), now));
+  EXPECT_FALSE(hub.receive(1, beat(3), now)); // a beat of a dead rank
   Frame verdict;
   verdict.kind = FrameKind::Verdict;
-  EXPECT_FALSE(hub.hear(2, verdict, now)); // only rank 0's keeper gives verdicts
+  EXPECT_FALSE(hub.receive(2, verdict, now)); // only rank 0's keeper gives verdicts
   Frame leave;
   leave.kind = FrameKind::Leave;
-  EXPECT_FALSE(hub.hear(2, leave, now)); // before its rank's end
+  EXPECT_FALSE(hub.receive(2, leave, now)); // before its rank's end
 }
 
 // A rank that hangs is asked for its stacks. The others are reported together.
@@ -309,14 +309,14 @@ TEST_F(HubTest, NamesAHangWithItsStacks) {
   std::optional<Verdict> verdict;
   for (; !verdict && now < begin + 100; now += 0.5) {
     for (int rank : {0, 1, 3})
-      EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
-    EXPECT_TRUE(hub.hear(2, beat(20), now));
+      EXPECT_TRUE(hub.receive(rank, beat(20, false), now));
+    EXPECT_TRUE(hub.receive(2, beat(20), now));
     verdict = hub.tick(now);
     if (hub.wantsStacksOf() == 2) {
       Frame stacks;
       stacks.kind = FrameKind::Stacks;
       stacks.stacks = "the thread of stream 0:\ndtrun: f() +0x1\n\x1b[31m\n";
-      EXPECT_TRUE(hub.hear(2, stacks, now));
+      EXPECT_TRUE(hub.receive(2, stacks, now));
     }
   }
   ASSERT_TRUE(verdict);
@@ -341,15 +341,15 @@ protected:
     for (uint64_t step = 1; step <= steps; ++step) {
       now += seconds;
       for (int rank = 0; rank < 4; ++rank)
-        EXPECT_TRUE(hub.hear(rank, busyBeat(++count, step, seconds), now));
+        EXPECT_TRUE(hub.receive(rank, busyBeat(++count, step, seconds), now));
       EXPECT_FALSE(hub.tick(now));
     }
     double begin = now;
     std::optional<Verdict> verdict;
     for (; !verdict && now < begin + 1000; now += 0.5) {
       for (int rank : {0, 1, 3})
-        EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
-      EXPECT_TRUE(hub.hear(2, busyBeat(20, steps, seconds), now));
+        EXPECT_TRUE(hub.receive(rank, beat(20, false), now));
+      EXPECT_TRUE(hub.receive(2, busyBeat(20, steps, seconds), now));
       verdict = hub.tick(now);
     }
     EXPECT_EQ(verdict->culprit, 2);
@@ -385,11 +385,11 @@ TEST_F(HubTestOfSteps, GivesOneThatWasStoppedItsTime) {
   auto passBusy = [&](double seconds, bool isStopped) {
     for (double until = now + seconds; now < until; now += 0.5) {
       for (int rank : {0, 1, 3})
-        EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
+        EXPECT_TRUE(hub.receive(rank, beat(20, false), now));
       Frame frame = busyBeat(20, 0, 1);
       frame.standing.isStopped = isStopped;
       frame.standing.cpuMillis = 0;
-      EXPECT_TRUE(hub.hear(2, frame, now));
+      EXPECT_TRUE(hub.receive(2, frame, now));
       if (std::optional<Verdict> verdict = hub.tick(now))
         return verdict->culprit;
     }
@@ -418,7 +418,7 @@ TEST_F(HubTest, SaysWhoHoldsTheOthersUp) {
       Frame frame = beat(++count);
       frame.standing.work = {0, second * 50, second * (rank == 2 ? 500 : 250) * 1000000,
                              second * 1000000000, 0};
-      ASSERT_TRUE(hub.hear(rank, frame, now));
+      ASSERT_TRUE(hub.receive(rank, frame, now));
     }
     lines += hub.tickStragglers(now);
   }

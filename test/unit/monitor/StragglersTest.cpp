@@ -18,8 +18,8 @@ protected:
       steps += 100;
       for (size_t rank = 0; rank < 4; ++rank) {
         work[rank] += millis[rank] * 100 * 1000000;
-        stragglers.hear(static_cast<int>(rank),
-                        {programs[rank], steps, work[rank], steps * 33 * 1000000, 0});
+        stragglers.receive(static_cast<int>(rank),
+                           {programs[rank], steps, work[rank], steps * 33 * 1000000, 0});
       }
       changes += stragglers.tick(now);
     }
@@ -61,8 +61,8 @@ TEST_F(StragglersTest, NamesOneThatSignalsStop) {
   for (uint64_t window = 1; window <= 3; ++window) {
     now += 4;
     for (int rank = 0; rank < 4; ++rank)
-      stragglers.hear(rank, {0, window * 100, window * 2000000000, window * 3300000000,
-                             rank == 1 ? window * 1000000000 : 0});
+      stragglers.receive(rank, {0, window * 100, window * 2000000000, window * 3300000000,
+                                rank == 1 ? window * 1000000000 : 0});
     EXPECT_EQ(stragglers.tick(now), window == 3);
   }
   EXPECT_EQ(stragglers.current().rank, 1);
@@ -75,8 +75,8 @@ TEST_F(StragglersTest, CostsNoMoreThanTheSteps) {
   for (uint64_t window = 1; window <= 3; ++window) {
     now += 4;
     for (int rank = 0; rank < 4; ++rank)
-      stragglers.hear(rank, {0, window * 40, window * 40000000, window * 3900000000,
-                             rank == 1 ? window * 3950000000 : 0});
+      stragglers.receive(rank, {0, window * 40, window * 40000000, window * 3900000000,
+                                rank == 1 ? window * 3950000000 : 0});
     EXPECT_EQ(stragglers.tick(now), window == 3);
   }
   EXPECT_EQ(stragglers.current().rank, 1);
@@ -114,8 +114,8 @@ TEST_F(StragglersTest, LeavesOutRanksOfWhichNothingIsHeard) {
   for (uint64_t window = 1; window <= 3; ++window) {
     now += 4;
     for (int rank = 0; rank < 3; ++rank)
-      stragglers.hear(rank, {0, window * 100, window * (rank == 1 ? 3100000000 : 2000000000),
-                             window * 3300000000, 0});
+      stragglers.receive(rank, {0, window * 100, window * (rank == 1 ? 3100000000 : 2000000000),
+                                window * 3300000000, 0});
     EXPECT_EQ(stragglers.tick(now), window == 3);
   }
   EXPECT_EQ(stragglers.current().rank, 1);
@@ -124,8 +124,9 @@ TEST_F(StragglersTest, LeavesOutRanksOfWhichNothingIsHeard) {
 TEST_F(StragglersTest, BeginsAnewWhereCountsGoBack) {
   EXPECT_EQ(pass(3, {20, 20, 31, 20}), 1);
   for (int rank = 1; rank < 4; ++rank)
-    stragglers.hear(rank, {0, steps + 100, work[rank] + 2000000000, (steps + 100) * 33000000, 0});
-  stragglers.hear(0, {0, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX});
+    stragglers.receive(rank,
+                       {0, steps + 100, work[rank] + 2000000000, (steps + 100) * 33000000, 0});
+  stragglers.receive(0, {0, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX});
   (void)stragglers.tick(now += 4);
   EXPECT_EQ(pass(1, {20, 20, 31, 20}), 0); // no window yet
   EXPECT_EQ(pass(3, {31, 20, 20, 20}), 1);
@@ -133,11 +134,11 @@ TEST_F(StragglersTest, BeginsAnewWhereCountsGoBack) {
 }
 
 TEST_F(StragglersTest, WaitsForEveryRankThatWasHeard) {
-  stragglers.hear(3, {});
+  stragglers.receive(3, {});
   for (int i = 0; i < 9; ++i) {
     now += 4;
     for (int rank = 0; rank < 3; ++rank)
-      stragglers.hear(rank, {0, 100u * static_cast<uint64_t>(i), 1, 1, 0});
+      stragglers.receive(rank, {0, 100u * static_cast<uint64_t>(i), 1, 1, 0});
     EXPECT_FALSE(stragglers.tick(now));
   }
 }

@@ -39,11 +39,12 @@ TEST(CheckPrecision, IsOfTheStackAndTheDevice) {
   for (const PrecisionRow &row : kPrecisions)
     EXPECT_FALSE(checkPrecision(row.value, core, h100)) << row.name.str();
   EXPECT_EQ(checkPrecision(Precision::FP8, deepspeed, h100)->message,
-            "--precision fp8: software 'deepspeed' can't train in that");
+            "--precision fp8: software 'deepspeed' can't train in this precision");
   EXPECT_EQ(checkPrecision(Precision::F16, titan, h100)->note,
             "use f32, bf16, fp8; 'dtc stack show torchtitan' lists all under [space]");
   EXPECT_EQ(checkPrecision(Precision::FP8, core, a100)->message,
-            "--precision fp8: device 'A100-SXM4-80GB' of 'dgx-a100-80g' has no products in 8 bits");
+            "--precision fp8: device 'A100-SXM4-80GB' of 'dgx-a100-80g' has no matrix products in "
+            "8 bits");
   EXPECT_FALSE(checkPrecision(Precision::BF16, core, a100));
 }
 
@@ -225,11 +226,11 @@ TEST(CheckTraining, IsOfTheStack) {
     EXPECT_EQ(errorWith(row.value, GradientType::BF16, "dtc-gpu"), "");
   EXPECT_EQ(errorWith(OptimizerKind::Sgd, GradientType::BF16, "megatron-core"), "");
   EXPECT_EQ(errorWith(OptimizerKind::Lamb, GradientType::F32, "megatron-core"),
-            "--optimizer lamb: software 'megatron-core' can't train so; use adamw, sgd; 'dtc stack "
+            "--optimizer lamb: software 'megatron-core' does not support it; use adamw, sgd; 'dtc stack "
             "show megatron-core' lists all under [space]");
   EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::F32, "torchtitan"), "");
   EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::BF16, "torchtitan"),
-            "--grad-dtype bf16: software 'torchtitan' can't train so; use --grad-dtype f32; 'dtc "
+            "--grad-dtype bf16: software 'torchtitan' does not support it; use --grad-dtype f32; 'dtc "
             "stack show torchtitan' lists all under [space]");
 }
 
@@ -477,64 +478,67 @@ TEST(EnumerateDetails, HasEachRecomputationOfAStackOnce) {
 
 TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "megatron-core"),
-            "--fix schedule=zero-bubble: software 'megatron-core' can't do that");
+            "--fix schedule=zero-bubble: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "torchtitan"), ""); // The stack has ZB-V.
   EXPECT_EQ(errorOf({{"schedule", "zb-2p"}}, "torchtitan"),
-            "--fix schedule=zb-2p: software 'torchtitan' can't do that");
+            "--fix schedule=zb-2p: software 'torchtitan' does not support it");
   EXPECT_EQ(errorOf({{"zero", "3"}}, "megatron-core"),
-            "--fix zero=3: software 'megatron-core' can't do that");
+            "--fix zero=3: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"zero", "3"}, {"pp", "2"}}, "deepspeed"),
-            "--fix zero=3,pp=2: software 'deepspeed' can't do that");
+            "--fix zero=3,pp=2: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"zero", "3"}}, "deepspeed"), "");
-  EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"), "--fix tp=2: software 'deepspeed' can't do that");
-  EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"), "--fix ep=2: software 'deepspeed' can't do that");
-  EXPECT_EQ(errorOf({{"etp", "1"}}, "maxtext"), "--fix etp=1: software 'maxtext' can't do that");
+  EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"),
+            "--fix tp=2: software 'deepspeed' does not support it");
+  EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"),
+            "--fix ep=2: software 'deepspeed' does not support it");
+  EXPECT_EQ(errorOf({{"etp", "1"}}, "maxtext"),
+            "--fix etp=1: software 'maxtext' does not support it");
   EXPECT_EQ(errorOf({{"etp", "1"}, {"tp", "1"}}, "maxtext"), "");
   EXPECT_EQ(errorOf({{"etp", "1"}, {"tp", "8"}, {"ep", "8"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"etp", "tp"}, {"tp", "2"}, {"ep", "2"}}, "torchtitan"),
-            "--fix tp=2,ep=2: software 'torchtitan' can't do that");
+            "--fix tp=2,ep=2: software 'torchtitan' does not support it");
   EXPECT_EQ(errorOf({{"tp", "2"}, {"ep", "2"}}, "torchtitan"), "");
   EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "");
   EXPECT_EQ(errorOf({{"tp_of_parts", "8-4"}}, "megatron-core"),
-            "--fix tp_of_parts=8-4: software 'megatron-core' can't do that");
+            "--fix tp_of_parts=8-4: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"tp_of_parts", "even"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"tp_of_parts", "8-4"}}, "dtc"), "");
   EXPECT_EQ(errorOf({{"cp_kind", "ring"}}, "deepspeed"),
-            "--fix cp_kind=ring: software 'deepspeed' can't do that");
+            "--fix cp_kind=ring: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"cp_kind", "all-to-all"}}, "deepspeed"), "");
   EXPECT_EQ(errorOf({{"cp", "2"}, {"pp", "2"}}, "deepspeed"),
-            "--fix cp=2,pp=2: software 'deepspeed' can't do that");
+            "--fix cp=2,pp=2: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"cp_inner", "2"}}, "torchtitan"),
-            "--fix cp_kind=both: software 'torchtitan' can't do that");
+            "--fix cp_kind=both: software 'torchtitan' does not support it");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
-            "--fix recompute=selective: software 'deepspeed' can't do that");
+            "--fix recompute=selective: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"offload", "1"}, {"zero", "0"}}, "megatron-core"),
-            "--fix zero=0,offload=1: software 'megatron-core' can't do that");
+            "--fix zero=0,offload=1: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"zero", "0"}}, "deepspeed"),
-            "--fix zero=0: software 'deepspeed' can't do that");
+            "--fix zero=0: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"zero", "0"}, {"cp", "2"}}, "maxtext"),
-            "--fix zero=0,cp=2: software 'maxtext' can't do that");
+            "--fix zero=0,cp=2: software 'maxtext' does not support it");
   EXPECT_EQ(errorOf({{"zero", "0"}, {"ep", "2"}}, "maxtext"),
-            "--fix zero=0,ep=2: software 'maxtext' can't do that");
+            "--fix zero=0,ep=2: software 'maxtext' does not support it");
   EXPECT_EQ(errorOf({{"zero", "0"}}, "maxtext"), "");
   EXPECT_EQ(errorOf({{"offload_activations", "1"}}, "megatron-core"),
-            "--fix offload_activations=1: software 'megatron-core' can't do that");
+            "--fix offload_activations=1: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),
-            "--fix offload=1: software 'torchtitan' can't do that");
+            "--fix offload=1: software 'torchtitan' does not support it");
   EXPECT_EQ(errorOf({{"zero", "1"}, {"zero_group", "8"}}, "deepspeed"),
-            "--fix zero=1,zero_group=8: software 'deepspeed' can't do that");
+            "--fix zero=1,zero_group=8: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "deepspeed"),
-            "--fix zero=3,zero_group=8: software 'deepspeed' can't do that");
+            "--fix zero=3,zero_group=8: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"zero_group", "8"}}, "deepspeed"),
-            "--fix zero_group=8: software 'deepspeed' can't do that");
+            "--fix zero_group=8: software 'deepspeed' does not support it");
   EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "maxtext"), "");
   EXPECT_EQ(errorOf({{"zero_group", "8"}}, "maxtext"), "");
   EXPECT_EQ(errorOf({{"vocab_over_pp", "1"}}, "megatron-core"),
-            "--fix vocab_over_pp=1: software 'megatron-core' can't do that");
+            "--fix vocab_over_pp=1: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"vocab_over_pp", "0"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}}, "megatron-core"),
-            "--fix axis_order=pp-tp-cp-dp: software 'megatron-core' can't do that");
+            "--fix axis_order=pp-tp-cp-dp: software 'megatron-core' does not support it");
   EXPECT_EQ(errorOf({{"axis_order", "tp-cp-pp-dp"}}, "megatron-core"), "");
   EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}, {"pp", "1"}}, "megatron-core"), "");
   for (const char *stack : {"megatron-core", "megatron-bridge", "torchtitan", "maxtext", "dtc"})

@@ -159,16 +159,18 @@ TEST(ReadPins, HasTensorsOfParts) {
   };
   for (const char *parts : {"", "8", "8-3", "8-0", "8--1", "8-x", "1-1-1-1-2", "32768-1"})
     EXPECT_EQ(messageOf({}, parts), "--fix tp_of_parts=" + std::string(parts) +
-                                        ": there are no such ranks of tensor parallelism by part");
-  EXPECT_EQ(messageOf({}, "4-4"), "--fix tp_of_parts=4-4: that is as many on all parts");
+                                        ": not a list of tensor-parallel ranks by part");
+  EXPECT_EQ(messageOf({}, "4-4"),
+            "--fix tp_of_parts=4-4: all parts have the same tensor parallelism");
   EXPECT_EQ(messageOf({{"tp", "4"}}, "8-4"),
-            "--fix tp_of_parts=8-4,tp=4: tp is that of the parts that have most");
+            "--fix tp_of_parts=8-4,tp=4: tp has to be the largest of tp_of_parts");
   EXPECT_EQ(messageOf({{"pp", "1"}}, "8-4"),
-            "--fix tp_of_parts=8-4,pp=1: without a pipeline all devices are of one stage");
+            "--fix tp_of_parts=8-4,pp=1: each part needs pipeline stages of its own");
   EXPECT_EQ(messageOf({{"placement", "searched"}}, "8-4"),
-            "--fix tp_of_parts=8-4,placement=searched: placements are searched for one tp");
+            "--fix tp_of_parts=8-4,placement=searched: searched placements need the same tp on all "
+            "parts");
   EXPECT_EQ(messageOf({{"zero_group", "2"}}, "8-4"),
-            "--fix tp_of_parts=8-4,zero_group=2: parts have unlike numbers of ranks of dp");
+            "--fix tp_of_parts=8-4,zero_group=2: parts have different numbers of ranks of dp");
 }
 
 TEST(ReadPins, RefusesVocabulariesWherePassesHaveNoPlace) {
@@ -180,13 +182,12 @@ TEST(ReadPins, RefusesVocabulariesWherePassesHaveNoPlace) {
   EXPECT_EQ(readPins({{"vocab_over_pp", "2"}, {"pp", "4"}})->decisions().vocabOverPp, 2);
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"zero", "1"}}), "");
   EXPECT_EQ(messageOf({{"pp", "1"}}),
-            "--fix vocab_over_pp=2,pp=1: only a pipeline has stages that share the vocabulary out");
+            "--fix vocab_over_pp=2,pp=1: vocabulary parallelism needs pipeline stages");
   EXPECT_EQ(
       messageOf({{"schedule", "gpipe"}}),
-      "--fix vocab_over_pp=2,schedule=gpipe: there the passes over the vocabulary have no place");
+      "--fix vocab_over_pp=2,schedule=gpipe: vocabulary parallelism needs schedule 1f1b or v-half");
   EXPECT_EQ(messageOf({{"zero", "2"}}),
-            "--fix vocab_over_pp=2,zero=2: the passes over the vocabulary "
-            "keep parameters and gradients whole");
+            "--fix vocab_over_pp=2,zero=2: vocabulary parallelism needs zero=0 or zero=1");
   EXPECT_TRUE(readPins({{"vocab_over_pp", "0"}, {"pp", "1"}, {"zero", "3"}}));
 }
 
@@ -196,16 +197,17 @@ TEST(ReadPins, RefusesKindsOfContextParallelismWithoutRanks) {
     return pins ? "" : pins.error().message;
   };
   EXPECT_EQ(errorOf({{"cp", "1"}, {"cp_kind", "all-to-all"}}),
-            "--fix cp=1,cp_kind=all-to-all: one rank has all keys");
-  EXPECT_EQ(errorOf({{"cp", "1"}, {"cp_inner", "2"}}),
-            "--fix cp=1,cp_inner=2: a ring of two groups or more has to be left");
+            "--fix cp=1,cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
+  EXPECT_EQ(
+      errorOf({{"cp", "1"}, {"cp_inner", "2"}}),
+      "--fix cp=1,cp_inner=2: cp_kind=both needs a cp_inner that divides cp and is less than it");
   EXPECT_EQ(errorOf({{"cp", "1"}}), "");
   EXPECT_EQ(errorOf({{"cp_kind", "ring"}, {"cp_inner", "2"}}),
-            "--fix cp_kind=ring,cp_inner=2: only of both is there an inner part");
+            "--fix cp_kind=ring,cp_inner=2: cp_inner needs cp_kind=both");
   for (const char *inner : {"8", "3", "16"})
     EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_inner", inner}}),
               std::string("--fix cp=8,cp_inner=") + inner +
-                  ": a ring of two groups or more has to be left");
+                  ": cp_kind=both needs a cp_inner that divides cp and is less than it");
   EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_kind", "both"}, {"cp_inner", "2"}}), "");
 }
 
@@ -215,16 +217,17 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
     return pins ? "" : pins.error().message;
   };
   EXPECT_EQ(messageOf({{"pp", "1"}, {"virtual_stages", "2"}}),
-            "--fix pp=1,virtual_stages=2: only a pipeline has virtual stages");
+            "--fix pp=1,virtual_stages=2: virtual stages need a pipeline");
   EXPECT_EQ(messageOf({{"pp", "2"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "1f1b"}, {"virtual_stages", "2"}}),
-            "--fix schedule=1f1b,virtual_stages=2: 1f1b has at most 1");
+            "--fix schedule=1f1b,virtual_stages=2: 1f1b has at most 1 virtual stage");
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "2"}}), "");
-  EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
-            "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2");
+  EXPECT_EQ(
+      messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
+      "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2 virtual stages");
   EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "1"}}),
-            "--fix schedule=zb-v,virtual_stages=1: zb-v has 2");
+            "--fix schedule=zb-v,virtual_stages=1: zb-v has 2 virtual stages");
   Pins both, alone;
   both.schedule = ScheduleKind::ZeroBubbleH1;
   alone.schedule = ScheduleKind::ZeroBubbleV;
@@ -232,14 +235,14 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
   EXPECT_TRUE(alone.allows(ScheduleKind::ZeroBubbleV));
   EXPECT_FALSE(alone.allows(ScheduleKind::ZeroBubbleH1));
   EXPECT_EQ(messageOf({{"schedule", "zb-2p"}, {"virtual_stages", "2"}}),
-            "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1");
+            "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1 virtual stage");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"pp", "1"}}),
-            "--fix pp=1,schedule=v-half: only a pipeline has virtual stages");
+            "--fix pp=1,schedule=v-half: virtual stages need a pipeline");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "1"}}),
-            "--fix schedule=v-half,virtual_stages=1: v-half has 2");
+            "--fix schedule=v-half,virtual_stages=1: v-half has 2 virtual stages");
   EXPECT_EQ(messageOf({{"schedule", "v-min"}, {"virtual_stages", "3"}}),
-            "--fix schedule=v-min,virtual_stages=3: v-min has at most 2");
+            "--fix schedule=v-min,virtual_stages=3: v-min has at most 2 virtual stages");
 }
 
 TEST(Pins, HaveTheVirtualStagesOfTheirSchedule) {

@@ -202,7 +202,7 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.cp = 2;
   pins.contextKind = both;
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
-            "--fix cp=2,cp_kind=both: no groups of so many ranks make a ring");
+            "--fix cp=2,cp_kind=both: cp has no divisor between 1 and itself");
   // The number of devices determines cp if dp, tp and pp are pinned.
   auto errorOf = [&] {
     Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
@@ -221,7 +221,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   EXPECT_EQ(errorOf(), "--fix tp=8 does not divide the 12 kv heads of the model, and ranks that "
                        "share them have to be a multiple");
   limits.space->unevenHeads = true;
-  EXPECT_EQ(errorOf(), "--fix cp=1,cp_kind=all-to-all: one rank has all keys");
+  EXPECT_EQ(errorOf(),
+            "--fix cp=1,cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
   pins = Pins();
   pins.contextKind = both;
   pins.contextInner = 5;
@@ -242,7 +243,7 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins = Pins();
   pins.contextKind = swap;
   EXPECT_EQ(enumerateMeshes(one, pins).error().message,
-            "--fix cp_kind=all-to-all: one rank has all keys");
+            "--fix cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
   EXPECT_EQ(
       enumerateMeshes(brief, pins).error().message,
       "--fix cp_kind=all-to-all: a sequence of 512 tokens is not cut into 2 parts a rank with 512 "
@@ -255,8 +256,9 @@ TEST(ContextChoices, ShareOutKvHeads) {
   limits.slides = true;
   limits.space->slidesInRings = false;
   limits.space->contextKinds = 1;
-  EXPECT_EQ(errorOf(),
-            "--fix cp=4: the model has sliding windows, which the stack's rings do not have");
+  EXPECT_EQ(
+      errorOf(),
+      "--fix cp=4: the model has sliding windows, which the ring attention of the software lacks");
 }
 
 // Sequence parallelism cuts each of cp's parts in tp.

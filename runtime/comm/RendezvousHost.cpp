@@ -1,9 +1,9 @@
 // Rank 0's side of a rendezvous.
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
-#include "runtime/comm/MeetingSides.h"
-#include "runtime/comm/MeetingWire.h"
 #include "runtime/comm/Names.h"
+#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousWire.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -39,9 +39,9 @@ struct Place { // state of a guest
   bool hasSpoken = false;  // in the present exchange
 };
 
-class Host final : public Meeting {
+class Host final : public Rendezvous {
 public:
-  explicit Host(const MeetingOptions &options)
+  explicit Host(const RendezvousOptions &options)
       : options(options), places(static_cast<size_t>(options.size)) {}
   ~Host() override {
     if (listener >= 0)
@@ -57,7 +57,7 @@ public:
 private:
   void accept();
   // False where nothing more is to be done with `stranger`.
-  bool hear(Stranger &stranger);
+  bool receive(Stranger &stranger);
   std::string refusal(const Hello &hello) const;
   void dropLost();
   void poll(double deadline);
@@ -70,7 +70,7 @@ private:
   // Waits for a parcel of each guest.
   Status collect(std::vector<std::vector<std::string>> &parcels);
 
-  MeetingOptions options;
+  RendezvousOptions options;
   int listener = -1;
   uint16_t port = 0;
   std::vector<Stranger> strangers;
@@ -130,7 +130,7 @@ std::string Host::refusal(const Hello &hello) const {
   return "";
 }
 
-bool Host::hear(Stranger &stranger) {
+bool Host::receive(Stranger &stranger) {
   std::vector<Message> messages;
   std::string why;
   bool isOpen = stranger.wire->receive(kMostHello, messages, why);
@@ -254,7 +254,7 @@ Status Host::gather() {
     poll(deadline);
     accept();
     dropLost();
-    std::erase_if(strangers, [&](Stranger &stranger) { return !hear(stranger); });
+    std::erase_if(strangers, [&](Stranger &stranger) { return !receive(stranger); });
   }
   ::close(listener);
   listener = -1;
@@ -362,11 +362,11 @@ Status Host::exchange(const std::vector<std::string> &sent, std::vector<std::str
   return {};
 }
 
-Status meetAsHost(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting) {
+Status rendezvousAsHost(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous) {
   auto host = std::make_unique<Host>(options);
   DTC_RETURN_IF_ERROR(host->open());
   DTC_RETURN_IF_ERROR(host->gather());
-  meeting = std::move(host);
+  rendezvous = std::move(host);
   return {};
 }
 

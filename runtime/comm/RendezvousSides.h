@@ -1,7 +1,7 @@
 // The two sides of a rendezvous, and what both know of its messages.
 #pragma once
 
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/Rendezvous.h"
 
 #include <string_view>
 
@@ -34,8 +34,8 @@ std::string ownHostName();
 size_t mostBytes(int size);
 
 // Runs the rendezvous as rank 0.
-Status meetAsHost(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting);
+Status rendezvousAsHost(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous);
 // Runs the rendezvous as any other rank.
-Status meetAsGuest(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting);
+Status rendezvousAsGuest(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous);
 
 } // namespace dtc::rt

@@ -14,9 +14,9 @@
 namespace dtc::rt {
 
 // The connections of a rank to all others after the rendezvous.
-class Meeting {
+class Rendezvous {
 public:
-  virtual ~Meeting() = default;
+  virtual ~Rendezvous() = default;
   // sent[r] goes to rank r, and received[r] becomes what rank r has sent to this one. Every rank
   // calls it, alike, and sends at most kMostParcel bytes to each. Aborted where ranks have left, or
   // have not spoken in time: names them.
@@ -31,7 +31,7 @@ public:
 };
 
 // Settings of a rendezvous.
-struct MeetingOptions {
+struct RendezvousOptions {
   int rank = 0, size = 1;
   std::string host; // names or addresses of rank 0's host, separated by commas; one has to work
   std::string hostVariable = "MASTER_ADDR"; // variable that names the host, for messages
@@ -47,21 +47,21 @@ struct MeetingOptions {
 };
 
 // Chooses the rendezvous of the job from the environment. Host: MASTER_ADDR, or the launcher's
-// variables (MeetingPlace.h). Port: DTC_RENDEZVOUS_PORT, or MASTER_PORT and those behind it,
+// variables (RendezvousAddress.h). Port: DTC_RENDEZVOUS_PORT, or MASTER_PORT and those behind it,
 // without that port itself if torchrun's agent listens there; else one that follows from the job's
 // name if the launcher gives one, else 29500. Errors: InvalidArgument if a variable is no port, and
 // if nothing names the host.
-Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
-                   MeetingOptions &options);
+Status planRendezvous(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                      double seconds, RendezvousOptions &options);
 
 // Resolves the names of `options.host` into `options.addresses`. Unavailable if none resolves.
 // Serves threads that may not resolve names themselves: that reads the environment, which other
 // threads may change.
-Status findAddresses(MeetingOptions &options);
+Status findAddresses(RendezvousOptions &options);
 
 // Returns when all ranks have come. Aborted after the time, naming those that are missing, and the
 // hosts of the others; its message is empty on a quiet rank that rank 0 has told. InvalidArgument
 // where this rank cannot be one of the job.
-Status meet(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting);
+Status joinRendezvous(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous);
 
 } // namespace dtc::rt

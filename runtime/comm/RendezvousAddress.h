@@ -9,7 +9,7 @@
 namespace dtc::rt {
 
 // The host of rank 0, and its source.
-struct MeetingPlace {
+struct RendezvousAddress {
   std::string
       host; // names or addresses of rank 0's host, parted by commas; empty where nothing tells
   std::string variable; // variable that names the host
@@ -21,8 +21,8 @@ struct MeetingPlace {
 // the host of mpirun, or this machine if all ranks are here. Errors: InvalidArgument if the
 // variable is malformed, and if rank 0 is known to be elsewhere: --distribution=arbitrary, a job of
 // several components, or a node other than this rank 0's.
-Status findMeetingPlace(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                        MeetingPlace &place);
+Status findRendezvousAddress(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                             RendezvousAddress &place);
 
 // The first host of Slurm's host lists. InvalidArgument where `list` begins with none.
 // Example: "r[1-2]n[03-04,7],gpu4" gives "r1n03".

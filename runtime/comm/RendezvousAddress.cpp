@@ -1,6 +1,6 @@
 // Reads what srun and mpirun say of hosts. It may be anything: variables come from whoever starts
 // the job.
-#include "runtime/comm/MeetingPlace.h"
+#include "runtime/comm/RendezvousAddress.h"
 
 #include "runtime/base/Text.h"
 
@@ -71,7 +71,7 @@ std::string shown(std::string_view value) {
 constexpr const char *kRemedy = "; set MASTER_ADDR to rank 0's host";
 
 Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                   MeetingPlace &place) {
+                   RendezvousAddress &place) {
   std::string job = valueOf(read, "SLURM_JOB_ID"), step = valueOf(read, "SLURM_STEP_ID");
   if (!job.empty())
     place.job = text("slurm ", job, ".", step);
@@ -112,7 +112,7 @@ Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &rea
 // mpirun places ranks from its own host on, unless it was told to leave that out; rank 0 sees
 // whether its daemon is mpirun.
 Status placeAtMpirun(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                     MeetingPlace &place) {
+                     RendezvousAddress &place) {
   if (std::string space = valueOf(read, "PMIX_NAMESPACE"); !space.empty())
     place.job = text("pmix ", space);
   if (launch.localSize == launch.size) {
@@ -190,8 +190,8 @@ std::string addressesOf(std::string_view uri) {
   return out;
 }
 
-Status findMeetingPlace(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                        MeetingPlace &place) {
+Status findRendezvousAddress(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                             RendezvousAddress &place) {
   place = {};
   switch (launch.launcher) {
   case Launcher::OpenMpi:

@@ -1,6 +1,6 @@
 // Tests where rank 0 is, from the variables of launchers and from wrong ones.
-#include "runtime/comm/MeetingPlace.h"
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/RendezvousAddress.h"
+#include "runtime/comm/Rendezvous.h"
 
 #include <gtest/gtest.h>
 
@@ -93,9 +93,9 @@ TEST(FindMeetingPlace, IsTheFirstNodeOfASlurmStep) {
                          {"SLURM_STEP_NODELIST", "node[3-4]"},
                          {"SLURM_DISTRIBUTION", "cyclic:block"},
                          {"SLURMD_NODENAME", "node3"}};
-  MeetingPlace place;
+  RendezvousAddress place;
   LaunchEnvironment launch = rankOf(Launcher::Slurm, 0, 8, 4);
-  ASSERT_TRUE(findMeetingPlace(launch, readerOf(variables), place).ok());
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
   EXPECT_EQ(place.host, "node3");
   EXPECT_EQ(place.variable, "SLURM_STEP_NODELIST");
   EXPECT_EQ(place.job, "slurm 123.4");
@@ -103,11 +103,11 @@ TEST(FindMeetingPlace, IsTheFirstNodeOfASlurmStep) {
   variables.erase("SLURM_STEP_NODELIST");
   variables["SLURMD_NODENAME"] = "node1";
   launch.launcher = Launcher::Pmi;
-  ASSERT_TRUE(findMeetingPlace(launch, readerOf(variables), place).ok());
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
   EXPECT_EQ(place.host, "node1");
   EXPECT_EQ(place.variable, "SLURM_JOB_NODELIST");
   variables.erase("SLURM_STEP_ID"); // another launcher in a batch script
-  ASSERT_TRUE(findMeetingPlace(launch, readerOf(variables), place).ok());
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
   EXPECT_EQ(place.host + place.job, "");
 }
 
@@ -119,8 +119,8 @@ TEST(FindMeetingPlace, IsNotGuessedWhereRankZeroMayBeElsewhere) {
   auto messageWith = [&](const Variables &more, int rank) {
     Variables variables = more;
     variables.insert(usual.begin(), usual.end());
-    MeetingPlace place;
-    return findMeetingPlace(rankOf(Launcher::Slurm, rank, 8, 4), readerOf(variables), place)
+    RendezvousAddress place;
+    return findRendezvousAddress(rankOf(Launcher::Slurm, rank, 8, 4), readerOf(variables), place)
         .message();
   };
   const std::string arbitrary =
@@ -148,35 +148,36 @@ TEST(FindMeetingPlace, IsMpirunsHost) {
   Variables variables = {{"PMIX_NAMESPACE", "77"},
                          {"OMPI_MCA_orte_hnp_uri", "76.0;tcp://10.0.0.1:5"},
                          {"OMPI_MCA_orte_local_daemon_uri", "76.0;tcp://10.0.0.1:5"}};
-  MeetingPlace place;
+  RendezvousAddress place;
   ASSERT_TRUE(
-      findMeetingPlace(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place).ok());
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place).ok());
   EXPECT_EQ(place.host, "10.0.0.1");
   EXPECT_EQ(place.job, "pmix 77");
   ASSERT_TRUE(
-      findMeetingPlace(rankOf(Launcher::OpenMpi, 0, 4, 4), readerOf(variables), place).ok());
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 4), readerOf(variables), place).ok());
   EXPECT_EQ(place.host, "127.0.0.1"); // all ranks are on this machine
   variables["OMPI_MCA_orte_local_daemon_uri"] = "76.1;tcp://10.0.0.2:6";
   EXPECT_EQ(
-      findMeetingPlace(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place).message(),
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place)
+          .message(),
       "joining the job of VARIABLES: rank 0 is not on mpirun's host, where the others would look "
       "for it; set MASTER_ADDR to rank 0's host");
   EXPECT_TRUE(
-      findMeetingPlace(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place).ok());
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place).ok());
   variables["OMPI_MCA_orte_hnp_uri"] = "tcp://evil:1";
-  EXPECT_EQ(
-      findMeetingPlace(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place).message(),
-      "reading the launch environment: OMPI_MCA_orte_hnp_uri is 'tcp://evil:1', which has no "
-      "address of mpirun's host; set MASTER_ADDR to rank 0's host");
+  EXPECT_EQ(findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place)
+                .message(),
+            "reading the launch environment: OMPI_MCA_orte_hnp_uri is 'tcp://evil:1', which has no "
+            "address of mpirun's host; set MASTER_ADDR to rank 0's host");
 }
 
 TEST(PlanMeeting, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
   Variables variables = {
       {"SLURM_JOB_ID", "123"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "a"}};
-  MeetingOptions first, second, other;
+  RendezvousOptions first, second, other;
   LaunchEnvironment launch = rankOf(Launcher::Slurm, 1, 2, 1);
-  ASSERT_TRUE(planMeeting(launch, readerOf(variables), 1, first).ok());
-  ASSERT_TRUE(planMeeting(rankOf(Launcher::Slurm, 0, 2, 1), readerOf(variables), 1, other).ok());
+  ASSERT_TRUE(planRendezvous(launch, readerOf(variables), 1, first).ok());
+  ASSERT_TRUE(planRendezvous(rankOf(Launcher::Slurm, 0, 2, 1), readerOf(variables), 1, other).ok());
   EXPECT_EQ(first.host, "a");
   EXPECT_EQ(first.hostVariable, "SLURM_STEP_NODELIST");
   EXPECT_EQ(first.job, "slurm 123.0");
@@ -185,20 +186,20 @@ TEST(PlanMeeting, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
   EXPECT_GE(first.ports.front(), 20000);
   EXPECT_LT(first.ports.back(), 32768);
   variables["SLURM_STEP_ID"] = "1";
-  ASSERT_TRUE(planMeeting(launch, readerOf(variables), 1, second).ok());
+  ASSERT_TRUE(planRendezvous(launch, readerOf(variables), 1, second).ok());
   EXPECT_NE(first.job, second.job);
   EXPECT_TRUE(first.ports.back() < second.ports.front() ||
               second.ports.back() < first.ports.front());
   variables["MASTER_PORT"] = "4000";
-  ASSERT_TRUE(planMeeting(launch, readerOf(variables), 1, second).ok());
+  ASSERT_TRUE(planRendezvous(launch, readerOf(variables), 1, second).ok());
   EXPECT_EQ(second.ports.front(), 4000);
   variables["MASTER_ADDR"] = "b";
-  ASSERT_TRUE(planMeeting(launch, readerOf(variables), 1, second).ok());
+  ASSERT_TRUE(planRendezvous(launch, readerOf(variables), 1, second).ok());
   EXPECT_EQ(second.host, "b");
   EXPECT_EQ(second.hostVariable, "MASTER_ADDR");
   // The error tells that no variable gives the place.
   variables = {{"SLURM_STEP_ID", "0"}};
-  EXPECT_EQ(planMeeting(launch, readerOf(variables), 1, second).message(),
+  EXPECT_EQ(planRendezvous(launch, readerOf(variables), 1, second).message(),
             "joining the job of VARIABLES: MASTER_ADDR is not set; it names rank 0's host");
 }
 

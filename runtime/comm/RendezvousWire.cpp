@@ -1,4 +1,4 @@
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/RendezvousWire.h"
 
 #include "runtime/base/Text.h"
 

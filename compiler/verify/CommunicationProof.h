@@ -1,4 +1,4 @@
-// Plays the streams of all ranks against each other: what meets means the same, and all of it ends.
+// Plays the streams of all ranks against each other: matched communication agrees, and all ends.
 #pragma once
 
 #include "compiler/verify/Steps.h"
@@ -17,11 +17,11 @@ namespace dtc {
 inline constexpr uint32_t kRingSlots = 512;
 
 // Proves that matched collectives and transfers of all ranks agree and that no rank waits forever.
-class Meetings {
+class CommunicationProof {
 public:
   // `steps`: of every program, in one entry. `ringSlots`: for tests of small ones.
-  Meetings(const format::Manifest &manifest, const std::vector<Steps> &steps,
-           uint32_t ringSlots = kRingSlots)
+  CommunicationProof(const format::Manifest &manifest, const std::vector<Steps> &steps,
+                     uint32_t ringSlots = kRingSlots)
       : manifest(manifest), steps(steps), ringSlots(ringSlots), ranks(manifest) {}
 
   // Returns the first fault, or nullopt if all streams of all ranks end.
@@ -32,7 +32,7 @@ public:
 private:
   // A step at which a stream may have to wait.
   struct Stop {
-    enum Kind : uint8_t { Record, Wait, Meet } kind;
+    enum Kind : uint8_t { Record, Wait, Communicate } kind;
     uint32_t run, step;       // index of the run in the entry, and of the step in its task
     uint32_t place, sequence; // position among all enqueued instructions, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
@@ -74,7 +74,7 @@ private:
   const Shape &shapeOf(uint32_t program, uint32_t run, bool isLast);
   std::optional<Fault> addStop(uint32_t program, Stop stop, std::vector<uint32_t> &records);
   std::optional<Fault> compare(uint32_t program, uint32_t other, const format::Channel &channel);
-  std::optional<Fault> meet();
+  std::optional<Fault> match();
   std::optional<Fault> play();
   bool passes(uint32_t index, const Stop &stop);
   uint32_t placeOf(uint32_t program, size_t stream, uint32_t sequence) const;

@@ -1,11 +1,11 @@
 // Plans the rendezvous, and implements the side of guests.
-#include "runtime/comm/Meeting.h"
+#include "runtime/comm/Rendezvous.h"
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
-#include "runtime/comm/MeetingPlace.h"
-#include "runtime/comm/MeetingSides.h"
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/RendezvousAddress.h"
+#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousWire.h"
 #include "runtime/format/Printable.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ std::string encodePieces(const std::vector<std::string> &pieces) {
 bool decodePieces(std::string_view payload, size_t size, std::vector<std::string> &pieces) {
   pieces.assign(size, {});
   for (std::string &piece : pieces)
-    if (!take(payload, Meeting::kMostParcel, piece))
+    if (!take(payload, Rendezvous::kMostParcel, piece))
       return false;
   return payload.empty();
 }
@@ -84,7 +84,9 @@ std::string ownHostName() {
   return host;
 }
 
-size_t mostBytes(int size) { return static_cast<size_t>(size) * (Meeting::kMostParcel + 8) + 4096; }
+size_t mostBytes(int size) {
+  return static_cast<size_t>(size) * (Rendezvous::kMostParcel + 8) + 4096;
+}
 
 static Status portOf(const char *name, const char *value, uint16_t &port) {
   std::string_view digits = value;
@@ -107,14 +109,14 @@ static std::string textOf(const EnvironmentReader &read, const char *name) {
 
 // The host, and the job's name, which is empty where nothing gives it one.
 static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                       MeetingPlace &place, MeetingOptions &options) {
+                       RendezvousAddress &place, RendezvousOptions &options) {
   // dtrun -n gives each job a name of its own.
   std::string child = textOf(read, envInfo(EnvVar::Child).name);
   bool isChild = child.size() > 1;
   options.host = textOf(read, "MASTER_ADDR");
   options.hostVariable = "MASTER_ADDR";
   if (options.host.empty()) {
-    DTC_RETURN_IF_ERROR(findMeetingPlace(launch, read, place));
+    DTC_RETURN_IF_ERROR(findRendezvousAddress(launch, read, place));
     options.host = place.host;
     options.hostVariable = place.variable;
   }
@@ -131,8 +133,8 @@ static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader 
   return {};
 }
 
-Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
-                   MeetingOptions &options) {
+Status planRendezvous(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                      double seconds, RendezvousOptions &options) {
   options.rank = launch.rank;
   options.size = launch.size;
   options.seconds = seconds;
@@ -140,7 +142,7 @@ Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &rea
   if (launch.size > kMostRanks)
     return Status::invalidArgument(text("joining the job of ", launch.source, ": more than ",
                                         kMostRanks, " ranks need MPI: mpirun or srun --mpi=pmix"));
-  MeetingPlace place;
+  RendezvousAddress place;
   DTC_RETURN_IF_ERROR(planHost(launch, read, place, options));
   uint16_t port = place.job.empty() ? kDefaultPort : portOf(place.job);
   std::string chosen = textOf(read, envInfo(EnvVar::RendezvousPort).name),
@@ -177,7 +179,7 @@ static std::string takeHost(std::string_view &hosts) {
   return host;
 }
 
-Status findAddresses(MeetingOptions &options) {
+Status findAddresses(RendezvousOptions &options) {
   std::string why = "there is none";
   for (std::string_view rest = options.host; !rest.empty();) {
     addrinfo hints = {}, *found = nullptr;
@@ -211,9 +213,9 @@ static std::string quotePayload(std::string_view words) {
 }
 
 namespace {
-class Guest final : public Meeting {
+class Guest final : public Rendezvous {
 public:
-  explicit Guest(const MeetingOptions &options) : options(options) {}
+  explicit Guest(const RendezvousOptions &options) : options(options) {}
   Status join();
   Status exchange(const std::vector<std::string> &sent,
                   std::vector<std::string> &received) override;
@@ -234,9 +236,9 @@ private:
   bool isOver() const { return options.isOver && *options.isOver; }
   void pauseFor(double seconds) const;
   // The host's next message, which is to be a `word`.
-  Status hear(Word word, double seconds, std::string &payload);
+  Status receive(Word word, double seconds, std::string &payload);
 
-  MeetingOptions options;
+  RendezvousOptions options;
   std::unique_ptr<Wire> wire;
   std::string ownAddress, ownToken;
   std::string words; // reason why the last try failed
@@ -306,7 +308,7 @@ Guest::Outcome Guest::tryAll(double deadline) {
   return outcome;
 }
 
-Status Guest::hear(Word word, double seconds, std::string &payload) {
+Status Guest::receive(Word word, double seconds, std::string &payload) {
   Message message;
   std::string who = text("rank ", options.rank, " on host '", ownHostName(), "': ");
   if (!wire->await(mostBytes(options.size), now() + seconds + kPatience, message, words))
@@ -359,7 +361,7 @@ Status Guest::join() {
     pause = std::min(pause * 1.5, options.isOver ? kMostIdlePause : kMostPause);
   }
   std::string payload;
-  DTC_RETURN_IF_ERROR(hear(Word::Welcome, options.seconds, payload));
+  DTC_RETURN_IF_ERROR(receive(Word::Welcome, options.seconds, payload));
   std::string_view rest = payload;
   if (!take(rest, 64, ownAddress) || !take(rest, 64, ownToken))
     return Status::aborted("rank 0 says where this rank is in words that no rank 0 uses");
@@ -369,21 +371,23 @@ Status Guest::join() {
 Status Guest::exchange(const std::vector<std::string> &sent, std::vector<std::string> &received) {
   wire->send(Word::Parcel, encodePieces(sent));
   std::string payload;
-  DTC_RETURN_IF_ERROR(hear(Word::Parcel, options.seconds, payload));
+  DTC_RETURN_IF_ERROR(receive(Word::Parcel, options.seconds, payload));
   if (!decodePieces(payload, static_cast<size_t>(options.size), received))
     return Status::aborted("rank 0 sent a parcel that none of the ranks makes");
   return {};
 }
 
-Status meetAsGuest(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting) {
+Status rendezvousAsGuest(const RendezvousOptions &options,
+                         std::unique_ptr<Rendezvous> &rendezvous) {
   auto guest = std::make_unique<Guest>(options);
   DTC_RETURN_IF_ERROR(guest->join());
-  meeting = std::move(guest);
+  rendezvous = std::move(guest);
   return {};
 }
 
-Status meet(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting) {
-  return options.rank == 0 ? meetAsHost(options, meeting) : meetAsGuest(options, meeting);
+Status joinRendezvous(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous) {
+  return options.rank == 0 ? rendezvousAsHost(options, rendezvous)
+                           : rendezvousAsGuest(options, rendezvous);
 }
 
 } // namespace dtc::rt

@@ -1,7 +1,7 @@
 // Tests the rendezvous: ranks that come, ranks that do not, and strangers.
-#include "runtime/comm/Meeting.h"
-#include "runtime/comm/MeetingSides.h"
-#include "runtime/comm/MeetingWire.h"
+#include "runtime/comm/Rendezvous.h"
+#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/RanksAsThreads.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@ using test::onRanks;
 
 using Variables = std::map<std::string, std::string>;
 
-Status plan(const Variables &variables, MeetingOptions &options, int rank = 0, int size = 2) {
+Status plan(const Variables &variables, RendezvousOptions &options, int rank = 0, int size = 2) {
   LaunchEnvironment launch;
   launch.rank = rank;
   launch.size = size;
   launch.source = "RANK, WORLD_SIZE";
-  return planMeeting(
+  return planRendezvous(
       launch,
       [&](const char *name) {
         auto at = variables.find(name);
@@ -29,9 +29,9 @@ Status plan(const Variables &variables, MeetingOptions &options, int rank = 0, i
       120, options);
 }
 
-MeetingOptions optionsOf(int rank, int size, uint16_t port, const std::string &job,
-                         double seconds = 10) {
-  MeetingOptions options;
+RendezvousOptions optionsOf(int rank, int size, uint16_t port, const std::string &job,
+                            double seconds = 10) {
+  RendezvousOptions options;
   options.rank = rank;
   options.size = size;
   options.host = "127.0.0.1";
@@ -63,25 +63,25 @@ std::string pieceOf(int from, int to) {
 }
 
 // Meets, and exchanges twice.
-void meetAndTalk(const MeetingOptions &options) {
-  std::unique_ptr<Meeting> meeting;
-  Status status = meet(options, meeting);
+void joinAndTalk(const RendezvousOptions &options) {
+  std::unique_ptr<Rendezvous> rendezvous;
+  Status status = joinRendezvous(options, rendezvous);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(meeting->token().size(), 16u);
+  EXPECT_EQ(rendezvous->token().size(), 16u);
   for (int times = 0; times < 2; ++times) {
     std::vector<std::string> sent, received, wanted;
     for (int rank = 0; rank < options.size; ++rank) {
       sent.push_back(pieceOf(options.rank, rank));
       wanted.push_back(pieceOf(rank, options.rank));
     }
-    status = meeting->exchange(sent, received);
+    status = rendezvous->exchange(sent, received);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(received, wanted);
   }
 }
 
 TEST(PlanMeeting, TakesThePortThatTorchrunsAgentLeaves) {
-  MeetingOptions options;
+  RendezvousOptions options;
   EXPECT_EQ(plan({}, options).message(), "joining the job of RANK, WORLD_SIZE: MASTER_ADDR is not "
                                          "set; it names rank 0's host");
   ASSERT_TRUE(plan({{"MASTER_ADDR", "node0"}}, options).ok());
@@ -119,26 +119,26 @@ TEST(PlanMeeting, TakesThePortThatTorchrunsAgentLeaves) {
   EXPECT_FALSE(plan({{"MASTER_ADDR", "a"}}, options, 0, 5000).ok());
 }
 
-TEST(Meeting, CarriesWhatEachRankHasForEach) {
+TEST(Rendezvous, CarriesWhatEachRankHasForEach) {
   for (int ranks : {2, 3, 8}) {
     uint16_t port = test::freePort();
     std::string job = test::ownJobName();
     onRanks(ranks, [&](int rank) {
       ::usleep(static_cast<useconds_t>(rank == 0 ? 100'000 : 0)); // rank 0 comes last
-      meetAndTalk(optionsOf(rank, ranks, port, job));
+      joinAndTalk(optionsOf(rank, ranks, port, job));
     });
   }
 }
 
-TEST(Meeting, SaysWhoHasNotCome) {
+TEST(Rendezvous, SaysWhoHasNotCome) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
   onRanks(3, [&](int rank) {
     // Ranks 2 and 4 of five never come.
-    MeetingOptions options = optionsOf(rank == 2 ? 3 : rank, 5, port, job, rank == 0 ? 1 : 10);
+    RendezvousOptions options = optionsOf(rank == 2 ? 3 : rank, 5, port, job, rank == 0 ? 1 : 10);
     options.isQuiet = rank == 2;
-    std::unique_ptr<Meeting> meeting;
-    Status status = meet(options, meeting);
+    std::unique_ptr<Rendezvous> rendezvous;
+    Status status = joinRendezvous(options, rendezvous);
     EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
     std::string host = ownHostName(),
                 said = "rank 0 on host '" + host + "' waited 1 s at port " + std::to_string(port) +
@@ -151,10 +151,10 @@ TEST(Meeting, SaysWhoHasNotCome) {
   });
 }
 
-TEST(Meeting, SaysThatRankZeroIsNotThere) {
+TEST(Rendezvous, SaysThatRankZeroIsNotThere) {
   uint16_t port = test::freePort();
-  std::unique_ptr<Meeting> meeting;
-  Status status = meet(optionsOf(1, 2, port, "job", 0.5), meeting);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Status status = joinRendezvous(optionsOf(1, 2, port, "job", 0.5), rendezvous);
   EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
   EXPECT_EQ(status.message(),
             "rank 1 on host '" + ownHostName() +
@@ -163,15 +163,15 @@ TEST(Meeting, SaysThatRankZeroIsNotThere) {
                 std::to_string(port) +
                 " (Connection refused); where ranks need longer to start, raise DTC_START_TIMEOUT "
                 "or --timeout");
-  MeetingOptions nowhere = optionsOf(1, 2, port, "job", 0.5);
+  RendezvousOptions nowhere = optionsOf(1, 2, port, "job", 0.5);
   nowhere.host = "no-such-host.invalid";
-  status = meet(nowhere, meeting);
+  status = joinRendezvous(nowhere, rendezvous);
   EXPECT_NE(status.message().find("at 'no-such-host.invalid' (MASTER_ADDR)"), std::string::npos);
   EXPECT_NE(status.message().find("the name has no address: "), std::string::npos);
 }
 
 // Strangers that send nothing, nonsense, half of a message or a very long one delay nobody.
-TEST(Meeting, PaysNoHeedToStrangers) {
+TEST(Rendezvous, PaysNoHeedToStrangers) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName(), length;
   put(length, 0x31746d6e75727464);
@@ -195,11 +195,11 @@ TEST(Meeting, PaysNoHeedToStrangers) {
         sockets.push_back(socket);
       }
   });
-  std::thread host([&] { meetAndTalk(optionsOf(0, 3, port, job)); });
+  std::thread host([&] { joinAndTalk(optionsOf(0, 3, port, job)); });
   strangers.join();
   double begin = now();
-  std::thread second([&] { meetAndTalk(optionsOf(2, 3, port, job)); });
-  meetAndTalk(optionsOf(1, 3, port, job));
+  std::thread second([&] { joinAndTalk(optionsOf(2, 3, port, job)); });
+  joinAndTalk(optionsOf(1, 3, port, job));
   host.join();
   second.join();
   EXPECT_LT(now() - begin, 3);
@@ -208,10 +208,10 @@ TEST(Meeting, PaysNoHeedToStrangers) {
 }
 
 // These words may come only from a guest that has told who it is.
-TEST(Meeting, HearsOnlyTheWordThatIsDue) {
+TEST(Rendezvous, HearsOnlyTheWordThatIsDue) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
-  std::thread host([&] { meetAndTalk(optionsOf(0, 2, port, job)); });
+  std::thread host([&] { joinAndTalk(optionsOf(0, 2, port, job)); });
   for (Word word : {Word::Parcel, Word::Failed, Word::Welcome, Word::Taken}) {
     Wire wire(connectSoon(port));
     wire.send(word, encode({hashOf(job), 1, 2, 77, "b", "127.0.0.1"}));
@@ -220,18 +220,18 @@ TEST(Meeting, HearsOnlyTheWordThatIsDue) {
     EXPECT_FALSE(wire.await(4096, now() + 3, answer, why));
     EXPECT_EQ(why, "has ended, or closed the connection");
   }
-  meetAndTalk(optionsOf(1, 2, port, job));
+  joinAndTalk(optionsOf(1, 2, port, job));
   host.join();
 }
 
-TEST(Meeting, RefusesWhoIsNoneOfTheJob) {
+TEST(Rendezvous, RefusesWhoIsNoneOfTheJob) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName(), host = ownHostName();
-  std::thread first([&] { meetAndTalk(optionsOf(0, 3, port, job)); });
+  std::thread first([&] { joinAndTalk(optionsOf(0, 3, port, job)); });
   std::thread second;
-  auto refused = [&](const MeetingOptions &options) {
-    std::unique_ptr<Meeting> meeting;
-    Status status = meet(options, meeting);
+  auto refused = [&](const RendezvousOptions &options) {
+    std::unique_ptr<Rendezvous> rendezvous;
+    Status status = joinRendezvous(options, rendezvous);
     EXPECT_FALSE(status.ok());
     return status;
   };
@@ -246,23 +246,23 @@ TEST(Meeting, RefusesWhoIsNoneOfTheJob) {
   EXPECT_NE(status.message().find("(another job: that of rank 0 on host '" + host + "')"),
             std::string::npos)
       << status.message();
-  second = std::thread([&] { meetAndTalk(optionsOf(2, 3, port, job)); });
+  second = std::thread([&] { joinAndTalk(optionsOf(2, 3, port, job)); });
   ::usleep(300'000);
   status = refused(optionsOf(2, 3, port, job));
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(), "rank 2 on host '" + host +
                                   "' is refused by rank 0: rank 2 is here already: process " +
                                   std::to_string(::getpid()) + " on host '" + host + "'");
-  meetAndTalk(optionsOf(1, 3, port, job));
+  joinAndTalk(optionsOf(1, 3, port, job));
   first.join();
   second.join();
 }
 
 // A rank that was killed while others are waited for may be started again.
-TEST(Meeting, LetsARankComeAgain) {
+TEST(Rendezvous, LetsARankComeAgain) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
-  std::thread host([&] { meetAndTalk(optionsOf(0, 3, port, job)); });
+  std::thread host([&] { joinAndTalk(optionsOf(0, 3, port, job)); });
   {
     Wire wire(connectSoon(port));
     wire.send(Word::Hello, encode({hashOf(job), 1, 3, 77, "b", "127.0.0.1"}));
@@ -272,47 +272,47 @@ TEST(Meeting, LetsARankComeAgain) {
     EXPECT_EQ(answer.word, Word::Taken);
   }
   ::usleep(300'000);
-  onRanks(2, [&](int rank) { meetAndTalk(optionsOf(rank + 1, 3, port, job)); });
+  onRanks(2, [&](int rank) { joinAndTalk(optionsOf(rank + 1, 3, port, job)); });
   host.join();
 }
 
 // Two jobs got the same port: the second takes the next one, and its ranks find it. The host has
 // several names, and not all of them lead to it from here.
-TEST(Meeting, FindsRankZeroByAnyOfItsNames) {
+TEST(Rendezvous, FindsRankZeroByAnyOfItsNames) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName(), none(300, 'a'); // longer than names may be
   onRanks(2, [&](int rank) {
-    MeetingOptions options = optionsOf(rank, 2, port, job);
+    RendezvousOptions options = optionsOf(rank, 2, port, job);
     options.host = none + "," + "127.0.0.1," + none;
-    meetAndTalk(options);
+    joinAndTalk(options);
   });
 }
 
-TEST(Meeting, KeepsJobsOfOnePortApart) {
+TEST(Rendezvous, KeepsJobsOfOnePortApart) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();
   onRanks(6, [&](int each) {
-    MeetingOptions options = optionsOf(each / 2, 3, port, job + (each % 2 ? " odd" : " even"));
+    RendezvousOptions options = optionsOf(each / 2, 3, port, job + (each % 2 ? " odd" : " even"));
     options.ports = {port, static_cast<uint16_t>(port + 1), static_cast<uint16_t>(port + 2)};
-    meetAndTalk(options);
+    joinAndTalk(options);
   });
 }
 
-TEST(Meeting, NamesARankThatLeavesOrSaysNothingWhileRanksConnect) {
+TEST(Rendezvous, NamesARankThatLeavesOrSaysNothingWhileRanksConnect) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName(), host = ownHostName();
   for (bool leaves : {true, false})
     onRanks(3, [&](int rank) {
-      MeetingOptions options = optionsOf(rank, 3, port, job, rank == 0 ? 1 : 5);
-      std::unique_ptr<Meeting> meeting;
-      Status status = meet(options, meeting);
+      RendezvousOptions options = optionsOf(rank, 3, port, job, rank == 0 ? 1 : 5);
+      std::unique_ptr<Rendezvous> rendezvous;
+      Status status = joinRendezvous(options, rendezvous);
       ASSERT_TRUE(status.ok()) << status.message();
       if (rank == 2 && leaves)
         return;
       if (rank == 2)
         ::usleep(2'000'000);
       std::vector<std::string> sent(3), received;
-      status = meeting->exchange(sent, received);
+      status = rendezvous->exchange(sent, received);
       EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
       std::string wanted =
           leaves ? "rank 2 on host '" + host + "' (process " + std::to_string(::getpid()) +
@@ -323,19 +323,19 @@ TEST(Meeting, NamesARankThatLeavesOrSaysNothingWhileRanksConnect) {
     });
 }
 
-TEST(Meeting, SaysThatNoPortIsFree) {
+TEST(Rendezvous, SaysThatNoPortIsFree) {
   uint16_t port = test::freePort();
   int socket = -1, error = 0;
   ASSERT_TRUE(listenOn(port, socket, error).ok());
-  std::unique_ptr<Meeting> meeting;
-  EXPECT_EQ(meet(optionsOf(0, 2, port, "job"), meeting).message(),
+  std::unique_ptr<Rendezvous> rendezvous;
+  EXPECT_EQ(joinRendezvous(optionsOf(0, 2, port, "job"), rendezvous).message(),
             "meeting the other ranks: rank 0 on host '" + ownHostName() +
                 "' can't listen on port " + std::to_string(port) +
                 ": Address already in use; name a free port by DTC_RENDEZVOUS_PORT");
   ::close(socket);
 }
 
-TEST(MeetingWire, TakesNoMessageThatIsTooLong) {
+TEST(RendezvousWire, TakesNoMessageThatIsTooLong) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   Wire sender(ends[0]), receiver(ends[1]);

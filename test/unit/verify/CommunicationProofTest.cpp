@@ -1,5 +1,5 @@
 // Checks that ranks of a collective do the same, and that all of them finish.
-#include "compiler/verify/Meetings.h"
+#include "compiler/verify/CommunicationProof.h"
 
 #include "compiler/emit/Emit.h"
 #include "runtime/device/WorkRing.h"
@@ -14,12 +14,12 @@ namespace {
 using test::changed;
 using test::manifestOf;
 
-std::string meet(const std::string &text, uint32_t ringSlots = kRingSlots) {
+std::string faultOf(const std::string &text, uint32_t ringSlots = kRingSlots) {
   test::Packed packed = manifestOf(text);
   std::vector<Steps> steps;
   for (uint32_t p = 0; p < (*packed).programs()->size(); ++p)
     steps.emplace_back(*packed, p, format::EntryKind::train);
-  return test::textOf(Meetings(*packed, steps, ringSlots).prove());
+  return test::textOf(CommunicationProof(*packed, steps, ringSlots).prove());
 }
 
 // Two stages of two ranks each: forward and back for each of two micro-batches, and a sum of all.
@@ -46,35 +46,37 @@ exec.program @second mesh ["pp", "dp"] sizes [2, 2] ranks [2, 3] micro_batches 2
 }
 )";
 
-TEST(Meetings, EndWhereEveryRankDoesWhatTheOthersWaitFor) { EXPECT_EQ(meet(kTwoStages), ""); }
+TEST(CommunicationProof, EndWhereEveryRankDoesWhatTheOthersWaitFor) {
+  EXPECT_EQ(faultOf(kTwoStages), "");
+}
 
-TEST(Meetings, FindARankThatSendsBeforeTheOtherReceives) {
-  EXPECT_EQ(meet(changed(kTwoStages, {{"@forward 0, @backward 0, @forward 1, @backward 1",
-                                       "@forward 0, @forward 1, @backward 0, @backward 1"}})),
+TEST(CommunicationProof, FindARankThatSendsBeforeTheOtherReceives) {
+  EXPECT_EQ(faultOf(changed(kTwoStages, {{"@forward 0, @backward 0, @forward 1, @backward 1",
+                                          "@forward 0, @forward 1, @backward 0, @backward 1"}})),
             "rank 0, task 'forward', micro-batch 1, instruction 0, send of tensors of stages over "
             "pairs 'y': would wait forever on stream 0; rank 2 is in task 'both', micro-batch 0, "
             "instruction 1, send of tensors of stages over pairs 'dy'");
 }
 
-TEST(Meetings, FindASendThatNothingReceives) {
-  EXPECT_EQ(meet(changed(kTwoStages, {{"[@both 0, @both 1]", "[@both 0]"}})),
+TEST(CommunicationProof, FindASendThatNothingReceives) {
+  EXPECT_EQ(faultOf(changed(kTwoStages, {{"[@both 0, @both 1]", "[@both 0]"}})),
             "rank 0, task 'forward', micro-batch 1, instruction 0, send of tensors of stages over "
             "pairs 'y': has no counterpart in rank 2, which has 1 of this kind, not 2");
 }
 
-TEST(Meetings, FindACollectiveThatOneSideLeavesOut) {
+TEST(CommunicationProof, FindACollectiveThatOneSideLeavesOut) {
   std::string text = changed(
       kTwoStages, {{"    exec.collective all_reduce sum %z to %z over <\"all\", 4, [0, 1, 2, 3]> "
                     "count 16 \"y\" gradient last\n",
                     ""}});
-  EXPECT_EQ(meet(text), "rank 0, task 'backward', micro-batch 1, instruction 1, all_reduce of "
-                        "gradients over all 'y': has no counterpart in rank 2, which has 0 of "
-                        "this kind, not 1");
+  EXPECT_EQ(faultOf(text), "rank 0, task 'backward', micro-batch 1, instruction 1, all_reduce of "
+                           "gradients over all 'y': has no counterpart in rank 2, which has 0 of "
+                           "this kind, not 1");
 }
 
-TEST(Meetings, FindTransfersOfUnlikeTypes) {
+TEST(CommunicationProof, FindTransfersOfUnlikeTypes) {
   EXPECT_EQ(
-      meet(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
+      faultOf(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
       "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
       "pairs 'y': meets an instruction of rank 2 of another type; the other one: task 'both', "
       "micro-batch 0, instruction 0, receive of tensors of stages over pairs 'y'");
@@ -100,10 +102,10 @@ exec.program @second mesh ["dp"] sizes [2] ranks [1] {
   exec.entry train order [@step]
 }
 )";
-  return meet(changed(text, {{"INSTRUCTION", instruction}, {"TYPE", dtype}}));
+  return faultOf(changed(text, {{"INSTRUCTION", instruction}, {"TYPE", dtype}}));
 }
 
-TEST(Meetings, FindEachThingInWhichCollectivesThatMeetDiffer) {
+TEST(CommunicationProof, FindEachThingInWhichCollectivesThatMeetDiffer) {
   const std::string one = "rank 0, task 'step', micro-batch 0, instruction 0, all_reduce of "
                           "gradients over dp 'x': meets an instruction of rank 1 of another ";
   const std::string other = "; the other one: task 'step', micro-batch 0, instruction 0, ";
@@ -120,18 +122,18 @@ TEST(Meetings, FindEachThingInWhichCollectivesThatMeetDiffer) {
             one + "role" + other + "all_reduce of activations over dp 'x'");
 }
 
-TEST(Meetings, FindTransfersOfUnlikeSizes) {
-  EXPECT_EQ(meet(changed(kTwoStages, {{"\"z\" activation f32 64", "\"z\" activation f32 128"},
-                                      {"%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 16",
-                                       "%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 32"}})),
+TEST(CommunicationProof, FindTransfersOfUnlikeSizes) {
+  EXPECT_EQ(faultOf(changed(kTwoStages, {{"\"z\" activation f32 64", "\"z\" activation f32 128"},
+                                         {"%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 16",
+                                          "%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 32"}})),
             "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
             "pairs 'y': meets an instruction of rank 2 of another number of elements; the other "
             "one: task 'both', micro-batch 0, instruction 0, receive of tensors of stages over "
             "pairs 'y'");
 }
 
-TEST(Meetings, FindAWaitForWhatNothingRecords) {
-  EXPECT_EQ(meet(R"(
+TEST(CommunicationProof, FindAWaitForWhatNothingRecords) {
+  EXPECT_EQ(faultOf(R"(
 exec.program @step mesh ["dp"] sizes [1] streams 2 events 1 {
   exec.task @step {
     exec.wait 0 stream 1 loc("h.0")
@@ -145,9 +147,9 @@ exec.program @step mesh ["dp"] sizes [1] streams 2 events 1 {
 }
 
 // The first rank sends when it has what the second rank sends in return.
-TEST(Meetings, WaitForEventsOfOtherStreams) {
+TEST(CommunicationProof, WaitForEventsOfOtherStreams) {
   EXPECT_EQ(
-      meet(R"(
+      faultOf(R"(
 exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 2 events 1 {
   %x = exec.buffer "x" activation f32 64 bytes
   %y = exec.buffer "y" activation f32 64 bytes
@@ -188,9 +190,9 @@ exec.program @ring mesh ["cp"] sizes [3] streams 2 events 1 {
 }
 )";
 
-TEST(Meetings, LetStreamsOfARankRunSideBySide) {
-  EXPECT_EQ(meet(kRing), "");
-  EXPECT_EQ(meet(changed(kRing, {{"activation stream 1", "activation"}})),
+TEST(CommunicationProof, LetStreamsOfARankRunSideBySide) {
+  EXPECT_EQ(faultOf(kRing), "");
+  EXPECT_EQ(faultOf(changed(kRing, {{"activation stream 1", "activation"}})),
             "rank 0, task 'step', micro-batch 0, instruction 2, send of activations over cp 'x': "
             "would wait forever on stream 0; rank 0 is in task 'step', micro-batch 0, instruction "
             "2, send of activations over cp 'x'");
@@ -230,20 +232,20 @@ exec.program @second mesh ["pp"] sizes [2] ranks [1] {
 )";
 }
 
-TEST(Meetings, HoldUpTheHostWhereARingIsFull) {
-  EXPECT_EQ(meet(ringOf(3), 4), "");
-  EXPECT_EQ(meet(ringOf(3, 8), 4), "");
-  EXPECT_EQ(meet(ringOf(4), 4),
+TEST(CommunicationProof, HoldUpTheHostWhereARingIsFull) {
+  EXPECT_EQ(faultOf(ringOf(3), 4), "");
+  EXPECT_EQ(faultOf(ringOf(3, 8), 4), "");
+  EXPECT_EQ(faultOf(ringOf(4), 4),
             "rank 0, task 'step', micro-batch 0, instruction 5, send of tensors of stages over pp "
             "'x': would wait forever on stream 0; the host cannot enqueue it: more than 4 "
             "instructions of a stream lie behind one that waits");
 }
 
 // Files are proved with a ring that is not larger than dtrun's.
-TEST(Meetings, AreProvedWithRingsThatDtrunHas) {
+TEST(CommunicationProof, AreProvedWithRingsThatDtrunHas) {
   static_assert(kRingSlots <= rt::WorkRing::kSlots);
-  EXPECT_EQ(meet(ringOf(kRingSlots - 1)), "");
-  EXPECT_NE(meet(ringOf(kRingSlots)).find("the host cannot enqueue it"), std::string::npos);
+  EXPECT_EQ(faultOf(ringOf(kRingSlots - 1)), "");
+  EXPECT_NE(faultOf(ringOf(kRingSlots)).find("the host cannot enqueue it"), std::string::npos);
 }
 
 // Simulates every rank by itself, with rings that never fill. Tells whether all of them end.
@@ -312,9 +314,9 @@ private:
   uint32_t size;
 };
 
-// One rank represents all that have equal meetings. The result must be that of simulating each of
-// them: two programs of three ranks each, with some steps over lists of three.
-TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
+// One rank represents all ranks with equal communication. The result must be that of simulating
+// each of them: two programs of three ranks each, with some steps over lists of three.
+TEST(CommunicationProof, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
   std::mt19937 random(7);
   uint32_t ended = 0, hung = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -357,7 +359,7 @@ TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
       text += "}\nexec.entry train order [@step]\n}\n";
     }
     bool ends = EveryRank(groups, 3).end(programs, programOf);
-    ASSERT_EQ(meet(text).empty(), ends) << meet(text) << text;
+    ASSERT_EQ(faultOf(text).empty(), ends) << faultOf(text) << text;
     ++(ends ? ended : hung);
   }
   EXPECT_GT(ended, 100u);

@@ -1,4 +1,4 @@
-#include "compiler/verify/Meetings.h"
+#include "compiler/verify/CommunicationProof.h"
 
 #include "runtime/format/Description.h"
 #include "runtime/format/VerifyContext.h"
@@ -12,13 +12,14 @@ namespace dtc {
 using format::Channel;
 using format::text;
 
-const format::Instruction &Meetings::instructionOf(uint32_t program, uint32_t run,
-                                                   uint32_t step) const {
+const format::Instruction &CommunicationProof::instructionOf(uint32_t program, uint32_t run,
+                                                             uint32_t step) const {
   uint32_t task = runOf(program, run).task();
   return *steps[program].accesses(task, steps[program].executed(task)[step].instruction).source;
 }
 
-std::optional<Fault> Meetings::addStop(uint32_t p, Stop stop, std::vector<uint32_t> &records) {
+std::optional<Fault> CommunicationProof::addStop(uint32_t p, Stop stop,
+                                                 std::vector<uint32_t> &records) {
   Program &program = programs[p];
   uint32_t run = stop.run, step = stop.step;
   const format::Instruction &instruction = instructionOf(p, run, step);
@@ -36,7 +37,7 @@ std::optional<Fault> Meetings::addStop(uint32_t p, Stop stop, std::vector<uint32
                    text("waits for event ", stop.event, ", which nothing before it records"));
   } else {
     std::optional<format::Meeting> meeting = format::meetingOf(instruction);
-    stop.kind = Stop::Meet;
+    stop.kind = Stop::Communicate;
     Channel channel{Channel::Collective, meeting->group, stream};
     if (const format::Transfer *op = instruction.op_as_Transfer())
       channel = {op->kind() == format::TransferKind::send ? Channel::Send : Channel::Receive,
@@ -54,7 +55,8 @@ std::optional<Fault> Meetings::addStop(uint32_t p, Stop stop, std::vector<uint32
   return std::nullopt;
 }
 
-const Meetings::Shape &Meetings::shapeOf(uint32_t p, uint32_t run, bool isLast) {
+const CommunicationProof::Shape &CommunicationProof::shapeOf(uint32_t p, uint32_t run,
+                                                             bool isLast) {
   uint32_t task = runOf(p, run).task();
   auto [entry, isNew] = programs[p].shapes.try_emplace({task, isLast});
   Shape &shape = entry->second;
@@ -73,7 +75,7 @@ const Meetings::Shape &Meetings::shapeOf(uint32_t p, uint32_t run, bool isLast) 
   return shape;
 }
 
-std::optional<Fault> Meetings::collect(uint32_t p) {
+std::optional<Fault> CommunicationProof::collect(uint32_t p) {
   const Steps &of = steps[p];
   Program &program = programs.emplace_back();
   program.streams.resize(of.program.num_streams());
@@ -98,7 +100,7 @@ std::optional<Fault> Meetings::collect(uint32_t p) {
 }
 
 // Compares the instructions of `p` in a channel with those of `q` at the other end.
-std::optional<Fault> Meetings::compare(uint32_t p, uint32_t q, const Channel &channel) {
+std::optional<Fault> CommunicationProof::compare(uint32_t p, uint32_t q, const Channel &channel) {
   static const std::vector<std::pair<uint32_t, uint32_t>> none;
   Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
   auto usesOf = [&](uint32_t program, const Channel &wanted) -> const auto & {
@@ -143,7 +145,7 @@ std::optional<Fault> Meetings::compare(uint32_t p, uint32_t q, const Channel &ch
   return std::nullopt;
 }
 
-std::optional<Fault> Meetings::meet() {
+std::optional<Fault> CommunicationProof::match() {
   for (uint32_t index = 0; index < states.size(); ++index) {
     const format::RankClasses::Class &mine = ranks.classes()[index];
     std::set<uint32_t> compared;
@@ -165,14 +167,14 @@ std::optional<Fault> Meetings::meet() {
   return std::nullopt;
 }
 
-const Meetings::Stop *Meetings::next(uint32_t index, size_t stream) const {
+const CommunicationProof::Stop *CommunicationProof::next(uint32_t index, size_t stream) const {
   const std::vector<Stop> &all = programs[ranks.classes()[index].program].streams[stream];
   size_t position = states[index].position[stream];
   return position < all.size() ? &all[position] : nullptr;
 }
 
 // The place of an instruction of a stream among all that the host enqueues.
-uint32_t Meetings::placeOf(uint32_t program, size_t stream, uint32_t sequence) const {
+uint32_t CommunicationProof::placeOf(uint32_t program, size_t stream, uint32_t sequence) const {
   const std::vector<Start> &starts = programs[program].starts;
   auto after = std::upper_bound(
       starts.begin(), starts.end(), sequence,
@@ -183,7 +185,7 @@ uint32_t Meetings::placeOf(uint32_t program, size_t stream, uint32_t sequence) c
 
 // Returns the number of instructions that the host has enqueued when no stream can move: up to the
 // first one that does not fit in the ring of a waiting stream.
-uint32_t Meetings::enqueued(uint32_t index) const {
+uint32_t CommunicationProof::enqueued(uint32_t index) const {
   uint32_t least = std::numeric_limits<uint32_t>::max();
   uint32_t program = ranks.classes()[index].program;
   const Start &end = programs[program].starts.back();
@@ -194,7 +196,7 @@ uint32_t Meetings::enqueued(uint32_t index) const {
   return least;
 }
 
-bool Meetings::passes(uint32_t index, const Stop &stop) {
+bool CommunicationProof::passes(uint32_t index, const Stop &stop) {
   State &state = states[index];
   if (stop.place >= state.enqueued)
     state.enqueued = enqueued(index);
@@ -218,7 +220,7 @@ bool Meetings::passes(uint32_t index, const Stop &stop) {
   });
 }
 
-std::optional<Fault> Meetings::play() {
+std::optional<Fault> CommunicationProof::play() {
   for (uint32_t index = 0; index < states.size(); ++index)
     awake.push_back(index);
   while (!awake.empty()) {
@@ -237,19 +239,19 @@ std::optional<Fault> Meetings::play() {
 
 // Reports streams that wait for other ranks before streams that wait for local events, as the
 // former say more about the cause.
-std::optional<Fault> Meetings::explain() const {
+std::optional<Fault> CommunicationProof::explain() const {
   for (bool meets : {true, false})
     for (uint32_t index = 0; index < states.size(); ++index)
       for (size_t stream = 0; stream < states[index].position.size(); ++stream) {
         const Stop *stop = next(index, stream);
-        if (!stop || (stop->kind == Stop::Meet) != meets)
+        if (!stop || (stop->kind == Stop::Communicate) != meets)
           continue;
         const format::RankClasses::Class &mine = ranks.classes()[index];
         std::string note;
         if (stop->place >= enqueued(index))
           note = text("the host cannot enqueue it: more than ", ringSlots,
                       " instructions of a stream lie behind one that waits");
-        else if (stop->kind == Stop::Meet)
+        else if (stop->kind == Stop::Communicate)
           for (const Partner &partner : states[index].partners[stop->channel])
             if (states[partner.index].arrived[partner.channel] < stop->ordinal) {
               const Stop *there = nullptr;
@@ -269,7 +271,7 @@ std::optional<Fault> Meetings::explain() const {
   return std::nullopt;
 }
 
-std::optional<Fault> Meetings::prove() {
+std::optional<Fault> CommunicationProof::prove() {
   std::vector<std::vector<Channel>> channels;
   for (uint32_t p = 0; p < steps.size(); ++p) {
     if (std::optional<Fault> found = collect(p))
@@ -290,7 +292,7 @@ std::optional<Fault> Meetings::prove() {
     state.recorded.resize(steps[each.program].program.num_events());
     state.arrived.resize(programs[each.program].channels.size());
   }
-  if (std::optional<Fault> found = meet())
+  if (std::optional<Fault> found = match())
     return found;
   return play();
 }
