@@ -589,7 +589,7 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
     return UserError(
         ("'dtc compile' can't lower --precision " + nameOf(request.precision) + " yet").str(),
         ("use --precision " + nameOf(storedAs(request.precision)) +
-         ", or plan without --executable to see what 8 bits gain")
+         ", or plan without --executable to see what " + nameOf(request.precision) + " gains")
             .str());
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))

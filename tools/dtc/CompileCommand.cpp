@@ -224,9 +224,9 @@ int runCompile(CompileFlags &flags) {
   if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
     return fail(fits.error());
   if (flags.options.step.coupledDecay && plan->optimizer != OptimizerKind::Sgd)
-    return fail(
-        UserError("--coupled-decay needs the optimizer sgd, the plan has " + nameOf(plan->optimizer).str(),
-                  "leave it out, or use --optimizer sgd"));
+    return fail(UserError("--coupled-decay needs the optimizer sgd, the plan has " +
+                              nameOf(plan->optimizer).str(),
+                          "leave it out, or use --optimizer sgd"));
   flags.options.step.cosine = flags.schedule == "cosine";
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
   if (!bytes)

@@ -225,13 +225,15 @@ TEST(CheckTraining, IsOfTheStack) {
   for (const OptimizerRow &row : kOptimizers)
     EXPECT_EQ(errorWith(row.value, GradientType::BF16, "dtc-gpu"), "");
   EXPECT_EQ(errorWith(OptimizerKind::Sgd, GradientType::BF16, "megatron-core"), "");
-  EXPECT_EQ(errorWith(OptimizerKind::Lamb, GradientType::F32, "megatron-core"),
-            "--optimizer lamb: software 'megatron-core' does not support it; use adamw, sgd; 'dtc stack "
-            "show megatron-core' lists all under [space]");
+  EXPECT_EQ(
+      errorWith(OptimizerKind::Lamb, GradientType::F32, "megatron-core"),
+      "--optimizer lamb: software 'megatron-core' does not support it; use adamw, sgd; 'dtc stack "
+      "show megatron-core' lists all under [space]");
   EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::F32, "torchtitan"), "");
-  EXPECT_EQ(errorWith(OptimizerKind::AdamW, GradientType::BF16, "torchtitan"),
-            "--grad-dtype bf16: software 'torchtitan' does not support it; use --grad-dtype f32; 'dtc "
-            "stack show torchtitan' lists all under [space]");
+  EXPECT_EQ(
+      errorWith(OptimizerKind::AdamW, GradientType::BF16, "torchtitan"),
+      "--grad-dtype bf16: software 'torchtitan' does not support it; use --grad-dtype f32; 'dtc "
+      "stack show torchtitan' lists all under [space]");
 }
 
 TEST(IsLegal, KeepsActivationsOnTheHostToWhatTheStackHas) {
