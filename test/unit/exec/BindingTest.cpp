@@ -1,5 +1,5 @@
-// Tests how a program is bound to one rank: types of tensors, and which instructions of each run the
-// host enqueues.
+// Tests how a program is bound to one rank: types of tensors, and which instructions of each run
+// the host enqueues.
 #include "runtime/exec/Binding.h"
 
 #include "runtime/device/CpuDevice.h"
