@@ -5,8 +5,8 @@
 
 namespace dtc {
 
-// The format in which a model is trained. F8 formats are of the products of linear layers alone;
-// everything beside them is in 16 bits.
+// The format in which a model is trained. With FP8 the products of linear layers are in 8 bits, and
+// everything beside them is as with BF16.
 enum class Precision : uint8_t { F32, BF16, F16, FP8 };
 
 // The facts about a precision.
