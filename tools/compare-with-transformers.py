@@ -78,8 +78,8 @@ def found(folder, config, tokens, arguments):
     ranks = math.prod(int(axes.get(axis, 1)) for axis in ("dp", "tp", "pp"))
     run(BIN / "dtc", "compile", config, "--seq-len", arguments.seq_len, "--topology", "cpu", "--devices", ranks,
         "--global-batch", arguments.samples, "--fix", arguments.fix, "--precision", "f32", "-o", folder / "model.dte")
-    out = run(BIN / "dtrun", folder / "model.dte", "-n", ranks, "--data", tokens, "--steps", 1, "--threads", 1, "--lr", 0,
-              "--init", config / "model.safetensors", "--dump-grads", folder / "gradients.safetensors", "--format",
+    out = run(BIN / "dtrun", folder / "model.dte", "-n", ranks, "--data", tokens, "--steps", 1, "--threads", 1, "--lr",
+              0, "--init", config / "model.safetensors", "--dump-grads", folder / "gradients.safetensors", "--format",
               "json")
     steps = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     loss = next(step["loss"] for step in steps if "loss" in step)
@@ -106,8 +106,9 @@ def compare(wanted, found, tolerance):
         if relative > tolerance:
             print(f"'{name}' has another gradient: {relative:.1e}")
         worst = max(worst, (relative, f"'{name}'"))
-    print(f"{len(gradients)} parameters, {sum(value.numel() for value in gradients.values())} elements; loss {own_loss}, "
-          f"in transformers {loss:.9g}; largest difference {worst[0]:.1e}, of {worst[1]}")
+    elements = sum(value.numel() for value in gradients.values())
+    print(f"{len(gradients)} parameters, {elements} elements; loss {own_loss}, in "
+          f"transformers {loss:.9g}; largest difference {worst[0]:.1e}, of {worst[1]}")
     return fine and worst[0] <= tolerance
 
 

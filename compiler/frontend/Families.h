@@ -34,7 +34,7 @@ struct Family {
   const char *epsilon = "rms_norm_eps";
   const char *projectionBias = "", *outputBias = "", *mlpBias = "";
   const char *theta = "rope_theta";
-  const char *rotaryPart = ""; // of the elements of a head, those that are rotated
+  const char *rotaryPart = ""; // the part of a head that is rotated
   const char *embeddingDropout = "", *outputDropout = "", *mlpDropout = "";
   const char *embeddingScale = "", *residualScale = "", *attentionScale = "", *logitScale = "";
   const char *logitDivisor = "";
@@ -42,8 +42,8 @@ struct Family {
   bool parallelSharesNorm = false; // and the MLP then has no norm of its own
   HfWindows windows = HfWindows::None;
   HfRotaryLayers rotaryLayers = HfRotaryLayers::All;
-  // Without `layer_types`, layers have a window but for every one of this number, or, if it is 0,
-  // for those with rotary embedding. A file may have it under the key.
+  // The interval of layers without a window, if there is no `layer_types`; 0: layers without rotary
+  // embedding have one. A file may have it under the key.
   int64_t unwindowedEvery = 0;
   const char *unwindowedKey = "";
   bool grouped = true;     // the class has `num_key_value_heads`
