@@ -1,20 +1,54 @@
 // Builds Llama and related models as graph IR.
 #include "models/Llama.h"
 
+#include <array>
+#include <cmath>
+
 using namespace mlir;
 
 namespace dtc {
 namespace {
 
+// A norm and, if it has one, its bias.
+struct Norm {
+  Value weight, bias;
+};
+
+// A linear layer. `bias` is null if it has none.
+struct Linear {
+  Value weight, bias;
+};
+
+// Queries, keys and values: `q` is all three if one weight has them.
+struct Attention {
+  Linear q, k, v, o;
+  Norm qNorm, kNorm;
+};
+
+// The MLP: `up` is the gate, too, if one weight has both.
+struct Mlp {
+  Linear gate, up, down;
+};
+
+struct Experts {
+  Value gate, w1, w2, w3;
+};
+
+// Returns a name below a module. Example: "self_attn.q_proj".
+std::string under(StringRef module, StringRef name) { return (module + "." + name).str(); }
+
+bool isThere(const char *name) { return *name != 0; }
+
 class LlamaBuilder {
 public:
   LlamaBuilder(MLIRContext *context, const LlamaConfig &config, int64_t sequence)
-      : config(config), model(context, config.name, sequence) {}
+      : config(config), features(config.features), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
     int64_t t = model.sequenceLength(), d = config.headDim, c = config.width;
+    rotaryDims = config.rotaryDims > 0 ? config.rotaryDims : d;
     hidden = model.batched({t, c});
-    angles = model.tensor({t, d / 2});
+    angles = model.tensor({t, rotaryDims / 2});
     model.nameType("tokens", model.ids());
     model.nameType("hidden", hidden);
     model.nameType("width", model.tensor({c}));
@@ -28,7 +62,12 @@ public:
     model.nameType("words", model.tensor({config.vocabulary, c}));
     if (config.experts > 0)
       model.nameType("top", model.ids({config.top}));
-    buildLoss(buildBlock());
+    graph::FuncOp block, unrotated;
+    if (llvm::is_contained(config.rotaryLayers, 1) || config.rotaryLayers.empty())
+      block = buildBlock("block", /*isRotated=*/true);
+    if (llvm::is_contained(config.rotaryLayers, 0))
+      unrotated = buildBlock("unrotated_block", /*isRotated=*/false);
+    buildLoss(block, unrotated);
     return model.take();
   }
 
@@ -46,14 +85,43 @@ private:
             true};
   }
 
-  Value norm(const std::string &value, const std::string &name) {
-    return model.parameter(ParameterSpec::norm(value, name + ".weight", config.width));
+  // 1. Norms and linear layers.
+
+  // Declares a norm of rows of `size` elements.
+  Norm declareNorm(const std::string &value, const std::string &name, int64_t size) {
+    SmallVector<ParameterSpec> specs{ParameterSpec::norm(value, name + ".weight", size)};
+    if (features.norm == LlamaNorm::RmsPlusOne)
+      specs[0].init = graph::InitKind::Zeros;
+    if (features.norm == LlamaNorm::Layer)
+      specs.push_back(ParameterSpec::bias(value + "_bias", name + ".bias", {size}));
+    SmallVector<Value> values = model.parameters(specs);
+    return {values[0], values.size() > 1 ? values[1] : Value()};
   }
 
-  // A linear layer. `bias` is null if it has none.
-  struct Linear {
-    Value weight, bias;
-  };
+  // Declares the norm of a place in a layer, or none if the family has none there.
+  Norm declareNorm(const std::string &value, const char *name) {
+    return isThere(name) ? declareNorm(value, name, config.width) : Norm();
+  }
+
+  Value normalise(StringRef name, Value x, const Norm &norm) {
+    if (features.norm == LlamaNorm::Rms)
+      return model.as(name).rmsNorm(x, norm.weight, config.epsilon);
+    if (features.norm == LlamaNorm::RmsPlusOne) {
+      Value one = model.as("one").constant(1, {});
+      Value factors = model.as((name + "_factors").str()).add(norm.weight, one);
+      return model.as(name).rmsNorm(x, factors, config.epsilon);
+    }
+    Value bias = norm.bias;
+    if (!bias)
+      bias =
+          model.as("zeros").constant(0, cast<RankedTensorType>(norm.weight.getType()).getShape());
+    return model.as(name).layerNorm(x, norm.weight, bias, config.epsilon);
+  }
+
+  // Returns `x` itself if there is no norm.
+  Value normaliseIfAny(StringRef name, Value x, const Norm &norm) {
+    return norm.weight ? normalise(name, x, norm) : x;
+  }
 
   Linear declare(const std::string &value, const std::string &name, ArrayRef<int64_t> shape,
                  bool hasBias, ArrayRef<int64_t> stored, int64_t contract) {
@@ -69,35 +137,45 @@ private:
     return model.as(name).linear(x, linear.weight, linear.bias, /*transposed=*/true, contract);
   }
 
-  // 1. The parameters of a block.
-
-  struct Attention {
-    Linear q, k, v, o;
-  };
-  struct Mlp {
-    Linear gate, up, down;
-  };
-  struct Experts {
-    Value gate, w1, w2, w3;
-  };
+  // 2. The parameters of a block.
 
   Attention declareAttention() {
     int64_t c = config.width, h = config.heads, kv = config.kvHeads, d = config.headDim;
     bool hasBias = config.projectionBias;
+    auto name = [&](StringRef part) { return under(features.attention, part); };
     Attention a;
-    a.q = declare("q_proj", "self_attn.q_proj", {h, d, c}, hasBias, {2, 1}, 1);
-    a.k = declare("k_proj", "self_attn.k_proj", {kv, d, c}, hasBias, {2, 1}, 1);
-    a.v = declare("v_proj", "self_attn.v_proj", {kv, d, c}, hasBias, {2, 1}, 1);
-    a.o = declare("o_proj", "self_attn.o_proj", {c, h, d}, config.outputBias, {1, 2}, 2);
+    if (features.qkv == LlamaQkv::Apart) {
+      a.q = declare("q_proj", name("q_proj"), {h, d, c}, hasBias, {2, 1}, 1);
+      a.k = declare("k_proj", name("k_proj"), {kv, d, c}, hasBias, {2, 1}, 1);
+      a.v = declare("v_proj", name("v_proj"), {kv, d, c}, hasBias, {2, 1}, 1);
+    } else if (features.qkv == LlamaQkv::ByHead) {
+      a.q = declare("qkv_proj", name(features.fusedQkv), {h, 3, d, c}, hasBias, {3, 1}, 1);
+    } else if (kv == h) {
+      a.q = declare("qkv_proj", name(features.fusedQkv), {3, h, d, c}, hasBias, {3, 1}, 1);
+    } else {
+      a.q = declare("qkv_proj", name(features.fusedQkv), {h + 2 * kv, d, c}, hasBias, {2, 1}, 1);
+    }
+    a.o = declare("o_proj", name(features.output), {c, h, d}, config.outputBias, {1, 2}, 2);
+    if (features.qkNorm != LlamaQkNorm::None) {
+      bool isWhole = features.qkNorm == LlamaQkNorm::Whole;
+      a.qNorm = declareNorm("q_norm", name("q_norm"), isWhole ? h * d : d);
+      a.kNorm = declareNorm("k_norm", name("k_norm"), isWhole ? kv * d : d);
+    }
     return a;
   }
 
   Mlp declareMlp() {
     int64_t c = config.width, f = config.innerWidth;
+    std::string up = under("mlp", features.up);
     Mlp m;
-    m.gate = declare("gate_proj", "mlp.gate_proj", {f, c}, config.mlpBias, {}, 1);
-    m.up = declare("up_proj", "mlp.up_proj", {f, c}, config.mlpBias, {}, 1);
-    m.down = declare("down_proj", "mlp.down_proj", {c, f}, config.mlpBias, {}, 1);
+    if (features.gateUpInOne) {
+      m.up = declare("gate_up_proj", up, {2, f, c}, config.mlpBias, {2, 1}, 1);
+    } else {
+      if (features.gated)
+        m.gate = declare("gate_proj", "mlp.gate_proj", {f, c}, config.mlpBias, {}, 1);
+      m.up = declare("up_proj", up, {f, c}, config.mlpBias, {}, 1);
+    }
+    m.down = declare("down_proj", under("mlp", features.down), {c, f}, config.mlpBias, {}, 1);
     return m;
   }
 
@@ -114,19 +192,98 @@ private:
     return x;
   }
 
-  // 2. The operations of a block.
+  // 3. The operations of a block.
+
+  // Returns q, k and v, [batch, sequence, heads, head dim].
+  std::array<Value, 3> projectHeads(const Attention &a, Value x) {
+    if (features.qkv == LlamaQkv::Apart)
+      return {project("raw_q", x, a.q), project("raw_k", x, a.k), project("v", x, a.v)};
+    Value qkv = project("qkv", x, a.q);
+    int64_t h = config.heads, kv = config.kvHeads;
+    if (features.qkv == LlamaQkv::ByHead || kv == h) {
+      SmallVector<Value> each =
+          model.as({"raw_q", "raw_k", "v"}).unstack(qkv, features.qkv == LlamaQkv::ByHead ? 3 : 2);
+      return {each[0], each[1], each[2]};
+    }
+    Value q = model.as("raw_q").slice(qkv, 2, 0, h), k = model.as("raw_k").slice(qkv, 2, h, kv);
+    return {q, k, model.as("v").slice(qkv, 2, h + kv, kv)};
+  }
+
+  // Normalises queries or keys, [batch, sequence, heads, head dim].
+  Value normaliseHeads(StringRef name, Value x, const Norm &norm) {
+    if (features.qkNorm != LlamaQkNorm::Whole)
+      return normaliseIfAny(name, x, norm);
+    SmallVector<int64_t> shape(cast<RankedTensorType>(x.getType()).getShape());
+    Value rows =
+        model.as((name + "_rows").str()).reshape(x, {shape[0], shape[1], shape[2] * shape[3]});
+    rows = normalise((name + "_normed").str(), rows, norm);
+    return model.as(name).reshape(rows, shape);
+  }
+
+  // Turns pairs of elements 2i and 2i + 1 into pairs i and i + r/2 of the r elements of a head.
+  // Queries and keys change alike, so that their products do not.
+  Value uninterleave(const std::string &name, Value x) {
+    SmallVector<int64_t> shape(cast<RankedTensorType>(x.getType()).getShape());
+    Value pairs =
+        model.as(name + "_pairs").reshape(x, {shape[0], shape[1], shape[2], shape[3] / 2, 2});
+    pairs = model.as(name + "_halves").transpose(pairs, {0, 1, 2, 4, 3});
+    return model.as(name + "_turned").reshape(pairs, shape);
+  }
+
+  // Rotates the first elements of each head.
+  Value rotate(const std::string &name, Value x, std::pair<Value, Value> rotation) {
+    Value rest;
+    if (rotaryDims < config.headDim) {
+      rest = model.as(name + "_rest").slice(x, 3, rotaryDims, config.headDim - rotaryDims);
+      x = model.as(name + "_first").slice(x, 3, 0, rotaryDims);
+    }
+    if (features.interleaved)
+      x = uninterleave(name, x);
+    if (!rest)
+      return model.as(name).rotary(x, rotation);
+    x = model.as(name + "_rotated").rotary(x, rotation);
+    return model.as(name).concat({x, rest}, 3);
+  }
 
   Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation) {
-    Value q = project("raw_q", x, a.q), k = project("raw_k", x, a.k), v = project("v", x, a.v);
-    q = model.as("q").rotary(q, rotation);
-    k = model.as("k").rotary(k, rotation);
-    Value heads = model.as("heads").attention(q, k, v, {}, config.attentionDropout, config.sliding);
+    auto [q, k, v] = projectHeads(a, x);
+    q = normaliseHeads("q_normed", q, a.qNorm);
+    k = normaliseHeads("k_normed", k, a.kNorm);
+    if (rotation.first) {
+      q = rotate("q", q, rotation);
+      k = rotate("k", k, rotation);
+    }
+    Value heads = model.as("heads").attention(q, k, v, config.attentionScale,
+                                              config.attentionDropout, config.sliding);
     return project("attended", heads, a.o, 2);
   }
 
+  Value activate(Value x) {
+    switch (config.activation) {
+    case LlamaActivation::Silu:
+      return model.as("open").silu(x);
+    case LlamaActivation::GeluTanh:
+      return model.as("open").gelu(x, graph::GeluKind::Tanh);
+    case LlamaActivation::GeluErf:
+      return model.as("open").gelu(x, graph::GeluKind::Erf);
+    case LlamaActivation::Relu:
+      return model.as("open").relu(x);
+    }
+    llvm_unreachable("all activations are listed");
+  }
+
   Value buildMlp(const Mlp &m, Value x) {
-    Value gate = project("gate", x, m.gate), up = project("up", x, m.up);
-    gate = model.as("open").silu(gate);
+    if (!features.gated)
+      return project("mlp", activate(project("up", x, m.up)), m.down);
+    Value gate, up;
+    if (features.gateUpInOne) {
+      Value both = project("gate_up", x, m.up);
+      SmallVector<Value> each = model.as({"gate", "up"}).unstack(both, 2);
+      gate = each[0], up = each[1];
+    } else {
+      gate = project("gate", x, m.gate), up = project("up", x, m.up);
+    }
+    gate = activate(gate);
     Value gated = model.as("gated").multiply(gate, up);
     return project("mlp", gated, m.down);
   }
@@ -137,7 +294,7 @@ private:
     Routing routing = model.route(logits, config.top, config.capacity);
     Value rows = model.as("rows").dispatch(x, routing);
     Value gate = model.as("gate_rows").expertLinear(rows, e.w1, routing);
-    gate = model.as("open").silu(gate);
+    gate = activate(gate);
     Value up = model.as("up").expertLinear(rows, e.w3, routing);
     Value gated = model.as("gated").multiply(gate, up);
     Value balance;
@@ -150,63 +307,111 @@ private:
   // Returns true if layers add up a loss of uneven use, [batch], beside their output.
   bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
 
-  graph::FuncOp buildBlock() {
+  // Finishes what attention or the MLP adds to a layer's input.
+  Value finish(StringRef name, Value x, const Norm &norm, double dropout) {
+    x = normaliseIfAny((name + "_normed").str(), x, norm);
+    x = model.as((name + "_kept").str()).dropout(x, dropout);
+    return config.residualScale == 1
+               ? x
+               : model.as((name + "_scaled").str()).scale(x, config.residualScale);
+  }
+
+  graph::FuncOp buildBlock(StringRef name, bool isRotated) {
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (hasBalance())
       arguments.push_back({"uneven", model.batched({})});
-    arguments.append({{"cos", angles}, {"sin", angles}});
-    graph::FuncOp func = model.beginBlock("block", arguments);
-    std::pair<Value, Value> rotation{func.getArguments().drop_back().back(),
-                                     func.getArguments().back()};
-    Value x = func.getArgument(0), inputNorm = norm("input_norm", "input_layernorm");
+    if (isRotated)
+      arguments.append({{"cos", angles}, {"sin", angles}});
+    graph::FuncOp func = model.beginBlock(name, arguments);
+    std::pair<Value, Value> rotation;
+    if (isRotated)
+      rotation = {func.getArguments().drop_back().back(), func.getArguments().back()};
+    Value x = func.getArgument(0);
+    Norm attentionIn = declareNorm("input_norm", features.attentionIn);
     Attention attention = declareAttention();
-    Value postNorm = norm("post_norm", "post_attention_layernorm");
+    Norm attentionOut = declareNorm("attended_norm", features.attentionOut);
+    Norm mlpIn = declareNorm("post_norm", features.mlpIn);
     Mlp mlp;
     Experts experts;
     if (config.experts > 0)
       experts = declareExperts();
     else
       mlp = declareMlp();
+    Norm mlpOut = declareNorm("mlp_norm", features.mlpOut);
 
-    Value normed = model.as("normed").rmsNorm(x, inputNorm, config.epsilon);
+    Value normed = normaliseIfAny("normed", x, attentionIn);
     Value attended = buildAttention(attention, normed, rotation);
+    attended = finish("attended", attended, attentionOut, config.outputDropout);
     Value middle = model.as("middle").add(x, attended);
-    normed = model.as("normed_2").rmsNorm(middle, postNorm, config.epsilon);
-    if (config.experts == 0) {
-      Value out = buildMlp(mlp, normed);
-      model.endFunc(model.as("out").add(middle, out));
-      return func;
-    }
-    auto [mixed, balance] = buildExperts(experts, normed);
-    SmallVector<Value> results{model.as("out").add(middle, mixed)};
+    if (features.parallel)
+      normed = normaliseIfAny("normed_2", mlpIn.weight ? x : normed, mlpIn);
+    else
+      normed = normaliseIfAny("normed_2", middle, mlpIn);
+    Value out, balance;
+    if (config.experts == 0)
+      out = buildMlp(mlp, normed);
+    else
+      std::tie(out, balance) = buildExperts(experts, normed);
+    out = finish("mlp", out, mlpOut, config.mlpDropout);
+    SmallVector<Value> results{model.as("out").add(middle, out)};
     if (balance)
       results.push_back(model.as("sum").add(func.getArgument(1), balance));
     model.endFunc(results);
     return func;
   }
 
-  void buildLoss(graph::FuncOp block) {
+  // 4. The whole model.
+
+  // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
+  SmallVector<Value> buildLayers(graph::FuncOp block, graph::FuncOp unrotated,
+                                 SmallVector<Value> operands) {
+    auto carrying = static_cast<int64_t>(operands.size());
+    std::pair<Value, Value> rotation;
+    if (block)
+      rotation = model.as({"cos", "sin"}).rotaryTable(config.rotary, rotaryDims);
+    SmallVector<StringRef> names{"layers", "uneven"};
+    ArrayRef<int64_t> kinds = config.rotaryLayers;
+    for (int64_t first = 0; first < config.layers;) {
+      int64_t end = kinds.empty() ? config.layers : first + 1;
+      while (end < config.layers && kinds[end] == kinds[first])
+        ++end;
+      bool isRotated = kinds.empty() || kinds[first] == 1;
+      if (isRotated)
+        operands.append({rotation.first, rotation.second});
+      std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
+      operands = model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
+                     .repeat(isRotated ? block : unrotated, end - first,
+                             under(features.base, "layers." + number), operands, carrying, first);
+      first = end;
+    }
+    return operands;
+  }
+
+  void buildLoss(graph::FuncOp block, graph::FuncOp unrotated) {
     graph::FuncOp func = model.beginLoss();
     ParameterSpec words =
-        weight("embed_tokens", "model.embed_tokens.weight", {config.vocabulary, config.width});
+        weight("embed_tokens", under(features.base, features.embedding) + ".weight",
+               {config.vocabulary, config.width});
     Value table = model.parameter(words);
-    SmallVector<Value> operands{
-        model.as("x").embedding(table, func.getArgument(0), config.padding)};
+    Value x = model.as("x").embedding(table, func.getArgument(0), config.padding);
+    double factor = config.embeddingScale;
+    if (features.embeddingScaled)
+      factor *= std::sqrt(static_cast<double>(config.width));
+    if (factor != 1)
+      x = model.as("x_scaled").scale(x, factor);
+    SmallVector<Value> carried{model.as("x_kept").dropout(x, config.embeddingDropout)};
     if (hasBalance())
-      operands.push_back(model.as("even").zeroForEachSample());
-    auto carrying = static_cast<int64_t>(operands.size());
-    std::pair<Value, Value> rotation =
-        model.as({"cos", "sin"}).rotaryTable(config.rotary, config.headDim);
-    operands.append({rotation.first, rotation.second});
-    SmallVector<StringRef> names{"layers", "uneven"};
-    SmallVector<Value> results =
-        model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
-            .repeat(block, config.layers, "model.layers.{}", operands, carrying);
-    Value lastNorm = norm("norm", "model.norm");
-    Value x = model.as("normed").rmsNorm(results[0], lastNorm, config.epsilon);
-    Value head = config.tied ? table
-                             : model.parameter(weight("lm_head", "lm_head.weight",
-                                                      {config.vocabulary, config.width}));
+      carried.push_back(model.as("even").zeroForEachSample());
+    SmallVector<Value> results = buildLayers(block, unrotated, carried);
+    Norm lastNorm = declareNorm("norm", under(features.base, features.lastNorm), config.width);
+    x = normalise("normed", results[0], lastNorm);
+    // Scaled rows give scaled logits, of which there are more.
+    if (config.logitScale != 1)
+      x = model.as("normed_scaled").scale(x, config.logitScale);
+    Value head = config.tied
+                     ? table
+                     : model.parameter(weight("lm_head", std::string(features.head) + ".weight",
+                                              {config.vocabulary, config.width}));
     Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
     Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
     if (hasBalance()) {
@@ -218,6 +423,8 @@ private:
   }
 
   const LlamaConfig &config;
+  const LlamaFeatures &features;
+  int64_t rotaryDims = 0;
   RankedTensorType hidden, angles;
   ModelBuilder model;
 };

@@ -1,25 +1,69 @@
 // Builds Llama (Touvron et al. 2023, arXiv:2302.13971; grouped queries as in Llama 2 and 3) and
-// related models as graph IR, with the parameter names and layouts of Hugging Face: Mistral
-// (arXiv:2310.06825; a sliding window), Qwen2 (arXiv:2407.10671; biases on q, k and v), Mixtral
-// (arXiv:2401.04088; experts).
+// related models as graph IR, with the parameter names and layouts of Hugging Face. A family is a
+// set of features, LlamaFeatures: compiler/frontend/Families.cpp has one row for each.
 #pragma once
 
 #include "models/ModelBuilder.h"
 
 namespace dtc {
 
-// Sizes and options. The fields have the meaning of those in Hugging Face's LlamaConfig,
-// MistralConfig, Qwen2Config and MixtralConfig.
+// The norms of a model: by root mean square, the same with a weight that counts from 1, and by mean
+// and variance, with and without a bias.
+enum class LlamaNorm { Rms, RmsPlusOne, Layer, LayerWithoutBias };
+
+// The norms of queries and keys: none, one weight for every head, or one for all heads together.
+enum class LlamaQkNorm { None, PerHead, Whole };
+
+// The weights of queries, keys and values: apart, one after the other in one weight, or side by
+// side for each head in one weight.
+enum class LlamaQkv { Apart, InOne, ByHead };
+
+// The activation of an MLP.
+enum class LlamaActivation { Silu, GeluTanh, GeluErf, Relu };
+
+// The features of a family that no size tells. Names are relative to those of the module around
+// them; an empty name means that the family has no such part.
+struct LlamaFeatures {
+  LlamaNorm norm = LlamaNorm::Rms;
+  // Names of the norms in front of and behind attention and the MLP. Without `mlpIn` the MLP of a
+  // parallel layer reads what attention reads.
+  const char *attentionIn = "input_layernorm", *attentionOut = "";
+  const char *mlpIn = "post_attention_layernorm", *mlpOut = "";
+  bool parallel = false; // x + attention(norm x) + mlp(norm x), one sum of three
+  LlamaQkNorm qkNorm = LlamaQkNorm::None;
+  LlamaQkv qkv = LlamaQkv::Apart;
+  bool interleaved = false;     // rotary embedding turns elements 2i and 2i + 1, not i and i + d/2
+  bool gated = true;            // the MLP is down(active(gate x) * up x), not down(active(up x))
+  bool gateUpInOne = false;     // gate and up are one weight, one after the other
+  bool embeddingScaled = false; // embeddings are multiplied by the root of the width
+  const char *base = "model", *embedding = "embed_tokens", *lastNorm = "norm";
+  const char *head = "lm_head"; // the output layer, beside the base
+  const char *attention = "self_attn", *fusedQkv = "qkv_proj", *output = "o_proj";
+  const char *up = "up_proj", *down = "down_proj";
+};
+
+// Sizes and options. The fields have the meaning of those in Hugging Face's LlamaConfig and its
+// kin.
 struct LlamaConfig {
   std::string name = "llama";
   int64_t vocabulary = 32000, width = 4096, innerWidth = 11008, layers = 32, heads = 32,
           kvHeads = 32, headDim = 128;
-  double epsilon = 1e-6, initializerRange = 0.02, attentionDropout = 0;
+  double epsilon = 1e-6, initializerRange = 0.02;
+  double attentionDropout = 0, embeddingDropout = 0;
+  double outputDropout = 0, mlpDropout = 0; // behind attention and behind the MLP
   RotarySpec rotary;
+  int64_t rotaryDims = 0; // the first elements of a head, which are rotated; 0 for all
+  // One for each layer: 1 if it has rotary embedding. Empty if all layers have it.
+  llvm::SmallVector<int64_t> rotaryLayers;
   bool tied = false, mlpBias = false;
   bool projectionBias = false; // q, k and v have biases
   bool outputBias = false;     // the output of attention has a bias
   int64_t sliding = 0;         // keys that a query sees; 0 for all keys up to it
+  LlamaActivation activation = LlamaActivation::Silu;
+  // The factor of scores, 1 / sqrt(head dim) if there is none.
+  std::optional<double> attentionScale;
+  // Factors of embeddings, of what attention and the MLP add to a layer's input, and of logits.
+  double embeddingScale = 1, residualScale = 1, logitScale = 1;
   // The row of the embedding that gets no gradient from look-ups (pad_token_id).
   std::optional<int64_t> padding;
   // If not 0, each layer has this many experts of width `innerWidth`, and a token uses `top` of
@@ -28,6 +72,7 @@ struct LlamaConfig {
   // rows of an expert per token that it would get if all experts were used alike
   double capacity = 1;
   double balanceCoefficient = 0; // factor of the loss of uneven use, which is averaged over layers
+  LlamaFeatures features = {};
 };
 
 // Builds the model for sequences of `sequence` tokens. Weights are [out, in], the layout of

@@ -1,6 +1,7 @@
 // Builds models as graph IR.
 #include "models/ModelBuilder.h"
 
+#include "dialects/graph/ActivationOps.h"
 #include "dialects/graph/Inputs.h"
 #include "mlir/IR/Verifier.h"
 
@@ -133,6 +134,8 @@ Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
 
 Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, next(), x.getType(), x); }
 
+Value ModelBuilder::relu(Value x) { return graph::ReluOp::create(builder, next(), x.getType(), x); }
+
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
   return graph::LayerNormOp::create(builder, next(), x.getType(), TypeRange(), x, weight, bias,
                                     builder.getF64FloatAttr(epsilon))
@@ -153,11 +156,36 @@ Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> pad
                                     ArrayAttr());
 }
 
-Value ModelBuilder::first(Value x, int64_t size) {
+Value ModelBuilder::first(Value x, int64_t size) { return slice(x, 0, 0, size); }
+
+Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size) {
   SmallVector<int64_t> shape(typeOf(x).getShape());
-  shape[0] = size;
-  return graph::SliceOp::create(builder, next(), tensor(shape), x, /*dim=*/0, /*start=*/0, size,
+  shape[dim] = size;
+  return graph::SliceOp::create(builder, next(), tensor(shape), x, dim, start, size,
                                 /*squeeze=*/false);
+}
+
+Value ModelBuilder::concat(ValueRange values, int64_t dim) {
+  SmallVector<int64_t> shape(typeOf(values.front()).getShape());
+  shape[dim] = 0;
+  for (Value each : values)
+    shape[dim] += typeOf(each).getDimSize(dim);
+  return graph::ConcatOp::create(builder, next(), tensor(shape), values, dim, /*stack=*/false);
+}
+
+Value ModelBuilder::reshape(Value x, ArrayRef<int64_t> shape) {
+  return graph::ReshapeOp::create(builder, next(), tensor(shape), x);
+}
+
+Value ModelBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(typeOf(x).getDimSize(dim));
+  return graph::TransposeOp::create(builder, next(), tensor(shape), x, permutation);
+}
+
+Value ModelBuilder::constant(double value, ArrayRef<int64_t> shape) {
+  return graph::ConstantOp::create(builder, next(), tensor(shape), builder.getF64FloatAttr(value));
 }
 
 SmallVector<Value> ModelBuilder::unstack(Value x, int64_t dim) {
@@ -225,17 +253,15 @@ Value ModelBuilder::mean(Value x) {
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
-Value ModelBuilder::zeroForEachSample() {
-  return graph::ConstantOp::create(builder, next(), batched({}), builder.getF64FloatAttr(0));
-}
+Value ModelBuilder::zeroForEachSample() { return constant(0, {ShapedType::kDynamic}); }
 
 SmallVector<Value> ModelBuilder::repeat(graph::FuncOp callee, int64_t count, StringRef prefix,
-                                        ValueRange operands, int64_t carrying) {
-  auto op = graph::RepeatOp::create(builder, next(), callee.getResultTypes(),
-                                    builder.getI64IntegerAttr(count),
-                                    FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
-                                    builder.getI64IntegerAttr(carrying), UnitAttr(),
-                                    builder.getStringAttr(prefix), builder.getI64IntegerAttr(0));
+                                        ValueRange operands, int64_t carrying, int64_t instance) {
+  auto op = graph::RepeatOp::create(
+      builder, next(), callee.getResultTypes(), builder.getI64IntegerAttr(count),
+      FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
+      builder.getI64IntegerAttr(carrying), UnitAttr(), builder.getStringAttr(prefix),
+      builder.getI64IntegerAttr(instance));
   return SmallVector<Value>(op.getResults());
 }
 

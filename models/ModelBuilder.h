@@ -92,8 +92,10 @@ public:
   mlir::Value parameter(const ParameterSpec &spec) { return parameters(spec).front(); }
   // Calls `callee` `count` times. Each call gets the first `carrying` results of the one before and
   // the other operands. Its parameters are under `prefix`, in which "{}" is the number of the call.
+  // `instance` is the number of the first call among all calls of the model.
   llvm::SmallVector<mlir::Value> repeat(graph::FuncOp callee, int64_t count, llvm::StringRef prefix,
-                                        mlir::ValueRange operands, int64_t carrying = 1);
+                                        mlir::ValueRange operands, int64_t carrying = 1,
+                                        int64_t instance = 0);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
   mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape); // f32, [batch, shape...]
@@ -116,11 +118,23 @@ public:
   mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double epsilon);
   // Divides the last dim by its root mean square, then applies the weight.
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double epsilon);
+  // Returns the positive part of each element.
+  mlir::Value relu(mlir::Value x);
   // Looks up rows of the table. Look-ups of the row `padding` give it no gradient.
   mlir::Value embedding(mlir::Value table, mlir::Value ids,
                         std::optional<int64_t> padding = std::nullopt);
   // Returns the first `size` elements of dim 0.
   mlir::Value first(mlir::Value x, int64_t size);
+  // Returns `size` elements of a dim, from `start` on.
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size);
+  // Joins values along a dim.
+  mlir::Value concat(mlir::ValueRange values, int64_t dim);
+  // Returns the same elements with another shape.
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
+  // Returns x with its dims in another order.
+  mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
+  // Returns a tensor of one repeated value.
+  mlir::Value constant(double value, llvm::ArrayRef<int64_t> shape);
   // Returns the elements of a dim, each as a value without that dim.
   llvm::SmallVector<mlir::Value> unstack(mlir::Value x, int64_t dim);
   // Returns the cosines and sines of rotary position embedding for every position, for heads of

@@ -11,6 +11,7 @@ else Nothing.
 """
 import argparse
 import json
+import re
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -22,27 +23,51 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
 
 VERSION = "5.24.0"
-OUT = Path(__file__).resolve().parents[1] / "compiler" / "frontend" / "HfTable.inc"
+FRONTEND = Path(__file__).resolve().parents[1] / "compiler" / "frontend"
+OUT = FRONTEND / "HfTable.inc"
 ROTARY = ("default", "dynamic", "linear", "llama3")  # the types that dtc builds
 LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, max_position_embeddings=64, attention_dropout=0.1)
-# These tiny models turn on every feature of the type, so that its keys matter.
+# These values turn on features of a type's tiny model, so that its keys matter, or fit its default to a small one. The
+# others are those of LLAMA that the class has.
 TINY = {
+    "cohere2": {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
+    "glm": {"pad_token_id": 5},
+    "glm4": {"pad_token_id": 5},
     "gpt2": dict(vocab_size=32, n_embd=16, n_layer=2, n_head=2, n_positions=64),
-    "llama": LLAMA,
-    "mistral": {**LLAMA, "sliding_window": 4},
-    "mixtral": {**LLAMA, "sliding_window": 4, "num_local_experts": 3, "output_router_logits": True,
-                "router_aux_loss_coef": 0.5, "router_jitter_noise": 0.1},
-    "qwen2": {**LLAMA, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+    "gpt_neox": {"hidden_dropout": 0.1, "rotary_pct": 0.5},
+    "mistral": {"sliding_window": 4},
+    "mixtral": {"sliding_window": 4, "num_local_experts": 3, "output_router_logits": True, "router_aux_loss_coef": 0.5,
+                "router_jitter_noise": 0.1},
+    "phi3": {"sliding_window": 4, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "pad_token_id": 5},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+    "qwen3": {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+    "smollm3": {"use_sliding_window": True, "sliding_window": 4, "no_rope_layer_interval": 2, "pad_token_id": 5},
+    "stablelm": {"hidden_dropout": 0.1, "partial_rotary_factor": 0.5},
+    "starcoder2": {"sliding_window": 4, "residual_dropout": 0.1, "embedding_dropout": 0.1},
 }
+# These keys are read by a class without being fields of it: the base of rotary embedding, and its part of a head.
+ROTARY_KEYS = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
 # These are other values of keys whose default does not show their kind, or which have few values.
 OTHERS = {
     "activation_function": ["relu"], "architectures": [["Other"]], "bos_token_id": [3], "dtype": ["bfloat16"],
     "eos_token_id": [3], "head_dim": [4], "hidden_act": ["relu"], "id2label": [{0: "a"}], "label2id": [{"a": 0}],
-    "layer_types": [["full_attention"] * 2], "n_inner": [24], "pad_token_id": [3], "problem_type": ["regression"],
+    "layer_types": [["full_attention"] * 2], "n_inner": [24], "no_rope_layers": [[1, 1]],
+    "pad_token_id": [3], "problem_type": ["regression"],
     "rope_parameters": [{"rope_type": "linear", "factor": 2.0}], "sliding_window": [2], "summary_activation": ["tanh"],
     "transformers_version": ["4.0.0"],
 }
+
+
+def kinds():
+    """Returns the types that dtc builds: gpt2 and the rows of the table of families."""
+    return ["gpt2"] + re.findall(r'\.type = "(\w+)"', (FRONTEND / "Families.cpp").read_text())
+
+
+def tiny(kind):
+    """Returns the tiny config of a type."""
+    names = {field.name for field in fields(CONFIG_MAPPING[kind])}
+    return {**{key: value for key, value in LLAMA.items() if key in names}, **TINY.get(kind, {})}
 
 
 def trained(kind, config):
@@ -75,7 +100,7 @@ def same(a, b):
 
 def effect_of(kind, key, default, base):
     """Returns the effect of changing a key: Model also if it takes none of the other values."""
-    config = TINY[kind]
+    config = tiny(kind)
     value = config.get(key, default)
     others = OTHERS.get(key) or ([not value] if isinstance(value, bool) else
                                  [value * 2, value + 1, value / 2] if isinstance(value, float) else
@@ -99,12 +124,15 @@ def quoted(value):
 
 
 def rows_of(kind):
-    config_class, base = CONFIG_MAPPING[kind], trained(kind, TINY[kind])
+    config_class, base = CONFIG_MAPPING[kind], trained(kind, tiny(kind))
     keys = {field.name: field.default for field in fields(config_class)}
     if hasattr(config_class(), "rope_parameters"):
-        keys["rope_theta"] = config_class.default_theta
+        theta, part = ROTARY_KEYS.get(kind, ("rope_theta", "partial_rotary_factor"))
+        keys[theta] = config_class.default_theta
+        if "partial_rotary_factor" in config_class().rope_parameters:
+            keys[part] = config_class().rope_parameters["partial_rotary_factor"]
     for key, default in sorted(keys.items()):
-        nullable = tried(kind, {**TINY[kind], key: None}) is not None
+        nullable = tried(kind, {**tiny(kind), key: None}) is not None
         yield (f'DTC_HF_KEY("{kind}", "{key}", {quoted(default)}, {json.dumps(nullable)}, '
                f'{effect_of(kind, key, default, base)})')
     for alias, key in sorted(config_class.attribute_map.items()):
@@ -132,6 +160,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
+    torch.set_num_threads(1)  # tiny models
     if transformers.__version__ != VERSION:
         sys.exit(f"transformers is {transformers.__version__}, wanted {VERSION}")
     lines = [f"// Written by tools/hf-config-table.py from transformers {VERSION}. Do not edit.",
@@ -140,13 +169,13 @@ def main():
              "// DTC_HF_KEY(type, key, its default as JSON, whether null is allowed, what it changes)",
              "// DTC_HF_ALIAS(type, another name of a key, the key)",
              "// DTC_HF_ROTARY(type of rotary embedding, a key that it needs)"]
-    for kind in TINY:
+    for kind in kinds():
         lines += rows_of(kind)
     text = "\n".join(lines + list(rotary_rows())) + "\n"
     if check and OUT.read_text() != text:
         sys.exit(f"{OUT} is not what transformers {VERSION} has; run tools/hf-config-table.py")
     OUT.write_text(text)
-    print(f"{text.count('DTC_HF_KEY(') - 1} keys of {len(TINY)} types, transformers {VERSION}")
+    print(f"{text.count('DTC_HF_KEY(') - 1} keys of {len(kinds())} types, transformers {VERSION}")
 
 
 if __name__ == "__main__":

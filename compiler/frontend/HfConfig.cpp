@@ -141,6 +141,20 @@ std::vector<std::string> HfConfig::words(const char *key) {
   return words;
 }
 
+std::optional<std::vector<int64_t>> HfConfig::integers(const char *key, int64_t low, int64_t high) {
+  const nlohmann::json *value = find(key);
+  if (!value)
+    return std::nullopt;
+  auto isWanted = [&](const nlohmann::json &each) {
+    return each.is_number_integer() && each.get<int64_t>() >= low && each.get<int64_t>() <= high;
+  };
+  if (value->is_array() && llvm::all_of(*value, isWanted))
+    return value->get<std::vector<int64_t>>();
+  fail(key, "is " + shownValue(*value) + ", wanted a list of whole numbers from " +
+                std::to_string(low) + " to " + std::to_string(high));
+  return std::nullopt;
+}
+
 HfConfig HfConfig::child(const char *key) const {
   HfConfig child = *this;
   const nlohmann::json *value = find(key);

@@ -42,6 +42,8 @@ public:
   std::string word(const char *key, const std::string &fallback);
   // Returns a list of strings, empty if the key is absent or null.
   std::vector<std::string> words(const char *key);
+  // Returns a list of whole numbers from `low` to `high`, nothing if the key is absent or null.
+  std::optional<std::vector<int64_t>> integers(const char *key, int64_t low, int64_t high);
   // Returns the object under `key`, or an empty one.
   HfConfig child(const char *key) const;
   // Takes over a child's error.
@@ -70,6 +72,10 @@ private:
 
 // Returns a value for messages: a number, word or flag itself, or the kind of a list or an object.
 std::string shownValue(const nlohmann::json &value);
+
+// Returns the class of transformers that dtc builds for a model_type, or "" if it builds none.
+// Example: "LlamaForCausalLM" for "llama".
+std::string architectureOf(llvm::StringRef modelType);
 
 // Builds the model of a config for sequences of `sequence` tokens; 0 takes the config's own length.
 // On an error, sets the error of `config` and returns null.

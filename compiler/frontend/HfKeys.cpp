@@ -40,11 +40,11 @@ const llvm::StringSet<> &harmless() {
 // A feature that a file may name if it is off.
 struct Feature {
   llvm::StringRef key, off; // the key, and its value if the feature is off, as JSON
-  llvm::StringRef types;    // the model types for which it then has no effect
+  // The model types for which it then has no effect: words, all of them, or all but gpt2.
+  llvm::StringRef types;
 };
 
-constexpr llvm::StringRef kAll = "gpt2 llama mistral mixtral qwen2",
-                          kLlamas = "llama mistral mixtral qwen2";
+constexpr llvm::StringRef kAll = "all", kLlamas = "all but gpt2";
 
 constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"attention_bias", "false", "mistral mixtral"},
@@ -69,7 +69,9 @@ constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
 
 bool isOff(llvm::StringRef key, const nlohmann::json &value, llvm::StringRef type) {
   return llvm::any_of(kFeatures, [&](const Feature &feature) {
-    return feature.key == key && feature.types.contains(type) &&
+    bool isOfType = feature.types == kAll || (feature.types == kLlamas && type != "gpt2") ||
+                    llvm::is_contained(llvm::split(feature.types, ' '), type);
+    return feature.key == key && isOfType &&
            value == nlohmann::json::parse(feature.off.begin(), feature.off.end());
   });
 }
@@ -81,31 +83,22 @@ struct Architecture {
 constexpr Architecture kUnknown[] = {
     {"bert", "attention to the words that follow"},
     {"bloom", "alibi"},
-    {"cohere", "attention beside the MLP"},
     {"deepseek_v2", "latent attention (kv_lora_rank)"},
     {"deepseek_v3", "latent attention (kv_lora_rank)"},
     {"falcon", "attention beside the MLP (parallel_attn)"},
-    {"gemma", "norms that scale by 1 + weight, and scaled embeddings"},
     {"gemma2", "soft caps of scores and logits (attn_logit_softcapping)"},
     {"gemma3", "norms of queries and keys, and layers with and without a window"},
     {"gemma3_text", "norms of queries and keys, and layers with and without a window"},
-    {"gpt_neox", "attention beside the MLP (use_parallel_residual)"},
     {"gpt_oss", "attention sinks, and layers with and without a window"},
     {"gptj", "attention beside the MLP"},
-    {"granite", "multipliers of embeddings, residuals and logits"},
     {"llama4", "layers with and without rotary embedding"},
     {"llama4_text", "layers with and without rotary embedding"},
     {"mamba", "state spaces"},
     {"mpt", "alibi"},
-    {"olmo2", "norms of queries and keys, and after each part of a layer"},
     {"opt", "learned positions beside ReLU"},
     {"phi", "attention beside the MLP (partial_rotary_factor)"},
-    {"phi3", "queries, keys and values in one weight (qkv_proj)"},
     {"qwen2_moe", "experts that every token uses (shared_expert_intermediate_size)"},
-    {"qwen3", "norms of queries and keys (q_norm, k_norm)"},
     {"qwen3_moe", "norms of queries and keys (q_norm, k_norm)"},
-    {"stablelm", "rotary embedding of a part of a head (partial_rotary_factor)"},
-    {"starcoder2", "layer norms with rotary embedding"},
     {"t5", "an encoder"}};
 
 } // namespace

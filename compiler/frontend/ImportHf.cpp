@@ -1,23 +1,38 @@
 // Builds the model that a Hugging Face config.json describes.
+#include "compiler/frontend/Families.h"
+#include "compiler/frontend/Frontend.h"
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/frontend/HfKeys.h"
 #include "compiler/frontend/Importers.h"
-
-#include <map>
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
 
-// The class of transformers that dtc builds for each model_type.
-const std::map<std::string, std::string> kBuilt{{"gpt2", "GPT2LMHeadModel"},
-                                                {"llama", "LlamaForCausalLM"},
-                                                {"mistral", "MistralForCausalLM"},
-                                                {"mixtral", "MixtralForCausalLM"},
-                                                {"qwen2", "Qwen2ForCausalLM"}};
+constexpr const char *kGpt2 = "gpt2";
+
+// Returns the model types that dtc builds. Example: "gpt2, llama and mistral".
+std::string knownTypes() {
+  std::string types = kGpt2;
+  for (const Family &family : allFamilies())
+    types += (&family == &allFamilies().back() ? " and " : ", ") + std::string(family.type);
+  return types;
+}
 
 } // namespace
+
+std::string architectureOf(llvm::StringRef modelType) {
+  if (modelType == kGpt2)
+    return "GPT2LMHeadModel";
+  const Family *family = findFamily(modelType);
+  return family ? family->architecture : "";
+}
+
+std::string architectureOfConfig(const std::string &text) {
+  HfConfig config("config.json", text);
+  return architectureOf(config.word("model_type", ""));
+}
 
 double readEpsilon(TypedConfig &config, const char *key) {
   double epsilon = config.number(key);
@@ -54,9 +69,9 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
   std::string type = config.word("model_type", "");
   if (!config.ok())
     return nullptr;
-  auto built = kBuilt.find(type);
-  if (built == kBuilt.end()) {
-    std::string known = "; dtc imports gpt2, llama, mistral, mixtral and qwen2";
+  std::string built = architectureOf(type);
+  if (built.empty()) {
+    std::string known = "; dtc imports " + knownTypes();
     std::string part = unknownPartOf(type);
     std::string why = type.empty()   ? "set it to what the model is, or "
                       : part.empty() ? ""
@@ -66,14 +81,14 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
     return nullptr;
   }
   for (const std::string &name : config.words("architectures"))
-    if (name != built->second)
-      config.fail("architectures", "is '" + name + "'; dtc builds " + built->second + " of " + type,
-                  "set it to [\"" + built->second + "\"] to train the language model");
+    if (name != built)
+      config.fail("architectures", "is '" + name + "'; dtc builds " + built + " of " + type,
+                  "set it to [\"" + built + "\"] to train the language model");
   if (!config.ok())
     return nullptr;
   TypedConfig typed(config, type);
-  return type == "gpt2" ? importGpt2(context, typed, sequence)
-                        : importLlama(context, typed, sequence);
+  return type == kGpt2 ? importGpt2(context, typed, sequence)
+                       : importLlama(context, typed, sequence);
 }
 
 } // namespace dtc

@@ -1,11 +1,12 @@
-// Builds Llama, Mistral, Mixtral and Qwen2 from their config.json.
+// Builds the families of Families.cpp from their config.json.
+#include "compiler/frontend/Families.h"
 #include "compiler/frontend/HfKeys.h"
 #include "compiler/frontend/HfTable.h"
 #include "compiler/frontend/Importers.h"
 
-#include "models/Llama.h"
-
 #include "llvm/ADT/STLExtras.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -15,6 +16,8 @@ namespace {
 // 1. Rotary embedding.
 
 std::string spelled(int64_t value) { return std::to_string(value); }
+
+bool isThere(const char *key) { return *key != 0; }
 
 // Reads a number that the type of rotary embedding may require. Returns `fallback` if it is absent
 // and not required.
@@ -35,34 +38,68 @@ void readLlama3(HfConfig &rope, int64_t positions, RotarySpec &rotary) {
     rope.refuse("high_freq_factor", "a number greater than 'low_freq_factor'");
 }
 
+// Reads a number that the object of rotary embedding has, or the config beside it under the name
+// `key`. What the object has counts; both are refused if they differ.
+double readInside(TypedConfig &config, HfConfig &rope, const char *inside, const char *key,
+                  const char *object) {
+  double beside = config.number(key);
+  double value = rope.number(inside, beside);
+  if (config.json.has(key) && value != beside)
+    config.json.refuse(key, "what '" + std::string(object) + "' have");
+  return value;
+}
+
+// Reads the part of a head that is rotated, and returns the number of its elements.
+int64_t readRotaryDims(TypedConfig &config, HfConfig &rope, const char *key, const char *object,
+                       int64_t headDim) {
+  const char *inside = "partial_rotary_factor";
+  double part = readInside(config, rope, inside, key, object);
+  HfConfig &holder = rope.has(inside) ? rope : config.json;
+  const char *name = rope.has(inside) ? inside : key;
+  if (part <= 0 || part > 1) {
+    holder.refuse(name, "a number greater than 0 and at most 1");
+    return headDim;
+  }
+  auto dims = static_cast<int64_t>(static_cast<double>(headDim) * part);
+  if (dims == 0 || dims % 2 != 0)
+    holder.fail(name, "is " + nlohmann::json(part).dump() +
+                          (rope.has(inside) ? "" : config.byDefault(key)) + ", so that " +
+                          spelled(dims) + " of " + spelled(headDim) +
+                          " elements of a head are rotated; dtc rotates an even number of them");
+  return dims;
+}
+
 // Reads both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters`
 // with everything inside. Sequences are never longer than max_position_embeddings (`positions`),
 // and up to that length transformers computes `dynamic` as `default`.
-RotarySpec importRotary(TypedConfig &config, int64_t positions) {
+void importRotary(TypedConfig &config, const Family &family, int64_t positions,
+                  LlamaConfig &model) {
   HfConfig &json = config.json;
   bool nested = json.has("rope_parameters");
   const char *key = nested ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
-  RotarySpec rotary;
-  rotary.base = config.number("rope_theta");
-  HfConfig &holder = rope.has("rope_theta") ? rope : json;
-  double inside = rope.number("rope_theta", rotary.base);
-  if (json.has("rope_theta") && inside != rotary.base)
-    json.refuse("rope_theta", "what '" + std::string(key) + "' have");
-  rotary.base = inside;
+  RotarySpec &rotary = model.rotary;
+  bool isInside = rope.has("rope_theta");
+  rotary.base = readInside(config, rope, "rope_theta", family.theta, key);
   if (rotary.base <= 0)
-    holder.refuse("rope_theta", "a number greater than 0");
+    (isInside ? rope : json)
+        .refuse(isInside ? "rope_theta" : family.theta, "a number greater than 0");
+  if (isThere(family.rotaryPart))
+    model.rotaryDims = readRotaryDims(config, rope, family.rotaryPart, key, model.headDim);
   std::string type = rope.word("rope_type", rope.word("type", "default"));
   double factor = readRotary(rope, type, "factor", 1);
   if (factor <= 0)
     rope.refuse("factor", "a number greater than 0");
-  if (type == "linear" || type == "llama3")
-    rotary.factor = factor;
-  else if (type != "default" && type != "dynamic")
+  bool isKnown = type == "default" || type == "dynamic" || type == "linear" || type == "llama3";
+  if (!isKnown || (type != "default" && !family.slowsRotary))
     rope.fail(rope.has("rope_type") ? "rope_type" : "type",
-              "is '" + type + "'; dtc knows default, dynamic, linear and llama3",
+              "is '" + type + "'; " +
+                  (family.slowsRotary ? "dtc knows default, dynamic, linear and llama3"
+                                      : "dtc knows only default for " + config.type),
               "taking '" + std::string(key) + "' out would train another model; " +
                   kWriteItYourself);
+  if (type == "linear" || type == "llama3")
+    rotary.factor = factor;
   if (type == "llama3")
     readLlama3(rope, positions, rotary);
   else // other types have no effect
@@ -71,35 +108,41 @@ RotarySpec importRotary(TypedConfig &config, int64_t positions) {
       (void)rope.number(unused, 0);
   refuseUnreadKeys(rope, type + " rotary embedding");
   json.adopt(rope);
-  return rotary;
 }
 
 // 2. Attention.
 
-void importAttention(TypedConfig &config, LlamaConfig &model) {
+// Returns true if a family has a bias: always, or as its key says.
+bool hasBias(TypedConfig &config, const char *key) {
+  return key == kAlways || (isThere(key) && config.flag(key));
+}
+
+void importAttention(TypedConfig &config, const Family &family, LlamaConfig &model) {
   model.heads = config.integer("num_attention_heads");
-  // Null means as many as heads.
-  model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
-  std::optional<int64_t> headDim = config.optionalInteger("head_dim");
+  model.kvHeads = model.heads;
+  if (family.grouped) // null means as many as heads
+    model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
+  std::optional<int64_t> headDim;
+  if (family.freeHeadDim)
+    headDim = config.optionalInteger("head_dim");
   if (!headDim)
     requireDivides(config, "num_attention_heads", model.heads, "hidden_size", model.width);
   model.headDim = headDim.value_or(model.width / model.heads);
   requireDivides(config, "num_key_value_heads", model.kvHeads, "num_attention_heads", model.heads);
-  if (model.headDim % 2 != 0)
+  if (model.headDim % 2 != 0 && !isThere(family.rotaryPart))
     config.json.fail("head_dim",
                      "is " + spelled(model.headDim) + "; rotary embedding needs an even head dim");
   model.attentionDropout = config.probability("attention_dropout");
-  if (config.type == "qwen2")
-    model.projectionBias = true;
-  if (config.type == "llama") {
-    model.projectionBias = model.outputBias = config.flag("attention_bias");
-    model.mlpBias = config.flag("mlp_bias");
-  }
+  model.projectionBias = hasBias(config, family.projectionBias);
+  model.outputBias = hasBias(config, family.outputBias);
+  model.mlpBias = hasBias(config, family.mlpBias);
+  if (isThere(family.attentionScale))
+    model.attentionScale = config.number(family.attentionScale);
 }
 
-// Counts the layers that newer files list as having a window. Returns nothing if the file has no
-// list.
-std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
+// Reads which layers have a window from the list of newer files: 1 for each that has one. Returns
+// nothing if the file has no list.
+std::optional<SmallVector<int64_t>> listedWindows(HfConfig &json, int64_t layers) {
   std::vector<std::string> kinds = json.words("layer_types");
   if (kinds.empty())
     return std::nullopt;
@@ -107,46 +150,87 @@ std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
     json.fail("layer_types", "has the kinds of " + spelled(static_cast<int64_t>(kinds.size())) +
                                  " layers, wanted " + spelled(layers) +
                                  " as 'num_hidden_layers' says");
-  for (const std::string &kind : kinds)
+  SmallVector<int64_t> windows;
+  for (const std::string &kind : kinds) {
     if (kind != "full_attention" && kind != "sliding_attention")
       json.fail("layer_types", "has '" + kind + "'; dtc knows full_attention and sliding_attention",
                 kWriteItYourself);
-  return llvm::count(kinds, "sliding_attention");
+    windows.push_back(kind == "sliding_attention");
+  }
+  return windows;
+}
+
+// Reads which layers have rotary embedding from a list, or from the interval of those without it.
+void importRotaryLayers(TypedConfig &config, LlamaConfig &model) {
+  const char *key = "no_rope_layers";
+  int64_t interval = config.integer("no_rope_layer_interval", 1, kMostLayers);
+  std::optional<std::vector<int64_t>> listed = config.json.integers(key, 0, 1);
+  if (listed && static_cast<int64_t>(listed->size()) < model.layers) {
+    config.json.fail(key, "has " + spelled(static_cast<int64_t>(listed->size())) +
+                              " layers, wanted " + spelled(model.layers) +
+                              " as 'num_hidden_layers' says");
+    return;
+  }
+  for (int64_t i = 0; i < model.layers; ++i)
+    model.rotaryLayers.push_back(listed ? (*listed)[i] : (i + 1) % interval != 0);
+  if (!llvm::is_contained(model.rotaryLayers, 0))
+    model.rotaryLayers.clear();
+}
+
+// Returns which layers have a window if the file does not list them.
+SmallVector<int64_t> usualWindows(TypedConfig &config, const Family &family,
+                                  const LlamaConfig &model) {
+  SmallVector<int64_t> windows(static_cast<size_t>(model.layers), 1);
+  if (family.windows == HfWindows::FromLayer) {
+    int64_t full = std::min(model.layers, config.integer("max_window_layers", 0));
+    std::fill_n(windows.begin(), full, 0);
+  } else if (family.windows == HfWindows::Listed) {
+    int64_t every = family.unwindowedEvery;
+    if (isThere(family.unwindowedKey))
+      every = config.json.integer(family.unwindowedKey, every, 1, kMostLayers);
+    for (int64_t i = 0; i < model.layers; ++i)
+      windows[i] = every > 0 ? (i + 1) % every != 0
+                             : !model.rotaryLayers.empty() && model.rotaryLayers[i] == 0;
+  }
+  return windows;
 }
 
 // A window as long as the sequence has no effect, and neither has null.
-void importWindow(TypedConfig &config, LlamaConfig &model, int64_t sequence) {
+void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model, int64_t sequence) {
   HfConfig &json = config.json;
-  int64_t window = 0, windows = model.layers; // number of layers with the window
-  std::string key = "max_window_layers";
-  if (config.type != "llama")
+  int64_t window = 0;
+  if (family.windows != HfWindows::None)
     window = config.optionalInteger("sliding_window", 1, kMostTokens).value_or(0);
-  if (config.type == "qwen2") {
-    // Layers from max_window_layers on have the window.
-    windows = std::max<int64_t>(0, model.layers - config.integer(key.c_str(), 0));
-    if (!config.flag("use_sliding_window"))
-      window = 0;
-  }
-  std::optional<int64_t> listed = listedWindows(json, model.layers);
-  if (listed && *listed != windows && config.type == "qwen2") {
-    windows = *listed;
+  SmallVector<int64_t> layers = usualWindows(config, family, model);
+  if (findHfKey(config.type, "use_sliding_window") && !config.flag("use_sliding_window"))
+    window = 0;
+  std::string key = family.windows == HfWindows::FromLayer ? "max_window_layers" : "sliding_window";
+  std::optional<SmallVector<int64_t>> listed = listedWindows(json, model.layers);
+  bool mayList = family.windows == HfWindows::FromLayer || family.windows == HfWindows::Listed;
+  if (listed && *listed != layers && mayList) {
+    layers = *listed;
     key = "layer_types";
   }
-  int64_t have = window > 0 ? windows : 0;
-  if (listed && window < sequence && *listed != have)
-    json.fail("layer_types", "has sliding_attention " + spelled(*listed) + " times, but " +
-                                 spelled(have) + " layers of this " + config.type +
+  int64_t windows = llvm::count(layers, 1), have = window > 0 ? windows : 0;
+  if (listed && window < sequence && llvm::count(*listed, 1) != have)
+    json.fail("layer_types", "has sliding_attention " + spelled(llvm::count(*listed, 1)) +
+                                 " times, but " + spelled(have) + " layers of this " + config.type +
                                  " have a window");
+  if (family.rotaryLayers == HfRotaryLayers::Windowed)
+    model.rotaryLayers = window > 0 ? layers : SmallVector<int64_t>(layers.size(), 0);
   if (have == 0 || window >= sequence)
     return;
-  if (windows < model.layers)
-    json.fail(key.c_str(), (key == "layer_types" ? "is a list"
-                                                 : "is " + spelled(model.layers - windows) +
-                                                       config.byDefault(key.c_str())) +
+  if (windows < model.layers) {
+    std::string value = key == "layer_types"      ? "a list"
+                        : key == "sliding_window" ? spelled(window)
+                                                  : spelled(model.layers - windows);
+    json.fail(key.c_str(), "is " + value +
+                               (key == "layer_types" ? "" : config.byDefault(key.c_str())) +
                                ", so that only some of the " + spelled(model.layers) +
                                " layers have the sliding window of " + spelled(window) +
-                               "; dtc builds layers that are alike: use --seq-len " +
+                               "; dtc builds layers with the same window: use --seq-len " +
                                spelled(window) + " or less");
+  }
   model.sliding = window;
 }
 
@@ -176,37 +260,92 @@ void importExperts(TypedConfig &config, LlamaConfig &model) {
                     spelled(model.experts));
 }
 
-// Reads the row without gradient from look-ups. A negative number counts from the end of the table.
+// Reads the row without gradient from look-ups, where the class has one. A negative number counts
+// from the end of the table.
 std::optional<int64_t> importPadding(TypedConfig &config, int64_t vocabulary) {
-  std::optional<int64_t> padding =
-      config.optionalInteger("pad_token_id", -vocabulary, vocabulary - 1);
+  const char *key = "pad_token_id";
+  const HfKey *row = findHfKey(config.type, key);
+  if (row && row->effect == HfEffect::Nothing)
+    return std::nullopt;
+  std::optional<int64_t> padding = config.optionalInteger(key, -vocabulary, vocabulary - 1);
+  if (padding && (*padding < -vocabulary || *padding >= vocabulary))
+    config.json.fail(key, "is " + spelled(*padding) + config.byDefault(key) +
+                              ", which is no row of the " + spelled(vocabulary) +
+                              " of 'vocab_size'; set it to one, or to null for none");
   return padding && *padding < 0 ? *padding + vocabulary : padding;
+}
+
+// Reads the activation of the MLP.
+LlamaActivation importActivation(TypedConfig &config, const Family &family) {
+  const std::map<std::string, LlamaActivation> known{
+      {"gelu", family.geluIsTanh ? LlamaActivation::GeluTanh : LlamaActivation::GeluErf},
+      {"gelu_new", LlamaActivation::GeluTanh},
+      {"gelu_pytorch_tanh", LlamaActivation::GeluTanh},
+      {"relu", LlamaActivation::Relu},
+      {"silu", LlamaActivation::Silu},
+      {"swish", LlamaActivation::Silu}};
+  std::string name = config.word("hidden_act");
+  auto found = known.find(name);
+  if (found != known.end())
+    return found->second;
+  config.json.fail("hidden_act",
+                   "is '" + name + "'; dtc knows gelu, gelu_new, gelu_pytorch_tanh, relu and silu");
+  return LlamaActivation::Silu;
+}
+
+// Reads the numbers with which a family multiplies values, and its dropouts behind the parts of a
+// layer.
+void importFactors(TypedConfig &config, const Family &family, LlamaConfig &model) {
+  auto number = [&](const char *key) { return isThere(key) ? config.number(key) : 1; };
+  auto probability = [&](const char *key) { return isThere(key) ? config.probability(key) : 0; };
+  model.embeddingScale = number(family.embeddingScale);
+  model.residualScale = number(family.residualScale);
+  model.logitScale = number(family.logitScale);
+  if (isThere(family.logitDivisor)) {
+    double divisor = config.number(family.logitDivisor);
+    if (divisor == 0)
+      config.json.refuse(family.logitDivisor, "a number other than 0");
+    model.logitScale = 1 / divisor;
+  }
+  model.embeddingDropout = probability(family.embeddingDropout);
+  model.outputDropout = probability(family.outputDropout);
+  model.mlpDropout = probability(family.mlpDropout);
 }
 
 } // namespace
 
 OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int64_t sequence) {
   HfConfig &json = config.json;
+  const Family &family = *findFamily(config.type);
   LlamaConfig model;
   model.name = config.type;
+  model.features = family.features;
   model.vocabulary = config.integer("vocab_size", 1, kMostTokens);
   model.width = config.integer("hidden_size");
   model.innerWidth = config.integer("intermediate_size");
   model.layers = config.integer("num_hidden_layers", 1, kMostLayers);
-  importAttention(config, model);
-  model.epsilon = readEpsilon(config, "rms_norm_eps");
+  importAttention(config, family, model);
+  model.epsilon = readEpsilon(config, family.epsilon);
   model.initializerRange = readDeviation(config);
   model.tied = config.flag("tie_word_embeddings");
   model.padding = importPadding(config, model.vocabulary);
-  std::string activation = config.word("hidden_act");
-  if (activation != "silu" && activation != "swish")
-    json.fail("hidden_act", "is '" + activation + "'; dtc builds " + config.type + " with silu");
-  if (config.type == "mixtral")
+  model.activation = importActivation(config, family);
+  if (family.hasExperts)
     importExperts(config, model);
+  importFactors(config, family, model);
+  if (isThere(family.parallel))
+    model.features.parallel = config.flag(family.parallel);
+  if (model.features.parallel && family.parallelSharesNorm)
+    model.features.mlpIn = "";
+  if (isThere(family.mustBeOff) && config.flag(family.mustBeOff))
+    json.fail(family.mustBeOff, "is true, and dtc builds " + config.type + " without it",
+              kWriteItYourself);
   int64_t positions = config.integer("max_position_embeddings", 1, kMostTokens);
-  model.rotary = importRotary(config, positions);
+  importRotary(config, family, positions, model);
+  if (family.rotaryLayers == HfRotaryLayers::Listed)
+    importRotaryLayers(config, model);
   sequence = chooseSequence(config, sequence, positions, "max_position_embeddings");
-  importWindow(config, model, sequence);
+  importWindow(config, family, model, sequence);
   refuseUnreadKeys(json, config.type);
   return json.ok() ? buildLlama(context, model, sequence) : nullptr;
 }

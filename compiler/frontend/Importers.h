@@ -29,7 +29,7 @@ void requireDivides(TypedConfig &config, const char *key, int64_t divisor, const
 // allows. If the config is refused, sets its error and returns null.
 mlir::OwningOpRef<mlir::ModuleOp> importGpt2(mlir::MLIRContext *context, TypedConfig &config,
                                              int64_t sequence);
-// Builds Llama, Mistral, Mixtral or Qwen2, in the same way.
+// Builds a model of one of the families (Families.h), in the same way.
 mlir::OwningOpRef<mlir::ModuleOp> importLlama(mlir::MLIRContext *context, TypedConfig &config,
                                               int64_t sequence);
 

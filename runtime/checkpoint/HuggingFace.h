@@ -23,7 +23,8 @@ struct ModelFiles {
   // to it. Otherwise the text is kept to the byte, but for a dtype that it names, which becomes
   // that of the weights.
   bool isKnown = true;
-  std::string folder; // the tokenizer's files are copied from here; empty: none
+  std::string architecture; // the class of transformers, for a config that names none
+  std::string folder;       // the tokenizer's files are copied from here; empty: none
 };
 
 // Writes the parameters of a checkpoint, as they are trained with, to a new folder, without

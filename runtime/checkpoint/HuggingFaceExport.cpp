@@ -20,14 +20,6 @@ namespace {
 using format::text;
 using Json = nlohmann::ordered_json;
 
-struct Architecture {
-  const char *type, *name;
-};
-constexpr Architecture architectures[] = {{"gpt2", "GPT2LMHeadModel"},
-                                          {"llama", "LlamaForCausalLM"},
-                                          {"mistral", "MistralForCausalLM"},
-                                          {"mixtral", "MixtralForCausalLM"},
-                                          {"qwen2", "Qwen2ForCausalLM"}};
 constexpr const char *kModelFiles[] = {"tokenizer.json",
                                        "tokenizer_config.json",
                                        "special_tokens_map.json",
@@ -37,7 +29,7 @@ constexpr const char *kModelFiles[] = {"tokenizer.json",
                                        "tokenizer.model",
                                        "chat_template.jinja",
                                        "generation_config.json"};
-constexpr const char *kTiedHead = "lm_head.weight", *kTied = "tie_word_embeddings";
+constexpr const char *kTied = "tie_word_embeddings";
 
 // A tensor of a file: a parameter, or its part if the parameter stands for several.
 struct Exported {
@@ -180,15 +172,12 @@ Status Exporter::completeConfig(const ModelFiles &files, std::string &words) con
     words = withDtype(config, dtypeName(tensors));
     return {};
   }
-  auto type = root.find("model_type");
-  if (!root.contains("architectures") && type != root.end() && type->is_string())
-    for (const Architecture &known : architectures)
-      if (*type == known.type)
-        root["architectures"] = {known.name};
+  if (!root.contains("architectures") && !files.architecture.empty())
+    root["architectures"] = {files.architecture};
   // transformers 5 writes "dtype" and reads both.
   root[root.contains("dtype") ? "dtype" : "torch_dtype"] = dtypeName(tensors);
   bool hasHead = std::any_of(tensors.begin(), tensors.end(),
-                             [](const Exported &tensor) { return tensor.name == kTiedHead; });
+                             [](const Exported &tensor) { return isOutputLayer(tensor.name); });
   root[kTied] = !hasHead;
   words = root.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
   return {};

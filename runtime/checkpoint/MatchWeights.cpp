@@ -10,12 +10,12 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-constexpr std::string_view prefixes[] = {"transformer.", "model."};
-// Buffers that GPT-2 and Llama files carry and no training needs.
-constexpr std::string_view ignoredEndings[] = {".attn.bias", ".attn.masked_bias",
-                                               ".rotary_emb.inv_freq"};
-constexpr std::string_view embeddingEndings[] = {"wte.weight", "embed_tokens.weight"};
-constexpr std::string_view kTiedHead = "lm_head.weight";
+constexpr std::string_view prefixes[] = {"transformer.", "model.", "gpt_neox."};
+// Buffers that files of GPT-2, GPT-NeoX and Llama carry and no training needs.
+constexpr std::string_view ignoredEndings[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
+                                               ".attention.masked_bias", ".rotary_emb.inv_freq"};
+constexpr std::string_view embeddingEndings[] = {"wte.weight", "embed_tokens.weight",
+                                                 "embed_in.weight"};
 
 std::string shapeText(std::span<const uint64_t> shape) {
   std::string out = "[";
@@ -166,7 +166,7 @@ void Matcher::judgeExtra(const Weight &extra) {
   for (std::string_view ending : ignoredEndings)
     if (entry.name.ends_with(ending))
       return;
-  bool isHead = entry.name == kTiedHead;
+  bool isHead = isOutputLayer(entry.name);
   if ((isHead && equalsEmbedding(extra)) || !status.ok())
     return;
   if (isHead && tiesHead(entry))

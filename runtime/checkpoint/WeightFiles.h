@@ -17,6 +17,11 @@ namespace dtc::rt {
 inline constexpr const char *kWeightsFile = "model.safetensors",
                             *kWeightsIndex = "model.safetensors.index.json";
 
+// Returns true if a tensor is the output layer, which a file need not have if it is the embedding.
+inline bool isOutputLayer(const std::string &name) {
+  return name == "lm_head.weight" || name == "embed_out.weight";
+}
+
 // A tensor of a file.
 struct Weight {
   const SafetensorsFile *file = nullptr;

@@ -37,6 +37,7 @@ TRAINS = {
     "shared.mlir": (8, 8, ["tp=2,pp=2,micro_batch=1", "dp=2,pp=2,zero=3,micro_batch=1"]),
     "weight-in-slices.mlir": (8, 4, ["micro_batch=2", "dp=2", "tp=2", "dp=2,zero=3,micro_batch=1"]),
     "qwen3-small.mlir": (16, 4, ["tp=2", "dp=2,pp=2,micro_batch=1"]),
+    "qwen3-small.json": (16, 4, ["tp=4", "dp=2,zero=3"]),
     "llama-pad-token.json": (8, 4, ["tp=2", "dp=2,zero=3"]),
 }
 
@@ -47,7 +48,6 @@ ANSWERS = [
      "pairs-of-samples.mlir:"),
     ("pairs of samples", ["plan", CASES / "pairs-of-samples.mlir", "--topology", "cpu", "--global-batch", 64], 1,
      "pairs the samples of a batch with each other"),
-    ("qwen3 from its config", ["import", CASES / "qwen3-small.json", "-o", "out.mlir"], 1, "qwen3"),
     ("yarn", ["import", CASES / "qwen2-yarn.json", "-o", "out.mlir"], 1, "yarn"),
     *[(f"tied, gradients in bf16, ZeRO-{zero}",
        ["compile", CASES / "tied.json", "--seq-len", 16, "--topology", "cpu", "--devices", 4, "--global-batch", 16,

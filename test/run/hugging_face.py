@@ -9,8 +9,8 @@
    imported again they give the same loss. Exported names and shapes are those that transformers saves, also of a
    model that began from a seed; if transformers is installed, it loads the export, and gives that loss, too.
 4. A folder that is no model, belongs to another model, or is damaged is refused with one line; nothing is left.
-5. A model that was written as graph IR (reference/qwen3.mlir), as dtc does not build its config, is imported and
-   exported with its config and the tokenizer's files unchanged.
+5. A model that was written as graph IR (reference/qwen3.mlir), as its config has keys that dtc does not know, is
+   imported and exported with its config and the tokenizer's files unchanged.
 """
 import argparse
 import json
@@ -239,7 +239,7 @@ def check_refusals(folder):
 
 
 def check_written_by_hand(folder):
-    """Checks Qwen3, whose config dtc does not build."""
+    """Checks Qwen3 with a config of which dtc does not know all keys."""
     model, hub, out, saved = Path(
         __file__).resolve().parent / "reference" / "qwen3.mlir", folder / "hub", folder / "out", folder / "saved"
     config = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "vocab_size": 61, "hidden_size": 24,

@@ -39,8 +39,8 @@ void addImport(CLI::App &app, int &exitCode) {
   auto flags = std::make_shared<ImportFlags>();
   command
       ->add_option("CONFIG", flags->config,
-                   "config.json of model_type gpt2, llama, mistral, mixtral or qwen2, a folder "
-                   "that holds one, or a name of the catalogue, such as llama-3-8b")
+                   "config.json of a model_type of docs/writing-a-model.md, a folder that holds "
+                   "one, or a name of the catalogue, such as llama-3-8b")
       ->required();
   command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")
       ->check(wholeNumber(1));

@@ -176,6 +176,7 @@ int runExport(const ExportFlags &flags) {
   files.config = reader.manifest().config;
   if (!flags.config.empty() && !readModelFiles(flags.config, reader, files))
     return 1;
+  files.architecture = architectureOfConfig(files.config);
   rt::WrittenWeights written;
   if (rt::Status status =
           rt::exportHuggingFace(reader, files, flags.output, flags.mostBytes, written);

@@ -4,7 +4,7 @@
 pip install torch==2.8.0 transformers==5.24.0
 make_configs.py [--out data/configs.json] [--seed S]
 
-Each config has the elements of every parameter, by transformers' own classes. The 60 small ones also have the mean
+Each config has the elements of every parameter, by transformers' own classes. The small ones also have the mean
 loss over tokens.bin in float32 and, for the gradient of each parameter, its norm and its product with a fixed vector.
 Weights and vectors are those of weights.py. Keys are absent, null or present at random, under any of their names.
 """
@@ -27,6 +27,10 @@ SEQUENCE, ABSENT = 16, object()
 SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # counts of configs with losses and gradients
 # These configs are counted for their parameters only, and have any size.
 COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}
+# Of each of these families, this many are small and one is counted. They have random numbers of their own, so that a
+# family more leaves the configs of the others as they are.
+FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "glm", "glm4", "gpt_neox", "granite", "olmo2", "phi3", "qwen3",
+                       "smollm3", "stablelm", "starcoder2"), 3
 HARMLESS = {
     "bos_token_id": [0, 60, None], "eos_token_id": [1, [2, 3]], "use_cache": [True, False],
     "torch_dtype": ["bfloat16", "float32"], "output_hidden_states": [False], "transformers_version": ["4.38.0"],
@@ -118,7 +122,123 @@ def mixtral(pick):
                      **{pick("num_local_experts", "num_experts"): pick(ABSENT, 3, 4)})
 
 
-MAKERS = {"gpt2": gpt2, "llama": llama, "mistral": mistral, "mixtral": mixtral, "qwen2": qwen2}
+def qwen3(pick):
+    config = qwen2(pick)
+    heads, kv_heads = pick((4, 2), (4, 4), (3, 1))
+    return {**config, "hidden_size": 4 * pick(3, 6), "num_attention_heads": heads, "num_key_value_heads": kv_heads,
+            "head_dim": pick(4, 6, 8), "attention_bias": pick(ABSENT, False, True)}
+
+
+def grouped(pick):
+    return pick((4, 2), (4, ABSENT), (3, None), (6, 3))
+
+
+def olmo2(pick):
+    return llama_kin(pick, *grouped(pick), pick(ABSENT, ABSENT, None, 4, 6), attention_bias=pick(ABSENT, False, True),
+                     pad_token_id=pick(ABSENT, None, 0, 60))
+
+
+def granite(pick):
+    return llama_kin(pick, *grouped(pick), pick(ABSENT, ABSENT, 4), attention_bias=pick(ABSENT, False, True),
+                     mlp_bias=pick(ABSENT, True), embedding_multiplier=pick(ABSENT, 12, 0.5),
+                     logits_scaling=pick(ABSENT, 8.0, 3), residual_multiplier=pick(ABSENT, 0.22),
+                     attention_multiplier=pick(ABSENT, 0.25))
+
+
+def smollm3(pick):
+    heads, kv_heads = pick((8, ABSENT), (4, 2), (4, None))  # the class has 4
+    layers = pick(2, 3, 4)
+    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), num_hidden_layers=layers,
+                     attention_bias=pick(ABSENT, True), mlp_bias=pick(ABSENT, True),
+                     pad_token_id=pick(None, 0, 60), use_sliding_window=pick(ABSENT, False),
+                     sliding_window=pick(ABSENT, None, 4), no_rope_layer_interval=pick(ABSENT, 2, 3),
+                     no_rope_layers=pick(ABSENT, ABSENT, [0] + [1] * layers, [0] * layers),
+                     layer_types=pick(ABSENT, ["full_attention"] * layers))
+
+
+def part_of_head(pick, config, name):
+    """Puts the rotated part of a head beside the parameters of rotary embedding, or into them."""
+    part = pick(ABSENT, 0.5, 1.0, 0.75)
+    inside = next((config[key] for key in ("rope_parameters", "rope_scaling") if config.get(key) not in (ABSENT, None)),
+                  None)
+    if inside and pick(True, False):
+        inside["partial_rotary_factor"] = part
+    else:
+        config[name] = part
+    return config
+
+
+def gpt_neox(pick):
+    heads, dim = pick(2, 3, 4), pick(8, 16)
+    config = {
+        "vocab_size": pick(61, 64, 67), "hidden_size": heads * dim, "intermediate_size": pick(8, 20, 33),
+        "num_attention_heads": heads, "num_hidden_layers": pick(1, 2), "hidden_act": pick(ABSENT, "gelu_new", "relu"),
+        "max_position_embeddings": pick(ABSENT, 16, 64), "layer_norm_eps": pick(ABSENT, 1e-6, 1e-3),
+        "tie_word_embeddings": pick(ABSENT, True, False), "pad_token_id": pick(ABSENT, None, 0, 7),
+        "use_parallel_residual": pick(ABSENT, True, False), "attention_bias": pick(ABSENT, True, False),
+        "hidden_dropout": pick(ABSENT, 0.0), "classifier_dropout": pick(ABSENT, 0.1), **rotary(pick),
+    }
+    config["rotary_emb_base"] = config.pop("rope_theta")
+    return part_of_head(pick, config, "rotary_pct")
+
+
+def phi3(pick):
+    heads, kv_heads = grouped(pick)
+    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rope_scaling=pick(ABSENT, None),
+                       rope_parameters=pick(ABSENT, {"rope_type": "default"}), rope_theta=pick(ABSENT, 100.0),
+                       pad_token_id=pick(None, 0, 60), resid_pdrop=pick(ABSENT, 0.0), embd_pdrop=pick(ABSENT, 0.0, 0.1),
+                       original_max_position_embeddings=pick(ABSENT, 16), sliding_window=pick(ABSENT, None, 16, 2047))
+    return part_of_head(pick, config, "partial_rotary_factor")
+
+
+def gemma(pick):
+    heads, kv_heads = pick((16, ABSENT), (4, 2), (4, 1), (3, 3))  # the class has 16
+    return llama_kin(pick, heads, kv_heads, pick(4, 6), hidden_size=pick(12, 20), pad_token_id=pick(ABSENT, None, 60),
+                     hidden_act=pick(ABSENT, "gelu", "gelu_pytorch_tanh"), attention_bias=pick(ABSENT, False, True),
+                     use_bidirectional_attention=pick(ABSENT, None, False))
+
+
+def starcoder2(pick):
+    heads, kv_heads = pick((4, ABSENT), (6, 3), (3, 1))  # the class has 2
+    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), hidden_act=pick(ABSENT, "gelu", "relu", "silu"),
+                     rms_norm_eps=ABSENT, norm_epsilon=pick(ABSENT, 1e-6, 1e-3), use_bias=pick(ABSENT, True, False),
+                     residual_dropout=pick(ABSENT, 0), embedding_dropout=pick(ABSENT, 0.0),
+                     sliding_window=pick(ABSENT, None, 16, 4096))
+
+
+def stablelm(pick):
+    heads, kv_heads = pick((4, 2), (3, 1), (4, 4))
+    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
+                       layer_norm_eps=pick(ABSENT, 1e-6, 1e-3),
+                       use_qkv_bias=pick(ABSENT, False, True), use_parallel_residual=pick(ABSENT, False, True),
+                       hidden_dropout=pick(ABSENT, 0.0), qk_layernorm=pick(ABSENT, False))
+    return part_of_head(pick, config, "partial_rotary_factor")
+
+
+def glm(pick):
+    heads, kv_heads = pick((4, ABSENT), (6, 3), (4, 1))  # the class has 2
+    config = llama_kin(pick, heads, kv_heads, 8, hidden_size=pick(12, 20), pad_token_id=pick(None, 0, 60),
+                       attention_bias=pick(ABSENT, True, False))
+    return part_of_head(pick, config, "partial_rotary_factor")
+
+
+def cohere(pick):
+    heads, kv_heads = grouped(pick)
+    return llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * pick(4, 8), rms_norm_eps=ABSENT,
+                     layer_norm_eps=pick(ABSENT, 1e-6, 1e-3), logit_scale=pick(ABSENT, 0.25, 2.0),
+                     attention_bias=pick(ABSENT, True, False), use_qk_norm=pick(ABSENT, False))
+
+
+def cohere2(pick):
+    layers = pick(2, 3, 4)
+    kinds = [pick("full_attention", "sliding_attention") for _ in range(layers)]
+    return {**cohere(pick), "use_qk_norm": ABSENT, "num_hidden_layers": layers, "layer_types": pick(ABSENT, kinds),
+            "sliding_window": pick(ABSENT, 16), "sliding_window_pattern": pick(ABSENT, 2)}
+
+
+MAKERS = {"gpt2": gpt2, "llama": llama, "mistral": mistral, "mixtral": mixtral, "qwen2": qwen2, "cohere": cohere,
+          "cohere2": cohere2, "gemma": gemma, "glm": glm, "glm4": glm, "stablelm": stablelm, "starcoder2": starcoder2,
+          "gpt_neox": gpt_neox, "granite": granite, "olmo2": olmo2, "phi3": phi3, "qwen3": qwen3, "smollm3": smollm3}
 
 
 def without_absent(config):
@@ -148,25 +268,32 @@ def load(config):
         return AutoConfig.from_pretrained(folder)
 
 
+def in_files(kind, name):
+    """Returns the name under which transformers saves a parameter."""
+    return name.replace("lm_head", "embed_out") if kind == "gpt_neox" else name
+
+
 def counted(config):
     config = load(config)
     # The module of this class must not be loaded on the meta device.
     model_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     with torch.device("meta"):
         model = model_class(config)
-    return {name: [value.numel()] for name, value in model.named_parameters()}
+    return {in_files(config.model_type, name): [value.numel()] for name, value in model.named_parameters()}
 
 
 def runs(config):
-    """Returns true if heads share kv heads in equal numbers; otherwise no forward pass of transformers succeeds."""
+    """Returns true if heads share the width and kv heads in equal numbers; otherwise no forward pass succeeds."""
     loaded = load(config)
+    if not getattr(loaded, "head_dim", None) and loaded.hidden_size % loaded.num_attention_heads:
+        return False
     return (loaded.num_attention_heads % (getattr(loaded, "num_key_value_heads", None) or loaded.num_attention_heads)
             == 0)
 
 
 def trained(config, rows):
     model = AutoModelForCausalLM.from_config(load(config), attn_implementation="eager").float().train()
-    parameters = dict(model.named_parameters())
+    parameters = {in_files(config["model_type"], name): value for name, value in model.named_parameters()}
     for name, value in parameters.items():
         value.data = torch.tensor(weights_of(name, value.numel()), dtype=torch.float32).reshape(value.shape)
     logits = model(rows[:, :-1]).logits
@@ -181,6 +308,23 @@ def trained(config, rows):
     return float(f"{loss.item():.9g}"), gradients
 
 
+def cases_of(rng, kind, number, is_small, rows):
+    """Draws `number` configs of a type, and yields those that run with their results."""
+    for index in range(number):
+        while True:
+            config = draw(rng, kind, is_small)
+            try:
+                case = {"name": f"{kind}-{index}{'' if is_small else '-counted'}", "config": config,
+                        "parameters": counted(config)}
+                if is_small:
+                    case["loss"], case["parameters"] = trained(config, rows)
+                break
+            except Exception as error:  # any kind: such a config has no meaning, and another is drawn
+                print(f"transformers refuses {config}: {str(error)[:200]}")
+        if runs(config):
+            yield case
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=DATA / "configs.json")
@@ -190,22 +334,14 @@ def main():
         sys.exit(f"transformers is {transformers.__version__}, wanted {VERSION}")
     logging.set_verbosity_error()
     torch.set_num_threads(1)
-    rng, rows, cases = random.Random(arguments.seed), torch.tensor(samples(DATA / "tokens.bin")), []
+    rows, cases = torch.tensor(samples(DATA / "tokens.bin")), []
+    rng = random.Random(arguments.seed)
     for numbers, is_small in ((SMALL, True), (COUNTED, False)):
         for kind, number in numbers.items():
-            for index in range(number):
-                while True:
-                    config = draw(rng, kind, is_small)
-                    try:
-                        case = {"name": f"{kind}-{index}{'' if is_small else '-counted'}", "config": config,
-                                "parameters": counted(config)}
-                        if is_small:
-                            case["loss"], case["parameters"] = trained(config, rows)
-                        break
-                    except Exception as error:  # any kind: such a config has no meaning, and another is drawn
-                        print(f"transformers refuses {config}: {str(error)[:200]}")
-                if runs(config):
-                    cases.append(case)
+            cases += cases_of(rng, kind, number, is_small, rows)
+    for kind in FAMILIES:
+        rng = random.Random(f"{arguments.seed} {kind}")
+        cases += [*cases_of(rng, kind, OF_FAMILY, True, rows), *cases_of(rng, kind, 1, False, rows)]
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     arguments.out.write_text(f'{{"transformers": "{VERSION}", "sequence": {SEQUENCE}, "cases": [\n{lines}\n]}}\n')
     print(f"{len(cases)} configs, {arguments.out.stat().st_size} bytes")

@@ -1,0 +1,63 @@
+// The families of models that are built like Llama. Each is one row of the table in Families.cpp;
+// docs/adding-a-model.md tells how to add one. Internal to this folder.
+#pragma once
+
+#include "models/Llama.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace dtc {
+
+// The layers that have the window of a config.
+enum class HfWindows {
+  None,      // the class has no window
+  All,       // all layers, if `sliding_window` is set
+  FromLayer, // those from `max_window_layers` on, if `use_sliding_window` is true
+  Listed     // those that `layer_types` lists
+};
+
+// The layers that have rotary embedding.
+enum class HfRotaryLayers {
+  All,
+  Listed,  // those for which `no_rope_layers` has 1
+  Windowed // those with a window
+};
+
+// A bias that every model of a family has, in the place of a key.
+inline constexpr const char *kAlways = "always";
+
+// A family: its names, its features, and the keys from which the class of transformers reads the
+// rest. An empty key means that the class has none. Defaults are those of most families.
+struct Family {
+  const char *type = "", *architecture = "";
+  LlamaFeatures features = {};
+  const char *epsilon = "rms_norm_eps";
+  const char *projectionBias = "", *outputBias = "", *mlpBias = "";
+  const char *theta = "rope_theta";
+  const char *rotaryPart = ""; // the part of a head that is rotated
+  const char *embeddingDropout = "", *outputDropout = "", *mlpDropout = "";
+  const char *embeddingScale = "", *residualScale = "", *attentionScale = "", *logitScale = "";
+  const char *logitDivisor = "";
+  const char *parallel = "";       // true: layers are parallel
+  bool parallelSharesNorm = false; // and the MLP then has no norm of its own
+  HfWindows windows = HfWindows::None;
+  HfRotaryLayers rotaryLayers = HfRotaryLayers::All;
+  // The interval of layers without a window, if there is no `layer_types`; 0: layers without rotary
+  // embedding have one. A file may have it under the key.
+  int64_t unwindowedEvery = 0;
+  const char *unwindowedKey = "";
+  bool grouped = true;     // the class has `num_key_value_heads`
+  bool freeHeadDim = true; // the class takes a `head_dim` that heads and width do not give
+  bool geluIsTanh = false; // "gelu" means the approximation by tanh
+  bool slowsRotary = true; // the class takes types of rotary embedding other than default
+  bool hasExperts = false;
+  const char *mustBeOff = ""; // a flag of a part that dtc does not build
+};
+
+// Returns all families.
+llvm::ArrayRef<Family> allFamilies();
+
+// Returns the family of a model_type, or null.
+const Family *findFamily(llvm::StringRef type);
+
+} // namespace dtc
