@@ -144,8 +144,9 @@ void readTensors(rt::CheckpointReader &reader) {
 void writeWeights(rt::CheckpointReader &reader) {
   std::string out = folder() + "/exported";
   rt::WrittenWeights written;
-  check(rt::exportHuggingFace(reader, {.config = reader.manifest().config, .folder = ""}, out,
-                              /*mostBytes=*/40, written));
+  check(rt::exportHuggingFace(
+      reader, {.config = reader.manifest().config, .architecture = "", .folder = ""}, out,
+      /*mostBytes=*/40, written));
   std::filesystem::remove_all(out);
 }
 

@@ -54,8 +54,8 @@ void mustBeFine(const Status &status) {
 void writeAgain(rt::CheckpointReader &reader) {
   std::string out = folder() + "/exported";
   rt::WrittenWeights written;
-  mustBeFine(rt::exportHuggingFace(reader, {.config = "{}", .folder = ""}, out, /*mostBytes=*/40,
-                                   written));
+  mustBeFine(rt::exportHuggingFace(reader, {.config = "{}", .architecture = "", .folder = ""}, out,
+                                   /*mostBytes=*/40, written));
   rt::WeightFiles files;
   std::vector<rt::StoredTensor> stored;
   mustBeFine(files.open(out));
