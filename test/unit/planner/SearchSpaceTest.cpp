@@ -171,8 +171,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.contextKind = ring;
   pins.cp = 4;
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
-            "--fix cp=4,cp_kind=ring: the model has sliding windows, which the stack's rings do "
-            "not have");
+            "--fix cp=4,cp_kind=ring: the model has sliding windows, which the ring attention "
+            "of the software lacks");
   pins = Pins();
   limits.space->slidesInRings = true;
   EXPECT_EQ(choices(1, 4), (Choices{{ring, 1}, {swap, 1}, {both, 2}, {gather, 1}}));
@@ -189,16 +189,14 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.contextKind = swap;
   Result<std::vector<Decisions>> none = enumerateMeshes(limits, pins);
   ASSERT_FALSE(none);
-  EXPECT_EQ(
-      none.error().message,
-      "--fix cp=8,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads do not "
-      "divide the 12 kv heads of the model");
+  EXPECT_EQ(none.error().message,
+            "--fix cp=8,cp_kind=all-to-all: the ranks of an all-to-all do not "
+            "divide the 12 kv heads of the model");
   pins.tp = 2;
   pins.cp = 4;
-  EXPECT_EQ(
-      enumerateMeshes(limits, pins).error().message,
-      "--fix cp=4,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads do not "
-      "divide the 12 kv heads of the model, over tp=2 of them");
+  EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
+            "--fix cp=4,cp_kind=all-to-all: the ranks of an all-to-all do not "
+            "divide the 12 kv heads of the model, over tp=2 of them");
   pins.cp = 2;
   pins.contextKind = both;
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
@@ -213,9 +211,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins.pp = 1;
   pins.cp = 4;
   pins.contextKind = swap;
-  EXPECT_EQ(errorOf(),
-            "--fix cp=4,cp_kind=all-to-all: the ranks that swap parts of a sequence for heads "
-            "do not divide the 12 kv heads of the model, over tp=2 of them");
+  EXPECT_EQ(errorOf(), "--fix cp=4,cp_kind=all-to-all: the ranks of an all-to-all "
+                       "do not divide the 12 kv heads of the model, over tp=2 of them");
   pins.cp = std::nullopt;
   pins.tp = 8;
   EXPECT_EQ(errorOf(), "--fix tp=8 does not divide the 12 kv heads of the model, and ranks that "
@@ -226,9 +223,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   pins = Pins();
   pins.contextKind = both;
   pins.contextInner = 5;
-  EXPECT_EQ(errorOf(),
-            "--fix cp_inner=5: the ranks that swap parts of a sequence for heads do not divide "
-            "the 12 kv heads of the model");
+  EXPECT_EQ(errorOf(), "--fix cp_inner=5: the ranks of an all-to-all do not divide "
+                       "the 12 kv heads of the model");
   pins.contextInner = 2;
   EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.cp > 1; }),
             (std::set<bool>{true}));
