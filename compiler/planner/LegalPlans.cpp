@@ -200,6 +200,41 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   return std::nullopt;
 }
 
+// Returns true if pins and software with buckets of its own leave a plan whose gradients overlap as
+// pinned.
+static bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software) {
+  const LegalSpace &space = software.space;
+  bool mayPipeline = pins.pp != 1 && space.pipelineParallel,
+       mayDoWithout = pins.pp.value_or(1) == 1;
+  if (mayPipeline && space.reducesLast(/*isPipelined=*/true, 0) != overlaps)
+    return true;
+  for (int64_t zero = 0; mayDoWithout && zero <= 3; ++zero)
+    if (pins.zero.value_or(zero) == zero && (space.zero >> zero & 1) != 0 &&
+        space.reducesLast(/*isPipelined=*/false, zero) != overlaps)
+      return true;
+  return false;
+}
+
+std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
+  if (pins.bucketMebibytes && !software.choosesBuckets)
+    return UserError("--fix bucket_mib: software '" + software.name +
+                         "' chooses its gradient buckets itself",
+                     "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
+                     "'chooses_buckets' is true");
+  if (pins.overlap && !software.choosesBuckets && !mayOverlapAs(*pins.overlap != 0, pins, software))
+    return UserError(
+        "--fix overlap=" + std::to_string(*pins.overlap) + ": software '" + software.name +
+            "' reduces gradients " +
+            (*pins.overlap ? "as a whole after the backward pass" : "beside the backward pass") +
+            " under these pins",
+        "use overlap=" + std::to_string(1 - *pins.overlap) + ", or leave it out");
+  if (pins.bucketMebibytes && pins.overlap == 0)
+    return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
+                         ": without overlap gradients are reduced as a whole",
+                     "leave one of the two out");
+  return std::nullopt;
+}
+
 std::optional<UserError> checkTraining(OptimizerKind optimizer,
                                        std::optional<GradientType> gradDtype,
                                        const SoftwareStack &software) {

@@ -23,6 +23,10 @@ bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers
 // the supported values.
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
 
+// Returns an error for a pin of gradient buckets, or of whether gradients are reduced beside the
+// backward pass, that the software does not leave to the planner.
+std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software);
+
 // Returns an error for an optimizer or a reduction type that the software does not have. Without
 // `gradDtype` the software reduces in its own type.
 std::optional<UserError> checkTraining(OptimizerKind optimizer,

@@ -51,41 +51,6 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   return bucketSizes().vec();
 }
 
-// Returns true if pins and software with buckets of its own leave a plan whose gradients overlap as
-// pinned.
-bool mayOverlapAs(bool overlaps, const Pins &pins, const SoftwareStack &software) {
-  const LegalSpace &space = software.space;
-  bool mayPipeline = pins.pp != 1 && space.pipelineParallel,
-       mayDoWithout = pins.pp.value_or(1) == 1;
-  if (mayPipeline && space.reducesLast(/*isPipelined=*/true, 0) != overlaps)
-    return true;
-  for (int64_t zero = 0; mayDoWithout && zero <= 3; ++zero)
-    if (pins.zero.value_or(zero) == zero && (space.zero >> zero & 1) != 0 &&
-        space.reducesLast(/*isPipelined=*/false, zero) != overlaps)
-      return true;
-  return false;
-}
-
-std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
-  if (pins.bucketMebibytes && !software.choosesBuckets)
-    return UserError("--fix bucket_mib: software '" + software.name +
-                         "' chooses its gradient buckets itself",
-                     "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
-                     "'chooses_buckets' is true");
-  if (pins.overlap && !software.choosesBuckets && !mayOverlapAs(*pins.overlap != 0, pins, software))
-    return UserError(
-        "--fix overlap=" + number(*pins.overlap) + ": software '" + software.name +
-            "' reduces gradients " +
-            (*pins.overlap ? "as a whole after the backward pass" : "beside the backward pass") +
-            " under these pins",
-        "use overlap=" + number(1 - *pins.overlap) + ", or leave it out");
-  if (pins.bucketMebibytes && pins.overlap == 0)
-    return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
-                         ": without overlap gradients are reduced as a whole",
-                     "leave one of the two out");
-  return std::nullopt;
-}
-
 void bound(PlanSearch &search, double stepSeconds, double relaxedSeconds) {
   search.lowerBoundSeconds = relaxedSeconds;
   search.optimalityGap = relaxedSeconds > 0 ? stepSeconds / relaxedSeconds - 1 : 0;

@@ -19,10 +19,11 @@ MOVES = set()
 
 
 def lowers(*names, moves=False):
-    """Registers the function that writes graph IR for ops of these names."""
+    """Registers the function that writes graph IR for ops of these names; each op has one."""
 
     def register(function):
         for name in names:
+            assert name not in OPS, f"{name} is registered twice"
             OPS[name] = function
             if moves:
                 MOVES.add(name)

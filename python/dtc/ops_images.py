@@ -9,78 +9,72 @@ from dtc.ops_points import binary, floats
 from dtc.views import Atom, identity, with_dims
 
 
+class Convolution:
+    """The operands of a convolution or of its transpose: those of one dim get a height of 1."""
+
+    def __init__(self, lower, node):
+        self.arguments = bound(node)
+        self.flat = node.target._opname.endswith("1d")
+        self.x = floats(lower.view(self.arguments["input"]))
+        self.weight = lower.view(self.arguments["weight"])
+        self.sizes = sizes_of(node)
+        if self.flat:
+            x, weight, sizes = self.x, self.weight, self.sizes
+            self.x = with_dims(x, (*x.dims[:2], (), x.dims[2]))
+            self.weight = with_dims(weight, (*weight.dims[:2], (), weight.dims[2]))
+            self.sizes = (*sizes[:2], 1, sizes[2])
+        if len(self.sizes) != 4 or not isinstance(self.sizes[0], Batch):
+            raise Unsupported("is of one image without a batch; give the batch as the first dim")
+
+    def pair(self, name, one):
+        """Returns an argument as [height, width]; the height of a convolution of rows is `one`."""
+        value = list(self.arguments[name])
+        return [one, *value] if self.flat else value * (2 if len(value) == 1 else 1)
+
+    def emit(self, lower, name, bias, padding):
+        """Writes the op, and returns its result as PyTorch sees it."""
+        operands = [lower.build.plain(self.x), lower.build.plain(self.weight)]
+        if bias is not None:
+            operands.append(lower.build.plain(lower.view(bias)))
+        value = lower.build.emit(
+            name,
+            operands,
+            self.sizes,
+            stride=unless(self.pair("stride", 1), [1, 1]),
+            padding=unless(padding, [0, 0]),
+            dilation=unless(self.pair("dilation", 1), [1, 1]),
+        )
+        result = identity(value)
+        return with_dims(result, (*result.dims[:2], result.dims[3])) if self.flat else result
+
+
 @lowers("conv2d", "conv1d")
 def convolution(lower, node):
-    arguments = bound(node)
-    x, weight = floats(lower.view(arguments["input"])), lower.view(arguments["weight"])
-    flat = node.target._opname == "conv1d"
-    pair = lambda value, one: [one, *value] if flat else list(value) * (2 if len(value) == 1 else 1)
-    stride, dilation, padding = (
-        pair(arguments["stride"], 1),
-        pair(arguments["dilation"], 1),
-        arguments["padding"],
-    )
-    sizes = sizes_of(node)
-    if flat:
-        x = with_dims(x, (*x.dims[:2], (), x.dims[2]))
-        weight = with_dims(weight, (*weight.dims[:2], (), weight.dims[2]))
-        sizes = (*sizes[:2], 1, sizes[2])
-    if len(sizes) != 4 or not isinstance(sizes[0], Batch):
-        raise Unsupported("is of one image without a batch; give the batch as the first dim")
-    kernel = weight.sizes[2:]
+    conv = Convolution(lower, node)
+    padding = conv.arguments["padding"]
     if isinstance(padding, str):
-        extents = [(size - 1) * each for size, each in zip(kernel, dilation)]
+        dilation = conv.pair("dilation", 1)
+        extents = [(size - 1) * each for size, each in zip(conv.weight.sizes[2:], dilation)]
         if padding == "same" and any(extent % 2 for extent in extents):
             raise Unsupported(
                 "pads one side more than the other; pad explicitly, or use an odd kernel"
             )
         padding = [extent // 2 if padding == "same" else 0 for extent in extents]
     else:
-        padding = pair(padding, 0)
-    operands = [lower.build.plain(x), lower.build.plain(weight)]
-    if arguments["bias"] is not None:
-        operands.append(lower.build.plain(lower.view(arguments["bias"])))
-    value = lower.build.emit(
-        "conv2d",
-        operands,
-        sizes,
-        stride=unless(stride, [1, 1]),
-        padding=unless(padding, [0, 0]),
-        dilation=unless(dilation, [1, 1]),
-    )
-    result = identity(value)
-    return with_dims(result, (*result.dims[:2], result.dims[3])) if flat else result
+        padding = conv.pair("padding", 0)
+    return conv.emit(lower, "conv2d", conv.arguments["bias"], padding)
 
 
 @lowers("conv_transpose2d", "conv_transpose1d")
 def transposed_convolution(lower, node):
-    arguments = bound(node)
-    x, weight = floats(lower.view(arguments["input"])), lower.view(arguments["weight"])
-    flat, sizes = node.target._opname == "conv_transpose1d", sizes_of(node)
-    pair = lambda value, one: [one, *value] if flat else list(value) * (2 if len(value) == 1 else 1)
-    if flat:
-        x = with_dims(x, (*x.dims[:2], (), x.dims[2]))
-        weight = with_dims(weight, (*weight.dims[:2], (), weight.dims[2]))
-        sizes = (*sizes[:2], 1, sizes[2])
-    if len(sizes) != 4 or not isinstance(sizes[0], Batch):
-        raise Unsupported("is of one image without a batch; give the batch as the first dim")
-    stride, dilation = pair(arguments["stride"], 1), pair(arguments["dilation"], 1)
-    if any(more >= step for more, step in zip(pair(arguments["output_padding"], 0), stride)):
+    conv = Convolution(lower, node)
+    more, stride = conv.pair("output_padding", 0), conv.pair("stride", 1)
+    if any(rows >= step for rows, step in zip(more, stride)):
         raise Unsupported("pads the result by the stride or more; leave output_padding below it")
-    value = lower.build.emit(
-        "conv_transpose2d",
-        [lower.build.plain(x), lower.build.plain(weight)],
-        sizes,
-        stride=unless(stride, [1, 1]),
-        padding=unless(pair(arguments["padding"], 0), [0, 0]),
-        dilation=unless(dilation, [1, 1]),
-    )
-    result = identity(value)
-    if flat:
-        result = with_dims(result, (*result.dims[:2], result.dims[3]))
-    if arguments["bias"] is None:
+    result = conv.emit(lower, "conv_transpose2d", None, conv.pair("padding", 0))
+    if conv.arguments["bias"] is None:
         return result
-    bias = lower.view(arguments["bias"])
+    bias = lower.view(conv.arguments["bias"])
     return binary(lower, "add", result, with_dims(bias, bias.dims + ((),) * (len(result.dims) - 2)))
 
 

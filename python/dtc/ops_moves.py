@@ -112,19 +112,6 @@ def repeated(lower, node):
     return with_dims(view, repeat_dims(dims, times))
 
 
-@lowers("repeat_interleave", moves=True)
-def repeated_in_place(lower, node):
-    view, arguments = lower.view(node.args[0]), bound(node)
-    times, dim = arguments["repeats"], arguments.get("dim")
-    if not isinstance(times, int) or times < 1 or dim is None:
-        raise Unsupported("repeats by a tensor, or over all dims; give one number and a dim")
-    dims = [tuple(each) for each in view.dims]
-    if isinstance(view.sizes[dim], Batch):
-        raise Unsupported("repeats samples, which gives a batch of another size")
-    dims[dim] += (Atom(times, repeats=True),) if times != 1 else ()
-    return with_dims(view, dims)
-
-
 @lowers("roll")
 def rolled(lower, node):
     """Joins the end of each dim with its start."""

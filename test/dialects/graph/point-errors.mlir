@@ -1,4 +1,4 @@
-// What functions by name, comparisons and choices refuse: one function per constraint.
+// Errors of functions by name, comparisons and choices: one function per constraint.
 // RUN: dtc-opt %s -split-input-file -verify-diagnostics
 
 // point_c1

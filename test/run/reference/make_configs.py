@@ -27,8 +27,8 @@ SEQUENCE, ABSENT = 16, object()
 SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # counts of configs with losses and gradients
 # These configs are counted for their parameters only, and have any size.
 COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}
-# Of each of these families, this many are small and one is counted. They have random numbers of their own, so that a
-# family more leaves the configs of the others as they are.
+# Each of these families has this many small configs and one that is counted. They have random numbers of their own, so
+# that a family more leaves the configs of the others as they are.
 FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "glm", "glm4", "gpt_neox", "granite", "olmo2", "phi3", "qwen3",
                        "smollm3", "stablelm", "starcoder2"), 3
 HARMLESS = {
