@@ -5,10 +5,10 @@
 
 namespace dtc::published {
 
-Coverage coverageOf(const std::vector<const Outcome *> &outcomes, const ErrorsOf &errorsOf) {
+Coverage coverageOf(const std::vector<const CaseResult *> &outcomes, const ErrorsOf &errorsOf) {
   Coverage coverage;
   double width = 0;
-  for (const Outcome *outcome : outcomes) {
+  for (const CaseResult *outcome : outcomes) {
     double seconds = outcome->item->seconds;
     if (seconds <= 0)
       continue;
@@ -24,12 +24,12 @@ Coverage coverageOf(const std::vector<const Outcome *> &outcomes, const ErrorsOf
   return coverage;
 }
 
-std::vector<FitBin> fitBinsOf(const std::vector<const Outcome *> &outcomes,
+std::vector<FitBin> fitBinsOf(const std::vector<const CaseResult *> &outcomes,
                               const ErrorsOf &errorsOf) {
   std::vector<FitBin> bins;
   for (double least : {0.0, 0.05, 0.2, 0.5, 0.8, 0.95})
     bins.push_back({least});
-  for (const Outcome *outcome : outcomes) {
+  for (const CaseResult *outcome : outcomes) {
     double probability =
         errorsOf(outcome->key)
             .fitProbability(outcome->estimate.peakBytes, outcome->item->memoryLimit);

@@ -47,7 +47,7 @@ Samples timeSamples(const Rows &rows) {
   WeightedSamples samples(2);
   for (const CrossFitted *row : rows)
     if (row->now.item->seconds > 0)
-      for (const Outcome *outcome : {&row->now, &row->without})
+      for (const CaseResult *outcome : {&row->now, &row->without})
         samples.add(row->family, {ErrorSample::Kind::Exact, -std::log(outcome->timeRatio())});
   return samples.all();
 }
@@ -56,7 +56,7 @@ Samples timeSamples(const Rows &rows) {
 Samples memorySamples(const Rows &rows) {
   WeightedSamples samples(1);
   for (const CrossFitted *row : rows) {
-    const Outcome &outcome = row->now;
+    const CaseResult &outcome = row->now;
     double room = std::log(outcome.item->memoryLimit / outcome.estimate.peakBytes);
     if (outcome.item->memory > 0)
       samples.add(row->family + " measured",
@@ -216,7 +216,7 @@ LeftOut sumOf(const std::map<std::string, LeftOut> &parts) {
 // Returns the coverage of the rows of each value of `key` by a table of all other rows. The errors
 // are those of the estimate `of`.
 std::map<std::string, LeftOut> leaveOut(const std::vector<CrossFitted> &rows,
-                                        std::string CrossFitted::*key, Outcome CrossFitted::*of,
+                                        std::string CrossFitted::*key, CaseResult CrossFitted::*of,
                                         double tail) {
   std::map<std::string, LeftOut> result;
   for (const CrossFitted &row : rows)

@@ -9,7 +9,7 @@ namespace dtc::published {
 // of sources.
 struct CrossFitted {
   std::string family, group; // group: the family, the model and its sequence
-  Outcome now, without;
+  CaseResult now, without;
 };
 
 // Estimates the rows of the fitting half both ways.

@@ -69,8 +69,8 @@ static void spareQueries(BlockCell &block) {
   }
 }
 
-Outcome evaluate(const Case &item, const Knobs &knobs) {
-  Outcome outcome;
+CaseResult evaluate(const Case &item, const Knobs &knobs) {
+  CaseResult outcome;
   outcome.item = &item;
   Topology topology = scaled(item.topology, knobs.deviceOr(deviceFamily(item)));
   SoftwareStack software = knobs.stack(item.stack);

@@ -40,7 +40,7 @@ private:
 };
 
 // The estimate of a case.
-struct Outcome {
+struct CaseResult {
   const Case *item = nullptr;
   StepEstimate estimate;
   BlockCost layer; // cost of the first block
@@ -64,6 +64,6 @@ struct Outcome {
 Decisions decisionsOn(const SoftwareStack &software, const Case &item);
 
 // Estimates a case.
-Outcome evaluate(const Case &item, const Knobs &knobs);
+CaseResult evaluate(const Case &item, const Knobs &knobs);
 
 } // namespace dtc::published

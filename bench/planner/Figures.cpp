@@ -83,7 +83,7 @@ Figure largeFigure(mlir::MLIRContext &context, const std::string &root, const La
   request.topology = *topology;
   request.globalBatch = large.batch;
   request.precision = Precision::BF16;
-  Result<PlanOutcome> outcome = planModel(request);
+  Result<PlanResult> outcome = planModel(request);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!outcome) {
     figure.measured = outcome.error().message;
@@ -97,7 +97,7 @@ Figure largeFigure(mlir::MLIRContext &context, const std::string &root, const La
 
 } // namespace
 
-std::vector<Figure> comparisonFigures(const std::vector<const Outcome *> &heldOut,
+std::vector<Figure> comparisonFigures(const std::vector<const CaseResult *> &heldOut,
                                       bool namesSources) {
   Summary all = summaryOf(heldOut);
   Regret regret = regretOf(heldOut);

@@ -14,7 +14,7 @@ struct Figure {
 
 // Returns the errors of rows that nothing is fitted on. Weak sources are counted, and listed with
 // `namesSources`.
-std::vector<Figure> comparisonFigures(const std::vector<const Outcome *> &heldOut,
+std::vector<Figure> comparisonFigures(const std::vector<const CaseResult *> &heldOut,
                                       bool namesSources = true);
 
 // Returns the comparison of chosen and published plans.

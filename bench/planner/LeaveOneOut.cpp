@@ -31,8 +31,9 @@ void forget(const FittedConstant &constant, const Case &item, const Knobs &table
   setKnobs(constant.name() + " = " + fixed(prior, 9), knobs);
 }
 
-std::vector<std::string> cellsOf(const std::string &name, const std::vector<const Outcome *> &now,
-                                 const std::vector<const Outcome *> &without) {
+std::vector<std::string> cellsOf(const std::string &name,
+                                 const std::vector<const CaseResult *> &now,
+                                 const std::vector<const CaseResult *> &without) {
   Summary a = summaryOf(now), b = summaryOf(without);
   bool hasOrder = a.order.pairs > 0;
   return {name,
@@ -76,11 +77,11 @@ void printLeaveOneOut(const std::vector<std::unique_ptr<Case>> &cases, const Kno
       families[familyOf(*item)].push_back(item.get());
   Table table({"left out", "rows", "median", "p90", "tau", "median without", "p90 without",
                "bias without", "tau without", "pairs"});
-  std::deque<Outcome> outcomes;
-  std::vector<const Outcome *> allNow, allWithout;
+  std::deque<CaseResult> outcomes;
+  std::vector<const CaseResult *> allNow, allWithout;
   for (const auto &[family, rows] : families) {
     Knobs without = fittedWithout(family, cases, knobs, rounds, [](const Case &) { return true; });
-    std::vector<const Outcome *> now, then;
+    std::vector<const CaseResult *> now, then;
     for (const Case *item : rows) {
       now.push_back(&outcomes.emplace_back(evaluate(*item, knobs)));
       then.push_back(&outcomes.emplace_back(evaluate(*item, without)));

@@ -52,12 +52,12 @@ int makeErrors(const Options &options, const std::vector<std::unique_ptr<Case>> 
 
 // Prints one line of each half's figures, without rows or sources.
 void printRelease(const std::vector<std::unique_ptr<Case>> &cases, const Knobs &knobs) {
-  std::vector<published::Outcome> outcomes;
+  std::vector<published::CaseResult> outcomes;
   for (const std::unique_ptr<Case> &item : cases)
     outcomes.push_back(evaluate(*item, knobs));
   for (bool fitted : {true, false}) {
-    std::vector<const published::Outcome *> half;
-    for (const published::Outcome &outcome : outcomes)
+    std::vector<const published::CaseResult *> half;
+    for (const published::CaseResult &outcome : outcomes)
       if (isFitted(*outcome.item->row) == fitted)
         half.push_back(&outcome);
     llvm::outs() << "\nrows kept for releases, " << (fitted ? "fitting" : "held-out") << " half";

@@ -9,13 +9,13 @@ namespace dtc::published {
 double Regret::median() const { return quantileOf(lost, 0.5); }
 double Regret::p90() const { return quantileOf(lost, 0.9); }
 
-Regret regretOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) {
+Regret regretOf(const std::vector<const CaseResult *> &outcomes, const Fits &fits) {
   Regret regret;
   for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
     // Rows that fit come before those that do not; then the best, then the first of the table.
-    std::vector<std::tuple<bool, double, size_t, const Outcome *>> order;
+    std::vector<std::tuple<bool, double, size_t, const CaseResult *>> order;
     double best = 0, worst = 0;
-    for (const Outcome *outcome : group) {
+    for (const CaseResult *outcome : group) {
       double seconds = outcome->item->seconds;
       if (seconds > 0 || outcome->item->ranOutOfMemory)
         order.emplace_back(!fits(*outcome),
@@ -32,9 +32,10 @@ Regret regretOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) 
     const auto &[misfit, measure, line, first] = order.front();
     regret.nothingFits += misfit;
     regret.ranOutOfMemory += first->item->ranOutOfMemory;
-    auto pick = llvm::find_if(
-        order, [](const auto &each) { return std::get<const Outcome *>(each)->item->seconds > 0; });
-    regret.lost.push_back(std::get<const Outcome *>(*pick)->item->seconds / best - 1);
+    auto pick = llvm::find_if(order, [](const auto &each) {
+      return std::get<const CaseResult *>(each)->item->seconds > 0;
+    });
+    regret.lost.push_back(std::get<const CaseResult *>(*pick)->item->seconds / best - 1);
   }
   std::sort(regret.lost.begin(), regret.lost.end());
   return regret;

@@ -54,7 +54,7 @@ void printGroups(llvm::raw_ostream &out, const std::string &title, const Groups 
   table.print(out, 2);
 }
 
-nlohmann::json jsonOf(const std::vector<const Outcome *> &outcomes) {
+nlohmann::json jsonOf(const std::vector<const CaseResult *> &outcomes) {
   Summary s = summaryOf(outcomes);
   Regret regret = regretOf(outcomes);
   Coverage coverage = coverageOf(outcomes, Uncertainty::of);
@@ -83,10 +83,10 @@ nlohmann::json jsonOf(const std::vector<const Outcome *> &outcomes) {
             {"right", s.feasibility.right()}}}};
 }
 
-std::string halfOf(const Outcome &outcome) {
+std::string halfOf(const CaseResult &outcome) {
   return isFitted(*outcome.item->row) ? "fitted" : "held out";
 }
-std::string sourceOf(const Outcome &outcome) {
+std::string sourceOf(const CaseResult &outcome) {
   return halfOf(outcome).substr(0, 1) + " " + outcome.item->row->text("source").str().substr(0, 50);
 }
 
@@ -99,7 +99,7 @@ std::string csvCell(llvm::StringRef text) {
 }
 
 // Returns the parts of an estimate, as columns of --rows.
-std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
+std::vector<std::pair<std::string, double>> partsOf(const CaseResult &outcome) {
   const StepEstimate &e = outcome.estimate;
   double m = static_cast<double>(outcome.item->decisions.numMicroBatches);
   const MemoryParts &memory = e.stages[e.fullestStage].memory;
@@ -142,21 +142,21 @@ void Comparison::guess(const Row &row, const std::string &software) {
   ++guessed[software][row.text("source").str()];
 }
 
-std::vector<const Outcome *> Comparison::all() const {
-  std::vector<const Outcome *> result;
-  for (const Outcome &outcome : outcomes)
+std::vector<const CaseResult *> Comparison::all() const {
+  std::vector<const CaseResult *> result;
+  for (const CaseResult &outcome : outcomes)
     result.push_back(&outcome);
   return result;
 }
 
-std::vector<std::pair<std::string, std::vector<const Outcome *>>> Comparison::halves() const {
-  std::vector<std::pair<std::string, std::vector<const Outcome *>>> result{{"all", all()}};
+std::vector<std::pair<std::string, std::vector<const CaseResult *>>> Comparison::halves() const {
+  std::vector<std::pair<std::string, std::vector<const CaseResult *>>> result{{"all", all()}};
   for (auto &[name, group] : groupBy(all(), halfOf))
     result.emplace_back(name, group);
   return result;
 }
 
-std::vector<const Outcome *> Comparison::heldOut() const {
+std::vector<const CaseResult *> Comparison::heldOut() const {
   for (const auto &[name, group] : halves())
     if (name == "held out")
       return group;
@@ -194,11 +194,11 @@ void Comparison::printText(llvm::raw_ostream &out) const {
   for (const auto &[name, group] : halves())
     if (name != "all")
       printGroups(out, "by device type, " + name,
-                  groupBy(group, [](const Outcome &o) { return o.item->device; }));
+                  groupBy(group, [](const CaseResult &o) { return o.item->device; }));
   printGroups(out, "by source (f: fitted, h: held out)", groupBy(all(), sourceOf));
   printGroups(out, "by software stack",
-              groupBy(all(), [](const Outcome &o) { return o.item->stack + ", " + halfOf(o); }));
-  printGroups(out, "by what the time comes from", groupBy(all(), [](const Outcome &o) {
+              groupBy(all(), [](const CaseResult &o) { return o.item->stack + ", " + halfOf(o); }));
+  printGroups(out, "by what the time comes from", groupBy(all(), [](const CaseResult &o) {
                 return o.item->seconds > 0 ? o.item->timeFrom : "no time";
               }));
   for (const auto &[name, group] : halves()) {
@@ -218,10 +218,10 @@ void Comparison::printJson(llvm::raw_ostream &out) const {
   for (const auto &[name, group] : halves()) {
     json["halves"][name] = jsonOf(group);
     for (const auto &[device, rows] :
-         groupBy(group, [](const Outcome &o) { return o.item->device; }))
+         groupBy(group, [](const CaseResult &o) { return o.item->device; }))
       json["devices"][name][device] = jsonOf(rows);
     for (const auto &[source, rows] :
-         groupBy(group, [](const Outcome &o) { return o.item->row->text("source").str(); }))
+         groupBy(group, [](const CaseResult &o) { return o.item->row->text("source").str(); }))
       json["sources"][name][source] = jsonOf(rows);
   }
   out << json.dump(2) << "\n";
@@ -244,7 +244,7 @@ std::string Comparison::writeRows(const std::string &path) const {
     for (const auto &[name, value] : partsOf(outcomes.front()))
       out << "," << name;
   out << ",assumed\n";
-  for (const Outcome &outcome : outcomes) {
+  for (const CaseResult &outcome : outcomes) {
     const Case &item = *outcome.item;
     out << item.row->line << "," << csvCell(item.row->text("source")) << "," << halfOf(outcome)
         << "," << item.stack;

@@ -11,7 +11,7 @@ namespace dtc::published {
 class Comparison {
 public:
   // Adds an estimated row.
-  void add(Outcome outcome) { outcomes.push_back(std::move(outcome)); }
+  void add(CaseResult outcome) { outcomes.push_back(std::move(outcome)); }
   // Counts a row that no plan describes, by the reason.
   void leaveOut(const Row &row, const std::string &reason);
 
@@ -22,7 +22,7 @@ public:
   void guess(const Row &row, const std::string &software);
 
   // Returns the rows that nothing is fitted on.
-  std::vector<const Outcome *> heldOut() const;
+  std::vector<const CaseResult *> heldOut() const;
 
   // Prints the tables of errors.
   void printText(llvm::raw_ostream &out) const;
@@ -33,11 +33,11 @@ public:
   std::string writeRows(const std::string &path) const;
 
 private:
-  std::vector<const Outcome *> all() const;
+  std::vector<const CaseResult *> all() const;
   // Returns both halves, then each of them.
-  std::vector<std::pair<std::string, std::vector<const Outcome *>>> halves() const;
+  std::vector<std::pair<std::string, std::vector<const CaseResult *>>> halves() const;
 
-  std::deque<Outcome> outcomes;
+  std::deque<CaseResult> outcomes;
   int64_t kept = 0;
   using Counts = std::map<std::string, std::map<std::string, int64_t>>;
   Counts leftOut; // by reason and source

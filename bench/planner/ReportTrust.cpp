@@ -10,7 +10,7 @@
 namespace dtc::published {
 namespace {
 
-using Outcomes = std::vector<const Outcome *>;
+using CaseResults = std::vector<const CaseResult *>;
 
 std::string percent(double share) {
   std::string text;
@@ -46,9 +46,11 @@ bool isWeak(const Feasibility &fits) {
 
 } // namespace
 
-std::string fullSourceOf(const Outcome &outcome) { return outcome.item->row->text("source").str(); }
+std::string fullSourceOf(const CaseResult &outcome) {
+  return outcome.item->row->text("source").str();
+}
 
-std::vector<std::string> weakSources(const Outcomes &outcomes) {
+std::vector<std::string> weakSources(const CaseResults &outcomes) {
   std::vector<std::string> weak;
   for (const auto &[source, group] : groupBy(outcomes, fullSourceOf))
     if (isWeak(feasibilityOf(group)))
@@ -56,7 +58,7 @@ std::vector<std::string> weakSources(const Outcomes &outcomes) {
   return weak;
 }
 
-void printRegret(const Outcomes &outcomes, const std::string &title, llvm::raw_ostream &out) {
+void printRegret(const CaseResults &outcomes, const std::string &title, llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "groups", "median", "p90", "picks out of memory", "nothing fits"});
   for (const auto &[source, group] : groupBy(outcomes, fullSourceOf))
@@ -66,11 +68,11 @@ void printRegret(const Outcomes &outcomes, const std::string &title, llvm::raw_o
   table.print(out, 2);
 }
 
-void printFits(const Outcomes &outcomes, const std::string &title, llvm::raw_ostream &out) {
+void printFits(const CaseResults &outcomes, const std::string &title, llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "rows", "right", "ran out of memory", "of these \"fits\"", "ran",
                "of these \"does not fit\"", ""});
-  auto add = [&](const std::string &name, const Outcomes &group) {
+  auto add = [&](const std::string &name, const CaseResults &group) {
     Feasibility fits = feasibilityOf(group);
     table.addRow({name, std::to_string(fits.ran + fits.failed), percent(fits.right()),
                   std::to_string(fits.failed), std::to_string(fits.failedFits),
@@ -83,11 +85,11 @@ void printFits(const Outcomes &outcomes, const std::string &title, llvm::raw_ost
   table.print(out, 2);
 }
 
-void printCoverage(const Outcomes &outcomes, const std::string &title, const ErrorsOf &errorsOf,
+void printCoverage(const CaseResults &outcomes, const std::string &title, const ErrorsOf &errorsOf,
                    llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "timed", "inside", "faster", "slower", "width"});
-  auto classOf = [](const Outcome &outcome) {
+  auto classOf = [](const CaseResult &outcome) {
     bool dense = outcome.key.kind == ModelKind::Dense;
     return outcome.key.stacks.front() + (dense ? ", dense, " : ", experts, ") + outcome.key.device;
   };

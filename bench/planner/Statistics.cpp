@@ -17,7 +17,7 @@ double quantileOf(const std::vector<double> &sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-std::string comparableKey(const Outcome &outcome) {
+std::string comparableKey(const CaseResult &outcome) {
   const Row &row = *outcome.item->row;
   std::string key;
   for (const char *column : {"source", "model", "n_layers", "vocab", "seq_len", "gpu", "n_gpus",
@@ -42,21 +42,21 @@ Errors errorsOf(std::vector<double> ratios) {
   return errors;
 }
 
-Groups groupBy(const std::vector<const Outcome *> &outcomes,
-               const std::function<std::string(const Outcome &)> &key) {
+Groups groupBy(const std::vector<const CaseResult *> &outcomes,
+               const std::function<std::string(const CaseResult &)> &key) {
   Groups groups;
-  for (const Outcome *outcome : outcomes)
+  for (const CaseResult *outcome : outcomes)
     groups[key(*outcome)].push_back(outcome);
   return groups;
 }
 
-Order orderOf(const std::vector<const Outcome *> &outcomes) {
+Order orderOf(const std::vector<const CaseResult *> &outcomes) {
   Order order;
   for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
     int64_t before = order.pairs;
     for (size_t i = 0; i < group.size(); ++i)
       for (size_t j = 0; j < i; ++j) {
-        const Outcome &a = *group[i], &b = *group[j];
+        const CaseResult &a = *group[i], &b = *group[j];
         if (a.item->seconds == 0 || b.item->seconds == 0 || a.item->seconds == b.item->seconds)
           continue;
         bool same = (a.item->seconds < b.item->seconds) ==
@@ -69,16 +69,16 @@ Order orderOf(const std::vector<const Outcome *> &outcomes) {
   return order;
 }
 
-bool isLikelyToFit(const Outcome &outcome) {
+bool isLikelyToFit(const CaseResult &outcome) {
   return Uncertainty::of(outcome.key)
              .fitProbability(outcome.estimate.peakBytes, outcome.item->memoryLimit) >= 0.5;
 }
 
-bool isEstimatedToFit(const Outcome &outcome) { return outcome.estimate.fits; }
+bool isEstimatedToFit(const CaseResult &outcome) { return outcome.estimate.fits; }
 
-Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) {
+Feasibility feasibilityOf(const std::vector<const CaseResult *> &outcomes, const Fits &fits) {
   Feasibility result;
-  for (const Outcome *outcome : outcomes) {
+  for (const CaseResult *outcome : outcomes) {
     if (outcome->item->ranOutOfMemory) {
       ++result.failed;
       result.failedFits += fits(*outcome);
@@ -90,10 +90,10 @@ Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes, const Fi
   return result;
 }
 
-Summary summaryOf(const std::vector<const Outcome *> &outcomes) {
+Summary summaryOf(const std::vector<const CaseResult *> &outcomes) {
   Summary summary;
   std::vector<double> times, memories;
-  for (const Outcome *outcome : outcomes) {
+  for (const CaseResult *outcome : outcomes) {
     if (outcome->item->seconds > 0)
       times.push_back(outcome->timeRatio());
     if (outcome->item->memory > 0)

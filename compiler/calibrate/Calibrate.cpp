@@ -57,7 +57,7 @@ Result<Topology> machineOf(const std::string &name) {
   return topology;
 }
 
-Outcome measureOne(const CalibrateOptions &options, int64_t cores, CalibrateOutcome &outcome) {
+Status measureOne(const CalibrateOptions &options, int64_t cores, CalibrateResult &outcome) {
   std::unique_ptr<rt::Comm> world = std::move(rt::makeLoopbackWorld(1, 60)[0]);
   CalibrationShapes shapes = calibrationShapes(options.quick);
   double share = cores > 1 ? singleShare : 1;
@@ -78,7 +78,7 @@ size_t pointsOf(const Calibration &calibration) {
 }
 
 void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::string &level,
-                    CalibrateOutcome &outcome, llvm::raw_ostream &progress) {
+                    CalibrateResult &outcome, llvm::raw_ostream &progress) {
   std::vector<int64_t> counts = rankCounts(cores);
   size_t wanted = calibrationShapes(options.quick).collectiveRuns() +
                   calibrationShapes(/*quick=*/true).deviceRuns();
@@ -89,7 +89,7 @@ void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::s
     job.units = cores / ranks;
     job.quick = options.quick;
     job.seconds = (1 - singleShare) * options.seconds / static_cast<double>(counts.size());
-    if (Outcome done = measureRanks(options.program, ranks, job, level, outcome.calibration);
+    if (Status done = measureRanks(options.program, ranks, job, level, outcome.calibration);
         !done) {
       outcome.remarks.push_back("no collectives of " + std::to_string(ranks) +
                                 " processes and more: " + done.error().message);
@@ -104,7 +104,7 @@ void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::s
 }
 
 // Adds a remark if other programs on the machine made runs longer and uneven.
-void remarkOnDisturbance(CalibrateOutcome &outcome) {
+void remarkOnDisturbance(CalibrateResult &outcome) {
   constexpr double wide = 0.25, tolerated = 0.1; // spread of a point; share of such points
   size_t points = pointsOf(outcome.calibration), disturbed = 0;
   auto count = [&](const auto &list) {
@@ -125,19 +125,19 @@ void remarkOnDisturbance(CalibrateOutcome &outcome) {
 
 } // namespace
 
-Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
-                                          llvm::raw_ostream &progress) {
+Result<CalibrateResult> calibrateMachine(const CalibrateOptions &options,
+                                         llvm::raw_ostream &progress) {
   Result<Topology> machine = machineOf(options.topology);
   if (!machine)
     return machine.error();
   int64_t cores = machine->device.computeUnits;
-  CalibrateOutcome outcome;
+  CalibrateResult outcome;
   outcome.calibration.machine =
       machine->device.name + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
   outcome.calibration.software = softwareText();
   outcome.calibration.date = today();
   progress << "measuring with one process on " << outcome.calibration.machine << "\n";
-  if (Outcome done = measureOne(options, cores, outcome); !done)
+  if (Status done = measureOne(options, cores, outcome); !done)
     return done.error();
   Result<Topology> pair = loadTopology(options.topology, 1, 2);
   if (cores < 2)
@@ -155,11 +155,11 @@ Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
   return outcome;
 }
 
-Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options) {
+Result<CalibrateResult> adoptCurves(const CalibrateOptions &options) {
   Result<Calibration> curves = readCurves(options.curvesFile, options.topology);
   if (!curves)
     return curves.error();
-  CalibrateOutcome outcome;
+  CalibrateResult outcome;
   outcome.calibration = *curves;
   Result<std::string> text = withCalibration(options.topology, outcome.calibration);
   if (!text)
@@ -170,16 +170,16 @@ Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options) {
 
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors) {
-  if (Outcome checked = checkWritable(outputFile); !checked)
+  if (Status checked = checkWritable(outputFile); !checked)
     return checked.error().report(errors);
-  Result<CalibrateOutcome> outcome =
+  Result<CalibrateResult> outcome =
       options.curvesFile.empty() ? calibrateMachine(options, errors) : adoptCurves(options);
   if (!outcome)
     return outcome.error().report(errors);
   printCalibrationReport(*outcome, out);
   if (outputFile.empty())
     return 0;
-  Outcome wrote = writeFileAtomically(outputFile, outcome->text);
+  Status wrote = writeFileAtomically(outputFile, outcome->text);
   if (!wrote)
     return wrote.error().report(errors);
   out << "\nwrote " << outputFile << "; use it by --topology " << outputFile << "\n";

@@ -15,7 +15,7 @@ struct CalibrateOptions {
 };
 
 // The result of a calibration.
-struct CalibrateOutcome {
+struct CalibrateResult {
   Calibration calibration;
   std::string text;                 // the topology file with the curves
   std::vector<std::string> remarks; // what was not measured, and why
@@ -26,15 +26,15 @@ struct CalibrateOutcome {
 // processes at once, each with its part of the cores. Errors: a topology that cannot be this
 // machine; those of withCalibration. Without mpirun or MPI no collectives are measured, and a
 // remark tells so.
-Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
-                                          llvm::raw_ostream &progress);
+Result<CalibrateResult> calibrateMachine(const CalibrateOptions &options,
+                                         llvm::raw_ostream &progress);
 
 // Prints tables of all points for people.
-void printCalibrationReport(const CalibrateOutcome &outcome, llvm::raw_ostream &out);
+void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &out);
 
 // Takes the curves in `curvesFile`, which another machine or tools/calibrate-gpu measured. Errors:
 // those of readCurves.
-Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options);
+Result<CalibrateResult> adoptCurves(const CalibrateOptions &options);
 
 // Runs `dtc calibrate`: measures or adopts curves, prints the tables on `out` and writes the file,
 // if its name is not "". Returns the exit code.

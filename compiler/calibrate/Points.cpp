@@ -131,7 +131,7 @@ std::string printPoints(const Calibration &calibration) {
   return text;
 }
 
-Outcome readPoints(llvm::StringRef text, const std::string &level, Calibration &calibration) {
+Status readPoints(llvm::StringRef text, const std::string &level, Calibration &calibration) {
   llvm::SmallVector<llvm::StringRef, 0> lines;
   text.split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (size_t i = 0; i < lines.size(); ++i)

@@ -10,6 +10,6 @@ std::string printPoints(const Calibration &calibration);
 
 // Appends the points of `text`. Collectives get the level `level`. The error names the line.
 // Example: readPoints("memory copy 1024 2 1e-6 5 0.1\n", "memory", calibration).
-Outcome readPoints(llvm::StringRef text, const std::string &level, Calibration &calibration);
+Status readPoints(llvm::StringRef text, const std::string &level, Calibration &calibration);
 
 } // namespace dtc

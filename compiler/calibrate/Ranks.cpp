@@ -53,12 +53,12 @@ int runCalibrationRank(const RankJob &job, llvm::raw_ostream &errors) {
   }
   if (world->rank() != 0)
     return 0;
-  Outcome wrote = writeFileAtomically(job.resultsFile, printPoints(result));
+  Status wrote = writeFileAtomically(job.resultsFile, printPoints(result));
   return wrote ? 0 : wrote.error().report(errors);
 }
 
-Outcome measureRanks(const std::string &program, int64_t ranks, const RankJob &job,
-                     const std::string &level, Calibration &calibration) {
+Status measureRanks(const std::string &program, int64_t ranks, const RankJob &job,
+                    const std::string &level, Calibration &calibration) {
   llvm::SmallString<128> path;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile("dtc-calibrate", "txt", path))
     return UserError("making a temporary file: " + code.message());

@@ -19,7 +19,7 @@ int runCalibrationRank(const RankJob &job, llvm::raw_ostream &errors);
 
 // Starts `ranks` processes of `program`, which call runCalibrationRank with `job`, and appends what
 // they measured. Errors: no mpirun, no MPI plugin, a rank that failed.
-Outcome measureRanks(const std::string &program, int64_t ranks, const RankJob &job,
-                     const std::string &level, Calibration &calibration);
+Status measureRanks(const std::string &program, int64_t ranks, const RankJob &job,
+                    const std::string &level, Calibration &calibration);
 
 } // namespace dtc

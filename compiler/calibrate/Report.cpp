@@ -76,7 +76,7 @@ void printCollectives(const Calibration &calibration, llvm::raw_ostream &out) {
 
 } // namespace
 
-void printCalibrationReport(const CalibrateOutcome &outcome, llvm::raw_ostream &out) {
+void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &out) {
   const Calibration &calibration = outcome.calibration;
   out << calibration.machine << "\n" << calibration.software << "\n";
   out << "units: cores of a process, or multiprocessors; median of runs; spread: distance of the "

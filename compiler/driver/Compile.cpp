@@ -70,26 +70,26 @@ public:
       return target.error();
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
-    if (Outcome bounded = checkLength(facts); !bounded)
+    if (Status bounded = checkLength(facts); !bounded)
       return bounded.error();
     if (auto from = module->getAttrOfType<StringAttr>(graph::kConfigAttr))
       config = from.str();
     module->removeAttr(graph::kConfigAttr); // no pass reads it
-    if (Outcome known = checkPrintAfter(); !known)
+    if (Status known = checkPrintAfter(); !known)
       return known.error();
     enter("differentiating and optimizing the graph");
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
-    if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
+    if (Status done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
         !done)
       return done.error();
     enter("splitting the step over ranks");
     if (failed(placeStep(module, plan.opSplits)))
       return failedPhase("applying the plan");
-    if (Outcome done = runPhase("02-shard", addShardPhase); !done)
+    if (Status done = runPhase("02-shard", addShardPhase); !done)
       return done.error();
     enter("ordering instructions and placing buffers");
-    if (Outcome done = schedule(); !done)
+    if (Status done = schedule(); !done)
       return done.error();
     auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
     assert(!programs.empty() && "the schedule phase makes exec.programs");
@@ -113,7 +113,7 @@ private:
 
   // Lowering and checking all micro-batches of a step that no executable may have would take
   // minutes.
-  Outcome checkLength(const ModelFacts &facts) {
+  Status checkLength(const ModelFacts &facts) {
     int64_t microBatches = plan.decisions.numMicroBatches;
     if (microBatches <= kFewLayers / std::max<int64_t>(facts.layers, 1))
       return {};
@@ -136,15 +136,15 @@ private:
   }
 
   // Stages of a pipeline are modules of their own, each with its order.
-  Outcome schedule() {
+  Status schedule() {
     if (plan.decisions.pp > 1)
-      if (Outcome ordered = orderStages(module, plan); !ordered)
+      if (Status ordered = orderStages(module, plan); !ordered)
         return ordered;
     return runPhase("03-schedule", [&](OpPassManager &p) { addOrder(p); });
   }
 
   // A pass that none of the phases runs would print nothing, without a word.
-  Outcome checkPrintAfter() {
+  Status checkPrintAfter() {
     if (options.printAfter.empty())
       return {};
     PassManager passes(module->getContext());
@@ -161,7 +161,7 @@ private:
                          "the passes are " + llvm::join(flags, ", "));
   }
 
-  template <typename Add> Outcome runPhase(const std::string &name, Add add) {
+  template <typename Add> Status runPhase(const std::string &name, Add add) {
     PassManager passes(module->getContext());
     add(passes);
     if (!options.printAfter.empty())
@@ -182,7 +182,7 @@ private:
                             /*printAfterOnlyOnFailure=*/false, llvm::errs());
   }
 
-  Outcome saveTemps(const std::string &name) {
+  Status saveTemps(const std::string &name) {
     if (options.saveTemps.empty())
       return {};
     if (std::error_code error = llvm::sys::fs::create_directories(options.saveTemps))

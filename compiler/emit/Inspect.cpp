@@ -402,8 +402,8 @@ void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostrea
 }
 } // namespace
 
-Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name,
-                          const InspectOptions &options, llvm::raw_ostream &out) {
+Status inspectExecutable(std::span<const uint8_t> file, const std::string &name,
+                         const InspectOptions &options, llvm::raw_ostream &out) {
   const format::Manifest *manifest = nullptr;
   rt::Status status = format::verifyExecutable(file, name, manifest);
   if (!status.ok())

@@ -19,7 +19,7 @@ struct InspectOptions {
 
 // Prints the executable in `file` (16-byte aligned) after all of dtrun's checks; `name` is for
 // messages. Errors: the file breaks a rule of the format, or has no such rank.
-Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name,
-                          const InspectOptions &options, llvm::raw_ostream &out);
+Status inspectExecutable(std::span<const uint8_t> file, const std::string &name,
+                         const InspectOptions &options, llvm::raw_ostream &out);
 
 } // namespace dtc

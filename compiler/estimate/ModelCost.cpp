@@ -194,15 +194,15 @@ Decisions meshOf(const Decisions &d) {
 }
 
 // Returns the cost with all stages on devices of one kind.
-static ModelCost costOnKind(size_t kind, const StagePlaces &places, const ModelCells &cells,
+static ModelCost costOnKind(size_t kind, const StageDevices &devices, const ModelCells &cells,
                             const Decisions &decisions, const CellPrecision &precision,
                             KnownCosts *known) {
   if (!known)
-    return costOn(places.kinds[kind], cells, decisions, precision);
+    return costOn(devices.kinds[kind], cells, decisions, precision);
   auto [cost, isNew] =
-      known->onParts.try_emplace({&cells, places.whereOfKind[kind], meshOf(decisions)});
+      known->onParts.try_emplace({&cells, devices.whereOfKind[kind], meshOf(decisions)});
   if (isNew)
-    cost->second = costOn(places.kinds[kind], cells, decisions, precision);
+    cost->second = costOn(devices.kinds[kind], cells, decisions, precision);
   return cost->second;
 }
 
@@ -210,12 +210,12 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
                     const CellPrecision &precision, KnownCosts *known, CellsOfDecisions cellsOf) {
   ModelCost cost = known ? costOn(topology, cells, decisions, precision, *known)
                          : costOn(topology, cells, decisions, precision);
-  cost.places = placeStages(decisions, topology);
-  for (size_t kind = 0; kind < cost.places.kinds.size(); ++kind) {
-    Decisions own = decisions.onPart(cost.places.whereOfKind[kind].first);
+  cost.devices = devicesOfStages(decisions, topology);
+  for (size_t kind = 0; kind < cost.devices.kinds.size(); ++kind) {
+    Decisions own = decisions.onPart(cost.devices.whereOfKind[kind].first);
     const ModelCells &of = own.tp == decisions.tp ? cells : cellsOf(own);
     assert(of.chain == cells.chain && "stages have layers of the same model");
-    cost.kinds.push_back(costOnKind(kind, cost.places, of, own, precision, known));
+    cost.kinds.push_back(costOnKind(kind, cost.devices, of, own, precision, known));
   }
   addTransfers(cost, decisions, topology);
   return cost;

@@ -3,7 +3,7 @@
 
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/KnownCollectives.h"
-#include "compiler/estimate/StagePlaces.h"
+#include "compiler/estimate/StageDevices.h"
 #include "compiler/plan/Decisions.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -52,8 +52,8 @@ struct ModelCost {
   std::array<double, kNumRecomputes> allKept{};
   AxisGroups groups;
   Overlap overlap;
-  // Heterogeneous devices: where the stages are, and the costs on each of `places.kinds`.
-  StagePlaces places;
+  // Heterogeneous devices: where the stages are, and the costs on each of `devices.kinds`.
+  StageDevices devices;
   std::vector<ModelCost> kinds;
   // Seconds of one activation from a stage to the next, at the slowest boundary; and per boundary,
   // if they differ.
@@ -73,13 +73,13 @@ struct KnownCosts {
   // Costs without collectives and groups, keyed by cells, micro-batch, cp and ep.
   std::map<std::tuple<const ModelCells *, int64_t, int64_t, int64_t>, ModelCost> work;
   KnownCollectives collectives;
-  // Costs of stages on a part of a heterogeneous system, keyed by cells, StagePlaces::whereOfKind
+  // Costs of stages on a part of a heterogeneous system, keyed by cells, StageDevices::whereOfKind
   // and meshOf.
   std::map<std::tuple<const ModelCells *, std::pair<size_t, int64_t>, Decisions>, ModelCost>
       onParts;
 };
 
-// Returns the cost of a model without all that ranks send: no collectives, groups or places. All
+// Returns the cost of a model without all that ranks send: no collectives, groups or devices. All
 // orders of the axes have the same.
 const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions,
                              const Topology &topology, const CellPrecision &precision,

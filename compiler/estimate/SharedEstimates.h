@@ -24,7 +24,7 @@ public:
     LayersOnHost layersOnHost;
     auto operator<=>(const CutKey &) const = default;
   };
-  // Gradients of so many parameters, on devices of StagePlaces::kinds.
+  // Gradients of so many parameters, on devices of StageDevices::kinds.
   struct ExchangeKey {
     size_t kind;
     int64_t zero;

@@ -30,45 +30,46 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
          "stages share out vocabularies that costModel has divided, on alike devices");
   assert((d.layersOnHost != LayersOnHost::All || !d.mayRecomputeMore()) &&
          "layers that are all on the host all recompute the same");
-  places.reserve(std::max<size_t>(1, model.kinds.size()));
+  devices.reserve(std::max<size_t>(1, model.kinds.size()));
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
-    const Topology &topology = model.places.kinds[kind];
+    const Topology &topology = model.devices.kinds[kind];
     addPlace(model.kinds[kind], topology,
              request.isLimitOfDevice
                  ? request.usableShare * static_cast<double>(topology.device.memoryBytes)
                  : request.memoryLimit,
-             d.onPart(model.places.whereOfKind[kind].first));
+             d.onPart(model.devices.whereOfKind[kind].first));
   }
-  if (places.empty())
+  if (devices.empty())
     addPlace(model, *request.topology, request.memoryLimit, d);
 }
 
 void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit,
                            const Decisions &decisions) {
-  Place &place = places.emplace_back(Place{cost, topology, places.size(), memoryLimit, decisions});
-  place.embedding = timesOf(embeddingOf(cost), place);
-  place.head = timesOf(headOf(cost), place);
+  StageDevice &at =
+      devices.emplace_back(StageDevice{cost, topology, devices.size(), memoryLimit, decisions});
+  at.embedding = timesOf(embeddingOf(cost), at);
+  at.head = timesOf(headOf(cost), at);
   if (d.vocabOverPp > 0)
-    place.share = timesOf(cost.vocabulary->share, place);
+    at.share = timesOf(cost.vocabulary->share, at);
   for (const BlockCost &block : cost.blocks)
-    place.blocks.push_back(timesOf(block, place));
+    at.blocks.push_back(timesOf(block, at));
 }
 
 double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
-                                  CollectiveKind kind, const Place &place) const {
+                                  CollectiveKind kind, const StageDevice &at) const {
   bool isOfGradients = kind == CollectiveKind::ReduceScatter; // frozen parameters have none
   double dense = (isOfGradients ? block.denseParameters : block.allDense()) * bytesPerParameter,
          expert = (isOfGradients ? block.expertParameters : block.allExpert()) * bytesPerParameter;
-  auto [it, isNew] = known.gathers.try_emplace({place.kind, kind, dense, expert}, 0.0);
+  auto [it, isNew] = known.gathers.try_emplace({at.kind, kind, dense, expert}, 0.0);
   if (isNew)
-    it->second = collectiveSeconds(kind, dense, place.shards.denseShards, place.topology) +
-                 collectiveSeconds(kind, expert, place.shards.expertShards, place.topology);
+    it->second = collectiveSeconds(kind, dense, at.shards.denseShards, at.topology) +
+                 collectiveSeconds(kind, expert, at.shards.expertShards, at.topology);
   return it->second / model.cells->gatherShare;
 }
 
-StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
+StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const StageDevice &at) const {
   PartTimes times;
-  const Overlap &overlap = place.model.overlap; // the group may lie on other links
+  const Overlap &overlap = at.model.overlap; // the group may lie on other links
   double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp + block.forwardHeads,
                   ep * block.forwardEp, 0};
@@ -82,11 +83,11 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   double forwardCompute =
       block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
   double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
-  if (d.zero >= 2 && place.isShared()) {
+  if (d.zero >= 2 && at.isShared()) {
     const CellPrecision &p = request.precision;
-    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
+    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, at);
     double gather =
-        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
+        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, at) : 0;
     double hide = overlap.gathers;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
     // Parameters that were released after the forward pass are gathered for recomputation and once
@@ -121,7 +122,7 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
     recompute(Recompute::Full) =
         forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
   if (d.layersOnHost != LayersOnHost::None)
-    addCopies(block, place.topology.device.hostShare(), times);
+    addCopies(block, at.topology.device.hostShare(), times);
   return times;
 }
 
@@ -144,11 +145,11 @@ void StageCoster::addCopies(const BlockCost &block, const HostShare &host, PartT
 double StageCoster::leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
                                  llvm::function_ref<double(const PartTimes &)> ofLayer) const {
   size_t lastStage = stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
-  double seconds = ofPart(placeOf(0).embedding) + ofPart(placeOf(lastStage).head);
-  llvm::SmallVector<double, 8> least(places.front().blocks.size(),
+  double seconds = ofPart(kindOf(0).embedding) + ofPart(kindOf(lastStage).head);
+  llvm::SmallVector<double, 8> least(devices.front().blocks.size(),
                                      std::numeric_limits<double>::infinity());
-  for (const Place &place : places)
-    for (auto [block, times] : llvm::enumerate(place.blocks))
+  for (const StageDevice &at : devices)
+    for (auto [block, times] : llvm::enumerate(at.blocks))
       least[block] = std::min(least[block], ofLayer(times));
   for (int block : model.cells->chain)
     seconds += least[static_cast<size_t>(block)];
@@ -171,8 +172,8 @@ double StageCoster::leastSecondsOfSlowestStage() const {
   if (layers == 0) // the whole model is one part
     return 0;
   double least = std::numeric_limits<double>::infinity();
-  for (const Place &place : places)
-    for (const PartTimes &times : place.blocks)
+  for (const StageDevice &at : devices)
+    for (const PartTimes &times : at.blocks)
       least = std::min(least, leastOf(times));
   return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
 }
@@ -181,18 +182,18 @@ double StageCoster::leastSecondsOfSlowestStage() const {
 // down to it and, but for gradients of weights, ends before the way up: T >= b_s + m (n_s t_s +
 // e_s). The n_s add up to all layers L, so
 //   T >= (L + sum of (b_s / m + e_s) / t_s) / sum of 1 / (m t_s)
-double StageCoster::leastSecondsOverPlaces() const {
-  if (places.size() == 1 || model.cells->chain.empty())
+double StageCoster::leastSecondsOverDevices() const {
+  if (devices.size() == 1 || model.cells->chain.empty())
     return 0;
   double m = static_cast<double>(d.numMicroBatches), perSecond = 0,
          layers = static_cast<double>(model.cells->chain.size());
   for (size_t stage = 0; stage < static_cast<size_t>(d.pp); ++stage) {
-    const Place &place = placeOf(stage);
+    const StageDevice &at = kindOf(stage);
     double fastest = std::numeric_limits<double>::infinity();
-    for (const PartTimes &times : place.blocks)
+    for (const PartTimes &times : at.blocks)
       fastest = std::min(fastest, leastOf(times));
     double embeddingAndHead =
-        (stage == 0 ? place.embedding.total() : 0) + (holdsHead(stage) ? place.head.total() : 0);
+        (stage == 0 ? at.embedding.total() : 0) + (holdsHead(stage) ? at.head.total() : 0);
     double before = leastSecondsBefore(static_cast<int64_t>(stage), splitsBackward(d.schedule));
     perSecond += 1 / (m * fastest);
     layers += (before / m + embeddingAndHead) / fastest;
@@ -208,11 +209,11 @@ double StageCoster::leastSecondsBefore(int64_t stage, bool isDownOnly) const {
     return isDownOnly ? times.forward : times.total();
   };
   double layer = std::numeric_limits<double>::infinity();
-  for (const Place &place : places)
-    for (const PartTimes &times : place.blocks)
+  for (const StageDevice &at : devices)
+    for (const PartTimes &times : at.blocks)
       layer = std::min(layer, secondsOf(times));
   auto layers = static_cast<double>(stage - mayBeginWithoutLayers());
-  return secondsOf(placeOf(0).embedding) + layers * layer;
+  return secondsOf(kindOf(0).embedding) + layers * layer;
 }
 
 double StageCoster::meanLeastSecondsBefore(bool isDownOnly) const {
@@ -223,8 +224,8 @@ double StageCoster::meanLeastSecondsBefore(bool isDownOnly) const {
 
 double StageCoster::leastForwardShare() const {
   double least = 1;
-  for (const Place &place : places)
-    for (const PartTimes &times : place.blocks)
+  for (const StageDevice &at : devices)
+    for (const PartTimes &times : at.blocks)
       least = std::min(least, leastForwardOf(times) / leastOf(times));
   return least;
 }
@@ -233,7 +234,7 @@ double StageCoster::vocabularySeconds() const {
   if (d.vocabOverPp == 0)
     return 0;
   double collectives = model.vocabulary->collectives, m = static_cast<double>(d.numMicroBatches);
-  return m * (places.front().share.total() + (overlap.slowdown - 1) * collectives) + collectives;
+  return m * (devices.front().share.total() + (overlap.slowdown - 1) * collectives) + collectives;
 }
 
 double StageCoster::leastSecondsOncePerStep() const {
@@ -242,33 +243,31 @@ double StageCoster::leastSecondsOncePerStep() const {
 
 double StageCoster::leastHostUpdateSeconds() const {
   double least = std::numeric_limits<double>::infinity(), own = leastOwnOfMeanStage();
-  for (const Place &place : places)
+  for (const StageDevice &at : devices)
     least = std::min(
-        least,
-        updateOnHost(own, request.precision, place.topology.device.hostShare()).updateSeconds);
+        least, updateOnHost(own, request.precision, at.topology.device.hostShare()).updateSeconds);
   return least;
 }
 
 // Embedding and head share at most the tied parameters.
 double StageCoster::leastOwnOfMeanStage() const {
   double own = 0;
-  auto add = [&](double times, llvm::function_ref<double(const Place &)> ofPlace) {
+  auto add = [&](double times, llvm::function_ref<double(const StageDevice &)> ofKind) {
     double least = std::numeric_limits<double>::infinity();
-    for (const Place &place : places)
-      least = std::min(least, ofPlace(place));
+    for (const StageDevice &at : devices)
+      least = std::min(least, ofKind(at));
     own += times * least;
   };
-  auto shareOf = [](const Place &place, const BlockCost &block) {
-    return place.ownOf(block.denseParameters, block.expertParameters);
+  auto shareOf = [](const StageDevice &at, const BlockCost &block) {
+    return at.ownOf(block.denseParameters, block.expertParameters);
   };
-  add(1, [&](const Place &place) { return shareOf(place, place.model.embedding); });
-  add(1, [&](const Place &place) {
-    return shareOf(place, place.model.head) - place.ownOf(place.model.tiedParameters, 0);
+  add(1, [&](const StageDevice &at) { return shareOf(at, at.model.embedding); });
+  add(1, [&](const StageDevice &at) {
+    return shareOf(at, at.model.head) - at.ownOf(at.model.tiedParameters, 0);
   });
   for (auto [block, layers] : llvm::enumerate(layersOfBlocks()))
-    add(layers, [&, block = block](const Place &place) {
-      return shareOf(place, place.model.blocks[block]);
-    });
+    add(layers,
+        [&, block = block](const StageDevice &at) { return shareOf(at, at.model.blocks[block]); });
   return own / static_cast<double>(d.pp) *
          (1 - 1e-9); // sums in another order differ in their last bits
 }
@@ -284,13 +283,13 @@ double StageCoster::leastUpdateSeconds() const {
   if (d.offloadOptimizer)
     return leastSecondsOncePerStep();
   double least = std::numeric_limits<double>::infinity(), own = leastOwnOfMeanStage();
-  for (const Place &place : places)
-    least = std::min(least, secondsOf(updateOf(own, request.precision), place.topology.device));
+  for (const StageDevice &at : devices)
+    least = std::min(least, secondsOf(updateOf(own, request.precision), at.topology.device));
   return least;
 }
 
 double StageCoster::hostLimitOf(size_t index, const StageEstimate &stage) const {
-  const DeviceKind &device = placeOf(index).topology.device;
+  const DeviceKind &device = kindOf(index).topology.device;
   if (device.deviceClass == DeviceClass::Cpu) // one memory holds both
     return std::max(0.0, stage.memoryLimit - stage.memory.total());
   return device.host.isKnown() ? hostMemoryFor(device.host) : 0;
@@ -323,9 +322,9 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
                           times.exposed.gather + toHost + fromHost;
 }
 
-void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const {
-  const PartTimes &share = place.share;
-  double slowed = (overlap.slowdown - 1) * place.model.vocabulary->collectives;
+void StageCoster::addVocabulary(StageEstimate &stage, Exposed &waits, const StageDevice &at) const {
+  const PartTimes &share = at.share;
+  double slowed = (overlap.slowdown - 1) * at.model.vocabulary->collectives;
   stage.vocabularySeconds = share.total() + slowed;
   stage.computeSeconds += share.compute + slowed;
   waits.tp += share.exposed.tp;
@@ -350,7 +349,7 @@ std::vector<StageEstimate> StageCoster::stages(bool mayMove) {
 std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
   std::vector<StageEstimate> stages =
       costStages(chunks, std::vector<LayerWay>(model.cells->chain.size(), leastWay()));
-  if (leastSlowest == 0 && places.size() == 1) // only for the first cut
+  if (leastSlowest == 0 && devices.size() == 1) // only for the first cut
     leastSlowest = slowestOfAnyCut(stages);
   if (request.ignoresMemory)
     return stages;
@@ -365,7 +364,7 @@ std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chun
   if (mixes.empty() && llvm::any_of(stages, isOver))
     findMixes();
   for (auto [index, stage] : llvm::enumerate(stages))
-    if (keepLessUntilItFits(stage, placeOf(index)))
+    if (keepLessUntilItFits(stage, kindOf(index)))
       isCutByMemory |= mayCutByMemory();
   return stages;
 }
@@ -386,7 +385,7 @@ std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
     held[stageOf(chunk)].push_back(chunk);
   // Most stages of a pipeline equal the one before, but for what they keep alive.
   auto holdsAsPrevious = [&](size_t index) {
-    return index > 0 && places.size() == 1 &&
+    return index > 0 && devices.size() == 1 &&
            holdEqually(held[index - 1], held[index], chunks, ways);
   };
   PartSums sums;
@@ -434,25 +433,25 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
   stage.chunks.reserve(held.size());
   stage.chunkTimes.reserve(held.size());
   Exposed &waits = exposed[index];
-  const Place &place = placeOf(index);
-  const ModelCost &cost = place.model;
-  stage.memoryLimit = place.memoryLimit;
+  const StageDevice &at = kindOf(index);
+  const ModelCost &cost = at.model;
+  stage.memoryLimit = at.memoryLimit;
   for (size_t chunk : held) {
     stage.chunks.push_back(chunks[chunk]);
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
-      addPart(stage, waits, embeddingOf(cost), place.embedding, LayerWay());
+      addPart(stage, waits, embeddingOf(cost), at.embedding, LayerWay());
       sums.add(embeddingOf(cost), /*isLayer=*/false);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
       LayerWay way = ways[static_cast<size_t>(layer)];
-      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), way);
-      sums.addLayer(place.blockOf(layer), way);
+      addPart(stage, waits, at.blockOf(layer), at.timesOfLayer(layer), way);
+      sums.addLayer(at.blockOf(layer), way);
       ++stage.layersBy[static_cast<size_t>(way.recompute)];
       stage.layersOnHost += way.isOnHost;
     }
     if (chunk + 1 == chunks.size()) {
-      addPart(stage, waits, headOf(cost), place.head, LayerWay());
+      addPart(stage, waits, headOf(cost), at.head, LayerWay());
       sums.add(headOf(cost), /*isLayer=*/false);
       // The head's activations are alive for one micro-batch: its backward follows at once.
       sums.headKept = headOf(cost).kept;
@@ -463,25 +462,25 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
         sums.takeTied(cost);
       }
     }
-    sums.sent += sentAfter(chunk, chunks[chunk].second, place);
+    sums.sent += sentAfter(chunk, chunks[chunk].second, at);
   }
   if (d.vocabOverPp > 0) {
-    addVocabulary(stage, waits, place);
+    addVocabulary(stage, waits, at);
     sums.add(cost.vocabulary->share, /*isLayer=*/false);
     sums.headKept +=
         cost.vocabulary->share.kept; // T of a micro-batch comes right before S of the next one
   }
-  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
+  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, at);
   return sums;
 }
 
 const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
-                                                              const Place &place) const {
-  std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
+                                                              const StageDevice &at) const {
+  std::vector<GradientExchange> &exchanges = known.exchanges[{at.kind, d.zero, dense, expert}];
   if (exchanges.empty())
     for (int64_t bytes : sizes)
-      exchanges.push_back(exchangeIn(bytes, dense, expert, d.zero, place.shards, place.topology,
-                                     request.precision));
+      exchanges.push_back(
+          exchangeIn(bytes, dense, expert, d.zero, at.shards, at.topology, request.precision));
   return exchanges;
 }
 
@@ -516,9 +515,9 @@ bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
   if (d.zero < 2 || bucketBytes == kStackBuckets)
     return true;
   double largest = 0;
-  for (const Place &place : places)
-    for (const BlockCost &block : place.model.blocks)
-      if (place.isShared())
+  for (const StageDevice &at : devices)
+    for (const BlockCost &block : at.model.blocks)
+      if (at.isShared())
         largest = std::max(
             largest, (block.allDense() + block.allExpert()) *
                          std::max(request.precision.parameterBytes, request.precision.reduceBytes));
@@ -557,17 +556,17 @@ void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
 }
 
 void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
-                                 const Place &place) const {
+                                 const StageDevice &at) const {
   const CellPrecision &p = request.precision;
-  const Topology &topology = place.topology;
+  const Topology &topology = at.topology;
   // Tensor parallelism sums the gradients that its ranks share once data parallelism has reduced
   // them.
   double sums = bucketedSeconds(CollectiveKind::AllReduce,
-                                summed * p.reduceBytes / (d.zero >= 1 ? place.dataRanks : 1),
-                                place.model.groups.tp, topology);
-  for (const GradientExchange &each : exchangesOf(dense, expert, place))
+                                summed * p.reduceBytes / (d.zero >= 1 ? at.dataRanks : 1),
+                                at.model.groups.tp, topology);
+  for (const GradientExchange &each : exchangesOf(dense, expert, at))
     addExchange(stage, each, sums);
-  double own = place.ownOf(dense, expert);
+  double own = at.ownOf(dense, expert);
   stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);

@@ -22,7 +22,7 @@ public:
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   // Returns true if the cut depends on memory: always on heterogeneous devices, unless stages are
   // even; on homogeneous ones if stages() found some that do not fit as they are.
-  bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
+  bool cutsByMemory() const { return isCutByMemory || (devices.size() > 1 && !d.evenStages); }
   // Returns true if layers were moved between stages, for memory or for more equal stages. Valid
   // after stages().
   bool isMoved() const { return hasMoved; }
@@ -56,14 +56,14 @@ public:
   double leastSecondsOfSlowestStage() const;
   // Returns a lower bound of the seconds of all micro-batches on heterogeneous devices, over all
   // cuts; 0 on homogeneous ones.
-  double leastSecondsOverPlaces() const;
+  double leastSecondsOverDevices() const;
   // Returns a lower bound of the seconds that a micro-batch takes in the stages before `stage`: in
   // its forward pass if `isDownOnly`, else in both passes.
   double leastSecondsBefore(int64_t stage, bool isDownOnly) const;
   // Returns the mean of leastSecondsBefore over all stages.
   double meanLeastSecondsBefore(bool isDownOnly) const;
   // Returns the seconds of the embedding, forward and backward.
-  double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
+  double leastSecondsOfEmbedding() const { return kindOf(0).embedding.total(); }
   // Returns the smallest share of a layer's seconds that its forward pass takes.
   double leastForwardShare() const;
   // Returns a lower bound of the seconds after the last micro-batch: the update if it is on the
@@ -108,10 +108,10 @@ private:
     }
   };
   // The devices of a stage, and the costs of the model's parts on them.
-  struct Place {
+  struct StageDevice {
     const ModelCost &model;
     const Topology &topology;
-    size_t kind = 0; // index into StagePlaces::kinds
+    size_t kind = 0; // index into StageDevices::kinds
     double memoryLimit = 0;
     Decisions d; // the decisions as stages on these devices have them
     ShardGroups shards{model.groups, d};
@@ -143,15 +143,15 @@ private:
   }
   void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit,
                 const Decisions &decisions);
-  const Place &placeOf(size_t stage) const {
-    return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
+  const StageDevice &kindOf(size_t stage) const {
+    return devices[model.devices.empty() ? 0 : model.devices.kindOfStage[stage]];
   }
-  PartTimes timesOf(const BlockCost &block, const Place &place) const;
+  PartTimes timesOf(const BlockCost &block, const StageDevice &at) const;
   void addCopies(const BlockCost &block, const HostShare &host, PartTimes &times) const;
   // Returns the seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-2
   // and 3.
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
-                       const Place &place) const;
+                       const StageDevice &at) const;
 
   // Returns the sum of `ofPart` of embedding and head, and of the smallest `ofLayer` of each layer
   // over all kinds of devices.
@@ -190,7 +190,7 @@ private:
   bool isSent(size_t chunk) const;
   // Returns the bytes that a stage keeps of the output of a chunk, which ends with `layer`, after
   // sending it.
-  double sentAfter(size_t chunk, int64_t layer, const Place &place) const;
+  double sentAfter(size_t chunk, int64_t layer, const StageDevice &at) const;
   LayerChunks cut() const;
   // Returns true if memory may affect the cut: with one chunk per stage, or with several chunks of
   // equal layers.
@@ -205,7 +205,7 @@ private:
   LayerChunks chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const;
   llvm::SmallVector<size_t, 8> chunksOn(size_t stage) const;
   class GrowingRun;
-  LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
+  LayerChunks cutOverDevices(int64_t layers, int64_t chunks) const;
   int64_t mostLayersOf(size_t stage) const;
   bool mayBeginWithoutLayers() const {
     return mayBeginEmpty(static_cast<int64_t>(model.cells->chain.size()), d.pp * d.virtualStages);
@@ -224,11 +224,11 @@ private:
   double leastOwnOfMeanStage() const;
   llvm::SmallVector<double, 4> layersOfBlocks() const;
   // Returns the bytes of parameters, gradients and states of a part.
-  double statesOf(const BlockCost &block, const Place &place) const;
+  double statesOf(const BlockCost &block, const StageDevice &at) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, LayerWay way) const;
-  void addVocabulary(StageEstimate &stage, Exposed &waits, const Place &place) const;
+  void addVocabulary(StageEstimate &stage, Exposed &waits, const StageDevice &at) const;
   std::vector<StageEstimate> costStages(const LayerChunks &chunks, llvm::ArrayRef<LayerWay> ways);
   bool holdEqually(llvm::ArrayRef<size_t> a, llvm::ArrayRef<size_t> b, const LayerChunks &chunks,
                    llvm::ArrayRef<LayerWay> ways) const;
@@ -251,7 +251,7 @@ private:
   // `recomputedPerMicroBatch`: bytes that recomputation and offloading avoid saving until B.
   // `workspace`: bytes that a layer holds while it is recomputed, and those on their way to or from
   // the host.
-  MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
+  MemoryParts memoryOf(const PartSums &sums, const StageDevice &at, Alive alive,
                        double keptPerMicroBatch, double recomputedPerMicroBatch,
                        double workspace) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
@@ -282,28 +282,28 @@ private:
   // A stage that exceeds its memory limit.
   struct Overfull {
     llvm::ArrayRef<LayerRun> runs;
-    const Place &place;
+    const StageDevice &at;
     Alive alive;
     double hostRoom; // bytes of host memory that its layers may use
   };
   Mixed mixedToFit(const Overfull &stage, double over) const;
-  double hostRoomOf(double statesOnHost, const Place &place) const;
+  double hostRoomOf(double statesOnHost, const StageDevice &at) const;
   // Returns the bytes of activations that a layer saves on its device.
   static double keptBy(const BlockCost &block, LayerWay way);
   // Returns the bytes that a layer holds while it is recomputed, beyond its saved activations; if
   // offloaded also the copies of this layer and of the one before it.
   static double workspaceOf(const BlockCost &block, LayerWay way);
-  static double workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way);
-  llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const Place &place) const;
-  bool keepLessUntilItFits(StageEstimate &stage, const Place &place) const;
+  static double workspaceOf(llvm::ArrayRef<LayerRun> runs, const StageDevice &at, LayerWay way);
+  llvm::SmallVector<LayerRun, 4> runsOf(const StageEstimate &stage, const StageDevice &at) const;
+  bool keepLessUntilItFits(StageEstimate &stage, const StageDevice &at) const;
   void recomputeEvenly(std::vector<StageEstimate> &stages) const;
-  void keepLess(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
+  void keepLess(StageEstimate &stage, const StageDevice &at, size_t chunk, int64_t layer,
                 LayerWay way) const;
   void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
-                      const Place &place) const;
+                      const StageDevice &at) const;
   const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
-                                                   const Place &place) const;
+                                                   const StageDevice &at) const;
   void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
   double hiddenPasses() const;
   bool mayTravelIn(int64_t bucketBytes) const;
@@ -317,7 +317,7 @@ private:
   const std::vector<int64_t> &sizes; // bucket sizes
   SharedEstimates::Parts own;        // used if the request shares none
   SharedEstimates::Parts &known;     // results that are known already
-  std::vector<Place> places;         // one, or one per kind of ModelCost::places
+  std::vector<StageDevice> devices;  // one, or one per kind of ModelCost::devices
   std::vector<Exposed> exposed;
   size_t exchange = 0; // index into sizes
   bool isCutByMemory = false, hasMoved = false;

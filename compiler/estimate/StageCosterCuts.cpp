@@ -24,7 +24,7 @@ LayerChunks StageCoster::cut() const {
   SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), {}, false, {}};
   if (d.layersOnHost == LayersOnHost::All) // exposed copies depend on the passes beside them
     std::tie(key.layersOnHost, key.schedule) = std::tie(d.layersOnHost, d.schedule);
-  if (places.size() > 1)
+  if (devices.size() > 1)
     key = {chunks,     d.recompute,        d.recomputeMost, d.zero,
            d.schedule, d.offloadOptimizer, d.layersOnHost};
   LayerChunks &cut = known.cuts[key];
@@ -32,20 +32,20 @@ LayerChunks StageCoster::cut() const {
     return cut;
   if (chunks == 1)
     return cut = {{0, layers - 1}};
-  if (places.size() > 1)
-    return cut = cutOverPlaces(layers, chunks);
-  const Place &place = places.front();
+  if (devices.size() > 1)
+    return cut = cutOverDevices(layers, chunks);
+  const StageDevice &at = devices.front();
   std::vector<double> seconds;
   for (int64_t layer = 0; layer < layers; ++layer)
-    seconds.push_back(leastOf(place.timesOfLayer(layer)));
-  return cut = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+    seconds.push_back(leastOf(at.timesOfLayer(layer)));
+  return cut = cutChain(seconds, chunks, at.embedding.total(), at.head.total());
 }
 
 // A stage with one chunk of layers [first, last], extended layer by layer at its front. If all
 // layers are equal it does not matter in which of the stage's chunks they are.
 class StageCoster::GrowingRun {
 public:
-  explicit GrowingRun(const StageCoster &coster) : coster(coster), place(coster.places.front()) {}
+  explicit GrowingRun(const StageCoster &coster) : coster(coster), at(coster.devices.front()) {}
 
   // Returns the seconds of a micro-batch, with what layers have to recompute so that the stage
   // fits; infinite if it does not. Agrees with costStage and keepLessUntilItFits.
@@ -64,31 +64,31 @@ private:
     first = end + 1;
     sums = PartSums();
     for (size_t chunk : coster.chunksOn(stage))
-      sums.sent += coster.sentAfter(chunk, last, place);
+      sums.sent += coster.sentAfter(chunk, last, at);
     plain = kept = embedding = 0;
     runs.clear();
     alive = coster.aliveOf(stage);
     if (stage == 0) {
-      sums.add(coster.embeddingOf(place.model), false);
-      plain += place.embedding.total();
-      kept += embedding = coster.embeddingOf(place.model).kept;
+      sums.add(coster.embeddingOf(at.model), false);
+      plain += at.embedding.total();
+      kept += embedding = coster.embeddingOf(at.model).kept;
     }
     if (coster.holdsHead(stage)) {
-      sums.add(coster.headOf(place.model), false);
-      sums.headKept = coster.headOf(place.model).kept;
-      plain += place.head.total();
+      sums.add(coster.headOf(at.model), false);
+      sums.headKept = coster.headOf(at.model).kept;
+      plain += at.head.total();
     }
     if (coster.d.vocabOverPp > 0) {
-      sums.add(place.model.vocabulary->share, false);
-      sums.headKept += place.model.vocabulary->share.kept;
+      sums.add(at.model.vocabulary->share, false);
+      sums.headKept += at.model.vocabulary->share.kept;
     }
   }
 
   void add(int64_t layer) {
-    sums.addLayer(place.blockOf(layer), coster.leastWay());
-    plain += coster.leastOf(place.timesOfLayer(layer));
-    kept += keptBy(place.blockOf(layer), coster.leastWay());
-    if (size_t block = place.blockIndex(layer); runs.empty() || runs.back().block != block)
+    sums.addLayer(at.blockOf(layer), coster.leastWay());
+    plain += coster.leastOf(at.timesOfLayer(layer));
+    kept += keptBy(at.blockOf(layer), coster.leastWay());
+    if (size_t block = at.blockIndex(layer); runs.empty() || runs.back().block != block)
       runs.push_back({block, 1});
     else
       ++runs.back().layers;
@@ -97,20 +97,20 @@ private:
   double secondsThatFit() const {
     double recomputed = embedding + sums.kept - kept;
     MemoryParts memory =
-        coster.memoryOf(sums, place, alive, kept, recomputed, sums.largestWorkspace());
+        coster.memoryOf(sums, at, alive, kept, recomputed, sums.largestWorkspace());
     // The first layers come first; they were taken in last.
     llvm::SmallVector<LayerRun, 4> inOrder(llvm::reverse(runs));
     double states = coster.d.offloadOptimizer
-                        ? updateOnHost(place.ownOf(sums.dense, sums.expert),
-                                       coster.request.precision, place.topology.device.hostShare())
+                        ? updateOnHost(at.ownOf(sums.dense, sums.expert), coster.request.precision,
+                                       at.topology.device.hostShare())
                               .bytes
                         : 0;
-    Overfull overfull{inOrder, place, alive, coster.hostRoomOf(states, place)};
-    return plain + coster.mixedToFit(overfull, memory.total() - place.memoryLimit).seconds;
+    Overfull overfull{inOrder, at, alive, coster.hostRoomOf(states, at)};
+    return plain + coster.mixedToFit(overfull, memory.total() - at.memoryLimit).seconds;
   }
 
   const StageCoster &coster;
-  const Place &place;
+  const StageDevice &at;
   size_t stage = 0;
   int64_t first = 0, last = -1;
   PartSums sums;
@@ -170,9 +170,9 @@ std::vector<int64_t> StageCoster::leastLayersOfStages() const {
 }
 
 double StageCoster::leastSecondsOf(size_t stage, int64_t layers) const {
-  const Place &place = places.front();
-  return (stage == 0 ? place.embedding.total() : 0) + (holdsHead(stage) ? place.head.total() : 0) +
-         static_cast<double>(layers) * leastOf(place.timesOfLayer(0));
+  const StageDevice &at = devices.front();
+  return (stage == 0 ? at.embedding.total() : 0) + (holdsHead(stage) ? at.head.total() : 0) +
+         static_cast<double>(layers) * leastOf(at.timesOfLayer(0));
 }
 
 // Returns the seconds of the slowest stage in the best of all cuts. The usual cut, which ignores
@@ -196,7 +196,7 @@ double StageCoster::slowestOfAnyCut(llvm::ArrayRef<StageEstimate> usual) const {
 }
 
 bool StageCoster::mayCutByMemory() const {
-  return places.size() == 1 && d.pp > 1 && !d.evenStages &&
+  return devices.size() == 1 && d.pp > 1 && !d.evenStages &&
          (d.virtualStages == 1 || llvm::all_equal(model.cells->chain));
 }
 
@@ -211,15 +211,15 @@ llvm::SmallVector<size_t, 8> StageCoster::chunksOn(size_t stage) const {
 // Returns the chunks of stages with so many layers, all equal, with seconds as equal as can be.
 // Empty if there are no stages.
 LayerChunks StageCoster::chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const {
-  const Place &place = places.front();
+  const StageDevice &at = devices.front();
   size_t count = static_cast<size_t>(d.pp * d.virtualStages);
   std::vector<int64_t> sizes(count, 1);
   std::vector<double> seconds(count, 0);
   sizes.front() = mayBeginWithoutLayers() ? 0 : 1;
   sizes.back() = 0;
-  seconds.front() = place.embedding.total();
-  seconds.back() = place.head.total();
-  double layer = leastOf(place.timesOfLayer(0));
+  seconds.front() = at.embedding.total();
+  seconds.back() = at.head.total();
+  double layer = leastOf(at.timesOfLayer(0));
   for (auto [stage, layers] : llvm::enumerate(layersOfStages)) {
     llvm::SmallVector<size_t, 8> held = chunksOn(stage);
     for (size_t chunk : held)
@@ -243,23 +243,23 @@ LayerChunks StageCoster::chunksOf(llvm::ArrayRef<int64_t> layersOfStages) const 
   return layersOfStages.empty() ? LayerChunks() : chunks;
 }
 
-LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
-  std::vector<ChunkPlace> list;
+LayerChunks StageCoster::cutOverDevices(int64_t layers, int64_t chunks) const {
+  std::vector<ChunkDevices> list;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     size_t stage = stageOf(static_cast<size_t>(chunk));
-    const Place &place = placeOf(stage);
-    ChunkPlace each;
+    const StageDevice &at = kindOf(stage);
+    ChunkDevices each;
     for (int64_t layer = 0; layer < layers; ++layer)
-      each.seconds.push_back(leastOf(place.timesOfLayer(layer)));
+      each.seconds.push_back(leastOf(at.timesOfLayer(layer)));
     each.extra =
-        (chunk == 0 ? place.embedding.total() : 0) + (chunk + 1 == chunks ? place.head.total() : 0);
+        (chunk == 0 ? at.embedding.total() : 0) + (chunk + 1 == chunks ? at.head.total() : 0);
     each.mostLayers = std::max<int64_t>(1, mostLayersOf(stage) / d.virtualStages);
     list.push_back(std::move(each));
   }
   LayerChunks cut = cutOverHeterogeneous(list);
   if (!cut.empty())
     return cut;
-  for (ChunkPlace &each : list) // it does not fit, whatever the cut
+  for (ChunkDevices &each : list) // it does not fit, whatever the cut
     each.mostLayers = layers;
   return cutOverHeterogeneous(list);
 }
@@ -269,20 +269,20 @@ LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
 int64_t StageCoster::mostLayersOf(size_t stage) const {
   if (request.ignoresMemory)
     return std::numeric_limits<int64_t>::max();
-  const Place &place = placeOf(stage);
+  const StageDevice &at = kindOf(stage);
   double most = 1, transient = 0;
   Alive alive = aliveOf(stage);
-  for (const BlockCost &block : place.model.blocks) {
+  for (const BlockCost &block : at.model.blocks) {
     double kept = d.layersOnHost != LayersOnHost::None
                       ? 0
                       : keptOf(block, std::max(d.recompute, d.recomputeMost));
     double bytes =
-        statesOf(block, place) +
+        statesOf(block, at) +
         process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);
   }
-  double room = place.memoryLimit - process.reserved - process.fragmentation * transient;
+  double room = at.memoryLimit - process.reserved - process.fragmentation * transient;
   return static_cast<int64_t>(std::clamp(room / most, 0.0, 1e9));
 }
 

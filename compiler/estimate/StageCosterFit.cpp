@@ -68,21 +68,21 @@ int64_t StageCoster::leastLayersOf(size_t stage) const {
 //   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <=
 //   room.
 double StageCoster::mostLayersWithin(size_t index, double seconds) const {
-  const Place &place = placeOf(index);
-  const ModelCost &cost = place.model;
+  const StageDevice &at = kindOf(index);
+  const ModelCost &cost = at.model;
   double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
   Alive alive = aliveOf(index);
   PartSums sums;
   double embeddingAndHead = 0, kept = 0;
   if (index == 0) {
     sums.add(cost.embedding, false);
-    embeddingAndHead += place.embedding.total();
+    embeddingAndHead += at.embedding.total();
     kept = cost.embedding.kept;
   }
   if (holdsHead(index)) {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
-    embeddingAndHead += place.head.total();
+    embeddingAndHead += at.head.total();
     if (index == 0)
       sums.takeTied(cost);
   }
@@ -93,12 +93,12 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   const llvm::SmallVector<LayerWay, kNumLayerWays> more = waysToKeepLess();
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
-    const PartTimes &times = place.blocks[block];
+    const PartTimes &times = at.blocks[block];
     double least = keptBy(part, leastWay());
     own = std::min(own, leastOf(times));
-    bytes = std::min(bytes, statesOf(part, place) +
-                                fragmentation *
-                                    (alive.inFlight * least + alive.stashed * (part.kept - least)));
+    bytes =
+        std::min(bytes, statesOf(part, at) + fragmentation * (alive.inFlight * least +
+                                                              alive.stashed * (part.kept - least)));
     for (LayerWay way : more) {
       double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptBy(part, way));
       double again = times.againOf(way) - times.againOf(leastWay());
@@ -116,8 +116,8 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   }
   if (leastLayersOf(index) == 0)
     workspace = ownWorkspace = 0;
-  double room = place.memoryLimit * (1 + kRounding) -
-                memoryOf(sums, place, alive, kept, 0, ownWorkspace).total();
+  double room =
+      at.memoryLimit * (1 + kRounding) - memoryOf(sums, at, alive, kept, 0, ownWorkspace).total();
   double byTime = (seconds - embeddingAndHead) / own, plain = std::min(byTime, room / bytes);
   // The workspace of a recomputed layer has to fit, too.
   if (d.mayKeepLess())

@@ -14,10 +14,10 @@ namespace dtc {
 // in simulated schedules of 4 stages and more, all that are alive of 2.
 constexpr double kMostStashedOfV = 2;
 
-double StageCoster::statesOf(const BlockCost &block, const Place &place) const {
+double StageCoster::statesOf(const BlockCost &block, const StageDevice &at) const {
   const CellPrecision &p = request.precision;
   auto sum = [&](double dense, double expert, bool isSplit) {
-    return isSplit ? dense / place.dataRanks + expert / place.expertRanks : dense + expert;
+    return isSplit ? dense / at.dataRanks + expert / at.expertRanks : dense + expert;
   };
   double whole = sum(block.denseParameters, block.expertParameters, false),
          part = sum(block.denseParameters, block.expertParameters, true);
@@ -94,8 +94,8 @@ bool StageCoster::isSent(size_t chunk) const {
 
 // The next stage holds the same bytes as its input; the sender drops them once they are sent, or
 // keeps them.
-double StageCoster::sentAfter(size_t chunk, int64_t layer, const Place &place) const {
-  return process.keepsSent && isSent(chunk) ? place.blockOf(std::max<int64_t>(0, layer)).input : 0;
+double StageCoster::sentAfter(size_t chunk, int64_t layer, const StageDevice &at) const {
+  return process.keepsSent && isSent(chunk) ? at.blockOf(std::max<int64_t>(0, layer)).input : 0;
 }
 
 double StageCoster::inputsOf(size_t index) const {
@@ -106,23 +106,23 @@ double StageCoster::inputsOf(size_t index) const {
 }
 
 void StageCoster::addMemory(size_t index, const PartSums &sums, StageEstimate &stage) const {
-  const Place &place = placeOf(index);
+  const StageDevice &at = kindOf(index);
   Alive alive = aliveOf(index);
   stage.inFlight = alive.inFlight;
   stage.stashed = alive.stashed;
-  double recomputed = index == 0 ? embeddingOf(place.model).kept : 0;
+  double recomputed = index == 0 ? embeddingOf(at.model).kept : 0;
   recomputed += sums.kept - stage.keptPerMicroBatch;
   stage.hostBytes = stage.statesOnHost + (alive.inFlight - alive.stashed) * stage.keptOnHost;
   stage.memory =
-      memoryOf(sums, place, alive, stage.keptPerMicroBatch, recomputed, sums.largestWorkspace());
+      memoryOf(sums, at, alive, stage.keptPerMicroBatch, recomputed, sums.largestWorkspace());
 }
 
-MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,
+MemoryParts StageCoster::memoryOf(const PartSums &sums, const StageDevice &at, Alive alive,
                                   double keptPerMicroBatch, double recomputedPerMicroBatch,
                                   double workspace) const {
   const CellPrecision &p = request.precision;
   auto sum = [&](double dense, double expert, bool isSplit) {
-    return isSplit ? dense / place.dataRanks + expert / place.expertRanks : dense + expert;
+    return isSplit ? dense / at.dataRanks + expert / at.expertRanks : dense + expert;
   };
   auto shared = [&](double bytes, bool isSplit) {
     return bytes * sum(sums.dense, sums.expert, isSplit);
@@ -132,14 +132,14 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
       shared(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3) +
       p.frozenBytesAtRest(d.zero) * sum(sums.frozenDense, sums.frozenExpert, d.zero >= 3);
   double whole = process.wholeLayers * sums.largestLayer,
-         embeddingAndHead = process.keepsEnds ? sums.embeddingAndHead : 0;
-  if (d.zero >= 3 && place.isShared())
+         embeddingAndHead = process.keepsEmbeddingAndHead ? sums.embeddingAndHead : 0;
+  if (d.zero >= 3 && at.isShared())
     memory.parameters += (whole + embeddingAndHead) * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
   // Gradients are whole for one layer while they are computed and for the one before while they are
   // on the wire; those of parameters that stay gathered take as many bytes as these until the last
   // backward pass ends.
-  if (d.zero >= 2 && place.isShared())
+  if (d.zero >= 2 && at.isShared())
     memory.gradients += process.wholeLayers * sums.largestTrained * p.reduceBytes +
                         (d.zero >= 3 ? embeddingAndHead * p.parameterBytes : 0);
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
@@ -148,7 +148,7 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
                                alive.stashed * recomputedPerMicroBatch + sums.headKept) +
       alive.inputs;
   memory.temporaries = process.fragmentation * (sums.transient + workspace);
-  const Decisions &own = place.d;
+  const Decisions &own = at.d;
   bool hasCopies = d.zero > 0 && own.zeroRanks() < own.dp; // groups of copies, which sum gradients
   // One group for the all-to-all, one for the ring.
   bool hasTwo = d.contextKind == ContextKind::Both;
@@ -160,14 +160,14 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Aliv
 }
 
 // Makes layers save less until the stage fits. Returns true if any layer has to.
-bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) const {
+bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const StageDevice &at) const {
   noteWithoutStates(stage);
-  double over = stage.memory.total() - place.memoryLimit;
-  llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
+  double over = stage.memory.total() - at.memoryLimit;
+  llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, at);
   if (over <= 0 || runs.empty())
     return false;
   Alive alive{stage.inFlight, stage.stashed};
-  Overfull overfull{runs, place, alive, hostRoomOf(stage.statesOnHost, place)};
+  Overfull overfull{runs, at, alive, hostRoomOf(stage.statesOnHost, at)};
   // The same as if the states' memory were free.
   if (std::isinf(stage.microBatchWithoutStates)) {
     double less = over - stage.memory.optimizer - 1e-9 * stage.memoryLimit;
@@ -179,14 +179,13 @@ bool StageCoster::keepLessUntilItFits(StageEstimate &stage, const Place &place) 
   int64_t left = mixed.high, layers = 0;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer, ++layers)
-      keepLess(stage, place, index, layer, left-- > 0 ? mixed.mix.high : mixed.mix.low);
+      keepLess(stage, at, index, layer, left-- > 0 ? mixed.mix.high : mixed.mix.low);
   double after = 0;
   if (mixed.high > 0)
-    after = workspaceOf(runs, place, mixed.mix.high);
+    after = workspaceOf(runs, at, mixed.mix.high);
   if (mixed.high < layers)
-    after = std::max(after, workspaceOf(runs, place, mixed.mix.low));
-  stage.memory.temporaries +=
-      process.fragmentation * (after - workspaceOf(runs, place, leastWay()));
+    after = std::max(after, workspaceOf(runs, at, mixed.mix.low));
+  stage.memory.temporaries += process.fragmentation * (after - workspaceOf(runs, at, leastWay()));
   return true;
 }
 
@@ -201,14 +200,13 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
       noteWithoutStates(stage);
       for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk)
         if (int64_t layer = stage.chunks[chunk].first + n; layer <= stage.chunks[chunk].second) {
-          const Place &place = placeOf(number);
+          const StageDevice &at = kindOf(number);
           LayerWay most{d.recomputeMost};
-          llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, place);
+          llvm::SmallVector<LayerRun, 4> runs = runsOf(stage, at);
           if (stage.layersThat(d.recomputeMost) == 0)
-            stage.memory.temporaries +=
-                process.fragmentation *
-                (workspaceOf(runs, place, most) - workspaceOf(runs, place, leastWay()));
-          keepLess(stage, place, chunk, layer, most);
+            stage.memory.temporaries += process.fragmentation * (workspaceOf(runs, at, most) -
+                                                                 workspaceOf(runs, at, leastWay()));
+          keepLess(stage, at, chunk, layer, most);
           isDone = false;
         }
     }
@@ -217,10 +215,10 @@ void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
     noteWithoutStates(stage);
 }
 
-void StageCoster::keepLess(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer,
+void StageCoster::keepLess(StageEstimate &stage, const StageDevice &at, size_t chunk, int64_t layer,
                            LayerWay way) const {
-  const BlockCost &block = place.blockOf(layer);
-  const PartTimes &times = place.timesOfLayer(layer);
+  const BlockCost &block = at.blockOf(layer);
+  const PartTimes &times = at.timesOfLayer(layer);
   const LayerWay least = leastWay();
   double less = keptBy(block, least) - keptBy(block, way);
   double again = times.recomputeOf(way.recompute) - times.recomputeOf(least.recompute);

@@ -61,15 +61,16 @@ double StageCoster::workspaceOf(const BlockCost &block, LayerWay way) {
          (way.isOnHost ? 2 * kept : 0);
 }
 
-double StageCoster::workspaceOf(llvm::ArrayRef<LayerRun> runs, const Place &place, LayerWay way) {
+double StageCoster::workspaceOf(llvm::ArrayRef<LayerRun> runs, const StageDevice &at,
+                                LayerWay way) {
   double most = 0;
   for (LayerRun run : runs)
-    most = std::max(most, workspaceOf(place.model.blocks[run.block], way));
+    most = std::max(most, workspaceOf(at.model.blocks[run.block], way));
   return most;
 }
 
-double StageCoster::hostRoomOf(double statesOnHost, const Place &place) const {
-  const DeviceKind &device = place.topology.device;
+double StageCoster::hostRoomOf(double statesOnHost, const StageDevice &at) const {
+  const DeviceKind &device = at.topology.device;
   // One memory holds both.
   return device.deviceClass == DeviceClass::Cpu ? 0 : hostMemoryFor(device.host) - statesOnHost;
 }
@@ -78,8 +79,8 @@ double StageCoster::hostRoomOf(double statesOnHost, const Place &place) const {
 // later.
 void StageCoster::findMixes() {
   auto isNoBetter = [&](Recompute how, Recompute other) {
-    for (const Place &place : places)
-      for (auto [block, times] : llvm::zip_equal(place.model.blocks, place.blocks))
+    for (const StageDevice &at : devices)
+      for (auto [block, times] : llvm::zip_equal(at.model.blocks, at.blocks))
         if (isLess(keptOf(block, how), keptOf(block, other)) ||
             isLess(workspaceOf(block, {how}), workspaceOf(block, {other})) ||
             isLess(times.recomputeOf(how), times.recomputeOf(other)))
@@ -111,11 +112,11 @@ void StageCoster::findMixes() {
 }
 
 llvm::SmallVector<StageCoster::LayerRun, 4> StageCoster::runsOf(const StageEstimate &stage,
-                                                                const Place &place) const {
+                                                                const StageDevice &at) const {
   llvm::SmallVector<LayerRun, 4> runs;
   for (auto [first, last] : stage.chunks)
     for (int64_t layer = first; layer <= last; ++layer) {
-      size_t block = place.blockIndex(layer);
+      size_t block = at.blockIndex(layer);
       if (runs.empty() || runs.back().block != block)
         runs.push_back({block, 0});
       ++runs.back().layers;
@@ -127,27 +128,27 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
   if (over <= 0)
     return {{leastWay(), leastWay()}, 0, 0};
   llvm::ArrayRef<LayerRun> runs = stage.runs;
-  const Place &place = stage.place;
+  const StageDevice &at = stage.at;
   Mixed best;
   best.seconds = std::numeric_limits<double>::infinity();
   double fragmentation = process.fragmentation;
   // The bytes that a layer frees by using `high` instead of `low`.
   double waiting = stage.alive.inFlight - stage.alive.stashed;
   auto lessOf = [&](size_t block, LayerWay low, LayerWay high) {
-    const BlockCost &cost = place.model.blocks[block];
+    const BlockCost &cost = at.model.blocks[block];
     return fragmentation * waiting * (keptBy(cost, low) - keptBy(cost, high));
   };
   auto againOf = [&](size_t block, LayerWay low, LayerWay high) {
-    const PartTimes &times = place.blocks[block];
+    const PartTimes &times = at.blocks[block];
     return times.againOf(high) - times.againOf(low);
   };
-  double ownSpace = workspaceOf(runs, place, leastWay());
+  double ownSpace = workspaceOf(runs, at, leastWay());
   int64_t allLayers = 0;
   for (LayerRun run : runs)
     allLayers += run.layers;
   for (Mix mix : mixes) {
-    double lowSpace = workspaceOf(runs, place, mix.low),
-           highSpace = std::max(lowSpace, workspaceOf(runs, place, mix.high));
+    double lowSpace = workspaceOf(runs, at, mix.low),
+           highSpace = std::max(lowSpace, workspaceOf(runs, at, mix.high));
     double left = over + fragmentation * (lowSpace - ownSpace), seconds = 0;
     for (LayerRun run : runs) {
       auto layers = static_cast<double>(run.layers);
@@ -172,7 +173,7 @@ StageCoster::Mixed StageCoster::mixedToFit(const Overfull &stage, double over) c
       seconds += layers * againOf(run.block, mix.low, mix.high);
       high += static_cast<int64_t>(layers);
       if (mix.high.isOnHost)
-        onHost += layers * waiting * keptOf(place.model.blocks[run.block], mix.high.recompute);
+        onHost += layers * waiting * keptOf(at.model.blocks[run.block], mix.high.recompute);
     }
     bool areAll = mix.low.isOnHost || (mix.high.isOnHost && high == allLayers);
     bool isHeld = left <= 0 && !(areAll && model.cells->keepsALayer) &&

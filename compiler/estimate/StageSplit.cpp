@@ -143,19 +143,19 @@ private:
 };
 
 // Cuts into as many runs as there are chunks, each with layers.
-Cut cutOverEach(llvm::ArrayRef<ChunkPlace> chunks) {
+Cut cutOverEach(llvm::ArrayRef<ChunkDevices> chunks) {
   size_t layers = chunks.front().seconds.size();
   // Indexed by last chunk and last layer: the seconds of the slowest chunk of the best cut so far,
   // and the first layer of its last chunk.
   std::vector<std::vector<double>> best(chunks.size(), std::vector<double>(layers, kNone));
   std::vector<std::vector<size_t>> firstOf(chunks.size(), std::vector<size_t>(layers, 0));
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    const ChunkPlace &place = chunks[chunk];
+    const ChunkDevices &at = chunks[chunk];
     for (size_t last = chunk; last < layers; ++last) {
-      double own = place.extra;
+      double own = at.extra;
       for (size_t first = last + 1; first-- > chunk;) {
-        own += place.seconds[first];
-        bool tooMany = static_cast<int64_t>(last - first) >= place.mostLayers;
+        own += at.seconds[first];
+        bool tooMany = static_cast<int64_t>(last - first) >= at.mostLayers;
         if (tooMany || own > best[chunk][last])
           break;
         double before = chunk == 0 ? (first == 0 ? 0 : kNone) : best[chunk - 1][first - 1];
@@ -234,7 +234,7 @@ Cut cutIntoRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit
 
 } // namespace
 
-LayerChunks cutOverHeterogeneous(const std::vector<ChunkPlace> &chunks) {
+LayerChunks cutOverHeterogeneous(const std::vector<ChunkDevices> &chunks) {
   auto cutAll = [&](int64_t first, int64_t count, double) {
     return cutOverEach(
         llvm::ArrayRef(chunks).slice(static_cast<size_t>(first), static_cast<size_t>(count)));

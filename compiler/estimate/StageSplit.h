@@ -30,7 +30,7 @@ LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double 
                      double after);
 
 // One chunk of a chain that is cut over heterogeneous devices.
-struct ChunkPlace {
+struct ChunkDevices {
   std::vector<double> seconds; // every layer of the chain, on this chunk's devices
   double extra = 0;            // seconds of embedding or head, if the chunk has it
   int64_t mostLayers = 0;      // the most layers that its memory holds
@@ -40,7 +40,7 @@ struct ChunkPlace {
 // fast as possible, later chunks as full as that allows. Empty if memory cannot hold all layers.
 // Exact, as cutChain. Needs the same number of layers in each chunk, and at most as many chunks as
 // cutChain.
-LayerChunks cutOverHeterogeneous(const std::vector<ChunkPlace> &chunks);
+LayerChunks cutOverHeterogeneous(const std::vector<ChunkDevices> &chunks);
 
 // Returns the seconds of layers [first, last] as chunk `chunk`, with last = first - 1 for none: no
 // less than of a part of them; infinite if the chunk's memory does not hold them.

@@ -57,11 +57,11 @@ static double gatherSeconds(const ModelCost &cost, const Decisions &d, const Top
 // gradients before it: the slower one counts.
 static void addTransfersOfPlaces(ModelCost &cost, const Decisions &d, double sent) {
   auto gatherOn = [&](size_t stage) {
-    size_t kind = cost.places.kindOfStage[stage];
-    return gatherSeconds(cost.kinds[kind], d.onPart(cost.places.whereOfKind[kind].first),
-                         cost.places.kinds[kind]);
+    size_t kind = cost.devices.kindOfStage[stage];
+    return gatherSeconds(cost.kinds[kind], d.onPart(cost.devices.whereOfKind[kind].first),
+                         cost.devices.kinds[kind]);
   };
-  for (auto [stage, path] : llvm::enumerate(cost.places.boundaries)) {
+  for (auto [stage, path] : llvm::enumerate(cost.devices.boundaries)) {
     double gather = std::max(gatherOn(stage), gatherOn(stage + 1));
     cost.transfers.push_back(path.latency + sent / path.bandwidth + gather);
     cost.transferSeconds = std::max(cost.transferSeconds, cost.transfers.back());
@@ -72,7 +72,7 @@ void addTransfers(ModelCost &cost, const Decisions &d, const Topology &topology)
   if (d.pp == 1 || cost.blocks.empty())
     return;
   double sent = sentBytes(cost, d);
-  if (!cost.places.empty()) {
+  if (!cost.devices.empty()) {
     addTransfersOfPlaces(cost, d, sent);
     return;
   }

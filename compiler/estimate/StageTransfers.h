@@ -9,7 +9,7 @@ namespace dtc {
 struct Decisions;
 struct ModelCost;
 
-// Fills in the transfers of a model whose blocks and places are costed.
+// Fills in the transfers of a model whose blocks and devices are costed.
 void addTransfers(ModelCost &cost, const Decisions &decisions, const Topology &topology);
 
 // Returns the seconds of one message of `bytes` from each stage to the next, with stages along

@@ -445,7 +445,8 @@ static double boundOf(const ModelCost &model, const Decisions &decisions,
   if (isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
                                               coster.leastForwardShare(), m, p));
-  loop = std::max({loop, m * coster.leastSecondsOfSlowestStage(), coster.leastSecondsOverPlaces()});
+  loop =
+      std::max({loop, m * coster.leastSecondsOfSlowestStage(), coster.leastSecondsOverDevices()});
   // A micro-batch goes down all layers and up again; sums in another order differ in their last
   // bits.
   if (decisions.pp > 1)

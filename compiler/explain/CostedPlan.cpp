@@ -15,7 +15,7 @@
 namespace dtc {
 namespace {
 
-Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &topology) {
+Status checkModel(const Plan &plan, const ModelFacts &facts, const Topology &topology) {
   auto differs = [&](const std::string &what, int64_t plans, int64_t found) {
     return UserError("explaining the plan: it was made for " + what + " " + std::to_string(plans) +
                          ", found " + std::to_string(found),
@@ -230,7 +230,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage) {
-  if (Outcome checked = checkModel(plan, readModelFacts(model), topology); !checked)
+  if (Status checked = checkModel(plan, readModelFacts(model), topology); !checked)
     return checked.error();
   CostedPlan costed;
   costed.topology = topologyOf(plan, topology, stage);

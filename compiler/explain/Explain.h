@@ -33,18 +33,18 @@ struct ExplainRequest {
 
 // Layers, ranks, where a micro-batch's and a step's seconds go, memory by kind, collectives, and
 // the costliest ops. Errors: no such stage.
-Outcome explainStage(llvm::raw_ostream &out, const ExplainRequest &request, int64_t stage);
+Status explainStage(llvm::raw_ostream &out, const ExplainRequest &request, int64_t stage);
 
 // Ops whose "name parameter" contains `pattern`, on the stage that spends most on them: sizes,
 // seconds by term and what of the device's peak each uses. Example: "mlp.c_fc". Errors: none
 // matches.
-Outcome explainOps(llvm::raw_ostream &out, const ExplainRequest &request,
-                   const std::string &pattern);
+Status explainOps(llvm::raw_ostream &out, const ExplainRequest &request,
+                  const std::string &pattern);
 
 // Parameters of that name, or whose name contains it: placement, shape and bytes of a rank, the ops
 // that read it and the collectives that it causes. Layers that are alike are one. Errors: none
 // matches; too many do.
-Outcome explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
-                      const std::string &name);
+Status explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
+                     const std::string &name);
 
 } // namespace dtc

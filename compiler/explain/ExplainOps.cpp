@@ -118,8 +118,8 @@ void printDetails(llvm::raw_ostream &out, const StageOp &each, const Plan &plan)
 
 } // namespace
 
-Outcome explainOps(llvm::raw_ostream &out, const ExplainRequest &request,
-                   const std::string &pattern) {
+Status explainOps(llvm::raw_ostream &out, const ExplainRequest &request,
+                  const std::string &pattern) {
   std::vector<StageOp> ops = findOps(request, pattern);
   if (ops.empty())
     return noneMatches(request, pattern);

@@ -151,7 +151,7 @@ private:
 
 } // namespace
 
-Outcome explainStage(llvm::raw_ostream &out, const ExplainRequest &request, int64_t stage) {
+Status explainStage(llvm::raw_ostream &out, const ExplainRequest &request, int64_t stage) {
   int64_t count = static_cast<int64_t>(request.plan.stages.size());
   if (stage < 0 || stage >= count)
     return UserError("explaining stage " + std::to_string(stage) + ": the plan has " +

@@ -294,8 +294,8 @@ std::vector<TensorGroup> findTensors(const Plan &plan, const std::string &name) 
 
 } // namespace
 
-Outcome explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
-                      const std::string &name) {
+Status explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
+                     const std::string &name) {
   std::vector<TensorGroup> groups = findTensors(request.plan, name);
   if (groups.empty()) {
     std::vector<std::string> patterns;

@@ -193,7 +193,7 @@ void printStages(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n";
 }
 
-void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
+void printOthers(llvm::raw_ostream &out, const PlanResult &outcome) {
   const Plan &best = outcome.best;
   std::vector<const Plan *> runners = runnersUp(outcome, kMostRunners);
   out << "  runners-up of " << best.search.candidates << " candidates\n";
@@ -301,7 +301,7 @@ std::string bindingOf(const Plan &plan, int64_t limit) {
 
 } // namespace
 
-std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
+std::string planToText(const PlanResult &outcome, const Topology &topology) {
   const Plan &plan = outcome.best;
   int64_t limit = memoryLimitOf(plan, topology);
   std::string text;

@@ -94,7 +94,7 @@ public:
     PlanRequest pinned = request;
     pinned.fixed = std::move(*pins);
     std::optional<Plan> least;
-    Result<PlanOutcome> outcome = planModel(pinned, &least);
+    Result<PlanResult> outcome = planModel(pinned, &least);
     if (!outcome && !least)
       return std::nullopt;
     Plan made = outcome ? std::move(outcome->best) : std::move(*least);

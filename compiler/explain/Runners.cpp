@@ -140,7 +140,7 @@ bool differInOrderOnly(const Plan &a, const Plan &b) {
 
 } // namespace
 
-std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most) {
+std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most) {
   std::vector<const Plan *> shown{&outcome.best};
   for (const Plan &other : outcome.others) {
     if (shown.size() > most)
@@ -154,7 +154,7 @@ std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most) {
   return shown;
 }
 
-std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower, size_t most) {
+std::vector<const Plan *> leanerPlans(const PlanResult &outcome, double slower, size_t most) {
   std::vector<const Plan *> leaner;
   double limit = (1 + slower) * outcome.best.predicted.stepSeconds;
   int64_t least = outcome.best.predicted.peakMemoryBytes;

@@ -67,7 +67,7 @@ private:
   void dropPins() {
     std::optional<std::pair<Plan, std::string>> best;
     auto tryWithout = [&](const PlanRequest &freed, const std::string &what) {
-      Result<PlanOutcome> outcome = planModel(freed);
+      Result<PlanResult> outcome = planModel(freed);
       if (outcome &&
           (!best || outcome->best.predicted.stepSeconds < best->first.predicted.stepSeconds))
         best = {outcome->best, what};
@@ -88,7 +88,7 @@ private:
       return;
     PlanRequest halved = request;
     halved.precision = Precision::BF16;
-    if (Result<PlanOutcome> outcome = planModel(halved))
+    if (Result<PlanResult> outcome = planModel(halved))
       found.push_back("--precision " + nameOf(halved.precision).str() + fits(outcome->best));
   }
 
@@ -102,7 +102,7 @@ private:
       PlanRequest smaller = request;
       smaller.globalBatch = request.globalBatch / factor;
       smaller.fixed.erase("micro_batch");
-      if (Result<PlanOutcome> outcome = planModel(smaller)) {
+      if (Result<PlanResult> outcome = planModel(smaller)) {
         found.push_back("--global-batch " + std::to_string(smaller.globalBatch) +
                         fits(outcome->best));
         return;
@@ -128,7 +128,7 @@ private:
         continue;
       // Pins of the mesh hold for the devices that there were: the replicas grow.
       freed.fixed.erase("dp");
-      if (Result<PlanOutcome> outcome = planModel(freed)) {
+      if (Result<PlanResult> outcome = planModel(freed)) {
         found.push_back(larger->flag + fits(outcome->best));
         return;
       }
@@ -158,7 +158,7 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan) {
       freed.fixed.erase("cp_inner");
     freed.searchWork = kWorkOfPins / static_cast<int64_t>(request.fixed.size());
     freed.explainsMemory = false;
-    Result<PlanOutcome> outcome = planModel(freed);
+    Result<PlanResult> outcome = planModel(freed);
     // The plan itself is among those that are left; a search that a limit ended may not have come
     // to it.
     double step = plan.predicted.stepSeconds;
@@ -172,9 +172,9 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan) {
   return costs;
 }
 
-UserError withRelaxations(const PlanRequest &request, const UserError &failed, const Plan &leanest,
-                          const Enlarge &enlarge) {
-  std::vector<std::string> found = Relaxer(request, leanest, enlarge).run();
+UserError withRelaxations(const PlanRequest &request, const UserError &failed,
+                          const Plan &leastMemory, const Enlarge &enlarge) {
+  std::vector<std::string> found = Relaxer(request, leastMemory, enlarge).run();
   if (found.empty())
     return failed;
   std::string note = "the cheapest way out is " + found.front();

@@ -24,8 +24,8 @@ using Enlarge = std::function<std::optional<LargerSystem>(int64_t factor)>;
 // found by planning with it: what costs nothing first (a limit below the device's memory, a pin),
 // then what costs time (states on the host), then what costs money (devices, larger devices).
 // `failed` itself if it is not memory that fails, or if nothing helps.
-// `leanest`: the plan of the request that needs least memory.
-UserError withRelaxations(const PlanRequest &request, const UserError &failed, const Plan &leanest,
-                          const Enlarge &enlarge);
+// `leastMemory`: the plan of the request that needs least memory.
+UserError withRelaxations(const PlanRequest &request, const UserError &failed,
+                          const Plan &leastMemory, const Enlarge &enlarge);
 
 } // namespace dtc

@@ -49,7 +49,7 @@ LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
 }
 
 // Checks that a sequence length that the user gave is the one of a model that has its own.
-Outcome checkAsked(ModuleOp module, const std::string &path, int64_t asked) {
+Status checkAsked(ModuleOp module, const std::string &path, int64_t asked) {
   auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
   int64_t has = sequence ? sequence.getInt() : 0;
   if (asked == 0 || asked == has)
@@ -114,8 +114,8 @@ struct WrittenModel {
 };
 
 // Reads into `model`. If the file could be read, its text is there even after an error.
-Outcome readModel(MLIRContext *context, const std::string &name, int64_t sequence,
-                  SourceNotes *notes, WrittenModel &model) {
+Status readModel(MLIRContext *context, const std::string &name, int64_t sequence,
+                 SourceNotes *notes, WrittenModel &model) {
   context->loadDialect<graph::GraphDialect>();
   Result<NamedText> opened = openModel(name);
   if (!opened)
@@ -147,7 +147,7 @@ void report(const UserError &error, const WrittenModel &model, llvm::raw_ostream
 }
 
 // Completes `module`, which was written as `text`, and checks it.
-Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
+Status complete(ModuleOp module, const std::string &path, StringRef text) {
   DiagnosticCapture capture(module.getContext());
   if (succeeded(completeModel(module)) && succeeded(checkModel(module)))
     return {};
@@ -162,7 +162,7 @@ Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
 
 // Removes what the loss does not read. Notes on `errors` which parameters are left without a
 // gradient. Fails if all are, because nothing could be trained.
-Outcome dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
+Status dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
   DiagnosticCapture capture(module.getContext());
   PassManager passes(module.getContext());
   passes.addPass(createDropUnread());
@@ -209,12 +209,12 @@ OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &
                                        int64_t sequence, llvm::raw_ostream &errors,
                                        SourceNotes &notes) {
   WrittenModel model;
-  if (Outcome read = readModel(context, path, sequence, &notes, model); !read) {
+  if (Status read = readModel(context, path, sequence, &notes, model); !read) {
     report(read.error(), model, errors);
     return nullptr;
   }
   OwningOpRef<ModuleOp> checked = model.module->clone();
-  if (Outcome done = complete(*checked, model.path, model.text); !done) {
+  if (Status done = complete(*checked, model.path, model.text); !done) {
     report(done.error(), model, errors);
     return nullptr;
   }
@@ -224,7 +224,7 @@ OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
                                 llvm::raw_ostream &errors) {
   WrittenModel model;
-  Outcome done = readModel(context, path, sequence, nullptr, model);
+  Status done = readModel(context, path, sequence, nullptr, model);
   if (done)
     done = complete(*model.module, model.path, model.text);
   if (done)

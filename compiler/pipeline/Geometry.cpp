@@ -133,7 +133,7 @@ void StageMemory::finish(const PipelineTask &task) {
 // Far above any cluster, and such that counts of tasks stay below 2^31.
 static constexpr int64_t maxTasks = int64_t(1) << 30;
 
-static Outcome checkCounts(const PipelineProblem &problem) {
+static Status checkCounts(const PipelineProblem &problem) {
   std::string what = ("scheduling a '" + toString(problem.kind) + "' pipeline: ").str();
   if (problem.stages < 1 || problem.virtualStages < 1 || problem.microBatches < 1)
     return UserError((what + llvm::Twine(problem.stages) + " stages, " +
@@ -168,8 +168,8 @@ static Outcome checkCounts(const PipelineProblem &problem) {
   return {};
 }
 
-Outcome dtc::checkProblem(const PipelineProblem &problem) {
-  if (Outcome counts = checkCounts(problem); !counts)
+Status dtc::checkProblem(const PipelineProblem &problem) {
+  if (Status counts = checkCounts(problem); !counts)
     return counts;
   for (size_t index = 0; index < problem.chunks.size(); ++index) {
     const ChunkTimes &chunk = problem.chunks[index];

@@ -56,7 +56,7 @@ private:
 double secondsOf(const PipelineTask &task, const PipelineProblem &problem);
 
 // Sizes, signs and counts of a problem.
-Outcome checkProblem(const PipelineProblem &problem);
+Status checkProblem(const PipelineProblem &problem);
 
 // Bytes and counts that a stage keeps, task by task.
 class StageMemory {

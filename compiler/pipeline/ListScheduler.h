@@ -51,6 +51,6 @@ std::vector<SchedulePolicy> policiesOf(const PipelineProblem &problem);
 int64_t leastBytes(const PipelineProblem &problem, int stage);
 
 // Everything that buildSchedule refuses.
-Outcome checkSchedulable(const PipelineProblem &problem);
+Status checkSchedulable(const PipelineProblem &problem);
 
 } // namespace dtc

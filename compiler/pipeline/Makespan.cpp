@@ -261,7 +261,7 @@ std::optional<double> SteadyState::seconds() {
 } // namespace
 
 Result<double> dtc::pipelineMakespan(const PipelineProblem &problem) {
-  if (Outcome checked = checkSchedulable(problem); !checked)
+  if (Status checked = checkSchedulable(problem); !checked)
     return checked.error();
   std::vector<SchedulePolicy> policies = policiesOf(problem);
   if (policies.front().strict) { // the cap changes nothing

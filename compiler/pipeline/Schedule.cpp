@@ -179,8 +179,8 @@ std::vector<SchedulePolicy> dtc::policiesOf(const PipelineProblem &problem) {
   return clockPolicies(problem);
 }
 
-Outcome dtc::checkSchedulable(const PipelineProblem &problem) {
-  if (Outcome checked = checkProblem(problem); !checked)
+Status dtc::checkSchedulable(const PipelineProblem &problem) {
+  if (Status checked = checkProblem(problem); !checked)
     return checked;
   for (size_t stage = 0; stage < problem.memoryCap.size(); ++stage) {
     int64_t least = leastBytes(problem, static_cast<int>(stage));
@@ -197,7 +197,7 @@ Outcome dtc::checkSchedulable(const PipelineProblem &problem) {
 }
 
 Result<PipelineSchedule> dtc::buildSchedule(const PipelineProblem &problem) {
-  if (Outcome checked = checkSchedulable(problem); !checked)
+  if (Status checked = checkSchedulable(problem); !checked)
     return checked.error();
   std::vector<SchedulePolicy> policies = policiesOf(problem);
   std::optional<PipelineSchedule> best;

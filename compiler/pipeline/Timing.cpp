@@ -25,9 +25,9 @@ public:
   Result<PipelineTiming> run();
 
 private:
-  Outcome checkTasks() const;
+  Status checkTasks() const;
   void advance(int stage);
-  Outcome checkDone() const;
+  Status checkDone() const;
   void summarise();
 
   const PipelineSchedule &schedule;
@@ -38,7 +38,7 @@ private:
   PipelineTiming timing;
 };
 
-Outcome Timer::checkTasks() const {
+Status Timer::checkTasks() const {
   if (schedule.order.size() != static_cast<size_t>(problem.stages))
     return UserError(("timing a pipeline: the schedule has the orders of " +
                       llvm::Twine(schedule.order.size()) + " stages, wanted " +
@@ -102,7 +102,7 @@ void Timer::advance(int stage) {
   }
 }
 
-Outcome Timer::checkDone() const {
+Status Timer::checkDone() const {
   for (int stage = 0; stage < problem.stages; ++stage)
     if (next[stage] < schedule.order[stage].size())
       return UserError(("timing a pipeline: deadlock, stage " + llvm::Twine(stage) +
@@ -135,7 +135,7 @@ void Timer::summarise() {
 }
 
 Result<PipelineTiming> Timer::run() {
-  if (Outcome tasks = checkTasks(); !tasks)
+  if (Status tasks = checkTasks(); !tasks)
     return tasks.error();
   timing.stages.resize(problem.stages);
   for (const auto &order : schedule.order)
@@ -147,7 +147,7 @@ Result<PipelineTiming> Timer::run() {
     runnable.pop_back();
     advance(stage);
   }
-  if (Outcome done = checkDone(); !done)
+  if (Status done = checkDone(); !done)
     return done.error();
   summarise();
   return std::move(timing);
@@ -157,7 +157,7 @@ Result<PipelineTiming> Timer::run() {
 
 Result<PipelineTiming> dtc::timeSchedule(const PipelineSchedule &schedule,
                                          const PipelineProblem &problem) {
-  if (Outcome checked = checkProblem(problem); !checked)
+  if (Status checked = checkProblem(problem); !checked)
     return checked.error();
   return Timer(schedule, problem).run();
 }

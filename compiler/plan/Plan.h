@@ -204,6 +204,6 @@ std::string planToJson(const Plan &plan);
 
 // Reads what planToJson wrote (or a person edited). An error points into `path` and names the key,
 // the value found and the value wanted.
-Outcome planFromJson(const std::string &text, const std::string &path, Plan &plan);
+Status planFromJson(const std::string &text, const std::string &path, Plan &plan);
 
 } // namespace dtc

@@ -606,7 +606,7 @@ private:
 
 } // namespace
 
-Outcome planFromJson(const std::string &text, const std::string &path, Plan &plan) {
+Status planFromJson(const std::string &text, const std::string &path, Plan &plan) {
   if (std::optional<UserError> error = findJsonError(path, text)) {
     error->message += "; make plans with 'dtc plan -o plan.json'";
     return *error;

@@ -61,7 +61,7 @@ std::vector<PlanChunk> chunksOf(const PlanStage &stage) {
   return chunks;
 }
 
-Outcome checkStages(const Plan &plan) {
+Status checkStages(const Plan &plan) {
   if (plan.stages.empty() || static_cast<int64_t>(plan.stages.size()) != plan.decisions.pp)
     return cannot("it has " + std::to_string(plan.stages.size()) +
                       " stages, wanted pp = " + std::to_string(plan.decisions.pp),
@@ -90,7 +90,7 @@ Outcome checkStages(const Plan &plan) {
 } // namespace
 
 Result<PipelineProblem> dtc::pipelineOfPlan(const Plan &plan) {
-  if (Outcome checked = checkStages(plan); !checked)
+  if (Status checked = checkStages(plan); !checked)
     return checked.error();
   // Time and memory go with the forward and backward parts of all micro-batches.
   constexpr double kMostParts = 1 << 21;
@@ -143,7 +143,7 @@ static int64_t orderKind(PipelineTaskKind kind) {
   return 0;
 }
 
-Outcome dtc::orderStages(mlir::ModuleOp module, const Plan &plan) {
+Status dtc::orderStages(mlir::ModuleOp module, const Plan &plan) {
   Result<PipelineProblem> problem = pipelineOfPlan(plan);
   if (!problem)
     return problem.error();

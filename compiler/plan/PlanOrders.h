@@ -22,6 +22,6 @@ double spreadOf(const PlanStage &stage, int64_t headBytes);
 
 // Gives the module of every stage, nested in `module` by dtc-cut-stages, its order (graph.order):
 // what buildSchedule says of the plan's pipeline.
-Outcome orderStages(mlir::ModuleOp module, const Plan &plan);
+Status orderStages(mlir::ModuleOp module, const Plan &plan);
 
 } // namespace dtc

@@ -5,7 +5,7 @@
 #include "compiler/planner/ContextKinds.h"
 #include "compiler/planner/Costed.h"
 #include "compiler/planner/DescribePlan.h"
-#include "compiler/planner/KinSchedules.h"
+#include "compiler/planner/EquivalentSchedules.h"
 #include "compiler/planner/MemoryChoices.h"
 #include "compiler/planner/MeshCosts.h"
 #include "compiler/planner/Simplicity.h"
@@ -227,7 +227,7 @@ private:
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     leaveOutComplex(details);
-    kin.clear();
+    equivalent.clear();
     std::optional<Costed> before; // the detail that was costed last
     const Decisions *last = nullptr;
     double ofSchedule = 0; // Seconds that no detail of the last one's pipeline schedule beats.
@@ -302,13 +302,13 @@ private:
   // Returns a bound of a detail. A bound known from an equivalent schedule is no lower than the
   // detail's own, which holds for both.
   double leastOfDetail(const ModelCost &model, const Decisions &d, bool &isOfKin) {
-    double known = options.prune ? kin.leastOf(d) : 0;
+    double known = options.prune ? equivalent.leastOf(d) : 0;
     isOfKin = known > 0;
     if (isOfKin)
       return known;
     double bound = lowerBoundSeconds(model, d, request);
     ++work;
-    kin.noteBound(d, bound);
+    equivalent.noteBound(d, bound);
     return bound;
   }
 
@@ -436,7 +436,7 @@ private:
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
     const StepEstimate &step = candidate.step;
     if (options.prune && d.pp > 1 && model.kinds.empty())
-      kin.note(d, step);
+      equivalent.note(d, step);
     if (options.fitProbability)
       candidate.fitProbability = options.fitProbability(step);
     Costed costed;
@@ -461,8 +461,8 @@ private:
   }
 
   void noteLeanest(const Candidate &candidate) {
-    if (!result.leanest || candidate.step.memoryNeed < result.leanest->step.memoryNeed)
-      result.leanest = candidate;
+    if (!result.leastMemory || candidate.step.memoryNeed < result.leastMemory->step.memoryNeed)
+      result.leastMemory = candidate;
   }
 
   // Costs the candidates with the smallest memory for each way to spread the model over the
@@ -478,7 +478,7 @@ private:
           costLeaner(model, d);
       }
     });
-    if (!result.leanest || request.programs || result.leanest->step.hostIsShort)
+    if (!result.leastMemory || request.programs || result.leastMemory->step.hostIsShort)
       return;
     // Stages that are cut by memory may need less than those above, which are cut by seconds. The
     // cut is repeated as long as the need falls.
@@ -490,8 +490,8 @@ private:
 
   void costLeaner(const ModelCost &model, const Decisions &d) {
     EstimateRequest less = request;
-    less.memoryLimit *=
-        result.leanest ? result.leanest->step.memoryNeed : std::numeric_limits<double>::infinity();
+    less.memoryLimit *= result.leastMemory ? result.leastMemory->step.memoryNeed
+                                           : std::numeric_limits<double>::infinity();
     ++work;
     if (!mayFit(model, d, less))
       return;
@@ -533,7 +533,8 @@ private:
   void cutLeaner(const ModelCost &model, const Decisions &d) {
     EstimateRequest less = request;
     while (!isSpent(/*isForLeanest=*/true)) {
-      less.memoryLimit = result.leanest->step.memoryNeed * request.memoryLimit * (1 - kFinerNeed);
+      less.memoryLimit =
+          result.leastMemory->step.memoryNeed * request.memoryLimit * (1 - kFinerNeed);
       if (!mayFit(model, d, less) ||
           !mayFitWithin(model, d, less, std::numeric_limits<double>::infinity()))
         return;
@@ -544,7 +545,7 @@ private:
         return;
       step.fits = false;
       step.memoryNeed *= less.memoryLimit / request.memoryLimit;
-      result.leanest = Candidate{d, std::move(step), result.costed};
+      result.leastMemory = Candidate{d, std::move(step), result.costed};
     }
   }
 
@@ -668,8 +669,8 @@ private:
   // `groupFloors` are `floors` without groups, for the details of the first placement.
   std::map<Decisions, double> boundsWithoutGathers;
   std::vector<double> groupFloors;
-  KinSchedules kin; // of the mesh that is costed, under one point
-  double incumbent; // Score of the best candidate so far, or the score to beat.
+  EquivalentSchedules equivalent; // of the mesh that is costed, under one point
+  double incumbent;               // Score of the best candidate so far, or the score to beat.
   // Set once ties are searched for: the points of the simplest so far, and all candidates of
   // `ranked`.
   std::optional<int> mostComplex;

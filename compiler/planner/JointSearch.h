@@ -33,7 +33,7 @@ struct SearchResult {
   std::vector<Candidate> ranked; // candidates that fit, by ascending score
   // The candidate that needs least of the memory that it is short of (StepEstimate::memoryNeed). If
   // nothing fits, it is the best of the whole space; otherwise of those that were costed.
-  std::optional<Candidate> leanest;
+  std::optional<Candidate> leastMemory;
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
   SearchEnd end = SearchEnd::Bound;

@@ -80,7 +80,7 @@ std::string PlanCache::fileOf(const std::string &key) const {
   return std::string(path);
 }
 
-std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
+std::optional<PlanResult> PlanCache::find(const std::string &key) const {
   std::string file = fileOf(key);
   Result<std::string> text = readFile(file);
   if (!text || findJsonError(file, *text)) // also rejects nesting that the cache never writes
@@ -90,7 +90,7 @@ std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
       !json.contains("key") || json["key"] != key || !json.contains("plan") ||
       !json.contains("others") || !json["others"].is_array())
     return std::nullopt;
-  PlanOutcome outcome;
+  PlanResult outcome;
   std::optional<Plan> best = planOf(json["plan"], file);
   if (!best)
     return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
   return outcome;
 }
 
-Outcome PlanCache::store(const std::string &key, const PlanOutcome &outcome) const {
+Status PlanCache::store(const std::string &key, const PlanResult &outcome) const {
   Json json{{"schema", kSchema}, {"key", key}, {"plan", Json::parse(planToJson(outcome.best))}};
   json["others"] = Json::array();
   for (const Plan &plan : outcome.others) {
@@ -115,17 +115,17 @@ Outcome PlanCache::store(const std::string &key, const PlanOutcome &outcome) con
   return writeFileAtomically(fileOf(key), json.dump() + "\n");
 }
 
-Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
-                              std::optional<Plan> *leanest) {
+Result<PlanResult> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
+                             std::optional<Plan> *leastMemory) {
   std::string key = cache.keyOf(request);
-  std::optional<PlanOutcome> known = cache.find(key);
+  std::optional<PlanResult> known = cache.find(key);
   wasFound = known.has_value();
   if (known)
     return std::move(*known);
-  Result<PlanOutcome> outcome = planModel(request, leanest);
+  Result<PlanResult> outcome = planModel(request, leastMemory);
   // A plan whose search the clock ended is not stored, as another run may find a better one.
   if (outcome && outcome->best.search.end != SearchEnd::Seconds)
-    if (Outcome stored = cache.store(key, *outcome); !stored)
+    if (Status stored = cache.store(key, *outcome); !stored)
       return stored.error();
   return outcome;
 }

@@ -18,9 +18,9 @@ public:
   // Returns the name of the request's entry: 32 hexadecimal digits.
   std::string keyOf(const PlanRequest &request) const;
   // Returns the entry, or nullopt if it does not exist or is damaged.
-  std::optional<PlanOutcome> find(const std::string &key) const;
+  std::optional<PlanResult> find(const std::string &key) const;
   // Writes the best plan and the first few others. Errors: a file that can't be written.
-  Outcome store(const std::string &key, const PlanOutcome &outcome) const;
+  Status store(const std::string &key, const PlanResult &outcome) const;
 
 private:
   std::string fileOf(const std::string &key) const;
@@ -29,8 +29,8 @@ private:
 };
 
 // Returns the plan from the cache, or makes it and stores it unless the clock ended the search.
-// `wasFound` is set to true if it came from the cache. For `leanest` and errors see planModel.
-Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
-                              std::optional<Plan> *leanest = nullptr);
+// `wasFound` is set to true if it came from the cache. For `leastMemory` and errors see planModel.
+Result<PlanResult> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound,
+                             std::optional<Plan> *leastMemory = nullptr);
 
 } // namespace dtc

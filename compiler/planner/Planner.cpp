@@ -126,7 +126,7 @@ public:
     limits.mayOffloadActivations = limits.mayOffload;
   }
 
-  Result<PlanOutcome> run(std::optional<Plan> *leanest) {
+  Result<PlanResult> run(std::optional<Plan> *leastMemory) {
     auto start = std::chrono::steady_clock::now();
     Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
     if (!meshes)
@@ -138,18 +138,18 @@ public:
     SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     searched = {found.lowerBound, found.costed, found.end};
-    if (!found.leanest && pins.searchedPlacements.value_or(false))
+    if (!found.leastMemory && pins.searchedPlacements.value_or(false))
       return UserError("--fix placement=searched: the search finds no placements for any mesh that "
                        "the pins allow",
                        "placements are searched where tp is 2 or more; use placement=megatron");
-    if (!found.leanest)
+    if (!found.leastMemory)
       return capture.errorOr(noPlan());
     if (found.ranked.empty()) {
-      if (leanest)
-        *leanest = describe(*found.leanest);
-      return nothingFits(*found.leanest, limitText());
+      if (leastMemory)
+        *leastMemory = describe(*found.leastMemory);
+      return nothingFits(*found.leastMemory, limitText());
     }
-    PlanOutcome outcome;
+    PlanResult outcome;
     for (const Candidate &candidate : found.ranked)
       outcome.others.push_back(describeWithoutRanks(candidate));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
@@ -157,7 +157,7 @@ public:
     Lowered lowered;
     size_t fastest = choose(outcome.others, found, lowered);
     if (fastest == outcome.others.size()) // the error says why none could be lowered
-      return capture.errorOr(noneHolds(lowered, *found.leanest));
+      return capture.errorOr(noneHolds(lowered, *found.leastMemory));
     size_t chosen = simplest(outcome.others, found, fastest, lowered);
     if (chosen < fastest) // the search for the fastest had not reached it
       fastest = chosen;
@@ -580,14 +580,14 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
 
 // Returns the plan on all nodes, or a faster one on fewer of them: the batch may not divide over
 // all, or may be too small for them. `known` has the results of the search on all nodes.
-static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
-                                            const SoftwareStack &software, CellStore &cells,
-                                            Result<PlanOutcome> onAll, Searched known) {
+static Result<PlanResult> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
+                                           const SoftwareStack &software, CellStore &cells,
+                                           Result<PlanResult> onAll, Searched known) {
   auto expectedOf = [](const Plan &plan) { return plan.search.fastestExpectedSeconds; };
   if (!request.mayIdle)
     return onAll;
   const Topology &all = request.topology;
-  Result<PlanOutcome> best = std::move(onAll);
+  Result<PlanResult> best = std::move(onAll);
   double stepOnAll = best ? best->best.predicted.stepSeconds : 0;
   double relaxed = best ? best->best.search.lowerBoundSeconds : 0;
   int64_t least = best ? static_cast<int64_t>(std::ceil(static_cast<double>(all.nodes) * relaxed /
@@ -608,7 +608,7 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
       continue;
     part.topology = std::move(*fewer);
     PlanSearcher searcher(part, pins, software, cells, fasterThan);
-    Result<PlanOutcome> outcome = searcher.run(nullptr);
+    Result<PlanResult> outcome = searcher.run(nullptr);
     const Searched &ofPart = searcher.whatIsKnown();
     known = {std::min(known.bound, ofPart.bound), known.candidates + ofPart.candidates,
              std::max(known.end, ofPart.end)};
@@ -631,7 +631,7 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
-Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest) {
+Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *leastMemory) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
@@ -654,7 +654,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *l
   FoldedModel folded = foldFor(request.model, request.precision);
   CellStore cells(folded, patternOf(*software));
   PlanSearcher searcher(request, *pins, *software, cells);
-  Result<PlanOutcome> outcome = searcher.run(leanest);
+  Result<PlanResult> outcome = searcher.run(leastMemory);
   outcome = planOnFewerNodes(request, *pins, *software, cells, std::move(outcome),
                              searcher.whatIsKnown());
   if (!outcome)

@@ -63,7 +63,7 @@ struct PlanRequest {
 constexpr double kUsualRisk = 0.2;
 
 // The chosen plan, and alternatives.
-struct PlanOutcome {
+struct PlanResult {
   Plan best;
   std::vector<Plan> others; // sorted by predicted step time, the fastest first
 };
@@ -74,9 +74,10 @@ struct PlanOutcome {
 // lower bound on the step time of every other choice, by the same model. Nodes may stay idle if a
 // plan on fewer of them is faster (FewerNodes). A plan that can be compiled carries the compiler's
 // own static memory plan.
-// If nothing fits, `leanest` is set to the plan that needs the smallest memory.
+// If nothing fits, `leastMemory` is set to the plan that needs the smallest memory.
 // Errors: a --fix that does not exist, can't divide, or leaves no plan that fits. Each names the
 // constraint and the nearest feasible choice.
-Result<PlanOutcome> planModel(const PlanRequest &request, std::optional<Plan> *leanest = nullptr);
+Result<PlanResult> planModel(const PlanRequest &request,
+                             std::optional<Plan> *leastMemory = nullptr);
 
 } // namespace dtc

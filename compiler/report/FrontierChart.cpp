@@ -20,7 +20,7 @@ std::string classOf(const Plan &plan) {
 
 class Frontier {
 public:
-  Frontier(const PlanOutcome &outcome, int64_t limit)
+  Frontier(const PlanResult &outcome, int64_t limit)
       : outcome(outcome), limit(static_cast<double>(limit)) {
     plans.push_back(&outcome.best);
     for (const Plan &other : outcome.others)
@@ -117,14 +117,14 @@ private:
   }
 
   static constexpr double width = 1056, left = 58, right = 14, top = 28, bottom = 360;
-  const PlanOutcome &outcome;
+  const PlanResult &outcome;
   double limit;
   std::vector<const Plan *> plans;
 };
 
 } // namespace
 
-std::string frontierFigure(const PlanOutcome &outcome, int64_t limit) {
+std::string frontierFigure(const PlanResult &outcome, int64_t limit) {
   return Frontier(outcome, limit).run();
 }
 

@@ -74,7 +74,7 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
 
 } // namespace
 
-std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
+std::string reportPage(const PlanResult &outcome, const Topology &topology,
                        std::optional<int64_t> memoryLimit, const std::string &command,
                        const DecidedForUser &decided) {
   const Plan &plan = outcome.best;

@@ -14,13 +14,13 @@ std::string timelineFigures(const Plan &plan, const StepSimulation &step);
 std::string memoryFigures(const Plan &plan, const StepSimulation *step, int64_t limit);
 
 // All candidates by memory and step time.
-std::string frontierFigure(const PlanOutcome &outcome, int64_t limit);
+std::string frontierFigure(const PlanResult &outcome, int64_t limit);
 
 // Every axis of the mesh on a node and on the cluster.
 std::string meshFigures(const Plan &plan, const Topology &topology);
 
 // Draws the parts of the step's time, for the chosen plan and the runners-up.
-std::string timeFigure(const PlanOutcome &outcome);
+std::string timeFigure(const PlanResult &outcome);
 
 // Return the tables of what was chosen, the stages and their cut, the tensors, the runners-up, the
 // recipes and the pins.
@@ -30,7 +30,7 @@ std::string stageTable(const Plan &plan);
 // Returns the table of tensors and their placements.
 std::string tensorTable(const Plan &plan);
 // Returns the table of the chosen plan and the runners-up.
-std::string candidateTable(const PlanOutcome &outcome);
+std::string candidateTable(const PlanResult &outcome);
 // Returns the table of published recipes; "" without any.
 std::string recipeTable(const Plan &plan);
 // Returns the table of pins and their costs.

@@ -111,7 +111,7 @@ std::string tensorTable(const Plan &plan) {
   return table.finish();
 }
 
-std::string candidateTable(const PlanOutcome &outcome) {
+std::string candidateTable(const PlanResult &outcome) {
   constexpr size_t most = 10;
   const Plan &best = outcome.best;
   HtmlTable table("The fastest of " + text(best.search.candidates) +

@@ -37,7 +37,7 @@ void drawBar(Svg &svg, const Plan &plan, const Scale &x, double y, double height
 
 } // namespace
 
-std::string timeFigure(const PlanOutcome &outcome) {
+std::string timeFigure(const PlanResult &outcome) {
   constexpr double width = 1056, left = 10, right = 12, pitch = 46;
   std::vector<const Plan *> plans = runnersUp(outcome, kMostOthers);
   std::vector<std::string> labels = labelsOf(outcome.best, plans);

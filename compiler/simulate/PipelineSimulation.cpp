@@ -181,7 +181,7 @@ void StepBuilder::followMemory() {
 }
 
 template <typename T>
-Outcome checkLength(const std::vector<T> &list, int stages, llvm::StringRef what) {
+Status checkLength(const std::vector<T> &list, int stages, llvm::StringRef what) {
   if (list.empty() || list.size() == static_cast<size_t>(stages))
     return {};
   return UserError(("simulating a step: there are " + llvm::Twine(list.size()) + " " + what +
@@ -193,7 +193,7 @@ Outcome checkLength(const std::vector<T> &list, int stages, llvm::StringRef what
 
 Result<StepSimulation> dtc::simulateStep(const PipelineProblem &problem,
                                          const StepSettings &settings) {
-  for (const Outcome &checked :
+  for (const Status &checked :
        {checkLength(settings.stageNames, problem.stages, "stage names"),
         checkLength(settings.tails, problem.stages, "tails"),
         checkLength(settings.residentBytes, problem.stages, "sizes of what stays in memory")})

@@ -36,7 +36,7 @@ static bool inRange(llvm::ArrayRef<int> indices, size_t size) {
                      [&](int index) { return index >= 0 && static_cast<size_t>(index) < size; });
 }
 
-static Outcome checkTask(const SimTask &task, const Simulation &simulation) {
+static Status checkTask(const SimTask &task, const Simulation &simulation) {
   auto fail = [&](const llvm::Twine &what) {
     return UserError(("simulating task '" + task.name + "': " + what).str());
   };
@@ -59,7 +59,7 @@ static Outcome checkTask(const SimTask &task, const Simulation &simulation) {
   return {};
 }
 
-static Outcome checkSimulation(const Simulation &simulation) {
+static Status checkSimulation(const Simulation &simulation) {
   for (const SimDevice &device : simulation.allDevices())
     if (!std::isfinite(device.computeSlowdown) || device.computeSlowdown < 1)
       return UserError("simulating device '" + device.name + "': its computations take " +
@@ -74,7 +74,7 @@ static Outcome checkSimulation(const Simulation &simulation) {
       return UserError("simulating link '" + link.name + "': it carries " +
                        std::to_string(link.bytesPerSecond) + " bytes/s, wanted more than 0");
   for (const SimTask &task : simulation.allTasks())
-    if (Outcome checked = checkTask(task, simulation); !checked)
+    if (Status checked = checkTask(task, simulation); !checked)
       return checked;
   return {};
 }
@@ -347,7 +347,7 @@ SimResult Engine::summarise() {
 } // namespace
 
 Result<SimResult> Simulation::run() const {
-  if (Outcome checked = checkSimulation(*this); !checked)
+  if (Status checked = checkSimulation(*this); !checked)
     return checked.error();
   return Engine(*this).run();
 }

@@ -66,7 +66,7 @@ struct SoftwareStack {
   // [memory]
   double reservedBytes = 0, communicatorBytes = 0, fragmentation = 0, gradientBytes = 0,
          wholeLayers = 0;
-  bool castsGathered = false, keepsEnds = false, keepsSent = false;
+  bool castsGathered = false, keepsEmbeddingAndHead = false, keepsSent = false;
   // [space]
   LegalSpace space;
 };

@@ -48,7 +48,7 @@ constexpr StackFlag flags[] = {
      "ZeRO-3 with full recomputation: parameters are gathered once to recompute and once more for the backward pass"},
     {"memory", "casts_gathered", &Stack::castsGathered,
      "ZeRO-3 in 16 or 8 bits: between uses only the optimizer's f32 parameters are stored, split, and a layer is cast as it is gathered; otherwise a copy in 16 bits is stored beside them"},
-    {"memory", "keeps_ends", &Stack::keepsEnds,
+    {"memory", "keeps_ends", &Stack::keepsEmbeddingAndHead,
      "ZeRO-3: embedding and head stay gathered through a step, and their gradients whole until its last backward pass"},
     {"memory", "keeps_sent", &Stack::keepsSent,
      "a pipeline stage holds the activations that it has sent until their gradient arrives"},

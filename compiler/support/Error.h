@@ -85,11 +85,11 @@ private:
 };
 
 // Success, or a UserError.
-// Example: `if (Outcome wrote = writeFileAtomically(path, text); !wrote) ...`
-class [[nodiscard]] Outcome {
+// Example: `if (Status wrote = writeFileAtomically(path, text); !wrote) ...`
+class [[nodiscard]] Status {
 public:
-  Outcome() = default;
-  Outcome(UserError error) : failure(std::move(error)) {}
+  Status() = default;
+  Status(UserError error) : failure(std::move(error)) {}
 
   // Returns true for success.
   bool ok() const { return !failure; }

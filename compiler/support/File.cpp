@@ -87,7 +87,7 @@ int openTemporary(const std::string &target, std::string &name) {
 
 // Uses O_NONBLOCK for opening only: opening a pipe without a reader would wait forever, but its
 // reader may be slow.
-Outcome writeDirectly(const std::string &path, bool isPipe, llvm::StringRef contents) {
+Status writeDirectly(const std::string &path, bool isPipe, llvm::StringRef contents) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK));
   if (isPipe && file.get() < 0 && errno == ENXIO)
     return UserError("writing '" + path + "': nobody reads this pipe",
@@ -127,7 +127,7 @@ Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
   }
 }
 
-Outcome checkWritable(const std::string &path) {
+Status checkWritable(const std::string &path) {
   if (llvm::sys::fs::is_directory(path))
     return UserError("writing '" + path + "': it is a directory");
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
@@ -136,8 +136,8 @@ Outcome checkWritable(const std::string &path) {
   return {};
 }
 
-Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
-  if (Outcome checked = checkWritable(path); !checked)
+Status writeFileAtomically(const std::string &path, llvm::StringRef contents) {
+  if (Status checked = checkWritable(path); !checked)
     return checked;
   struct stat info {};
   bool exists = ::stat(path.c_str(), &info) == 0;

@@ -11,12 +11,12 @@ Result<std::string> readFile(const std::string &path, int64_t limitBytes = int64
 
 // Checks before a long computation that its result can be written. Errors: `path` is a directory,
 // or its folder does not exist, so that writeFileAtomically(path) would fail.
-Outcome checkWritable(const std::string &path);
+Status checkWritable(const std::string &path);
 
 // Writes `contents` to a temporary file beside `path`, flushes it to the disk and renames it, so
 // that `path` always holds the old or the new contents. A symbolic link stays one. A pipe or device
 // ("/dev/stdout") is written directly.
 // Example: writeFileAtomically("plan.json", planToJson(plan)).
-Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents);
+Status writeFileAtomically(const std::string &path, llvm::StringRef contents);
 
 } // namespace dtc

@@ -46,7 +46,7 @@ public:
   Result<ProgramSimulation> run();
 
 private:
-  Outcome findClasses();
+  Status findClasses();
   Streams listStreams(const format::Program &program) const;
   void addDevices();
   void addTasks();
@@ -126,7 +126,7 @@ Streams ProgramRun::listStreams(const format::Program &program) const {
   return streams;
 }
 
-Outcome ProgramRun::findClasses() {
+Status ProgramRun::findClasses() {
   std::vector<std::vector<Channel>> channels;
   for (const format::Program *program : *manifest.programs()) {
     programs.push_back(listStreams(*program));
@@ -379,7 +379,7 @@ void ProgramRun::measure() {
 }
 
 Result<ProgramSimulation> ProgramRun::run() {
-  if (Outcome found = findClasses(); !found)
+  if (Status found = findClasses(); !found)
     return found.error();
   addDevices();
   addTasks();

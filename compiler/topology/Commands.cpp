@@ -78,7 +78,7 @@ static int writeDescription(const SystemDescription &system, const std::string &
     out << text;
     return 0;
   }
-  Outcome written = writeFileAtomically(outputFile, text);
+  Status written = writeFileAtomically(outputFile, text);
   return written ? 0 : written.error().report(errors);
 }
 

@@ -159,8 +159,8 @@ ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType 
     applyTo(block, stack, compute, cells.tp);
   cells.overlap = {stack.tpHidden,     stack.cpHidden,  stack.epHidden,       stack.dpHidden,
                    stack.gatherHidden, stack.p2pHidden, stack.overlapSlowdown};
-  cells.process = {stack.reservedBytes, stack.communicatorBytes, stack.fragmentation,
-                   stack.wholeLayers,   stack.keepsEnds,         stack.keepsSent};
+  cells.process = {stack.reservedBytes, stack.communicatorBytes,     stack.fragmentation,
+                   stack.wholeLayers,   stack.keepsEmbeddingAndHead, stack.keepsSent};
   cells.gatherShare = stack.gatherShare;
   cells.gathersAgain = stack.gathersAgain;
   cells.recomputeMixes = recomputeMixes(stack.space);

@@ -65,7 +65,7 @@ public:
     llvm::StringSet<> blocks;
     for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
       blocks.insert(call.getBlockName());
-    readEnds(loss);
+    readEmbeddingAndHead(loss);
     out.biases = linears > 0 && biased == linears;
     out.qkvBiases = qkvLinears > 0 && qkvBiased == qkvLinears;
     bool isMixed = (biased > 0 && biased < linears) || (qkvBiased > 0 && qkvBiased < qkvLinears);
@@ -151,7 +151,7 @@ private:
   }
 
   // The embedding in front of the layers and the output layer behind them.
-  void readEnds(graph::FuncOp loss) {
+  void readEmbeddingAndHead(graph::FuncOp loss) {
     StringRef table;
     for (auto embedding : loss.getBody().getOps<graph::EmbeddingOp>()) {
       agree(out.vocabulary, sizeOf(embedding.getTable(), 0));

@@ -216,7 +216,7 @@ struct ProcessMemory {
   // ZeRO-2 and 3: number of layers that are gathered at a time, and whether embedding and head
   // always are.
   double wholeLayers = 2;
-  bool keepsEnds = false;
+  bool keepsEmbeddingAndHead = false;
   bool keepsSent = false; // pipelines keep a sent activation until its gradient arrives
 };
 

@@ -223,15 +223,15 @@ public:
   const std::string &token() const override { return ownToken; }
 
 private:
-  enum class Outcome { Met, NotHere, Silent, Refused };
-  Outcome tryAddress(const addrinfo &each, double deadline);
-  Outcome tryHost(const std::string &host, double deadline);
-  Outcome tryAll(double deadline);
-  static bool isFinal(Outcome outcome) {
-    return outcome == Outcome::Met || outcome == Outcome::Refused;
+  enum class Contact { Met, NotHere, Silent, Refused };
+  Contact tryAddress(const addrinfo &each, double deadline);
+  Contact tryHost(const std::string &host, double deadline);
+  Contact tryAll(double deadline);
+  static bool isFinal(Contact contact) {
+    return contact == Contact::Met || contact == Contact::Refused;
   }
   // Checks that the peer of an open connection is the host of this job.
-  Outcome sayHello(double deadline);
+  Contact sayHello(double deadline);
   std::string describeAbsence() const;
   bool isOver() const { return options.isOver && *options.isOver; }
   void pauseFor(double seconds) const;
@@ -245,7 +245,7 @@ private:
 };
 } // namespace
 
-Guest::Outcome Guest::sayHello(double deadline) {
+Guest::Contact Guest::sayHello(double deadline) {
   sockaddr_storage local = {};
   socklen_t length = sizeof(local);
   (void)::getsockname(wire->descriptor(), reinterpret_cast<sockaddr *>(&local), &length);
@@ -259,53 +259,53 @@ Guest::Outcome Guest::sayHello(double deadline) {
   Message answer;
   if (!wire->await(mostBytes(options.size), std::min(deadline, now() + kAnswerSeconds), answer,
                    words))
-    return Outcome::NotHere;
+    return Contact::NotHere;
   if (answer.word == Word::Taken)
-    return Outcome::Met;
+    return Contact::Met;
   words = quotePayload(answer.payload);
-  return answer.word == Word::Refused && !words.starts_with(kOtherJob) ? Outcome::Refused
-                                                                       : Outcome::NotHere;
+  return answer.word == Word::Refused && !words.starts_with(kOtherJob) ? Contact::Refused
+                                                                       : Contact::NotHere;
 }
 
-Guest::Outcome Guest::tryAddress(const addrinfo &each, double deadline) {
+Guest::Contact Guest::tryAddress(const addrinfo &each, double deadline) {
   bool isSilent = false;
   int socket = connectTo(each.ai_addr, each.ai_addrlen, std::min(deadline, now() + kConnectSeconds),
                          words, isSilent);
   if (socket < 0)
-    return isSilent ? Outcome::Silent : Outcome::NotHere;
+    return isSilent ? Contact::Silent : Contact::NotHere;
   wire = std::make_unique<Wire>(socket);
   return sayHello(deadline);
 }
 
 // Each address of a host, and each port where rank 0 may listen.
-Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
+Guest::Contact Guest::tryHost(const std::string &host, double deadline) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | (options.addresses.empty() ? 0 : AI_NUMERICHOST);
   if (int error =
           ::getaddrinfo(host.c_str(), std::to_string(options.ports[0]).c_str(), &hints, &found)) {
     words = text("the name has no address: ", ::gai_strerror(error));
-    return Outcome::NotHere;
+    return Contact::NotHere;
   }
-  Outcome outcome = Outcome::NotHere;
-  for (const addrinfo *each = found; each && !isFinal(outcome); each = each->ai_next)
+  Contact contact = Contact::NotHere;
+  for (const addrinfo *each = found; each && !isFinal(contact); each = each->ai_next)
     for (uint16_t port : options.ports) {
       auto *name = reinterpret_cast<sockaddr_in *>(each->ai_addr);
       name->sin_port = htons(port); // the port has the same offset for IPv6
-      outcome = now() >= deadline || isOver() ? Outcome::Silent : tryAddress(*each, deadline);
-      if (outcome != Outcome::NotHere)
+      contact = now() >= deadline || isOver() ? Contact::Silent : tryAddress(*each, deadline);
+      if (contact != Contact::NotHere)
         break;
     }
   ::freeaddrinfo(found);
-  return outcome;
+  return contact;
 }
 
-Guest::Outcome Guest::tryAll(double deadline) {
-  Outcome outcome = Outcome::NotHere;
+Guest::Contact Guest::tryAll(double deadline) {
+  Contact contact = Contact::NotHere;
   std::string_view rest = options.addresses.empty() ? options.host : options.addresses;
-  while (!rest.empty() && !isFinal(outcome))
-    outcome = tryHost(takeHost(rest), deadline);
-  return outcome;
+  while (!rest.empty() && !isFinal(contact))
+    contact = tryHost(takeHost(rest), deadline);
+  return contact;
 }
 
 Status Guest::receive(Word word, double seconds, std::string &payload) {
@@ -341,13 +341,13 @@ void Guest::pauseFor(double seconds) const {
 Status Guest::join() {
   double deadline = now() + options.seconds, pause = 0.02;
   for (;;) {
-    Outcome outcome = tryAll(deadline);
-    if (outcome == Outcome::Met)
+    Contact contact = tryAll(deadline);
+    if (contact == Contact::Met)
       break;
     if (isOver())
       return Status::unavailable("");
     std::string who = text("rank ", options.rank, " on host '", ownHostName(), "'");
-    if (outcome == Outcome::Refused)
+    if (contact == Contact::Refused)
       return Status::invalidArgument(text(who, " is refused by rank 0: ", words));
     if (now() >= deadline)
       return Status::aborted(

@@ -4,7 +4,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/exec/Notes.h"
-#include "runtime/exec/StepPlace.h"
+#include "runtime/exec/StepSlot.h"
 #include "runtime/exec/Trace.h"
 #include "runtime/format/Counted.h"
 #include "runtime/format/Description.h"
@@ -36,7 +36,7 @@ public:
   Status prepare();
 
   const format::Program &program() const override { return step; }
-  const std::vector<uint32_t> &coordinates() const override { return place; }
+  const std::vector<uint32_t> &coordinates() const override { return coordinate; }
   char *address(uint32_t index) const override {
     const format::Buffer &buffer = *step.buffers()->Get(index);
     return device.arena(buffer.space()) + buffer.offset();
@@ -57,19 +57,19 @@ private:
   Status makePlaces();
   void forEachTuned(const std::function<void(const Command &)> &visit);
   // Finds the slot of the step that is enqueued next.
-  Status nextPlace(StepPlace *&place);
+  Status nextSlot(StepSlot *&slot);
   int forkEvent() const { return static_cast<int>(step.num_events()); }
   int joinEvent(size_t stream) const { return forkEvent() + static_cast<int>(stream); }
-  Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
+  Status enqueueStep(BoundEntry &entry, StepSlot &at, uint64_t &tag);
   // Returns the flight recorder's number of an instruction with other ranks, 0 for others.
-  uint64_t schedule(const BoundInstruction &instruction, StepPlace &at, uint64_t tag);
-  Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
-  Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
+  uint64_t schedule(const BoundInstruction &instruction, StepSlot &at, uint64_t tag);
+  Status fork(const BoundEntry &entry, StepSlot &at, uint64_t tag);
+  Status join(const BoundEntry &entry, StepSlot &at, uint64_t tag);
   Status enqueueInstruction(const BoundInstruction &instruction, uint32_t layer,
                             uint32_t microBatch, const Mark &mark);
   Status named(const Status &status, uint64_t tag) const;
-  void addTimes(const StepPlace &at, StepResult &result) const;
-  void addTrace(const StepPlace &at);
+  void addTimes(const StepSlot &at, StepResult &result) const;
+  void addTrace(const StepSlot &at);
 
   const Executable &executable;
   Control &control;
@@ -77,12 +77,12 @@ private:
   ExecutorOptions options;
   int rank;
   const format::Program &step;
-  std::vector<uint32_t> place;
+  std::vector<uint32_t> coordinate;
   std::vector<int> codeSegments; // per segment of the file: the device's number, -1 if it has none
   Groups groups;
   BoundProgram bound;
 
-  std::vector<StepPlace> places; // used in turns
+  std::vector<StepSlot> slots; // used in turns
   uint64_t numEnqueued = 0, numCollected = 0;
   uint32_t trainingSteps = 0; // enqueued
   Status failure;             // the error after which nothing runs
@@ -97,7 +97,7 @@ ExecutorImpl::~ExecutorImpl() {
   // The device still writes to the slots.
   device.abort();
   uint64_t tag = 0;
-  (void)device.synchronize(places[(numEnqueued - 1) % places.size()].deviceStep, tag);
+  (void)device.synchronize(slots[(numEnqueued - 1) % slots.size()].deviceStep, tag);
 }
 
 // Prefixes an error about the file's content with the file's name.
@@ -163,20 +163,20 @@ Status ExecutorImpl::prepareHere() {
 }
 
 Status ExecutorImpl::makePlaces() {
-  DTC_RETURN_IF_ERROR(
-      named(bindProgram(executable.manifest(), step, place, groups, codeSegments, device, bound)));
+  DTC_RETURN_IF_ERROR(named(
+      bindProgram(executable.manifest(), step, coordinate, groups, codeSegments, device, bound)));
   size_t issues = 0;
   for (const auto &[kind, entry] : bound.entries)
     issues = std::max(issues, entry.issues.size());
-  places.resize(std::max<size_t>(options.stepsAhead, 1));
-  for (StepPlace &each : places)
+  slots.resize(std::max<size_t>(options.stepsAhead, 1));
+  for (StepSlot &each : slots)
     DTC_RETURN_IF_ERROR(each.create(step, device, issues));
   return {};
 }
 
 Status ExecutorImpl::prepare() {
   const format::Manifest &manifest = executable.manifest();
-  place = format::RankMesh(manifest).coordinatesOf(static_cast<uint32_t>(rank));
+  coordinate = format::RankMesh(manifest).coordinatesOf(static_cast<uint32_t>(rank));
   trace.resize(step.num_streams());
   DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
   DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));
@@ -215,17 +215,17 @@ const format::StepScalar *ExecutorImpl::findScalar(format::ScalarRole role) cons
   return nullptr;
 }
 
-Status ExecutorImpl::nextPlace(StepPlace *&next) {
-  if (numEnqueued - numCollected == places.size())
+Status ExecutorImpl::nextSlot(StepSlot *&next) {
+  if (numEnqueued - numCollected == slots.size())
     return Status::invalidArgument(
-        text(places.size(), " steps are enqueued; collect one before the next is prepared"));
-  next = &places[numEnqueued % places.size()];
+        text(slots.size(), " steps are enqueued; collect one before the next is prepared"));
+  next = &slots[numEnqueued % slots.size()];
   return {};
 }
 
 Status ExecutorImpl::setScalars(const StepScalars &scalars) {
-  StepPlace *next = nullptr;
-  DTC_RETURN_IF_ERROR(nextPlace(next));
+  StepSlot *next = nullptr;
+  DTC_RETURN_IF_ERROR(nextSlot(next));
   next->setScalars(scalars);
   return {};
 }
@@ -240,8 +240,8 @@ Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte
   if (values.size() != wanted)
     return Status::invalidArgument(
         text("input '", name, "' was given ", values.size(), " bytes, wanted ", wanted));
-  StepPlace *next = nullptr;
-  DTC_RETURN_IF_ERROR(nextPlace(next));
+  StepSlot *next = nullptr;
+  DTC_RETURN_IF_ERROR(nextSlot(next));
   uint32_t index = 0;
   while (step.inputs()->Get(index) != input)
     ++index;
@@ -250,7 +250,7 @@ Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte
 }
 
 // Keeps all streams behind stream 0's reads of the step's inputs.
-Status ExecutorImpl::fork(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
+Status ExecutorImpl::fork(const BoundEntry &entry, StepSlot &at, uint64_t tag) {
   DTC_RETURN_IF_ERROR(at.enqueueIn(device, {tag, nullptr}));
   DTC_RETURN_IF_ERROR(device.enqueueRecord(0, forkEvent(), {tag, &at.begin}));
   for (size_t stream = 1; stream < entry.streams.size(); ++stream)
@@ -261,7 +261,7 @@ Status ExecutorImpl::fork(const BoundEntry &entry, StepPlace &at, uint64_t tag) 
 }
 
 // Ends the step on stream 0, after all other streams.
-Status ExecutorImpl::join(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
+Status ExecutorImpl::join(const BoundEntry &entry, StepSlot &at, uint64_t tag) {
   for (size_t stream = 1; stream < entry.streams.size(); ++stream)
     if (entry.streams[stream]) {
       DTC_RETURN_IF_ERROR(
@@ -284,7 +284,7 @@ Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, uin
   }
 }
 
-uint64_t ExecutorImpl::schedule(const BoundInstruction &instruction, StepPlace &at, uint64_t tag) {
+uint64_t ExecutorImpl::schedule(const BoundInstruction &instruction, StepSlot &at, uint64_t tag) {
   if (!options.progress || instruction.command.group < 0)
     return 0;
   at.lastEvent = options.progress->schedule(tag, static_cast<uint32_t>(instruction.command.group),
@@ -295,7 +295,7 @@ uint64_t ExecutorImpl::schedule(const BoundInstruction &instruction, StepPlace &
 }
 
 // Enqueues all instructions of a step. `tag` becomes that of the last enqueued work.
-Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag) {
+Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepSlot &at, uint64_t &tag) {
   tag = tagOf(numEnqueued, kAround);
   DTC_RETURN_IF_ERROR(device.beginStep(static_cast<uint32_t>(at.entry)));
   DTC_RETURN_IF_ERROR(fork(entry, at, tag));
@@ -319,8 +319,8 @@ Status ExecutorImpl::enqueue(format::EntryKind entry) {
                                  entry == format::EntryKind::evaluate
                                      ? "'; recompile with dtc a model that reports a loss"
                                      : "'; recompile the model with dtc"));
-  StepPlace *at = nullptr;
-  DTC_RETURN_IF_ERROR(nextPlace(at));
+  StepSlot *at = nullptr;
+  DTC_RETURN_IF_ERROR(nextSlot(at));
   at->entry = entry;
   if (entry == format::EntryKind::evaluate)
     at->setScalar(format::ScalarRole::step, 0);
@@ -336,7 +336,7 @@ Status ExecutorImpl::enqueue(format::EntryKind entry) {
 }
 
 Status ExecutorImpl::named(const Status &status, uint64_t tag) const {
-  const StepPlace &at = places[(tag >> 32) % places.size()];
+  const StepSlot &at = slots[(tag >> 32) % slots.size()];
   std::string where = text("rank ", rank,
                            at.entry == format::EntryKind::train      ? ", step "
                            : at.entry == format::EntryKind::evaluate ? ", evaluation after step "
@@ -365,7 +365,7 @@ Status ExecutorImpl::collect(StepResult &result) {
     return failure;
   if (numCollected == numEnqueued)
     return Status::invalidArgument("no step is enqueued that could be collected");
-  StepPlace &at = places[numCollected % places.size()];
+  StepSlot &at = slots[numCollected % slots.size()];
   if (!at.enqueued.ok())
     device.abort();
   uint64_t tag = 0;
@@ -387,7 +387,7 @@ Status ExecutorImpl::collect(StepResult &result) {
   return {};
 }
 
-void ExecutorImpl::addTimes(const StepPlace &at, StepResult &result) const {
+void ExecutorImpl::addTimes(const StepSlot &at, StepResult &result) const {
   const BoundEntry &entry = bound.entries.at(at.entry);
   for (size_t i = 0; i < entry.issues.size(); ++i) {
     const BoundRun &run = entry.runs[entry.issues[i].run];
@@ -402,7 +402,7 @@ void ExecutorImpl::addTimes(const StepPlace &at, StepResult &result) const {
                               result.classSeconds[static_cast<size_t>(TimeClass::Wait)];
 }
 
-void ExecutorImpl::addTrace(const StepPlace &at) {
+void ExecutorImpl::addTrace(const StepSlot &at) {
   if (firstBegin < 0)
     firstBegin = at.begin.begin;
   const BoundEntry &entry = bound.entries.at(at.entry);

@@ -44,7 +44,7 @@ struct StreamPlace {
 };
 
 // The entry and training step of an enqueue.
-struct StepPlaceName {
+struct StepSlotName {
   std::atomic<uint32_t> entry, trainingStep;
 };
 
@@ -68,7 +68,7 @@ struct ProgressPage {
   std::atomic<uint32_t> dumpsWanted; // number of SIGUSR1 received by the rank
   std::atomic<uint32_t> stacks;      // number of thread stacks written so far
   StreamPlace streams[kStreams];
-  StepPlaceName steps[kSteps]; // indexed by the upper half of a tag
+  StepSlotName steps[kSteps]; // indexed by the upper half of a tag
   // Returns the index of a group in `started`; kGroups if the group is not counted.
   static size_t indexOf(uint32_t group) {
     return group == kHostGroup ? kGroups - 1 : group < kGroups - 1 ? group : kGroups;
@@ -125,7 +125,7 @@ public:
   }
   // Tags of the host's enqueue number `number` are of this entry (0: a step of training) and step.
   void enterStep(uint64_t number, uint32_t entry, uint32_t trainingStep) {
-    StepPlaceName &name = page.steps[number % ProgressPage::kSteps];
+    StepSlotName &name = page.steps[number % ProgressPage::kSteps];
     name.entry.store(entry, std::memory_order_relaxed);
     name.trainingStep.store(trainingStep, std::memory_order_relaxed);
     page.isInStep.store(entry == 0, std::memory_order_relaxed);

@@ -33,7 +33,7 @@ static std::string hostPlace(uint64_t tag) {
 std::string placeOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag) {
   if (tag & kHostTag)
     return hostPlace(tag);
-  const StepPlaceName &step = page.steps[(tag >> 32) % ProgressPage::kSteps];
+  const StepSlotName &step = page.steps[(tag >> 32) % ProgressPage::kSteps];
   uint32_t entry = step.entry.load(std::memory_order_relaxed);
   constexpr const char *entries[] = {"step ", "evaluation after step ", "gradients after step "};
   std::string where = text(entries[std::min<uint32_t>(entry, 2)],
@@ -118,7 +118,7 @@ Standing StandingReader::read() {
   standing.reportsStreams = page.reportsStreams.load() != 0;
   standing.isInStep = page.isInStep.load() != 0;
   standing.moves = page.hostMoves.load();
-  for (const StepPlaceName &step : page.steps)
+  for (const StepSlotName &step : page.steps)
     standing.trainingStep = std::max(standing.trainingStep, step.trainingStep.load());
   for (size_t group = 0; group < ProgressPage::kGroups; ++group)
     for (size_t side = 0; side < 2; ++side)

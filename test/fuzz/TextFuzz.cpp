@@ -193,7 +193,7 @@ void readCached(StringRef text) {
   (void)removed;
   std::ofstream(folder + "/0.json", std::ios::binary) << std::string_view(text.data(), text.size());
   static const Result<PlanCache> cache = PlanCache::open(folder, "/dev/null");
-  if (std::optional<PlanOutcome> found = cache->find("0")) {
+  if (std::optional<PlanResult> found = cache->find("0")) {
     checkPlanReadsBack(found->best);
     for (const Plan &other : found->others)
       checkPlanReadsBack(other);

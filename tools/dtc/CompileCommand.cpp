@@ -38,7 +38,7 @@ UserError contradiction(const CompileFlags &flags, const std::string &flag,
 }
 
 // Checks that flags do not contradict the plan, which has decided everything that they ask for.
-Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
+Status checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   for (const char *flag : {"--fix", "--max-memory", "--stack", "--grad-dtype", "--executable"})
     if (flags.given(flag))
       return UserError(std::string(flag) + " is for planning, and --plan '" + flags.planFile +
@@ -84,7 +84,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     if (!target)
       return target.error();
     request->onGpu = target->isGpu();
-    Result<PlanOutcome> outcome = planModel(*request);
+    Result<PlanResult> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();
     outcome->best.origin = originOf(flags, *request, outcome->best);
@@ -94,9 +94,9 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   if (!text)
     return text.error();
   Plan plan;
-  if (Outcome read = planFromJson(*text, flags.planFile, plan); !read)
+  if (Status read = planFromJson(*text, flags.planFile, plan); !read)
     return read.error();
-  if (Outcome agreed = checkFlagsFit(flags, plan); !agreed)
+  if (Status agreed = checkFlagsFit(flags, plan); !agreed)
     return agreed.error();
   // Only MFU needs the topology, for the peak of the device. A plan from another machine may name a
   // topology that does not exist here.
@@ -115,7 +115,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
 }
 
 // Checks that the plan was made for this model, sequence length included.
-Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Plan &plan) {
+Status checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Plan &plan) {
   ModelFacts facts = readModelFacts(module);
   auto differs = [&](const char *what, int64_t plans, int64_t models) {
     return UserError("plan '" + flags.planFile + "' was made for " + what + " " +
@@ -178,12 +178,12 @@ std::string describeWritten(const CompileFlags &flags, const std::vector<uint8_t
 }
 
 // Compiles the model that the plan names, if none is given, with the sequence length of the plan.
-Outcome takeModelOfPlan(CompileFlags &flags) {
+Status takeModelOfPlan(CompileFlags &flags) {
   Result<Plan> plan = readPlan(flags.planFile, "compiling");
   if (!plan)
     return plan.error();
   int64_t given = flags.sequence;
-  if (Outcome taken =
+  if (Status taken =
           takeModelOf(*plan, flags.planFile, "compiling", "give the model before --plan", flags);
       !taken)
     return taken.error();
@@ -193,10 +193,10 @@ Outcome takeModelOfPlan(CompileFlags &flags) {
 }
 
 int runCompile(CompileFlags &flags) {
-  if (Outcome checked = checkWritable(flags.output); !checked)
+  if (Status checked = checkWritable(flags.output); !checked)
     return checked.error().report(llvm::errs());
   if (!flags.given("MODEL"))
-    if (Outcome taken = takeModelOfPlan(flags); !taken)
+    if (Status taken = takeModelOfPlan(flags); !taken)
       return taken.error().report(llvm::errs());
   PhaseLine phases;
   if (flags.options.timing || !flags.options.printAfter.empty())
@@ -221,7 +221,7 @@ int runCompile(CompileFlags &flags) {
   Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice);
   if (!plan)
     return fail(plan.error());
-  if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
+  if (Status fits = checkPlanFits(flags, *module, *plan); !fits)
     return fail(fits.error());
   if (flags.options.step.coupledDecay && plan->optimizer != OptimizerKind::Sgd)
     return fail(UserError("--coupled-decay needs the optimizer sgd, the plan has " +
@@ -237,7 +237,7 @@ int runCompile(CompileFlags &flags) {
   if (code)
     return code;
   llvm::StringRef contents(reinterpret_cast<const char *>(bytes->data()), bytes->size());
-  if (Outcome wrote = writeFileAtomically(flags.output, contents); !wrote)
+  if (Status wrote = writeFileAtomically(flags.output, contents); !wrote)
     return fail(wrote.error());
   // The file may be a device or a pipe, such as /dev/stdout. Then its bytes may have gone there.
   if (llvm::sys::fs::is_regular_file(flags.output) &&

@@ -24,8 +24,8 @@ Result<PlanningFlags> flagsBehind(const ExplainFlags &flags, const Plan &plan) {
   if (!llvm::StringRef(flags.model).ends_with(".mlir"))
     origin.sequence = plan.sequenceLength;
   if (flags.model.empty())
-    if (Outcome taken = takeModelOf(plan, flags.file, "explaining",
-                                    "give --model config.json or model.mlir", origin);
+    if (Status taken = takeModelOf(plan, flags.file, "explaining",
+                                   "give --model config.json or model.mlir", origin);
         !taken)
       return taken.error();
   origin.topology =
@@ -56,7 +56,7 @@ int runExplain(const ExplainFlags &flags) {
   if (!costed)
     return costed.error().report(llvm::errs());
   ExplainRequest request{ofStage, *costed, *model, flags.format == "json"};
-  Outcome done;
+  Status done;
   if (!flags.op.empty()) {
     done = explainOps(llvm::outs(), request, flags.op);
   } else if (!flags.tensor.empty()) {

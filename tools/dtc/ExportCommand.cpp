@@ -20,13 +20,13 @@ int runExport(const ExportFlags &flags) {
     return 2;
   }
   if (!flags.output.empty())
-    if (Outcome checked = checkWritable(flags.output); !checked)
+    if (Status checked = checkWritable(flags.output); !checked)
       return checked.error().report(llvm::errs());
   Result<std::string> text = readFile(flags.plan);
   if (!text)
     return text.error().report(llvm::errs());
   Plan plan;
-  if (Outcome read = planFromJson(*text, flags.plan, plan); !read)
+  if (Status read = planFromJson(*text, flags.plan, plan); !read)
     return read.error().report(llvm::errs());
   Result<SoftwareStack> software = stackOf(plan);
   if (!software)
@@ -36,7 +36,7 @@ int runExport(const ExportFlags &flags) {
     return exported.error().report(llvm::errs());
   if (flags.output.empty())
     llvm::outs() << exported->text;
-  else if (Outcome wrote = writeFileAtomically(flags.output, exported->text); !wrote)
+  else if (Status wrote = writeFileAtomically(flags.output, exported->text); !wrote)
     return wrote.error().report(llvm::errs());
   for (const std::string &note : exported->notes)
     llvm::errs() << "note: " << note << "\n";

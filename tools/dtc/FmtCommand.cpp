@@ -35,7 +35,7 @@ int runFmt(const FmtFlags &flags) {
   }
   if (formatted == *text)
     return 0;
-  if (Outcome wrote = writeFileAtomically(flags.model, formatted); !wrote)
+  if (Status wrote = writeFileAtomically(flags.model, formatted); !wrote)
     return wrote.error().report(llvm::errs());
   return 0;
 }

@@ -25,7 +25,7 @@ int runImport(const ImportFlags &flags) {
   if (notes.header.empty())
     notes.header = {"// " + llvm::sys::path::filename(flags.config).str() +
                     " as 'dtc import' wrote it."};
-  if (Outcome wrote = writeFileAtomically(flags.output, printModel(*module, notes)); !wrote)
+  if (Status wrote = writeFileAtomically(flags.output, printModel(*module, notes)); !wrote)
     return wrote.error().report(llvm::errs());
   return 0;
 }

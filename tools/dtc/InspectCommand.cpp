@@ -20,8 +20,8 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
     return UserError("--rank lists instructions, and '" + flags.file + "' is a plan",
                      "leave it out, or give the .dte file that was compiled of the plan")
         .report(llvm::errs());
-  PlanOutcome outcome;
-  if (Outcome read = planFromJson(text, flags.file, outcome.best); !read)
+  PlanResult outcome;
+  if (Status read = planFromJson(text, flags.file, outcome.best); !read)
     return read.error().report(llvm::errs());
   if (flags.format == "json") {
     llvm::outs() << planToJson(outcome.best);
@@ -48,7 +48,7 @@ int runInspect(const InspectFlags &flags) {
   if (flags.rank >= 0)
     options.rank = static_cast<uint32_t>(flags.rank);
   std::span<const uint8_t> file(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
-  if (Outcome done = inspectExecutable(file, flags.file, options, llvm::outs()); !done)
+  if (Status done = inspectExecutable(file, flags.file, options, llvm::outs()); !done)
     return done.error().report(llvm::errs());
   return 0;
 }

@@ -28,7 +28,7 @@ Result<PlanCache> openCache(const std::string &folder) {
       folder, llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&openCache)));
 }
 
-Outcome checkSpareNodes(int64_t spare, const Topology &topology) {
+Status checkSpareNodes(int64_t spare, const Topology &topology) {
   if (spare < topology.nodes && (spare == 0 || topology.isUniform()))
     return {};
   return UserError("--spare-nodes " + std::to_string(spare) + " of '" + topology.name +
@@ -39,8 +39,8 @@ Outcome checkSpareNodes(int64_t spare, const Topology &topology) {
 
 // Fills the cache with the plans for the nodes that are left when 1, 2, ... are lost, and prints
 // the result of each on `out`.
-Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const PlanCache &cache,
-                      llvm::raw_ostream &out) {
+Status planForLosses(const PlanFlags &flags, const PlanRequest &whole, const PlanCache &cache,
+                     llvm::raw_ostream &out) {
   for (int64_t lost = 1; lost <= flags.spareNodes; ++lost) {
     PlanFlags fewer = flags;
     fewer.nodes = whole.topology.nodes - lost;
@@ -48,7 +48,7 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
     if (!request)
       return request.error();
     bool wasFound = false;
-    Result<PlanOutcome> outcome = planModel(*request, cache, wasFound);
+    Result<PlanResult> outcome = planModel(*request, cache, wasFound);
     if (!outcome)
       return outcome.error();
     const Plan &plan = outcome->best;
@@ -81,9 +81,9 @@ Enlarge largerSystems(const PlanFlags &flags, const PlanRequest &request) {
   };
 }
 
-Outcome checkOutputs(const PlanFlags &flags) {
+Status checkOutputs(const PlanFlags &flags) {
   for (const std::string &file : {flags.output, flags.report})
-    if (Outcome checked = checkWritable(file); !checked)
+    if (Status checked = checkWritable(file); !checked)
       return checked;
   if (!flags.output.empty() && flags.output == flags.report)
     return UserError("-o and --report both name '" + flags.output + "'",
@@ -92,7 +92,7 @@ Outcome checkOutputs(const PlanFlags &flags) {
 }
 
 int runPlan(const PlanFlags &flags) {
-  if (Outcome checked = checkOutputs(flags); !checked)
+  if (Status checked = checkOutputs(flags); !checked)
     return checked.error().report(llvm::errs());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
@@ -101,7 +101,7 @@ int runPlan(const PlanFlags &flags) {
   Result<PlanRequest> request = requestOf(flags, *module);
   if (!request)
     return request.error().report(llvm::errs());
-  if (Outcome checked = checkSpareNodes(flags.spareNodes, request->topology); !checked)
+  if (Status checked = checkSpareNodes(flags.spareNodes, request->topology); !checked)
     return checked.error().report(llvm::errs());
   std::optional<PlanCache> cache;
   if (!flags.cache.empty()) {
@@ -111,13 +111,13 @@ int runPlan(const PlanFlags &flags) {
     cache = std::move(*opened);
   }
   bool wasFound = false;
-  std::optional<Plan> leanest;
-  Result<PlanOutcome> outcome =
-      cache ? planModel(*request, *cache, wasFound, &leanest) : planModel(*request, &leanest);
+  std::optional<Plan> leastMemory;
+  Result<PlanResult> outcome = cache ? planModel(*request, *cache, wasFound, &leastMemory)
+                                     : planModel(*request, &leastMemory);
   if (!outcome)
-    return reportWithFile(leanest ? withRelaxations(*request, outcome.error(), *leanest,
-                                                    largerSystems(flags, *request))
-                                  : outcome.error(),
+    return reportWithFile(leastMemory ? withRelaxations(*request, outcome.error(), *leastMemory,
+                                                        largerSystems(flags, *request))
+                                      : outcome.error(),
                           llvm::errs());
   if (!request->fixed.empty() && outcome->best.search.pins.empty())
     outcome->best.search.pins = pinCosts(*request, outcome->best);
@@ -126,10 +126,10 @@ int runPlan(const PlanFlags &flags) {
   std::string json = planToJson(outcome->best);
   DecidedForUser decided = decidedForYou(flags, *request, outcome->best);
   if (!flags.output.empty())
-    if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)
+    if (Status wrote = writeFileAtomically(flags.output, json); !wrote)
       return wrote.error().report(llvm::errs());
   if (!flags.report.empty())
-    if (Outcome wrote = writeFileAtomically(
+    if (Status wrote = writeFileAtomically(
             flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes,
                                      commandOf(flags, outcome->best), decided));
         !wrote)
@@ -143,7 +143,7 @@ int runPlan(const PlanFlags &flags) {
   if (asText && wasFound)
     out << "  cache             this plan was in '" << flags.cache << "'\n";
   if (cache)
-    if (Outcome planned = planForLosses(flags, *request, *cache, asText ? out : llvm::nulls());
+    if (Status planned = planForLosses(flags, *request, *cache, asText ? out : llvm::nulls());
         !planned)
       return planned.error().report(llvm::errs());
   return 0;

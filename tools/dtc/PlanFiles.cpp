@@ -39,7 +39,7 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing) {
   if (!text)
     return text.error();
   Plan plan;
-  if (Outcome read = planFromJson(*text, file, plan); !read)
+  if (Status read = planFromJson(*text, file, plan); !read)
     return read.error();
   return plan;
 }
@@ -60,8 +60,8 @@ std::string fileNamedBy(const std::string &planFile, const std::string &path) {
   return path;
 }
 
-Outcome takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
-                    const std::string &mend, PlanningFlags &flags) {
+Status takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
+                   const std::string &mend, PlanningFlags &flags) {
   flags.model = fileNamedBy(planFile, plan.origin.model);
   llvm::StringRef model = flags.model;
   if (model.empty())

@@ -22,8 +22,8 @@ std::string fileNamedBy(const std::string &planFile, const std::string &path);
 // Sets the model and the sequence length of `flags` to those that the plan of `planFile` was made
 // of. `doing` starts messages. Errors: the plan names no model, or one that is gone; `mend` says
 // what to give instead.
-Outcome takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
-                    const std::string &mend, PlanningFlags &flags);
+Status takeModelOf(const Plan &plan, const std::string &planFile, const std::string &doing,
+                   const std::string &mend, PlanningFlags &flags);
 
 // Returns the topology that a plan was made for: the file that was given, which may have measured
 // curves or be a topology of the user's, or else the name.

@@ -102,7 +102,7 @@ loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags, llvm::raw_os
 }
 
 // Reads the pairs of --fix. Errors: no pair, several pairs without a comma, a key given twice.
-static Outcome readFixed(const std::string &text, std::map<std::string, std::string> &fixed) {
+static Status readFixed(const std::string &text, std::map<std::string, std::string> &fixed) {
   llvm::SmallVector<llvm::StringRef> pins;
   llvm::StringRef(text).split(pins, ',', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef pin : pins) {
@@ -125,7 +125,7 @@ static Outcome readFixed(const std::string &text, std::map<std::string, std::str
 }
 
 // Reads a margin: "0.1" is a share, anything else is a number of bytes.
-static Outcome readMargin(const std::string &text, PlanRequest &request) {
+static Status readMargin(const std::string &text, PlanRequest &request) {
   double share = 0;
   if (text.empty())
     return {};
@@ -170,7 +170,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   request.executable = flags.executable;
   request.prefersExecutable = !flags.given("--stack");
   request.onGpu = topology->device.deviceClass == DeviceClass::Gpu;
-  if (Outcome read = readFixed(flags.fix, request.fixed); !read)
+  if (Status read = readFixed(flags.fix, request.fixed); !read)
     return read.error();
   if (flags.maxMemory == "none") {
     request.ignoreMemory = true;
@@ -180,7 +180,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
       return UserError("--max-memory: " + bytes.error().message, bytes.error().note);
     request.maxMemoryBytes = *bytes;
   }
-  if (Outcome read = readMargin(flags.memoryMargin, request); !read)
+  if (Status read = readMargin(flags.memoryMargin, request); !read)
     return read.error();
   request.risk = flags.risk;
   request.searchSeconds = flags.searchSeconds;

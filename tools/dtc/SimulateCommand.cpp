@@ -18,8 +18,8 @@ struct SimulateFlags {
   std::string file, topology, trace, against, format = "text";
 };
 
-Outcome writeTraceFile(const std::string &file,
-                       llvm::function_ref<void(llvm::raw_ostream &)> write) {
+Status writeTraceFile(const std::string &file,
+                      llvm::function_ref<void(llvm::raw_ostream &)> write) {
   if (file.empty())
     return {};
   std::string trace;
@@ -42,7 +42,7 @@ int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
   Result<SimulatedStep> step = compareWithSimulation(plan);
   if (!step)
     return UserError(step.error().message, step.error().note, {flags.file}).report(llvm::errs());
-  if (Outcome wrote = writeTraceFile(
+  if (Status wrote = writeTraceFile(
           flags.trace, [&](llvm::raw_ostream &out) { writeStepTrace(out, step->simulation); });
       !wrote)
     return wrote.error().report(llvm::errs());
@@ -87,7 +87,7 @@ int simulateExecutable(const SimulateFlags &flags, const std::string &contents, 
       return compared.error().report(llvm::errs());
     measured = std::move(*compared);
   }
-  if (Outcome wrote = writeTraceFile(
+  if (Status wrote = writeTraceFile(
           flags.trace,
           [&](llvm::raw_ostream &out) { writeProgramTrace(out, *manifest, *simulation); });
       !wrote)

@@ -67,7 +67,7 @@ public:
     mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
     if (!module)
       return 1;
-    if (Outcome done = makeSmall(*module); !done)
+    if (Status done = makeSmall(*module); !done)
       return done.error().report(llvm::errs());
     SmallPlan one{Decisions(), small.globalBatch};
     one.decisions.microBatch = small.globalBatch;
@@ -91,11 +91,11 @@ public:
 
 private:
   // Plans the user's model, and makes a small model and plan.
-  Outcome makeSmall(mlir::ModuleOp module) {
+  Status makeSmall(mlir::ModuleOp module) {
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
       return request.error();
-    Result<PlanOutcome> outcome = planModel(*request);
+    Result<PlanResult> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();
     whole = outcome->best;
@@ -120,7 +120,7 @@ private:
     return writeFileAtomically(modelFile, model->config);
   }
 
-  Outcome compile(const std::string &file, const SmallPlan &plan, Precision precision) {
+  Status compile(const std::string &file, const SmallPlan &plan, Precision precision) {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     PlanningFlags of = flags;
     of.model = modelFile;
@@ -140,7 +140,7 @@ private:
     if (!request)
       return request.error();
     request->fixed = plan.pins();
-    Result<PlanOutcome> outcome = planModel(*request);
+    Result<PlanResult> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();
     CompileOptions options;
@@ -156,7 +156,7 @@ private:
     std::string file = folder / (name + ".dte"), out = folder / (name + ".out"),
                 said = folder / (name + ".err"), gradients = folder / (name + ".grads"),
                 parameters = folder / (name + ".params");
-    if (Outcome compiled = compile(file, plan, precision); !compiled)
+    if (Status compiled = compile(file, plan, precision); !compiled)
       return compiled.error();
     std::string program = dtrunBesideMe(), ranks = std::to_string(plan.decisions.devices());
     llvm::StringRef rate = flags.optimizer == OptimizerKind::Sgd ? "0.1" : "0.01";

@@ -22,7 +22,7 @@ TEST(Points, AreReadAsPrinted) {
   points.attention = {attention};
   points.collectives = {{CollectiveKind::SendRecv, "", 2, 1024, {3e-6, 9, 1}}};
   Calibration read;
-  Outcome done = readPoints(printPoints(points), "memory", read);
+  Status done = readPoints(printPoints(points), "memory", read);
   ASSERT_TRUE(done.ok()) << done.error().text();
   EXPECT_EQ(printPoints(read), printPoints(points));
   EXPECT_EQ(read.collectives[0].level, "memory");
@@ -38,7 +38,7 @@ TEST(Points, OtherLinesAreRefused) {
         "memory copy 1 1 0 3 0", "memory copy 1 1 1e-6 0 0", "memory swap 1 1 1e-6 3 0",
         "product f32 1 2 x 1 1 1e-6 3 0", "product f32 1 2 -3 1 1 1e-6 3 0"}) {
     Calibration read;
-    Outcome done = readPoints(std::string("memory copy 8 1 1e-6 3 0\n") + line, "memory", read);
+    Status done = readPoints(std::string("memory copy 8 1 1e-6 3 0\n") + line, "memory", read);
     ASSERT_FALSE(done.ok()) << line;
     EXPECT_NE(done.error().message.find("line 2"), std::string::npos) << done.error().message;
   }

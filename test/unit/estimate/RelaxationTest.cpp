@@ -90,7 +90,7 @@ TEST(Relaxation, KnowsHowAttentionIsComputed) {
 }
 
 // The one of heterogeneous devices that is best at the op does all of it.
-TEST(Relaxation, TakesTheBestOfUnlikeDevices) {
+TEST(Relaxation, TakesTheBestOfHeterogeneousDevices) {
   Topology mixed = *loadTopology("mixed-a100-h100"), few = mixed.slice(24, 16);
   ASSERT_EQ(few.parts.size(), 2u);
   ModelCells cells;

@@ -115,7 +115,8 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
                   {applied.process.reserved, applied.process.perCommunicator,
                    applied.process.fragmentation, applied.gatherShare,
                    static_cast<double>(applied.gathersAgain), p.gradientBytes, p.reduceBytes,
-                   applied.process.wholeLayers, static_cast<double>(applied.process.keepsEnds),
+                   applied.process.wholeLayers,
+                   static_cast<double>(applied.process.keepsEmbeddingAndHead),
                    static_cast<double>(applied.process.keepsSent), p.bytesAtRest(3, false)});
     }
   return felt;

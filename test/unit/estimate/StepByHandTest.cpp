@@ -453,7 +453,7 @@ TEST_F(StepByHand, HoldsUnderZero3WhatTheStackGathers) {
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100);
   // FSDP's root keeps 2000 parameters gathered, and their gradients in 16 bits; a shared matrix
   // counts once.
-  cells.process.keepsEnds = true;
+  cells.process.keepsEmbeddingAndHead = true;
   EXPECT_DOUBLE_EQ(memory().parameters, 2 * (100 + 2000));
   EXPECT_DOUBLE_EQ(memory().gradients, 4 * 600 + 4 * 100 + 2 * 2000);
   model.tiedParameters = 1000;

@@ -25,7 +25,7 @@ Plan candidate(double seconds, int64_t bytes) {
 } // namespace
 
 TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10, 100), candidate(11, 100), candidate(12, 100)};
   outcome.others[0].decisions.order = {'p', 't', 'c', 'd'};
@@ -39,7 +39,7 @@ TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
 
 // Each plan needs less memory than all before it, and none is more than a quarter slower.
 TEST(LeanerPlans, AreTheFrontierNearThePlan) {
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10.5, 120), candidate(11, 80), candidate(11.5, 90), candidate(12, 60),
                     candidate(13, 10)};
@@ -53,7 +53,7 @@ TEST(LeanerPlans, AreTheFrontierNearThePlan) {
 
 // Less than 1 % of the plan's memory is no reason for a row.
 TEST(LeanerPlans, SaveWhatCounts) {
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = candidate(10, 1000);
   outcome.others = {candidate(11, 995), candidate(12, 990), candidate(12.1, 985)};
   for (auto [index, other] : llvm::enumerate(outcome.others))
@@ -151,7 +151,7 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
   std::mt19937 random(3);
   size_t labels = 0, detailed = 0;
   for (int list = 0; list < 200; ++list) {
-    PlanOutcome outcome;
+    PlanResult outcome;
     outcome.best = randomPlan(random);
     for (int other = 0; other < 40; ++other)
       outcome.others.push_back(randomPlan(random));
@@ -175,7 +175,7 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
 // A plan with the same text as an earlier one is the same plan.
 TEST(RunnersUp, HaveEachPlanOnce) {
   std::mt19937 random(5);
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = randomPlan(random);
   outcome.others = {outcome.best, randomPlan(random), outcome.best};
   outcome.others[0].predicted.peakMemoryBytes -= 60;

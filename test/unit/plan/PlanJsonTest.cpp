@@ -60,7 +60,7 @@ using LayerRuns = std::vector<std::pair<int64_t, int64_t>>;
 
 // Returns the error, or "".
 std::string read(const std::string &text, Plan &plan) {
-  Outcome done = planFromJson(text, "a.json", plan);
+  Status done = planFromJson(text, "a.json", plan);
   return done ? "" : done.error().text();
 }
 
@@ -100,7 +100,7 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   search.recipes[1].fits = false;
   search.recipes[1].isChosen = true;
   std::string text = planToJson(plan);
-  Outcome outcome = planFromJson(text, "plan.json", read);
+  Status outcome = planFromJson(text, "plan.json", read);
   ASSERT_TRUE(outcome.ok()) << outcome.error().text();
   EXPECT_EQ(planToJson(read), text);
   EXPECT_EQ(read.search.fastestSeconds, 0.99);

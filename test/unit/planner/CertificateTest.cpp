@@ -79,7 +79,7 @@ public:
   void limitMemory(double share) {
     problem.limits.searchesPlacements = false;
     problem.request.memoryLimit = 1;
-    problem.request.memoryLimit = share * search().leanest->step.peakBytes;
+    problem.request.memoryLimit = share * search().leastMemory->step.peakBytes;
   }
 
   void use(Topology of) {

@@ -228,7 +228,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   SearchOptions options;
   options.devicesPerNode = 4;
   SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, options);
-  ASSERT_TRUE(found.ranked.empty() && found.leanest);
+  ASSERT_TRUE(found.ranked.empty() && found.leastMemory);
   // This costs everything, without pruning.
   options.prune = false;
   options.ignoreMemory = true;
@@ -237,7 +237,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate &candidate : all.ranked)
     least = std::min(least, candidate.step.memoryNeed);
-  EXPECT_EQ(found.leanest->step.memoryNeed, least) << textOf(found.leanest->decisions);
+  EXPECT_EQ(found.leastMemory->step.memoryNeed, least) << textOf(found.leastMemory->decisions);
 }
 
 // Memory decides: the optimizer is on the device if it fits there, and on the host if only that
@@ -267,8 +267,8 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   EXPECT_FALSE(roomy.ranked.front().decisions.offloadOptimizer);
   c.limits.mayOffload = false;
   SearchResult lean = best(1);
-  ASSERT_TRUE(lean.leanest.has_value());
-  double least = lean.leanest->step.peakBytes;
+  ASSERT_TRUE(lean.leastMemory.has_value());
+  double least = lean.leastMemory->step.peakBytes;
   EXPECT_FALSE(best(least).ranked.empty());
   EXPECT_TRUE(best(least - 1).ranked.empty());
   c.limits.mayOffload = true;
@@ -356,8 +356,8 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
     return searchJointly(cells, *meshes, c.limits, c.pins, c.request, SearchOptions());
   };
   SearchResult none = search(1);
-  ASSERT_TRUE(none.leanest.has_value());
-  double least = none.leanest->step.peakBytes;
+  ASSERT_TRUE(none.leastMemory.has_value());
+  double least = none.leastMemory->step.peakBytes;
   EXPECT_FALSE(search(least).ranked.empty());
   EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty());
 }
@@ -367,7 +367,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
 TEST_F(JointSearchTest, FindsWhatNeedsLeastOfAllMeshesAndCuts) {
   Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
   ASSERT_TRUE(topology.ok());
-  std::set<std::string> leanest;
+  std::set<std::string> leastMemory;
   for (auto [layers, vocabulary] :
        {std::pair(7, 512), {10, 50257}, {13, 8192}, {21, 50257}, {22, 120000}}) {
     OwningOpRef<ModuleOp> module = smallGpt2(context, layers, 1024, 1024, vocabulary);
@@ -384,15 +384,15 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfAllMeshesAndCuts) {
         return searchJointly(cells, *meshes, c.limits, c.pins, c.request, SearchOptions());
       };
       SearchResult none = search(1);
-      ASSERT_TRUE(none.leanest.has_value());
-      double least = none.leanest->step.memoryNeed;
+      ASSERT_TRUE(none.leastMemory.has_value());
+      double least = none.leastMemory->step.memoryNeed;
       EXPECT_FALSE(search(least * (1 + 1e-9)).ranked.empty()) << layers << " " << batch;
       EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty())
-          << layers << " " << batch << " " << textOf(none.leanest->decisions);
-      leanest.insert(textOf(none.leanest->decisions));
+          << layers << " " << batch << " " << textOf(none.leastMemory->decisions);
+      leastMemory.insert(textOf(none.leastMemory->decisions));
     }
   }
-  EXPECT_GE(leanest.size(), 2u);
+  EXPECT_GE(leastMemory.size(), 2u);
 }
 
 // No schedule is faster than the bound of its decisions, nor than that of its cut into stages.

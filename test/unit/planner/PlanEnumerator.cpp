@@ -357,7 +357,7 @@ bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
       layer = std::max(layer, (block.denseParameters + block.expertParameters) * wide);
   };
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) // kinds that have gradients to send
-    if (replicas(outline.onPart(model.places.whereOfKind[kind].first)) > 1)
+    if (replicas(outline.onPart(model.devices.whereOfKind[kind].first)) > 1)
       add(model.kinds[kind]);
   if (model.kinds.empty())
     add(model);

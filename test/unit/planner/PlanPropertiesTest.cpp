@@ -147,7 +147,7 @@ protected:
              bool isExpected = true, bool mayBeRefused = true) {
     Count &count = counts[property];
     ++count.tried;
-    Result<PlanOutcome> outcome = planModel(changed);
+    Result<PlanResult> outcome = planModel(changed);
     if (!outcome) {
       ++count.refused;
       count.violated += !mayBeRefused;
@@ -169,7 +169,7 @@ protected:
 
   // Checks that the plan is the simplest, then the one with the smallest memory, among those within
   // the tie share of the fastest, which is included in its gap.
-  void checkChoice(const PlanOutcome &base) {
+  void checkChoice(const PlanResult &base) {
     const Plan &plan = base.best;
     const PlanSearch &search = plan.search;
     Count &count = counts["simplest of what ties"];
@@ -193,7 +193,7 @@ protected:
     simpler += !search.passedOver.empty();
   }
 
-  void checkPins(const PlanOutcome &base) {
+  void checkPins(const PlanResult &base) {
     double certified = base.best.search.searchBoundSeconds,
            none = std::numeric_limits<double>::infinity();
     // A plan that leaves nodes idle is one of a smaller system.
@@ -251,7 +251,7 @@ protected:
       change(group.levels);
   }
 
-  void checkSystems(const PlanOutcome &base) {
+  void checkSystems(const PlanResult &base) {
     const Plan &plan = base.best;
     double expected = plan.search.fastestExpectedSeconds;
     auto better = [&](const char *property, double slack,
@@ -309,7 +309,7 @@ TEST_F(PlanProperties, HoldOfRandomRequests) {
   for (int64_t number = numberFrom("DTC_PLAN_FIRST", 0); planned < wanted; ++number) {
     if (!draw(number))
       continue;
-    Result<PlanOutcome> base = planModel(request);
+    Result<PlanResult> base = planModel(request);
     if (!base)
       continue;
     ++planned;
@@ -336,7 +336,7 @@ TEST_F(PlanProperties, MoreRiskMakesNoPlanSlower) {
   seed = 1;
   for (int64_t number : {183, 227}) {
     ASSERT_TRUE(draw(number));
-    Result<PlanOutcome> base = planModel(request);
+    Result<PlanResult> base = planModel(request);
     ASSERT_TRUE(base.ok());
     PlanRequest risky = request;
     risky.risk = 0.5;

@@ -115,8 +115,8 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
             << layers << " layers, variant " << variant << ", " << limit << " bytes";
         if (best.ranked.empty()) {
           ++infeasible;
-          ASSERT_TRUE(found.leanest);
-          EXPECT_DOUBLE_EQ(found.leanest->step.memoryNeed * limit, needs.front());
+          ASSERT_TRUE(found.leastMemory);
+          EXPECT_DOUBLE_EQ(found.leastMemory->step.memoryNeed * limit, needs.front());
           continue;
         }
         ++feasible;
@@ -202,8 +202,8 @@ TEST_F(ProgramSearchTest, OneMicroBatchMayNeedLeast) {
   problem.limits.globalBatch = 2;
   problem.request.memoryLimit = 1;
   SearchResult found = problem.search();
-  ASSERT_TRUE(found.ranked.empty() && found.leanest);
-  EXPECT_EQ(found.leanest->decisions.microBatch, 2);
+  ASSERT_TRUE(found.ranked.empty() && found.leastMemory);
+  EXPECT_EQ(found.leastMemory->decisions.microBatch, 2);
 }
 
 // The first stage holds the tokens of a whole step, the last one its targets: programs of twice as

@@ -1,5 +1,5 @@
 #include "bench/planner/Coverage.h"
-#include "test/unit/published/Outcomes.h"
+#include "test/unit/published/CaseResults.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Uncertainty tenth(const ErrorClass &) {
 } // namespace
 
 TEST(Coverage, CountsWhatIsInsideAndOnWhichSideTheRestIs) {
-  Outcomes rows;
+  CaseResults rows;
   for (double seconds : {8.9, 9.1, 10.0, 10.9, 11.1, 12.0})
     rows.add("a", seconds, 10);
   rows.add("a", 0, 10); // no time
@@ -37,7 +37,7 @@ TEST(Coverage, CountsWhatIsInsideAndOnWhichSideTheRestIs) {
 }
 
 TEST(FitBins, CompareWhatIsPredictedWithWhatRan) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 1, 1, 80);                  // one in two
   rows.add("a", 0, 1, 80 * std::exp(0.29)); // 21 %
   rows.add("a", 1, 1, 80 * std::exp(0.25)); // 25 %

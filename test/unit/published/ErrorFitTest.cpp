@@ -1,6 +1,6 @@
 #include "bench/planner/ErrorFit.h"
 #include "compiler/uncertainty/Uncertainty.h"
-#include "test/unit/published/Outcomes.h"
+#include "test/unit/published/CaseResults.h"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@ namespace {
 
 // Adds `count` rows of a family that take exp(off) times their estimate, and exp(without) times the
 // estimate of constants that were fitted without them.
-void add(Outcomes &made, std::vector<CrossFitted> &rows, const std::string &family, int count,
+void add(CaseResults &made, std::vector<CrossFitted> &rows, const std::string &family, int count,
          double off, double without, const ErrorClass &key, double bytes = 40,
          const std::string &model = "") {
   for (int i = 0; i < count; ++i) {
-    published::Outcome now = made.add(family, 10, 10 * std::exp(-off), bytes);
+    published::CaseResult now = made.add(family, 10, 10 * std::exp(-off), bytes);
     made.last().cells["model"] = model.empty() ? std::to_string(rows.size()) : model;
     now.key = key;
-    published::Outcome other = now;
+    published::CaseResult other = now;
     other.estimate.stepSeconds = 10 * std::exp(-without);
     rows.push_back({family, family + "|m|2048", now, other});
   }
@@ -41,7 +41,7 @@ const ClassErrors *find(const std::vector<ClassErrors> &table, const std::string
 } // namespace
 
 TEST(FitErrors, MakesEveryClassOfTheRows) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "a", 3, 0.1, 0.1, bridge);
   add(made, rows, "b", 2, 0.1, 0.1, experts);
@@ -62,7 +62,7 @@ TEST(FitErrors, MakesEveryClassOfTheRows) {
 // A family of 10,000 rows has the weight of 100. Its class is pulled by 5, so it is nearly all of
 // it.
 TEST(FitErrors, FollowsManyRowsAndDrawsFewToWiderClasses) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "many", 2500, 0.3025, 0.3025, core);
   add(made, rows, "few", 1, -0.5025, -0.5025, bridge);
@@ -78,7 +78,7 @@ TEST(FitErrors, FollowsManyRowsAndDrawsFewToWiderClasses) {
 
 // 400 rows of one family weigh as much as 20, and 4 rows of another one as 2.
 TEST(FitErrors, WeighsFamiliesByTheRootOfTheirRows) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "many", 400, 0.1025, 0.1025, core);
   add(made, rows, "few", 4, 0.6025, 0.6025, core);
@@ -92,7 +92,7 @@ TEST(FitErrors, WeighsFamiliesByTheRootOfTheirRows) {
 }
 
 TEST(FitErrors, CountsARowHalfAsItIsAndHalfWithoutItsSource) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "a", 2500, -0.2025, 0.4025, core);
   const ClassErrors errors = *find(fitErrors(rows, 0.1), "core", "H100", ModelKind::Dense);
@@ -103,7 +103,7 @@ TEST(FitErrors, CountsARowHalfAsItIsAndHalfWithoutItsSource) {
 // The ratio of two configurations of one model is off by 0.2 in half of the pairs, and right in the
 // rest.
 TEST(FitErrors, NoiseIsOfPairsOfOneModel) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "a", 60, 0.9, 0.9, core, 40, "m");
   add(made, rows, "a", 60, 1.1, 1.1, core, 40, "m");
@@ -115,7 +115,7 @@ TEST(FitErrors, NoiseIsOfPairsOfOneModel) {
 }
 
 TEST(FitErrors, MemoryIsFromWhatWasMeasuredAndFromWhatFitted) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "ran", 2500, 0, 0, core, /*bytes=*/100); // capacity is 80, and it ran
   for (CrossFitted &row : rows)
@@ -124,7 +124,7 @@ TEST(FitErrors, MemoryIsFromWhatWasMeasuredAndFromWhatFitted) {
   Uncertainty ran(*find(table, "core", "H100", ModelKind::Dense));
   EXPECT_GT(ran.fitProbability(100, 80), 0.9);
 
-  Outcomes measured;
+  CaseResults measured;
   rows.clear();
   add(measured, rows, "read", 2500, 0, 0, core, /*bytes=*/50);
   for (size_t i = 0; i < rows.size(); ++i)
@@ -134,7 +134,7 @@ TEST(FitErrors, MemoryIsFromWhatWasMeasuredAndFromWhatFitted) {
   EXPECT_NEAR(read.memoryFactor(0.5), 1.2, 0.01);
   EXPECT_NEAR(read.memoryFactor(0.8), 1.2, 0.01);
 
-  Outcomes failed;
+  CaseResults failed;
   rows.clear();
   add(failed, rows, "failed", 2500, 0, 0, core, /*bytes=*/70);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -147,7 +147,7 @@ TEST(FitErrors, MemoryIsFromWhatWasMeasuredAndFromWhatFitted) {
 }
 
 TEST(Coverage, WithoutAFamilyIsOfErrorsOfConstantsFittedWithoutIt) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   add(made, rows, "a", 100, 0.0, 0.02, core);
   add(made, rows, "b", 100, 0.01, 0.5, core); // another source, and far off without its rows
@@ -164,7 +164,7 @@ TEST(Coverage, WithoutAFamilyIsOfErrorsOfConstantsFittedWithoutIt) {
 // One of ten families is far off without its rows. 90 % of rows of unknown sources are inside at
 // any tail, so the result is the greatest tail.
 TEST(CalibratedTail, IsTheGreatestThatHoldsNineInTen) {
-  Outcomes made;
+  CaseResults made;
   std::vector<CrossFitted> rows;
   for (int i = 0; i < 10; ++i)
     add(made, rows, "f" + std::to_string(i), 4, 0, i == 0 ? 1.5 : 0, core);

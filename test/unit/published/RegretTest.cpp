@@ -1,13 +1,13 @@
 #include "bench/planner/Regret.h"
 #include "bench/planner/ReportTrust.h"
-#include "test/unit/published/Outcomes.h"
+#include "test/unit/published/CaseResults.h"
 
 #include <gtest/gtest.h>
 
 using namespace dtc::published;
 
 TEST(Regret, IsWhatThePickTakesBeyondTheBest) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 10, 13);
   rows.add("a", 12, 12); // picked: 20 % slower than the best
   rows.add("a", 15, 16);
@@ -20,14 +20,14 @@ TEST(Regret, IsWhatThePickTakesBeyondTheBest) {
 }
 
 TEST(Regret, PicksOfRowsThatAreEstimatedToFit) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 12, 11);
   rows.add("a", 10, 9, 81); // the fastest, but too large by the estimate
   EXPECT_NEAR(regretOf(rows.all(), isEstimatedToFit).lost.at(0), 0.2, 1e-12);
 }
 
 TEST(Regret, PicksTheLeanestWhereNothingFits) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 10, 9, 90);
   rows.add("a", 13, 11, 81);
   Regret regret = regretOf(rows.all(), isEstimatedToFit);
@@ -36,7 +36,7 @@ TEST(Regret, PicksTheLeanestWhereNothingFits) {
 }
 
 TEST(Regret, CountsPicksThatRanOutOfMemoryAndTakesTheNext) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 0, 8);
   rows.add("a", 11, 9);
   rows.add("a", 10, 10);
@@ -47,7 +47,7 @@ TEST(Regret, CountsPicksThatRanOutOfMemoryAndTakesTheNext) {
 
 // Other batches, models and sources form other groups, and one row alone forms none.
 TEST(Regret, ComparesRowsThatDifferInTheirPlanAlone) {
-  Outcomes rows;
+  CaseResults rows;
   rows.add("a", 10, 10);
   rows.add("a", 12, 12);
   rows.add("b", 5, 5);
@@ -59,7 +59,7 @@ TEST(Regret, ComparesRowsThatDifferInTheirPlanAlone) {
 }
 
 TEST(Regret, NinetiethPercentileIsOfGroups) {
-  Outcomes rows;
+  CaseResults rows;
   for (int i = 0; i <= 10; ++i) {
     std::string source = "s" + std::to_string(i);
     rows.add(source, 100, 2);
@@ -72,7 +72,7 @@ TEST(Regret, NinetiethPercentileIsOfGroups) {
 }
 
 TEST(WeakSources, AreThoseOfFiveRowsOrMoreThatAreOftenWrong) {
-  Outcomes rows;
+  CaseResults rows;
   for (const char *source : {"four", "five", "seven", "mixed"})
     rows.add(source, 1, 1, 90); // it ran, although the estimate did not fit
   for (int i = 0; i < 6; ++i) {
@@ -87,7 +87,7 @@ TEST(WeakSources, AreThoseOfFiveRowsOrMoreThatAreOftenWrong) {
 }
 
 TEST(PrintFits, MarksSourcesThatAreOftenWrong) {
-  Outcomes rows;
+  CaseResults rows;
   for (int i = 0; i < 5; ++i)
     rows.add("weak", 1, 1, i == 0 ? 90 : 40);
   rows.add("good", 0, 1, 90);

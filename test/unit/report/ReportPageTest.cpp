@@ -26,7 +26,7 @@ Plan oneStage() {
 }
 
 std::string pageOf(const Plan &plan, std::optional<int64_t> limit = std::nullopt) {
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = plan;
   return reportPage(outcome, *loadTopology("cpu", 0, 1), limit);
 }
@@ -54,7 +54,7 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
   plan.predicted.basis = "12 runs of dense models with megatron-core";
   plan.predicted.fits = true;
   plan.predicted.fitProbability = 0.95;
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = plan;
   std::string page = reportPage(outcome, *loadTopology("cpu", 0, 1), std::nullopt, "dtc plan <m>");
   EXPECT_TRUE(has(page, "<dt>Software</dt><dd>megatron-core</dd>"));
@@ -64,7 +64,7 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
 }
 
 TEST(ReportPage, SaysWhatWasDecided) {
-  PlanOutcome outcome;
+  PlanResult outcome;
   outcome.best = oneStage();
   Topology topology = *loadTopology("cpu", 0, 1);
   std::string page =
@@ -89,7 +89,7 @@ TEST(ReportPage, DrawsTheRanksOfExperts) {
     plan.decisions.tp = 2;
     plan.decisions.ep = 4;
     plan.decisions.foldedExperts = folded;
-    PlanOutcome outcome;
+    PlanResult outcome;
     outcome.best = plan;
     std::string page = reportPage(outcome, *loadTopology("cpu", 0, 8));
     EXPECT_TRUE(has(page, "ep = 4, expert parallel"));

@@ -214,7 +214,7 @@ TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
   EXPECT_EQ(figure("gradient_bytes"), &SoftwareStack::gradientBytes);
   EXPECT_EQ(figure("whole_layers"), &SoftwareStack::wholeLayers);
   EXPECT_EQ(flag("casts_gathered"), &SoftwareStack::castsGathered);
-  EXPECT_EQ(flag("keeps_ends"), &SoftwareStack::keepsEnds);
+  EXPECT_EQ(flag("keeps_ends"), &SoftwareStack::keepsEmbeddingAndHead);
   EXPECT_EQ(flag("keeps_sent"), &SoftwareStack::keepsSent);
   EXPECT_EQ(flag("searches_placements"), &SoftwareStack::searchesPlacements);
   EXPECT_EQ(flag("chooses_buckets"), &SoftwareStack::choosesBuckets);

@@ -1,5 +1,5 @@
 // Stages on heterogeneous devices: cuts, device groups and plans.
-#include "compiler/estimate/StagePlaces.h"
+#include "compiler/estimate/StageDevices.h"
 #include "compiler/estimate/StageSplit.h"
 #include "compiler/estimate/StepEstimate.h"
 
@@ -10,7 +10,7 @@
 namespace dtc {
 namespace {
 
-double slowestOf(const std::vector<ChunkPlace> &chunks, const LayerChunks &cut) {
+double slowestOf(const std::vector<ChunkDevices> &chunks, const LayerChunks &cut) {
   double most = 0;
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
     double seconds = chunks[chunk].extra;
@@ -22,7 +22,7 @@ double slowestOf(const std::vector<ChunkPlace> &chunks, const LayerChunks &cut) 
 }
 
 // Returns the slowest chunk of the best of all cuts; negative if none holds all layers.
-double bestOf(const std::vector<ChunkPlace> &chunks, LayerChunks &cut, int64_t first) {
+double bestOf(const std::vector<ChunkDevices> &chunks, LayerChunks &cut, int64_t first) {
   auto layers = static_cast<int64_t>(chunks.front().seconds.size());
   size_t chunk = cut.size();
   if (chunk == chunks.size())
@@ -48,8 +48,8 @@ TEST(CutOverUnlike, IsTheBestOfAllCuts) {
   int possible = 0;
   for (int round = 0; round < 500; ++round) {
     auto layers = static_cast<int64_t>(1 + random() % 8);
-    std::vector<ChunkPlace> chunks(1 + random() % 3);
-    for (ChunkPlace &chunk : chunks) {
+    std::vector<ChunkDevices> chunks(1 + random() % 3);
+    for (ChunkDevices &chunk : chunks) {
       for (int64_t layer = 0; layer < layers; ++layer)
         chunk.seconds.push_back(seconds());
       chunk.extra = random() % 2 ? seconds() : 0;
@@ -74,11 +74,11 @@ Topology mixed() {
   return *topology;
 }
 
-TEST(StagePlaces, OfTwoKindsOfDevices) {
+TEST(StageDevices, OfTwoKindsOfDevices) {
   Decisions d;
   d.tp = 8;
   d.pp = 8;
-  StagePlaces places = placeStages(d, mixed());
+  StageDevices places = devicesOfStages(d, mixed());
   EXPECT_EQ(places.kindOfStage, (std::vector<size_t>{0, 0, 0, 0, 1, 1, 1, 1}));
   ASSERT_EQ(places.kinds.size(), 2u);
   EXPECT_NE(places.kinds[0].device.name.find("A100"), std::string::npos);
@@ -88,18 +88,18 @@ TEST(StagePlaces, OfTwoKindsOfDevices) {
   // The A100's adapters have less than 6,400 Gbit/s for the 8 ranks of a stage.
   EXPECT_LE(places.boundaries[3].bandwidth, places.boundaries[5].bandwidth);
   d.partOrder = 1;
-  StagePlaces reversed = placeStages(d, mixed());
+  StageDevices reversed = devicesOfStages(d, mixed());
   EXPECT_NE(reversed.kinds[reversed.kindOfStage[0]].device.name.find("H100"), std::string::npos);
   EXPECT_EQ(ranksOfStage(d, mixed(), 0).front(), 56);
 }
 
-TEST(StagePlaces, AreNotAskedOfAlikeDevices) {
+TEST(StageDevices, AreNotAskedOfHomogeneousDevices) {
   Decisions d;
   d.tp = 8;
   d.pp = 2;
   Result<Topology> topology = loadTopology("dgx-h100", 2);
   ASSERT_TRUE(topology.ok());
-  EXPECT_TRUE(placeStages(d, *topology).empty());
+  EXPECT_TRUE(devicesOfStages(d, *topology).empty());
 }
 
 } // namespace

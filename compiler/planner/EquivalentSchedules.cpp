@@ -1,5 +1,5 @@
 // Bounds pipeline schedules by equivalent ones.
-#include "compiler/planner/KinSchedules.h"
+#include "compiler/planner/EquivalentSchedules.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -66,7 +66,7 @@ double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
 
 } // namespace
 
-size_t KinSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
+size_t EquivalentSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
   auto index = static_cast<size_t>(llvm::find(kTold, kind) - std::begin(kTold));
   index = index * 4 + static_cast<size_t>(d.zero);
   index = index * kNumRecomputes + static_cast<size_t>(d.recompute);
@@ -75,7 +75,7 @@ size_t KinSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
   return index * 2 + (d.offloadOptimizer ? 1 : 0);
 }
 
-void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double seconds) {
+void EquivalentSchedules::raise(ScheduleKind kind, const Decisions &decisions, double seconds) {
   double &bound = least[indexOf(kind, decisions)];
   bound = std::max(bound, seconds);
 }
@@ -83,7 +83,7 @@ void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double s
 // A V schedule that stores less never needs recomputation that the other one does not, and may save
 // some; if the other fits without it, both have the same cut. ZB-2p stores more than H1, so memory
 // may cut it differently.
-void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
+void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &step) {
   if (decisions.vocabOverPp > 0)
     return;
   bool isV = dtc::isV(decisions.schedule);
@@ -98,14 +98,14 @@ void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
           isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));
 }
 
-void KinSchedules::noteBound(const Decisions &decisions, double seconds) {
+void EquivalentSchedules::noteBound(const Decisions &decisions, double seconds) {
   if (decisions.vocabOverPp > 0)
     return;
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions, seconds);
 }
 
-double KinSchedules::leastOf(const Decisions &decisions) const {
+double EquivalentSchedules::leastOf(const Decisions &decisions) const {
   if (decisions.vocabOverPp > 0 || !llvm::is_contained(kTold, decisions.schedule))
     return 0;
   return least[indexOf(decisions.schedule, decisions)];

@@ -9,7 +9,7 @@ namespace dtc {
 struct Decisions;
 
 // The devices of each pipeline stage; empty if all stages have equal ones.
-struct StagePlaces {
+struct StageDevices {
   std::vector<Topology> kinds; // distinct topologies of stages
   // The location of each kind: the index of its DeviceGroup, or the number of groups if it spans
   // several; and the offset of its first device in a node of the group, or in the system.
@@ -26,7 +26,7 @@ struct StagePlaces {
 // Returns the devices of the stages, which take them in the order of Decisions::partOrder. Empty
 // for a uniform topology or without a pipeline: all stages are then on the topology itself, which
 // is conservative. Needs pp as the outermost axis.
-StagePlaces placeStages(const Decisions &decisions, const Topology &topology);
+StageDevices devicesOfStages(const Decisions &decisions, const Topology &topology);
 
 // Returns the ranks of a stage.
 std::vector<int64_t> ranksOfStage(const Decisions &decisions, const Topology &topology,

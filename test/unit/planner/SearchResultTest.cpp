@@ -15,9 +15,9 @@ namespace dtc {
 namespace {
 
 // GPT-2 of four small layers on four H100.
-class SearchOutcome : public testing::Test {
+class SearchRun : public testing::Test {
 protected:
-  SearchOutcome() : context(mlir::MLIRContext::Threading::DISABLED) {
+  SearchRun() : context(mlir::MLIRContext::Threading::DISABLED) {
     loadDialects(context);
     Gpt2Config config;
     config.vocabulary = 512;
@@ -60,7 +60,7 @@ protected:
 
 // Only the expert templates are costed if there is no work or time. That is no proof: the bound is
 // that of the meshes that were skipped, and is not above the plan that a whole search finds.
-TEST_F(SearchOutcome, ClaimsNoMoreThanItsLimitsLeftToKnow) {
+TEST_F(SearchRun, ClaimsNoMoreThanItsLimitsLeftToKnow) {
   pins.zero = 2; // not in a template
   SearchResult whole = search();
   ASSERT_TRUE(whole.complete());
@@ -79,7 +79,7 @@ TEST_F(SearchOutcome, ClaimsNoMoreThanItsLimitsLeftToKnow) {
 }
 
 // Two searches that end after half of the work find the same plan, whatever time they take.
-TEST_F(SearchOutcome, IsTheSameAfterAsMuchWork) {
+TEST_F(SearchRun, IsTheSameAfterAsMuchWork) {
   int64_t least = 0, most = 1 << 20; // work that is not enough, and work that is
   while (most - least > 1) {
     options.work = (least + most) / 2;
@@ -98,7 +98,7 @@ TEST_F(SearchOutcome, IsTheSameAfterAsMuchWork) {
 
 // The fastest plan does not fit, and the next one, less than kLossOfNotFitting slower, is chosen.
 // The bound is in seconds all the same, also if the fastest is not among the plans that are kept.
-TEST_F(SearchOutcome, BoundsSecondsWhereASlowerPlanIsChosen) {
+TEST_F(SearchRun, BoundsSecondsWhereASlowerPlanIsChosen) {
   SearchResult whole = search();
   double fastest = whole.ranked.front().step.stepSeconds;
   options.keep = options.refined = 1;
@@ -113,12 +113,12 @@ TEST_F(SearchOutcome, BoundsSecondsWhereASlowerPlanIsChosen) {
 
 // Software may require that all layers recompute the same, and a search may have no time: the
 // smallest memory is searched all the same, and recomputes everything.
-TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
+TEST_F(SearchRun, NamesTheSmallestOfSoftwareThatMixesNothing) {
   limits.space = loadStack("torchtitan")->space;
   request.memoryLimit = 1;
   options.seconds = -1;
   SearchResult found = search();
-  ASSERT_TRUE(found.ranked.empty() && found.leanest);
+  ASSERT_TRUE(found.ranked.empty() && found.leastMemory);
   options.seconds = 60;
   options.prune = false;
   options.ignoreMemory = true;
@@ -126,8 +126,8 @@ TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate &candidate : search().ranked)
     least = std::min(least, candidate.step.memoryNeed);
-  EXPECT_EQ(found.leanest->step.memoryNeed, least);
-  EXPECT_EQ(found.leanest->decisions.recompute, Recompute::Full);
+  EXPECT_EQ(found.leastMemory->step.memoryNeed, least);
+  EXPECT_EQ(found.leastMemory->decisions.recompute, Recompute::Full);
 }
 
 // Returns the simplest of the candidates within `share` of the least score, without ZeRO in groups.
@@ -146,7 +146,7 @@ Simplicity simplestOf(const SearchResult &found, double share) {
 // The search finds the simplest of all plans that tie, as costing everything does. It misses that
 // plan if it does not look for ties, as plans that are not faster than the best so far are not
 // costed.
-TEST_F(SearchOutcome, HasTheSimplestOfAllThatTie) {
+TEST_F(SearchRun, HasTheSimplestOfAllThatTie) {
   int missed = 0, simpler = 0;
   for (int64_t batch : {4, 8, 32})
     for (int64_t devices : {4, 8}) {

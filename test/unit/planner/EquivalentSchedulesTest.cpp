@@ -1,5 +1,5 @@
 // Tests the bounds that a schedule's step gives for equivalent schedules.
-#include "compiler/planner/KinSchedules.h"
+#include "compiler/planner/EquivalentSchedules.h"
 
 #include <gtest/gtest.h>
 
@@ -29,9 +29,9 @@ struct Step : testing::Test {
   double leastAs(ScheduleKind kind) {
     Decisions other = d;
     other.schedule = kind;
-    KinSchedules kin;
-    kin.note(d, step);
-    return kin.leastOf(other);
+    EquivalentSchedules equivalent;
+    equivalent.note(d, step);
+    return equivalent.leastOf(other);
   }
 
   Decisions d;
@@ -61,23 +61,23 @@ TEST_F(Step, BoundsVMinByVHalfToo) {
 // Bounds are kept for every combination of the details in which decisions of a mesh differ; the
 // larger of two bounds counts.
 TEST_F(Step, KeepsTheLargestBoundOfEachDetail) {
-  KinSchedules kin;
+  EquivalentSchedules equivalent;
   Decisions v;
   v.schedule = ScheduleKind::ZeroBubbleV;
-  kin.noteBound(v, 3);
-  kin.noteBound(v, 2);
+  equivalent.noteBound(v, 3);
+  equivalent.noteBound(v, 2);
   v.schedule = ScheduleKind::VHalf;
-  EXPECT_EQ(kin.leastOf(v), 3);
+  EXPECT_EQ(equivalent.leastOf(v), 3);
   for (auto change :
        {+[](Decisions &d) { d.zero = 1; }, +[](Decisions &d) { d.offloadOptimizer = true; },
         +[](Decisions &d) { d.recompute = Recompute::Full; },
         +[](Decisions &d) { d.recomputeMost = Recompute::Full; }}) {
     Decisions other = v;
     change(other);
-    EXPECT_EQ(kin.leastOf(other), 0);
+    EXPECT_EQ(equivalent.leastOf(other), 0);
   }
-  kin.clear();
-  EXPECT_EQ(kin.leastOf(v), 0);
+  equivalent.clear();
+  EXPECT_EQ(equivalent.leastOf(v), 0);
 }
 
 // A layer that has to recompute with ZB-V's memory need not with theirs: 8 x (6 + 3 - 3) s are

@@ -8,11 +8,11 @@
 namespace dtc::published {
 
 // Makes rows with their estimates, and keeps them.
-class Outcomes {
+class CaseResults {
 public:
   // Adds a row that took `seconds`, or ran out of memory if that is 0. Its estimate is `estimate`
   // seconds and `bytes` of a device of 80.
-  Outcome &add(const std::string &source, double seconds, double estimate, double bytes = 40) {
+  CaseResult &add(const std::string &source, double seconds, double estimate, double bytes = 40) {
     Row &row = rows.emplace_back();
     row.line = rows.size();
     row.cells["source"] = source;
@@ -24,7 +24,7 @@ public:
     item.seconds = seconds;
     item.ranOutOfMemory = seconds == 0;
     item.memoryLimit = 80;
-    Outcome &outcome = made.emplace_back();
+    CaseResult &outcome = made.emplace_back();
     outcome.item = &item;
     outcome.estimate.stepSeconds = estimate;
     outcome.estimate.peakBytes = bytes;
@@ -40,9 +40,9 @@ public:
   // Returns the case of a row by its index.
   Case &caseOf(size_t index) { return cases[index]; }
   // Returns all results in the order in which they were added.
-  std::vector<const Outcome *> all() const {
-    std::vector<const Outcome *> result;
-    for (const Outcome &outcome : made)
+  std::vector<const CaseResult *> all() const {
+    std::vector<const CaseResult *> result;
+    for (const CaseResult &outcome : made)
       result.push_back(&outcome);
     return result;
   }
@@ -50,7 +50,7 @@ public:
 private:
   std::deque<Row> rows;
   std::deque<Case> cases;
-  std::deque<Outcome> made;
+  std::deque<CaseResult> made;
 };
 
 } // namespace dtc::published

@@ -1,5 +1,5 @@
 // The devices of each pipeline stage.
-#include "compiler/estimate/StagePlaces.h"
+#include "compiler/estimate/StageDevices.h"
 
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/PartOrders.h"
@@ -29,10 +29,10 @@ std::vector<int64_t> ranksOfStage(const Decisions &d, const Topology &topology, 
   return ranks;
 }
 
-StagePlaces placeStages(const Decisions &d, const Topology &topology) {
-  StagePlaces places;
+StageDevices devicesOfStages(const Decisions &d, const Topology &topology) {
+  StageDevices devices;
   if (topology.isUniform() || d.pp == 1)
-    return places;
+    return devices;
   int64_t size = d.devices() / d.pp;
   // Stages within one device group, at the same offset in its nodes, are equal.
   std::map<std::pair<size_t, int64_t>, size_t> known;
@@ -45,20 +45,20 @@ StagePlaces placeStages(const Decisions &d, const Topology &topology) {
       if (offset >= 0 && offset + size <= each.numDevices)
         key = {group, offset % each.devicesPerNode};
     }
-    auto [it, isNew] = known.try_emplace(key, places.kinds.size());
+    auto [it, isNew] = known.try_emplace(key, devices.kinds.size());
     if (isNew) {
-      places.kinds.push_back(topology.slice(first, size));
-      places.whereOfKind.push_back(key);
+      devices.kinds.push_back(topology.slice(first, size));
+      devices.whereOfKind.push_back(key);
     }
-    places.kindOfStage.push_back(it->second);
+    devices.kindOfStage.push_back(it->second);
   }
   for (size_t stage = 0; stage + 1 < starts.size(); ++stage) {
     Path path =
         pathBetween(ranksFrom(starts[stage], size), ranksFrom(starts[stage + 1], size), topology);
     path.bandwidth /= static_cast<double>(size);
-    places.boundaries.push_back(path);
+    devices.boundaries.push_back(path);
   }
-  return places;
+  return devices;
 }
 
 } // namespace dtc

@@ -9,7 +9,7 @@ namespace dtc::rt {
 
 // One of several slots that steps use in turn, so that the host may prepare a step while another
 // runs. Everything that the device reads or writes is in memory that it allocated for that.
-class StepPlace {
+class StepSlot {
 public:
   // Allocates a slot for steps of `program`, whose entries have at most `issues` instructions.
   Status create(const format::Program &program, Device &device, size_t issues);

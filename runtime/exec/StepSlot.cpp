@@ -1,4 +1,4 @@
-#include "runtime/exec/StepPlace.h"
+#include "runtime/exec/StepSlot.h"
 
 #include "runtime/format/Operands.h"
 
@@ -15,7 +15,7 @@ static bool reports(format::EntryKind entry, const format::Output &output) {
           output.role() == format::OutputRole::gradient_scale);
 }
 
-Status StepPlace::create(const format::Program &of, Device &device, size_t issues) {
+Status StepSlot::create(const format::Program &of, Device &device, size_t issues) {
   program = &of;
   arena = device.arena(format::MemorySpace::device); // inputs and outputs of steps are there
   times.resize(issues);
@@ -43,7 +43,7 @@ Status StepPlace::create(const format::Program &of, Device &device, size_t issue
   return {};
 }
 
-void StepPlace::setScalar(format::ScalarRole role, float value) {
+void StepSlot::setScalar(format::ScalarRole role, float value) {
   for (uint32_t i = 0; i < scalars.size(); ++i)
     if (program->scalars()->Get(i)->role() == role) {
       std::memcpy(scalars[i].host, &value, sizeof(value));
@@ -51,7 +51,7 @@ void StepPlace::setScalar(format::ScalarRole role, float value) {
     }
 }
 
-void StepPlace::setScalars(const StepScalars &values) {
+void StepSlot::setScalars(const StepScalars &values) {
   setScalar(format::ScalarRole::step, static_cast<float>(values.step));
   setScalar(format::ScalarRole::base_lr, values.baseLr);
   setScalar(format::ScalarRole::total_steps, static_cast<float>(values.totalSteps));
@@ -62,13 +62,13 @@ void StepPlace::setScalars(const StepScalars &values) {
     }
 }
 
-void StepPlace::writeInput(uint32_t input, std::span<const std::byte> values) {
+void StepSlot::writeInput(uint32_t input, std::span<const std::byte> values) {
   if (!values.empty())
     std::memcpy(inputs[input].host, values.data(), values.size());
   inputs[input].isSet = true;
 }
 
-Status StepPlace::enqueueIn(Device &device, const Mark &mark) {
+Status StepSlot::enqueueIn(Device &device, const Mark &mark) {
   for (std::vector<Piece> *pieces : {&scalars, &inputs})
     for (Piece &piece : *pieces) {
       if (piece.isSet)
@@ -79,7 +79,7 @@ Status StepPlace::enqueueIn(Device &device, const Mark &mark) {
   return {};
 }
 
-Status StepPlace::enqueueOut(format::EntryKind kind, Device &device, const Mark &mark) {
+Status StepSlot::enqueueOut(format::EntryKind kind, Device &device, const Mark &mark) {
   for (uint32_t i = 0; i < outputs.size(); ++i)
     if (reports(kind, *program->outputs()->Get(i)))
       DTC_RETURN_IF_ERROR(device.enqueueCopyOut(0, outputs[i].host, arena + outputs[i].offset,
@@ -87,7 +87,7 @@ Status StepPlace::enqueueOut(format::EntryKind kind, Device &device, const Mark 
   return {};
 }
 
-void StepPlace::readOutputs(format::EntryKind kind, StepResult &result) const {
+void StepSlot::readOutputs(format::EntryKind kind, StepResult &result) const {
   for (uint32_t i = 0; i < outputs.size(); ++i) {
     const format::Output &output = *program->outputs()->Get(i);
     if (!reports(kind, output))

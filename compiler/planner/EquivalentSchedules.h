@@ -10,7 +10,7 @@
 namespace dtc {
 
 // Lower bounds for equivalent schedules, for the details of one mesh under one cost model.
-class KinSchedules {
+class EquivalentSchedules {
 public:
   // Derives the bounds of equivalent schedules from a step that was costed for homogeneous devices.
   void note(const Decisions &decisions, const StepEstimate &step);
