@@ -101,12 +101,12 @@ TEST(LaunchLocalRanks, NamesAMissingMpirun) {
 
 // Runs MpiRanks, returns its wait status and what it printed on both streams. After `killAfter`
 // wrote a line, sends it `signal`.
-struct Status {
+struct Outcome {
   int status = 0;
   std::string output;
   double seconds = 0;
 };
-Status runRanks(std::vector<std::string> arguments, int signal = 0) {
+Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
 #ifndef DTC_MPI_RANKS
   return {77 << 8, "no MPI when this was built", 0};
 #else
@@ -128,7 +128,7 @@ Status runRanks(std::vector<std::string> arguments, int signal = 0) {
     ::_exit(126);
   }
   ::close(ends[1]);
-  Status run;
+  Outcome run;
   char bytes[4096];
   for (ssize_t count; (count = ::read(ends[0], bytes, sizeof(bytes))) > 0;) {
     run.output.append(bytes, static_cast<size_t>(count));
@@ -147,7 +147,7 @@ Status runRanks(std::vector<std::string> arguments, int signal = 0) {
   GTEST_SKIP() << run.output
 
 TEST(LaunchLocalRanks, NamesARankThatASignalKilled) {
-  Status run = runRanks({"--ranks", "3", "--mode", "kill"});
+  Outcome run = runRanks({"--ranks", "3", "--mode", "kill"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 died (signal 9, Killed); the system kills so when memory "
@@ -156,21 +156,21 @@ TEST(LaunchLocalRanks, NamesARankThatASignalKilled) {
 }
 
 TEST(LaunchLocalRanks, PassesExitCodesOn) {
-  Status run = runRanks({"--ranks", "2", "--mode", "exit"});
+  Outcome run = runRanks({"--ranks", "2", "--mode", "exit"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 4) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 exited with code 4\n");
 }
 
 TEST(LaunchLocalRanks, NoticesARankThatLeavesEarly) {
-  Status run = runRanks({"--ranks", "2", "--mode", "leave"});
+  Outcome run = runRanks({"--ranks", "2", "--mode", "leave"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 exited before the job's end\n");
 }
 
 TEST(MpiComm, GivesUpAfterTheTimeOut) {
-  Status run = runRanks({"--ranks", "2", "--mode", "late"});
+  Outcome run = runRanks({"--ranks", "2", "--mode", "late"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output,
@@ -181,14 +181,14 @@ TEST(MpiComm, GivesUpAfterTheTimeOut) {
 
 // Ranks may be late if they work on their own before the first step.
 TEST(MpiComm, WaitsAsLongAsTheStartWantsIt) {
-  Status run = runRanks({"--ranks", "2", "--mode", "worker"});
+  Outcome run = runRanks({"--ranks", "2", "--mode", "worker"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
   EXPECT_EQ(run.output, "");
 }
 
 TEST(MpiComm, EndsTheJobWhenARankGivesUp) {
-  Status run = runRanks({"--ranks", "2", "--mode", "abandon"});
+  Outcome run = runRanks({"--ranks", "2", "--mode", "abandon"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 1) << run.output;
   EXPECT_EQ(run.output, "barrier on group 'world' (rank 1 of 2): given up: its data is damaged\n"
@@ -198,7 +198,7 @@ TEST(MpiComm, EndsTheJobWhenARankGivesUp) {
 
 TEST(LaunchLocalRanks, EndsTheRanksOnSignals) {
   for (int signal : {SIGINT, SIGTERM}) {
-    Status run = runRanks({"--ranks", "2", "--mode", "sleep"}, signal);
+    Outcome run = runRanks({"--ranks", "2", "--mode", "sleep"}, signal);
     SKIP_WITHOUT_MPI(run);
     EXPECT_EQ(WEXITSTATUS(run.status), 128 + signal) << run.output;
     EXPECT_NE(run.output.find("launcher: stopped by signal"), std::string::npos) << run.output;

@@ -22,36 +22,36 @@ FakeDevice::~FakeDevice() {
     std::free(block.address);
 }
 
-Status FakeDevice::addBlock(uint64_t bytes, uint64_t alignment) {
+rt::Status FakeDevice::addBlock(uint64_t bytes, uint64_t alignment) {
   uint64_t rounded = std::max((bytes + alignment - 1) / alignment * alignment, alignment);
   memory.push_back({static_cast<char *>(std::aligned_alloc(alignment, rounded)), rounded});
   std::memset(memory.back().address, 0, rounded);
   return {};
 }
 
-Status FakeDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
+rt::Status FakeDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
   DTC_RETURN_IF_ERROR(addBlock(bytes, 4096));
   arenas[static_cast<size_t>(space)] = memory.back().address;
   return {};
 }
 
-Status FakeDevice::allocateHost(uint64_t bytes, char *&address) {
+rt::Status FakeDevice::allocateHost(uint64_t bytes, char *&address) {
   DTC_RETURN_IF_ERROR(addBlock(bytes, 64));
   address = memory.back().address;
   return {};
 }
 
-Status FakeDevice::copyIn(char *to, const void *from, uint64_t bytes) {
+rt::Status FakeDevice::copyIn(char *to, const void *from, uint64_t bytes) {
   std::memcpy(to, from, bytes);
   return {};
 }
 
-Status FakeDevice::copyOut(void *to, const char *from, uint64_t bytes) {
+rt::Status FakeDevice::copyOut(void *to, const char *from, uint64_t bytes) {
   std::memcpy(to, from, bytes);
   return {};
 }
 
-Status FakeDevice::createStreams(const StreamSpec &spec) {
+rt::Status FakeDevice::createStreams(const StreamSpec &spec) {
   queues.resize(spec.used.size());
   position.next.resize(spec.used.size());
   position.records.resize(static_cast<size_t>(spec.events));
@@ -59,7 +59,7 @@ Status FakeDevice::createStreams(const StreamSpec &spec) {
   return {};
 }
 
-Status FakeDevice::createGroup(Control &, const GroupSpec &spec, int &number) {
+rt::Status FakeDevice::createGroup(Control &, const GroupSpec &spec, int &number) {
   Group group;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
     if (static_cast<int>(spec.ranks[i]) == rank) {
@@ -73,25 +73,25 @@ Status FakeDevice::createGroup(Control &, const GroupSpec &spec, int &number) {
   return {};
 }
 
-Status FakeDevice::beginStep(uint32_t) {
+rt::Status FakeDevice::beginStep(uint32_t) {
   waits = 0;
   return {};
 }
 
-Status FakeDevice::enqueue(int stream, const Command &command, const Mark &mark) {
+rt::Status FakeDevice::enqueue(int stream, const Command &command, const Mark &mark) {
   Item item{.kind = Kind::Run, .mark = mark, .command = command};
   item.kept = faults.keepsPointers ? &command : nullptr;
   add(stream, std::move(item));
   return {};
 }
 
-Status FakeDevice::enqueueRecord(int stream, int event, const Mark &mark) {
+rt::Status FakeDevice::enqueueRecord(int stream, int event, const Mark &mark) {
   ++enqueuedRecords[static_cast<size_t>(event)];
   add(stream, {.kind = Kind::Record, .mark = mark, .event = event});
   return {};
 }
 
-Status FakeDevice::enqueueWait(int stream, int event, const Mark &mark) {
+rt::Status FakeDevice::enqueueWait(int stream, int event, const Mark &mark) {
   uint32_t ordinal = enqueuedRecords[static_cast<size_t>(event)];
   if (waits++ == faults.ignoredWait)
     ordinal = 0;
@@ -99,27 +99,27 @@ Status FakeDevice::enqueueWait(int stream, int event, const Mark &mark) {
   return {};
 }
 
-Status FakeDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
-                                 const Mark &mark) {
+rt::Status FakeDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
+                                     const Mark &mark) {
   add(stream, {.kind = Kind::Copy, .mark = mark, .to = to, .from = from, .bytes = bytes});
   return {};
 }
 
-Status FakeDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
-                                  const Mark &mark) {
+rt::Status FakeDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
+                                      const Mark &mark) {
   return enqueueCopyIn(stream, to, from, bytes, mark);
 }
 
-Status FakeDevice::endStep(const Mark &mark, uint64_t &step) {
+rt::Status FakeDevice::endStep(const Mark &mark, uint64_t &step) {
   step = ++steps;
   add(0, {.kind = Kind::EndStep, .mark = mark});
   return {};
 }
 
-Status FakeDevice::synchronize(uint64_t step, uint64_t &tag) {
+rt::Status FakeDevice::synchronize(uint64_t step, uint64_t &tag) {
   tag = 0;
-  return isDone(step) || faults.returnsEarly ? Status()
-                                             : Status::aborted("nobody runs the streams");
+  return isDone(step) || faults.returnsEarly ? rt::Status()
+                                             : rt::Status::aborted("nobody runs the streams");
 }
 
 bool FakeDevice::isIdle() const {
@@ -281,7 +281,7 @@ bool FakeDevice::run(size_t stream) {
     if (item.what().group >= 0) {
       isSame = collect(item, stream);
     } else {
-      Status status = code.run(item.what(), pool);
+      rt::Status status = code.run(item.what(), pool);
       EXPECT_TRUE(status.ok()) << status.message();
     }
     break;
