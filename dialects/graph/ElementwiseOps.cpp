@@ -114,11 +114,12 @@ OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType())
     return getX();
-  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX())) {
+  auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX());
+  auto rounded = dyn_cast<FloatType>(getElementTypeOrSelf(getType()));
+  if (value && rounded) {
     APFloat number(value.getValueAsDouble());
     bool losesInfo;
-    number.convert(cast<FloatType>(getElementTypeOrSelf(getType())).getFloatSemantics(),
-                   APFloat::rmNearestTiesToEven, &losesInfo);
+    number.convert(rounded.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
     return Builder(*this).getF64FloatAttr(number.convertToDouble());
   }
   auto inner = getX().getDefiningOp<CastOp>();

@@ -81,6 +81,9 @@ struct OpRule {
   llvm::SmallVector<unsigned, 2> fedLoops;
   // f(a + b) = f(a) + f(b) over all tensor operands together: partial sums may stay partial.
   bool jointlyLinear = false;
+  // Operands of a jointly linear op that f is not linear in, such as indices: they are complete
+  // where the others are partial sums.
+  llvm::SmallVector<unsigned, 1> completeOperands;
   // Loops whose global index matters to the op (rows of an embedding, vocabulary entries of a cross
   // entropy, elements of dropout): if one is split or padded, the partitioner attaches a
   // #graph.window to the local op, and the op itself handles padding.
@@ -100,10 +103,15 @@ struct OpRule {
   bool multiplies() const { return kind == OpKind::Product || kind == OpKind::Attention; }
 
   // True if the op only moves elements: a view, transpose or slice of a parameter holds parameters.
-  bool onlyMoves() const { return jointlyLinear && flopsPerPoint == 0; }
+  bool onlyMoves() const { return jointlyLinear && flopsPerPoint == 0 && completeOperands.empty(); }
+
+  // Returns whether f is not linear in the operand.
+  bool isComplete(unsigned operand) const { return llvm::is_contained(completeOperands, operand); }
 
   // True if the operand is a term of the first result, which is a sum.
-  bool isTerm(unsigned operand) const { return jointlyLinear && operands[operand] == results[0]; }
+  bool isTerm(unsigned operand) const {
+    return jointlyLinear && operands[operand] == results[0] && !isComplete(operand);
+  }
 
   // True if padding of this loop stays zero, or does not matter because the op itself knows the
   // padded indices.

@@ -101,6 +101,11 @@ RuleBuilder &RuleBuilder::linear() {
   return *this;
 }
 
+RuleBuilder &RuleBuilder::linearBut(unsigned operand) {
+  rule.completeOperands.push_back(operand);
+  return linear();
+}
+
 TensorLoops dtc::graph::operator+(TensorLoops a, const TensorLoops &b) {
   a.append(b.begin(), b.end());
   return a;

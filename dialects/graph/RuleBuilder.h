@@ -50,6 +50,8 @@ public:
   RuleBuilder &zeroPreserving(bool value = true);
   // Sets OpRule::jointlyLinear.
   RuleBuilder &linear();
+  // Sets OpRule::jointlyLinear for all operands but one, as long as that is complete.
+  RuleBuilder &linearBut(unsigned operand);
   // Returns the rule; the builder must not be used again.
   OpRule take() { return std::move(rule); }
 

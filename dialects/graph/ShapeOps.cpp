@@ -154,17 +154,6 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-// Fails unless `dim` is one of the dims of `type` and its size is known.
-static LogicalResult checkOneDim(Operation *op, StringRef name, RankedTensorType type,
-                                 int64_t dim) {
-  if (dim < 0 || dim >= type.getRank())
-    return op->emitOpError() << "works on dim " << dim << ", but '" << name << "' has "
-                             << type.getRank() << " dims";
-  if (type.isDynamicDim(dim))
-    return op->emitOpError() << "works on dim " << dim << " of '" << name << "', which is dynamic";
-  return success();
-}
-
 // Checks elements start..start + size - 1 of `dim`; `squeeze` drops the dim of a slice of one.
 LogicalResult SliceOp::verify() {
   RankedTensorType x = tensorType(getX());

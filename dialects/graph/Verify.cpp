@@ -109,6 +109,16 @@ LogicalResult dtc::graph::checkPadding(Operation *op, std::optional<int64_t> pad
   return success();
 }
 
+LogicalResult dtc::graph::checkOneDim(Operation *op, StringRef name, RankedTensorType type,
+                                      int64_t dim) {
+  if (dim < 0 || dim >= type.getRank())
+    return op->emitOpError() << "works on dim " << dim << ", but '" << name << "' has "
+                             << type.getRank() << " dims";
+  if (type.isDynamicDim(dim))
+    return op->emitOpError() << "works on dim " << dim << " of '" << name << "', which is dynamic";
+  return success();
+}
+
 LogicalResult dtc::graph::checkDimSet(Operation *op, StringRef name, ArrayRef<int64_t> dims,
                                       int64_t numDims) {
   for (const auto &[i, dim] : llvm::enumerate(dims)) {

@@ -64,6 +64,10 @@ llvm::LogicalResult checkWindows(mlir::Operation *op, std::optional<mlir::ArrayA
 llvm::LogicalResult checkPadding(mlir::Operation *op, std::optional<int64_t> padding,
                                  std::optional<mlir::ArrayAttr> windows, int64_t rows);
 
+// Fails unless `dim` is one of the dims of `type` and its size is static.
+llvm::LogicalResult checkOneDim(mlir::Operation *op, llvm::StringRef name,
+                                mlir::RankedTensorType type, int64_t dim);
+
 // Fails unless the dims are sorted, different and inside [0, numDims).
 llvm::LogicalResult checkDimSet(mlir::Operation *op, llvm::StringRef name,
                                 llvm::ArrayRef<int64_t> dims, int64_t numDims);

@@ -10,6 +10,7 @@ void dtc::registerKernelInterfaces(DialectRegistry &registry) {
     attachCrossEntropyKernels(context);
     attachReduceKernels(context);
     attachCumsumKernels(context);
+    attachGatherKernels(context);
     attachPartKernels(context);
     attachRotaryKernels(context);
   });

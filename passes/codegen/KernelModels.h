@@ -16,6 +16,8 @@ void attachCrossEntropyKernels(mlir::MLIRContext *context);
 void attachReduceKernels(mlir::MLIRContext *context);
 // Attaches the kernel of the cumulative sum.
 void attachCumsumKernels(mlir::MLIRContext *context);
+// Attaches the kernels of gather, scatter_add and top_k.
+void attachGatherKernels(mlir::MLIRContext *context);
 // Attaches the kernels of sums in two steps.
 void attachPartKernels(mlir::MLIRContext *context);
 // Attaches the kernel of rotary position embedding.

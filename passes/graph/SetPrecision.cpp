@@ -15,6 +15,7 @@
 #include "dialects/graph/Precision.h"
 
 #include "dialects/graph/Attributes.h"
+#include "dialects/graph/GatherOps.h"
 #include "dialects/graph/ImageOps.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/PointTable.h"
@@ -106,7 +107,8 @@ private:
   static bool isConstant(Value value) { return value.getDefiningOp<graph::ConstantOp>(); }
 
   // Returns the operands that share a type with the first result. Scalars (the keys of random ops),
-  // masks, the tables of a rotation and operands that only lend their size keep their types.
+  // masks, indices, the tables of a rotation and operands that only lend their size keep their
+  // types.
   static SmallVector<OpOperand *, 4> numbersOf(Operation *op) {
     SmallVector<OpOperand *, 4> numbers;
     for (OpOperand &operand : op->getOpOperands()) {
@@ -116,7 +118,7 @@ private:
           (isa<graph::WhereOp>(op) && operand.getOperandNumber() == 0))
         continue;
       numbers.push_back(&operand);
-      if (isa<graph::RotaryOp, graph::BroadcastOp>(op))
+      if (isa<graph::RotaryOp, graph::BroadcastOp, graph::GatherOp>(op))
         break;
     }
     return numbers;
@@ -126,11 +128,13 @@ private:
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (!interface || isa<graph::CastOp>(op)) // a cast is a rounding that the model asks for
       return;
+    if (isa<graph::GatherOp, graph::ScatterAddOp>(op)) // whole numbers, which 16 bits may round
+      op->setOperand(1, cast(op, op->getOperand(1), wide));
     SmallVector<OpOperand *, 4> numbers = numbersOf(op);
     graph::OpRule rule = interface.getRule();
     if (numbers.empty() || rule.kind == graph::OpKind::Loss)
       return;
-    if (isa<graph::ReduceOp>(op)) // reads any type, returns f32
+    if (isa<graph::ReduceOp, graph::ScatterAddOp>(op)) // reads any type, returns f32
       return;
     Type element = elementFor(op, rule, numbers);
     for (OpOperand *number : numbers)

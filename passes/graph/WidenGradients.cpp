@@ -71,7 +71,8 @@ private:
     if (!addsUp && rule.jointlyLinear)
       for (OpOperand &operand : op->getOpOperands())
         // the other operands of a broadcast only lend their size
-        if (!isa<graph::BroadcastOp>(op) || operand.getOperandNumber() == 0)
+        if ((!isa<graph::BroadcastOp>(op) || operand.getOperandNumber() == 0) &&
+            !rule.isComplete(operand.getOperandNumber()))
           widenOperand(operand);
     if (addsUp || rule.jointlyLinear)
       result.setType(widened(result.getType()));

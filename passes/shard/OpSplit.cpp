@@ -119,6 +119,8 @@ int loopOfDim(const graph::TensorLoops &tensor, int64_t dim) {
 }
 
 AxisPlacement operandUnder(const graph::OpRule &rule, size_t operand, int choice) {
+  if (choice == split::kPartial && rule.isComplete(static_cast<unsigned>(operand)))
+    return AxisPlacement::replicate();
   if (choice == split::kPartial)
     return AxisPlacement::partial(graph::ReduceKind::Sum);
   if (std::optional<int64_t> dim = dimOf(rule.operands[operand], choice))
@@ -168,8 +170,9 @@ int followOperands(Operation *op, const graph::OpRule &rule, ArrayRef<int64_t> s
       return loop;
     bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
     bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
-    hasSum |= isSum;
-    mayStaySum &= isSum || isScalar;
+    bool isComplete = rule.isComplete(static_cast<unsigned>(index));
+    hasSum |= isSum && !isComplete;
+    mayStaySum &= isComplete ? !isSum : isSum || isScalar;
   }
   return hasSum && mayStaySum ? split::kPartial : split::kNone;
 }

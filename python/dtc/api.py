@@ -12,10 +12,12 @@ from dtc import (
     ops_constants,
     ops_functions,
     ops_images,
+    ops_indices,
     ops_layers,
     ops_losses,
     ops_moves,
     ops_points,
+    ops_resize,
     ops_sums,
     safetensors,
 )
@@ -37,10 +39,12 @@ TABLES = (
     ops_constants,
     ops_functions,
     ops_images,
+    ops_indices,
     ops_layers,
     ops_losses,
     ops_moves,
     ops_points,
+    ops_resize,
     ops_sums,
 )  # modules that register ops
 

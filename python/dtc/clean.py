@@ -115,6 +115,8 @@ def clean_node(node, name):
         arguments = bound(node)
         if arguments["p"] == 0 or not arguments["train"]:
             replace(node, node.args[0])
+    elif name == "floor":
+        draw_samples(node)
     elif name == "slice":
         arguments = bound(node)
         if (
@@ -199,6 +201,23 @@ def aliases_of(node):
     return found
 
 
+def draw_samples(node):
+    """Makes floor(rand + p), which is 1 with probability p and else 0, the op that draws so."""
+    total = node.args[0]
+    if name_of(total) != "add" or total.kwargs.get("alpha", 1) != 1:
+        return
+    for number, chance in (total.args[:2], total.args[1::-1]):
+        if getattr(number, "op", "") == "call_function" and name_of(number) == "rand":
+            if isinstance(chance, (int, float)) and 0 <= chance <= 1:
+                with node.graph.inserting_before(node):
+                    shape = node.graph.call_function(
+                        torch.ops.aten.empty.memory_format, (number.args[0],)
+                    )
+                shape.meta = dict(number.meta)
+                replace(node, insert(node, torch.ops.aten.bernoulli.p, shape, float(chance)))
+            return
+
+
 def without_mutation(graph, captured):
     """Replaces ops in place by ordinary ones, where nothing else reads the memory that they
     change."""
@@ -261,7 +280,9 @@ def make_ordinary(node, captured):
             raise Unsupported("changes a constant in place; compute a new tensor")
     base = node.target._opname.removesuffix("_")
     packet = getattr(torch.ops.aten, base, None) if node.target.namespace == "aten" else None
-    overload = getattr(packet, node.target._overloadname, None) if packet is not None else None
+    overloads = {"float": "p"} if base == "bernoulli" else {}
+    overload = overloads.get(node.target._overloadname, node.target._overloadname)
+    overload = getattr(packet, overload, None) if packet is not None else None
     if overload is None or overload._schema.is_mutable:
         raise Unsupported("works in place and has no form that doesn't; compute a new tensor")
     order = {each: position for position, each in enumerate(node.graph.nodes)}

@@ -32,6 +32,9 @@ def lowers(*names, moves=False):
     return register
 
 
+WHOLE_IN_16_BITS = 256  # bf16 holds all whole numbers up to here
+
+
 class Lowering:
     """Goes through the nodes in order; the problems of all of them are reported at once."""
 
@@ -201,6 +204,27 @@ class Lowering:
             " requires_grad=False"
         )
 
+    def index_buffer(self, node, indices):
+        """Returns the view of constant indices that are a buffer of the module, moved about; None
+        where they aren't. A file holds them as numbers, which 16 bits have to hold too."""
+        root = node
+        while name_of(root) in MOVES and root.all_input_nodes:
+            root = root.all_input_nodes[0]
+        name = self.names.get(self.captured.buffers.get(root, ""))
+        if name is None or name not in self.module.state_dict():
+            return None
+        if int(indices.max()) > WHOLE_IN_16_BITS:
+            raise Unsupported(
+                f"has constant indices up to {int(indices.max())}, which a buffer of graph IR can"
+                f" not hold in 16 bits; up to {WHOLE_IN_16_BITS} it can"
+            )
+        if name not in self.graph.parameters:
+            tensor = self.folder.value(root)
+            self.graph.parameters[name] = Parameter(
+                name, tuple(tensor.shape), tensor.float(), True
+            )
+        return self.constant(node)
+
     def stated(self, value, sizes):
         """Writes a constant of several values outside of any layer, so that it is written once."""
         from dtc.ops_constants import stated  # which uses this module
@@ -270,7 +294,6 @@ def missing(name):
         "wrap_with_autocast": (
             "is torch.autocast; leave it out, dtc compile --precision trains in 16 bits"
         ),
-        "index": "takes elements by computed indices; use an embedding or a slice",
         "item": "reads a value; a compiled step can't depend on it",
     }
     return "is not in graph IR yet" + (f": {hints[name]}" if name in hints else "")

@@ -12,6 +12,8 @@ from dtc.views import identity, with_dims
 
 
 LIKE = {"zeros_like": 0.0, "ones_like": 1.0, "new_zeros": 0.0, "new_ones": 1.0}
+# What such a tensor holds is not read: ops in place fill it.
+LIKE |= {"new_empty": 0.0, "empty_like": 0.0, "empty": 0.0}
 
 
 @lowers(*LIKE, "full_like", "new_full")

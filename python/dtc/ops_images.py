@@ -125,35 +125,3 @@ def pooled(lower, view, name, kernel, stride, padding, sizes):
             padding=unless(padding, [0, 0]),
         )
     )
-
-
-@lowers("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
-def nearest(lower, node):
-    """Repeats each pixel, by atoms that cost nothing until an op reads them."""
-    view, sizes = floats(lower.view(node.args[0])), sizes_of(node)
-    if any(into % size for size, into in zip(view.sizes[2:], sizes[2:])):
-        raise Unsupported(
-            f"resizes {view.sizes[2:]} to {sizes[2:]}; graph IR repeats pixels a whole number of"
-            " times"
-        )
-    times = [into // size for size, into in zip(view.sizes[2:], sizes[2:])]
-    dims = [
-        tuple(dim) + ((Atom(time, repeats=True),) if time != 1 else ())
-        for dim, time in zip(view.dims[2:], times)
-    ]
-    return with_dims(view, (*view.dims[:2], *dims))
-
-
-@lowers("adaptive_avg_pool2d")
-def adaptive(lower, node):
-    view, sizes = floats(lower.view(node.args[0])), sizes_of(node)
-    into, image = sizes[-2:], view.sizes[-2:]
-    if tuple(into) == (1, 1):
-        result = reduced(lower, view, "mean", [len(sizes) - 2, len(sizes) - 1])
-        return with_dims(result, (*result.dims, (), ()))
-    if any(size % part for size, part in zip(image, into)):
-        raise Unsupported(
-            f"pools {image} to {into}, whose windows are not all alike; use sizes that divide"
-        )
-    kernel = [size // part for size, part in zip(image, into)]
-    return pooled(lower, view, "avg_pool2d", kernel, kernel, [0, 0], sizes)

@@ -5,7 +5,7 @@ from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.lower import lowers
-from dtc.ops_points import check_totals
+from dtc.ops_points import binary, check_totals, number
 from dtc.views import Atom, View, identity, with_dims
 
 
@@ -199,15 +199,32 @@ def sliced(lower, node):
     size = view.sizes[dim]
     if isinstance(size, Batch):
         raise Unsupported("takes a part of the batch, which couples samples; keep the batch whole")
-    if arguments["step"] != 1:
-        raise Unsupported("takes every n-th element; reshape to [..., m, n] and select instead")
     start = min(
         max((arguments["start"] or 0) + (size if (arguments["start"] or 0) < 0 else 0), 0), size
     )
     count = sizes_of(node)[dim]
+    if arguments["step"] != 1:
+        return every(lower, view, dim, start, count, arguments["step"])
     if count == size:
         return view
     return take(lower, view, dim, start, count)
+
+
+def every(lower, view, dim, start, count, step):
+    """Returns every n-th element of a dim: an index of an inner dim where n divides its size."""
+    size = view.sizes[dim]
+    if size == count * step:
+        split = views.reshape(view, view.sizes[:dim] + (count, step) + view.sizes[dim + 1 :])
+        if split is not None:
+            part = take(lower, split, dim + 1, start, 1)
+            return views.reshape(part, view.sizes[:dim] + (count,) + view.sizes[dim + 1 :])
+    from dtc.ops_indices import gathered  # which uses functions of this module
+    from dtc.ops_points import floats, scaled
+
+    place = scaled(lower, identity(lower.build.emit("iota", [], (count,))), step)
+    if start:
+        place = binary(lower, "add", place, number(lower, float(start)))
+    return gathered(lower, floats(view), place, dim)
 
 
 def take(lower, view, dim, start, count):
@@ -285,11 +302,10 @@ def join(lower, nodes, dim, stack, sizes):
 
 @lowers("pad", "constant_pad_nd")
 def padded(lower, node):
+    from dtc.ops_resize import padded_by  # which uses functions of this module
+
     arguments = bound(node)
-    if arguments.get("mode", "constant") != "constant" or (arguments.get("value") or 0) != 0:
-        raise Unsupported(
-            "pads by other than zeros, which graph IR does not have yet; pad with zeros"
-        )
+    mode, value = arguments.get("mode", "constant"), float(arguments.get("value") or 0)
     pads = list(arguments["pad"])
     view = lower.build.by_dims(lower.view(arguments["self"]))
     if view.kind != "f32" or not all(isinstance(pad, int) for pad in pads):
@@ -299,9 +315,30 @@ def padded(lower, node):
         dim = len(view.dims) - 1 - index
         if low < 0 or high < 0:
             raise Unsupported("pads by less than 0; slice instead")
-        if low or high:
+        if mode != "constant" and (low or high):
+            view = padded_by(lower, view, dim, low, high, mode)
+        elif low or high:
+            size = view.sizes[dim]
             view = pad_dim(lower, view, dim, low, high)
+            view = outside(lower, view, dim, low, low + size, value)
     return view
+
+
+def outside(lower, view, dim, low, high, value):
+    """Writes a number where the index along a dim is not from `low` to before `high`."""
+    from dtc.ops_choices import compare, where  # which use functions of this module
+
+    if value == 0:
+        return view
+    size = view.sizes[dim]
+    place = identity(lower.build.emit("iota", [], (size,)))
+    inside = None
+    for kind, limit in (("ge", low), ("lt", high)):
+        if limit not in (0, size):
+            side = compare(lower, kind, place, number(lower, float(limit)))
+            inside = side if inside is None else binary(lower, "multiply", inside, side)
+    inside = with_dims(inside, [inside.dims[0] if at == dim else () for at in range(len(view.dims))])
+    return where(lower, inside, view, number(lower, value))
 
 
 def pad_dim(lower, view, dim, low, high):
@@ -343,8 +380,8 @@ def embedding(lower, node):
     rows = lower.build.plain(table)
     index = lower.view(ids)
     ids = lower.build.plain(index)
-    if ids.kind != "i32":
-        raise Unsupported("looks up by other than integers")
+    if ids.kind != "i32":  # integers that the module computes, as whole numbers of f32
+        ids = lower.build.emit("cast", [ids], ids.dims, "i32")
     lower.index_inputs.add(ids)
     padding = (
         arguments["padding_idx"]

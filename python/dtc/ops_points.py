@@ -3,7 +3,7 @@
 import torch
 
 from dtc import views
-from dtc.clean import bound, sizes_of
+from dtc.clean import bound, name_of, sizes_of
 from dtc.errors import Unsupported
 from dtc.fold import is_batch_size, rows_of
 from dtc.ir import Batch, elements
@@ -72,6 +72,40 @@ def dropout(lower, node):
     )
 
 
+def chosen(lower, sizes, chance):
+    """Writes 1 with a probability, else 0, for each element of a shape."""
+    ones = repeated_to(number(lower, 1.0), sizes)
+    if chance in (0, 1):
+        return scaled(lower, ones, chance)
+    view = pointwise(lower, "dropout", views_written(lower, ones), p=1 - chance)
+    return scaled(lower, view, chance)
+
+
+@lowers("bernoulli")
+def drawn(lower, node):
+    """Writes draws with one probability, as those that keep whole samples."""
+    arguments, given = bound(node), node.args[0]
+    chance = arguments.get("p")
+    if chance is None and name_of(given) in ("full", "full_like", "new_full"):
+        chance = bound(given)["fill_value"]
+    if not isinstance(chance, (int, float)):
+        raise Unsupported("draws with a probability of its own for each element")
+    if not 0 <= chance <= 1:
+        raise Unsupported(f"draws with the probability {chance}")
+    return chosen(lower, sizes_of(node), float(chance))
+
+
+@lowers("feature_dropout")
+def channels_dropped(lower, node):
+    """Drops whole channels of samples."""
+    view, kept = floats(lower.view(node.args[0])), 1 - float(bound(node)["p"])
+    if len(view.sizes) < 3 or not isinstance(view.sizes[0], Batch):
+        raise Unsupported("drops channels of one image; give the batch as the first dim")
+    sizes = (*view.sizes[:2], *(1 for _ in view.sizes[2:]))
+    mask = chosen(lower, sizes, kept)
+    return binary(lower, "multiply", view, scaled(lower, mask, 1 / kept if kept else 0.0))
+
+
 def views_written(lower, view):
     """Returns the view with repeats written out, for ops that treat each repetition in another
     way."""
@@ -90,11 +124,10 @@ def cast(lower, node):
         return is_not_zero(lower, view)
     if kinds[1].is_floating_point:
         return as_numbers(lower, view)
-    if kinds[0] == torch.bool:
-        return view  # numbers 0 and 1, which count but look nothing up
-    raise Unsupported(
-        "turns numbers into integers; graph IR has casts from integers to f32 only"
-    )
+    if not kinds[0].is_floating_point:
+        return view
+    # Integers that a module computes are whole numbers of f32.
+    return point(lower, "trunc", floats(view))
 
 
 def as_numbers(lower, view):
@@ -139,20 +172,21 @@ def add(lower, node):
 
 
 def operand(lower, value):
-    return floats(lower.view(value)) if is_node(value) else number(lower, float(value))
+    """Returns an operand as numbers of f32, which hold integers below 2^24 exactly."""
+    return as_numbers(lower, lower.view(value)) if is_node(value) else number(lower, float(value))
 
 
 @lowers("mul")
 def multiply(lower, node):
     a, b = node.args[0], node.args[1]
     if not is_node(b):
-        return scaled(lower, floats(lower.view(a)), b)
+        return scaled(lower, operand(lower, a), b)
     if not is_node(a):
-        return scaled(lower, floats(lower.view(b)), a)
+        return scaled(lower, operand(lower, b), a)
     for x, factor in ((a, b), (b, a)):
         repeated = uniform(lower, factor)
         if repeated is not None and sizes_of(x) == sizes_of(node):
-            return scaled(lower, floats(lower.view(x)), repeated)
+            return scaled(lower, operand(lower, x), repeated)
     return binary(lower, "multiply", operand(lower, a), operand(lower, b))
 
 
@@ -169,10 +203,10 @@ def uniform(lower, node):
 
 @lowers("div", "true_divide")
 def divide(lower, node):
-    arguments = bound(node)
-    if arguments.get("rounding_mode"):
-        raise Unsupported("rounds a quotient, which has no gradient")
     a, b = node.args[0], node.args[1]
+    mode = bound(node).get("rounding_mode")
+    if mode or not any(is_node(x) and x.meta["val"].is_floating_point() for x in (a, b)):
+        return quotient(lower, a, b, mode)
     if is_node(b) and is_batch_size(b):
         return of_each_sample(lower, floats(lower.view(a)), rows_of(b.meta["val"]))
     by = uniform(lower, b) if is_node(b) else b
@@ -183,6 +217,28 @@ def divide(lower, node):
     if by is not None and is_node(a) and sizes_of(a) == sizes_of(node):
         return scaled(lower, floats(lower.view(a)), 1 / by)
     return binary(lower, "divide", operand(lower, a), operand(lower, b))
+
+
+def quotient(lower, a, b, mode):
+    """Returns an exact quotient, of which a factor 1 / b would be off by a rounding."""
+    if not is_node(b) and b == 0:
+        raise Unsupported("divides by 0")
+    view = binary(lower, "divide", operand(lower, a), operand(lower, b))
+    return point(lower, mode, view) if mode else view
+
+
+@lowers("floor_divide")
+def floor_divide(lower, node):
+    return quotient(lower, node.args[0], node.args[1], "floor")
+
+
+@lowers("remainder")
+def remainder(lower, node):
+    a, b = node.args[0], node.args[1]
+    if any(is_node(x) and x.meta["val"].is_floating_point() for x in (a, b)):
+        raise Unsupported("is the remainder of numbers, whose quotient graph IR rounds; of integers it is exact")
+    whole = binary(lower, "multiply", quotient(lower, a, b, "floor"), operand(lower, b))
+    return binary(lower, "subtract", operand(lower, a), whole)
 
 
 def of_each_sample(lower, view, rows):

@@ -27,8 +27,10 @@ FUNCTIONAL = {
     "repeat",
     "call",
     "where",
+    "gather",
+    "scatter_add",
 }
-ARROW = {"reduce", "reshape", "transpose", "slice", "pad", "unstack", "max_pool2d", "avg_pool2d"}
+ARROW = {"reduce", "reshape", "transpose", "slice", "pad", "unstack", "max_pool2d", "avg_pool2d", "top_k"}
 NAMES = {
     "attention": "heads",
     "add": "sum",
@@ -48,12 +50,16 @@ NAMES = {
     "where": "chosen",
     "compare": "mask",
     "iota": "index",
+    "gather": "chosen",
+    "scatter_add": "sum",
+    "top_k": "largest",
     "gelu": "active",
     "relu": "active",
     "silu": "active",
     "repeat": "layers",
     "call": "layer",
 }
+RESULTS = {"rotary_table": ["cos", "sin"], "top_k": ["largest", "places"]}
 LAYERS = {"linear", "layer_norm", "rms_norm", "embedding", "conv2d", "conv_transpose2d"}
 
 
@@ -115,7 +121,7 @@ def words_of(op):
             )
         if key == "contract" and op.name == "attention" and a.get("causal"):
             words.append("causal")
-    words += [word for word in ("transposed", "squeeze", "stack", "mean", "inverse") if a.get(word)]
+    words += [word for word in ("transposed", "squeeze", "stack", "mean", "inverse", "smallest") if a.get(word)]
     return "".join(" " + word for word in words)
 
 
@@ -231,7 +237,7 @@ class Writer:
         )
         operands = ["%" + names[value] for value in op.operands]
         kinds = [self.type(value, names[value]) for value in op.operands]
-        hints = ["cos", "sin"] if op.name == "rotary_table" else [hint] * len(op.results)
+        hints = RESULTS.get(op.name, [hint] * len(op.results))
         results = [give(value, each) for value, each in zip(op.results, hints)]
         types = [self.type(value, result) for value, result in zip(op.results, results)]
         left = ", ".join("%" + result for result in results)

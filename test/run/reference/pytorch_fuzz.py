@@ -184,6 +184,23 @@ def transposed(x, w, shape, how):
     return torch.autograd.grad(F.conv2d(image, w, groups=groups, **how), image, x, create_graph=True)[0]
 
 
+def gathered(x, index, dim):
+    index = index.long()
+    return x.index_select(dim, index) if index.dim() == 1 != x.dim() else x.gather(dim, index)
+
+
+def added(shape, u, index, dim):
+    zeros, index = torch.zeros(shape, dtype=u.dtype), index.long()
+    return zeros.index_add(dim, index, u) if index.dim() == 1 != u.dim() else zeros.scatter_add(dim, index, u)
+
+
+def selected(a, shape, x):
+    """Returns the first of the elements in order, and their indices as numbers."""
+    values, order = x.sort(stable=True, dim=a["dim"], descending=not a.get("smallest"))
+    count = shape[a["dim"]]
+    return values.narrow(a["dim"], 0, count), order.narrow(a["dim"], 0, count).to(x.dtype)
+
+
 MEANING = {
     "reshape": lambda a, shape, x: x.reshape(shape), "transpose": lambda a, shape, x: x.permute(a["by"]),
     "slice": lambda a, shape, x: x.narrow(a["dim"], a["start"], a["size"]).reshape(shape),
@@ -198,6 +215,9 @@ MEANING = {
     "conv2d": lambda a, shape, x, w, *b: F.conv2d(x, w, *b, groups=x.shape[1] // w.shape[1], **window(a)),
     "conv_transpose2d": lambda a, shape, x, w: transposed(x, w, shape, window(a)),
     "exp": lambda a, shape, x: x.exp(), "log": lambda a, shape, x: x.log(),
+    "gather": lambda a, shape, x, index: gathered(x, index, a["dim"]),
+    "scatter_add": lambda a, shape, u, index: added(shape, u, index, a["dim"]), "top_k": selected,
+    "dropout": lambda a, shape, x: x / (1 - a["p"]),  # all is kept
     "cumsum": lambda a, shape, x: x.cumsum(a["dim"]),
     "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
     "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)),
@@ -211,11 +231,22 @@ MEANING = {
     "relu": lambda a, shape, x: x.relu(),
     "maximum": lambda a, shape, x, y: torch.maximum(x, y), "minimum": lambda a, shape, x, y: torch.minimum(x, y),
     "embedding": lambda a, shape, table, ids: F.embedding(ids, table, a.get("padding")),
-    "cast": lambda a, shape, x: x.to(torch.get_default_dtype()),
+    "cast": lambda a, shape, x: x.long() if x.is_floating_point() else x.to(torch.get_default_dtype()),
     "weighted_mean": lambda a, shape, x, weights: (x * weights).sum() / weights.sum(),
     "sqrt": lambda a, shape, x: x.sqrt(), "silu": lambda a, shape, x: F.silu(x),
     "gelu": lambda a, shape, x: F.gelu(x, approximate="tanh" if a["how"] == "tanh" else "none"),
 }
+
+
+def meaning_of(op, operands):
+    """Returns each result of an op with its value."""
+    shapes = [[SAMPLES * size.rows if isinstance(size, Batch) else size for size in result.dims]
+              for result in op.results]
+    found = MEANING[op.name](op.attributes, shapes[0], *operands)
+    found = found if isinstance(found, tuple) else (found,)
+    for shape, value in zip(shapes, found, strict=True):
+        assert list(value.shape) == shape, (op.name, op.attributes, shape, value.shape)
+    return zip(op.results, found)
 
 
 def execute(graph, inputs, parameters):
@@ -229,9 +260,7 @@ def execute(graph, inputs, parameters):
         if op.name == "unstack":
             values.update(zip(op.results, operands[0].unbind(op.attributes["dim"])))
             continue
-        shape = [SAMPLES * size.rows if isinstance(size, Batch) else size for size in op.result.dims]
-        values[op.result] = MEANING[op.name](op.attributes, shape, *operands)
-        assert list(values[op.result].shape) == shape, (op.name, op.attributes, shape, values[op.result].shape)
+        values.update(meaning_of(op, operands))
     return values[graph.loss]
 
 

@@ -267,6 +267,80 @@ class Series(nn.Module):
         return self.last(x[:, -1] + 0.1 * trend)
 
 
+class WindowLayer(nn.Module):
+    """Attention within windows of an image, which a shift moves, with a bias by distance, as of Swin."""
+
+    def __init__(self, width, heads, window, shift):
+        super().__init__()
+        self.heads, self.window, self.shift = heads, window, shift
+        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.table = nn.Parameter(torch.zeros((2 * window - 1) ** 2, heads))
+        at = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
+        apart = (at[:, :, None] - at[:, None, :]) + window - 1
+        self.register_buffer("places", apart[0] * (2 * window - 1) + apart[1])
+
+    def forward(self, x):
+        batch, height, width, channels = x.shape
+        size = self.window
+        y = torch.roll(self.norm(x), (-self.shift, -self.shift), (1, 2))
+        y = y.view(batch, height // size, size, width // size, size, channels).transpose(2, 3).flatten(3, 4)
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(3, 4) for each in self.qkv(y).chunk(3, -1))
+        bias = self.table[self.places.view(-1)].view(size * size, size * size, -1).permute(2, 0, 1)
+        y = ((q @ k.mT) * q.shape[-1] ** -0.5 + bias).softmax(-1) @ v
+        y = y.transpose(3, 4).flatten(4).unflatten(3, (size, size)).transpose(2, 3).reshape(x.shape)
+        return x + self.out(torch.roll(y, (self.shift, self.shift), (1, 2)))
+
+
+class Swin(nn.Module):
+    """Two layers of windows, and the merging of four pixels into one."""
+
+    def __init__(self, width=8, classes=5):
+        super().__init__()
+        self.start = nn.Conv2d(3, width, 2, stride=2)
+        self.layers = nn.ModuleList([WindowLayer(width, 2, 2, 0), WindowLayer(width, 2, 2, 1)])
+        self.merge, self.head = nn.Linear(4 * width, 2 * width, bias=False), nn.Linear(2 * width, classes)
+
+    def forward(self, images):
+        x = self.start(images).permute(0, 2, 3, 1)
+        for layer in self.layers:
+            x = layer(x)
+        x = torch.cat((x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]), -1)
+        return self.head(self.merge(x).mean((1, 2)))
+
+
+class Unet(nn.Module):
+    """An image to an image, over half of the pixels: ends mirrored, pixels interpolated, what was before joined."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.down, self.low = nn.Conv2d(2, width, 3, padding=1, padding_mode="reflect"), nn.Conv2d(width, width, 3)
+        self.up, self.last = nn.Conv2d(2 * width, width, 3, padding=1), nn.Conv2d(width, 1, 1)
+
+    def forward(self, images):
+        x = F.silu(self.down(images))
+        y = F.silu(self.low(F.pad(F.max_pool2d(x, 2), (1, 1, 1, 1), mode="replicate")))
+        y = F.interpolate(y, scale_factor=2, mode="bilinear", align_corners=False)
+        return self.last(F.silu(self.up(torch.cat((x, y), 1))))
+
+
+class Routed(nn.Module):
+    """Two of four experts for each token by their scores, all computed; the loss is of the last token of each text."""
+
+    def __init__(self, width=12, experts=4, classes=5):
+        super().__init__()
+        self.embed, self.router = nn.Embedding(VOCABULARY, width), nn.Linear(width, experts, bias=False)
+        self.experts = nn.Parameter(torch.zeros(experts, width, width))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, tokens, lengths):
+        x = self.embed(tokens)
+        scores, chosen = self.router(x).softmax(-1).topk(2, -1)
+        gates = torch.zeros_like(self.router(x)).scatter(-1, chosen, scores / scores.sum(-1, keepdim=True))
+        x = x + torch.einsum("btc,eco,bte->bto", x, self.experts, gates).tanh()
+        largest = x.sort(1, descending=True)[0][:, 0]
+        return self.head(x[torch.arange(x.shape[0]), lengths - 1] + 0.1 * largest)
+
+
 def weighted_loss(logits, targets, weights):
     rows = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
     return (rows * weights).sum() / weights.sum()
@@ -308,6 +382,12 @@ CASES = {
                    weighted_loss, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "huber": (Regressor, (("features", [6], None), ("targets", [3], None)), penalised_loss, ("dp=2,tp=1,zero=3",)),
     "series": (Series, (("series", [10, 4], None), ("targets", [3], None)), "huber",
+               ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
+    "swin": (Swin, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy",
+             ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+    "unet": (Unet, (("images", [2, 6, 8], None), ("targets", [1, 6, 8], None)), "mse",
+             ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
+    "routed": (Routed, (("tokens", [6], VOCABULARY), ("lengths", [], 7), ("targets", [], 5)), "cross_entropy",
                ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "mse": (Regressor, (("features", [6], None), ("targets", [3], None)), "mse", ()),
     "l1_sum": (Regressor, (("features", [6], None), ("targets", [3], None)), "l1_sum", ()),

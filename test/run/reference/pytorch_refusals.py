@@ -152,13 +152,14 @@ def fails(m, x):
 
 
 def two_unknown(m, x):
-    return torch.flip(x, (1,)) + torch.sort(x, -1).values + torch.flip(x, (1,))
+    return torch.erfinv(x) + torch.lgamma(x) + torch.erfinv(x)
 
 
 def seen():
     return torch.zeros(4)
 
 
+SHUFFLED = [at * 7 % 20 for at in range(20)]
 LABELS, TEMPERATURE = torch.tensor([0, 1, 2]), nn.Parameter(torch.tensor(2.0))
 # Each entry is: the module, its loss, and the strings that the error has to have; PLACE stands for this file and a
 # line.
@@ -167,8 +168,8 @@ REFUSED = {
     "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
     "item": (Outer(lambda m, x: x * x.sum().item()), "mse", ["pytorch_refusals.py:"]),
     "boolean index": (Outer(lambda m, x: x[x > 0]), "mse", ["the loss", "depends on the values"]),
-    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.flip is not",
-                                                    "aten.sort is not"]),
+    "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.erfinv is not",
+                                                    "aten.lgamma is not"]),
     "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse",
                    ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
     "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
@@ -222,8 +223,6 @@ REFUSED = {
                                   [PLACE, "aten.cumsum adds up over the batch"]),
     "samples rolled": (Outer(lambda m, x: x.roll(1, 0)), "mse", [PLACE, "couples samples"]),
     "statistics of a batch": (Outer(lambda m, x: x - x.var(0)), "mse", [PLACE, "aten.var is over the batch"]),
-    "pixels between pixels": (Outer(lambda m, x: F.interpolate(x[:, None], 6)[:, 0, :4]), "mse",
-                              [PLACE, "whole number"]),
     "pairs of samples": (Outer(lambda m, x: (x @ x.T) @ x), "mse", ["couples samples"]),
     "the largest of a batch": (Outer(lambda m, x: x - x.mean(0)), "mse", ["couples the samples"]),
     "softmax over the batch": (Outer(lambda m, x: x.softmax(0)), "mse", ["couples samples"]),
@@ -257,9 +256,16 @@ REFUSED = {
     "a constant": (Outer(lambda m, x: x @ m.c, c=torch.rand(4, 4)), "mse",
                    ["several values", "register_buffer"]),
     "half precision": (Outer(lambda m, x: x).bfloat16(), "mse", ["bfloat16", "module.float()"]),
-    "strided slices": (Outer(lambda m, x: torch.cat((x[:, ::2], x[:, 1::2]), 1)), "mse", ["every n-th"]),
+    "a sample by its index": (Outer(lambda m, x: x.index_select(0, torch.tensor([0, 0, 0]))), "mse",
+                              [PLACE, "couples samples"]),
+    "samples sorted": (Outer(lambda m, x: x.sort(0)[0]), "mse", [PLACE, "aten.sort", "couples samples"]),
+    "written twice": (Outer(lambda m, x: x.scatter(1, (x > 0).long(), x)), "mse", [PLACE, "may be equal"]),
+    "constant indices at random": (Outer(lambda m, x: m.c.view(20, 20)[torch.tensor(SHUFFLED)][:, :1].mean() + x,
+                                         c=nn.Parameter(torch.ones(400))), "mse", [PLACE, "no simple pattern"]),
+    "an index outside": (Outer(lambda m, x: x[:, torch.tensor([0, 4])]), "mse", ["index 4 is out of bounds"]),
     "random numbers": (Outer(lambda m, x: x + torch.rand(4)), "mse", ["aten.rand"]),
-    "integers": (Outer(lambda m, x: x), lambda out, labels: (out * (labels * 2).float()[:, None]).mean(), ["integers"]),
+    "a remainder of numbers": (Outer(lambda m, x: x % 0.3), "mse",
+                               [PLACE, "aten.remainder", "of integers it is exact"]),
     "an exception": (Outer(lambda m, x: x.view(3, 7)), "mse", [PLACE]),
 }
 

@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import Parameter
 
 from pytorch_points import WIDTH, Points
-from pytorch_fuzz import MEANING, SAMPLES, Batch, execute, graph_of
+from pytorch_fuzz import SAMPLES, execute, graph_of, meaning_of
+from pytorch_indices import CASES as INDICES, KEPT
 
 from dtc.blocks import find_blocks
 from dtc.losses import loss_of
@@ -198,8 +199,7 @@ def execute_blocks(graph, blocks, inputs, parameters):
         for op in ops:
             operands, a = [values[value] for value in op.operands], op.attributes
             if op.name not in ("call", "repeat"):
-                shape = [SAMPLES * size.rows if isinstance(size, Batch) else size for size in op.result.dims]
-                values[op.result] = MEANING[op.name](a, shape, *operands)
+                values.update(meaning_of(op, operands))
                 continue
             block, under = functions[a["callee"]], a["under"]
             first = re.search(r"\{(\d*)\}$", under)
@@ -238,7 +238,8 @@ def check(name, module, shape):
             sys.exit(f"FAILED: {name}: the bias has {op.operands[2].dims}, the result {op.result.dims}")
     torch.set_default_dtype(torch.float64)
     module, x = module.double(), x.double().requires_grad_()
-    leaves, parameters = [x, *module.parameters()], dict(module.named_parameters())
+    leaves = [x, *module.parameters()]
+    parameters = {name: value.to(x.dtype) for name, value in (*module.named_parameters(), *module.named_buffers())}
     worst = differ(execute(graph, {"x": x}, parameters), module(x), leaves)
     blocks = find_blocks(graph)
     if blocks or "layer" in name:
@@ -246,6 +247,19 @@ def check(name, module, shape):
     torch.set_default_dtype(torch.float32)
     if not worst <= TOLERANCE:
         sys.exit(f"FAILED: {name}: graph IR and module differ by {worst:.2e}")
+
+
+def check_kept(name, module, same, drawn):
+    """A module that draws at random, where all is kept; `drawn`: the shapes that it draws, beside the batch."""
+    x = torch.randn(SAMPLES, *ROWS)
+    graph, _ = graph_of(module, {"x": x}, None)
+    found = execute(graph, {"x": x}, dict(module.named_parameters()))
+    shapes = [op.result.dims[1:] for op in graph.ops if op.name == "dropout"]
+    if shapes != drawn:
+        sys.exit(f"FAILED: {name}: draws {shapes}, not {drawn}")
+    worst = differ(found, (same(module, x) ** 2).mean(), list(module.parameters()))
+    if not worst <= TOLERANCE:
+        sys.exit(f"FAILED: {name}: graph IR and module differ by {worst:.2e} where all is kept")
 
 
 def check_points():
@@ -317,12 +331,14 @@ def check_loss():
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    for name, (module, shape) in CASES.items():
+    for name, (module, shape) in {**CASES, **INDICES}.items():
         check(name, module, shape)
+    for name, case in KEPT.items():
+        check_kept(name, *case)
     check_points()
     check_losses()
     check_loss()
-    print(f"graph IR of {len(CASES)} small modules is the module")
+    print(f"graph IR of {len(CASES) + len(INDICES)} small modules is the module")
 
 
 if __name__ == "__main__":

@@ -187,6 +187,21 @@ std::vector<KernelCase> rowCases() {
   add("cumsum_rows", "(%x: $X) -> $X", "%0 = graph.cumsum %x dim 0 : $X", 0, Values::Whole);
   add("cumsum", "(%x: $X) -> $X", "%0 = graph.cumsum %x dim 1 reverse : $X", 0, Values::Whole);
   cases.back().readsVectors = false;
+  add("gather_rows", "(%x: $X, %i: $T) -> $X", "%0 = graph.gather %x, %i dim 0 : ($X, $T) -> $X", 0,
+      Values::Whole);
+  cases.back().readsVectors = false;
+  add("gather", "(%x: $X, %i: $A) -> $X", "%0 = graph.gather %x, %i dim 1 : ($X, $A) -> $X", 0,
+      Values::Whole);
+  cases.back().readsVectors = false;
+  add("scatter_add_rows", "(%u: $X, %i: $T) -> $A",
+      "%0 = graph.scatter_add %u, %i dim 0 : ($X, $T) -> $A", 0, Values::Whole);
+  cases.back().readsVectors = false;
+  add("scatter_add", "(%u: $X, %i: $A) -> $A",
+      "%0 = graph.scatter_add %u, %i dim 1 : ($X, $A) -> $A", 0, Values::Whole);
+  cases.back().readsVectors = false;
+  add("top_k_rows", "(%x: $X) -> ($X, $A)", "%0, %1 = graph.top_k %x dim 0 : $X -> ($X, $A)", 0,
+      Values::Whole);
+  cases.back().readsVectors = false;
   add("sum_squares", "(%x: $F) -> $1", "%0 = graph.sum_squares %x : $F", 0, Values::Whole);
   return cases;
 }
@@ -304,6 +319,8 @@ std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::st
   for (const std::vector<KernelCase> &more :
        {rowCases(), partCases(rows, columns), optimizerCases()})
     cases.insert(cases.end(), more.begin(), more.end());
+  if (rows > 64) // the work of a selection of all rows grows with their square
+    llvm::erase_if(cases, [](const KernelCase &kernel) { return kernel.name == "top_k_rows"; });
   for (KernelCase &kernel : cases) {
     if (kernel.name == "rotary_table") {
       kernel.signature = "() -> (tensor<ROWSx2xf32>, tensor<ROWSx2xf32>)";

@@ -320,6 +320,23 @@ TEST(Gradient, OfCumulativeSums) {
                   "%0 = graph.cumsum %x dim " + std::string(dim) + " : tensor<2x3x4xf32>");
 }
 
+TEST(Gradient, OfOpsAtIndices) {
+  // Indices of an operand are 0, 1 and 2, of which 2 is outside.
+  for (const char *index : {"2x7x4xi32", "7xi32"}) {
+    std::string i = std::string("tensor<") + index + ">";
+    checkGradient("%x: tensor<2x2x4xf32>, %i: " + i,
+                  "%0 = graph.gather %x, %i dim 1 : (tensor<2x2x4xf32>, " + i +
+                      ") -> tensor<2x7x4xf32>");
+    checkGradient("%u: tensor<2x7x4xf32>, %i: " + i,
+                  "%0 = graph.scatter_add %u, %i dim 1 : (tensor<2x7x4xf32>, " + i +
+                      ") -> tensor<2x2x4xf32>");
+  }
+  for (const char *which : {"dim 1", "dim 1 smallest"})
+    checkGradient("%x: tensor<2x5x3xf32>", std::string("%0, %1 = graph.top_k %x ") + which +
+                                               " : tensor<2x5x3xf32> -> (tensor<2x2x3xf32>, "
+                                               "tensor<2x2x3xf32>)");
+}
+
 TEST(Gradient, OfOpsThatMoveElements) {
   checkGradient("%x: tensor<3xf32>",
                 "%0 = graph.broadcast %x dims [0, 2] : tensor<3xf32> -> tensor<2x3x4xf32>");

@@ -333,6 +333,56 @@ public:
     }
   }
 
+  // Visits the elements of a result of gather, or of an operand of scatter_add, with the index of
+  // each along the dim and the position of element `index` of the same line in a tensor of `size`.
+  void forEachIndexed(const Tensor &of, const Tensor &index, int64_t dim, int64_t size,
+                      llvm::function_ref<void(int64_t at, int64_t other)> body) {
+    int64_t along = of.dim(dim), inner = of.count(dim + 1, of.shape.size());
+    for (int64_t at = 0; at < static_cast<int64_t>(of.data.size()); ++at) {
+      int64_t i = at / inner % along, row = at / inner / along;
+      double chosen = index.data[index.shape.size() == of.shape.size() ? at : i];
+      if (chosen >= 0 && chosen < static_cast<double>(size))
+        body(at, (row * size + static_cast<int64_t>(chosen)) * inner + at % inner);
+    }
+  }
+
+  void visit(GatherOp op) {
+    const Tensor &x = in(op.getX()), &index = in(op.getIndex());
+    Tensor &y = out(op.getResult());
+    int64_t dim = static_cast<int64_t>(op.getDim());
+    forEachIndexed(y, index, dim, x.dim(dim),
+                   [&](int64_t at, int64_t other) { y.data[at] = x.data[other]; });
+  }
+
+  void visit(ScatterAddOp op) {
+    const Tensor &u = in(op.getU()), &index = in(op.getIndex());
+    Tensor &y = out(op.getResult());
+    int64_t dim = static_cast<int64_t>(op.getDim());
+    forEachIndexed(u, index, dim, y.dim(dim),
+                   [&](int64_t at, int64_t other) { y.data[other] += u.data[at]; });
+  }
+
+  void visit(TopKOp op) {
+    const Tensor &x = in(op.getX());
+    Tensor &y = out(op.getValues()), &indices = out(op.getIndices());
+    int64_t dim = static_cast<int64_t>(op.getDim()), size = x.dim(dim), count = y.dim(dim);
+    int64_t inner = x.count(dim + 1, x.shape.size());
+    for (int64_t line = 0; line < x.count(0, dim) * inner; ++line) {
+      int64_t row = line / inner, column = line % inner;
+      auto valueOf = [&](int64_t i) { return x.data[(row * size + i) * inner + column]; };
+      std::vector<int64_t> order(size);
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        double first = valueOf(a), second = valueOf(b);
+        return first == second ? a < b : (first < second) == op.getSmallest();
+      });
+      for (int64_t j = 0; j < count; ++j) {
+        y.data[(row * count + j) * inner + column] = valueOf(order[j]);
+        indices.data[(row * count + j) * inner + column] = static_cast<double>(order[j]);
+      }
+    }
+  }
+
   void visit(PadOp op) {
     const Tensor &x = in(op.getX());
     Tensor &y = out(op.getResult());
@@ -466,7 +516,8 @@ void dtc::graph::interpret(Operation *op, Values &values) {
             LayerNormGradOp, LayerNormParamGradOp, RmsNormOp, RmsNormGradOp, RmsNormParamGradOp,
             RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, SumExpOp, PickOp,
             CrossEntropyGradOp, SoftmaxOp, SoftmaxGradOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp,
-            PadOp, CumsumOp, ConcatOp>([&](auto known) { interpreter.visit(known); })
+            PadOp, CumsumOp, GatherOp, ScatterAddOp, TopKOp, ConcatOp>(
+          [&](auto known) { interpreter.visit(known); })
       .Default([](Operation *other) {
         ADD_FAILURE() << "no meaning for " << other->getName().getStringRef().str();
       });

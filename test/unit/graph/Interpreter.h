@@ -2,7 +2,7 @@
 // bodies are tested against this reference.
 #pragma once
 
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/GatherOps.h"
 #include <vector>
 
 namespace dtc::graph {
