@@ -2,9 +2,9 @@
 // Internal to this folder.
 #pragma once
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/CellCost.h"
-#include "compiler/plan/Decisions.h"
 
 namespace dtc {
 

@@ -1,6 +1,7 @@
 // Costs the parts of a model.
 #include "compiler/estimate/ModelCost.h"
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/estimate/NetworkLevels.h"
 #include "compiler/estimate/StageTransfers.h"
 #include "compiler/workload/VocabularyShare.h"
@@ -143,8 +144,7 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
 const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions,
                              const Topology &topology, const CellPrecision &precision,
                              KnownCosts &known) {
-  auto [work, isNew] =
-      known.work.try_emplace({&cells, decisions.microBatch, decisions.cp, decisions.ep});
+  auto [work, isNew] = known.work.try_emplace({&cells, keyOf(KeptResult::Work, decisions)});
   if (isNew)
     work->second = workOn(topology, cells, decisions, precision);
   return work->second;
@@ -178,29 +178,14 @@ Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topol
   return overlap;
 }
 
-Decisions meshOf(const Decisions &d) {
-  Decisions mesh;
-  mesh.dp = d.dp;
-  mesh.tp = d.tp;
-  mesh.pp = d.pp;
-  mesh.cp = d.cp;
-  mesh.contextKind = d.contextKind;
-  mesh.contextInner = d.contextInner;
-  mesh.ep = d.ep;
-  mesh.foldedExperts = d.foldedExperts;
-  mesh.order = d.order;
-  mesh.microBatch = d.microBatch;
-  return mesh;
-}
-
 // Returns the cost with all stages on devices of one kind.
 static ModelCost costOnKind(size_t kind, const StageDevices &devices, const ModelCells &cells,
                             const Decisions &decisions, const CellPrecision &precision,
                             KnownCosts *known) {
   if (!known)
     return costOn(devices.kinds[kind], cells, decisions, precision);
-  auto [cost, isNew] =
-      known->onParts.try_emplace({&cells, devices.whereOfKind[kind], meshOf(decisions)});
+  auto [cost, isNew] = known->onParts.try_emplace(
+      {&cells, devices.whereOfKind[kind], keyOf(KeptResult::PartCost, decisions)});
   if (isNew)
     cost->second = costOn(devices.kinds[kind], cells, decisions, precision);
   return cost->second;

@@ -1,10 +1,10 @@
 // Seconds and bytes of all parts of a model under the decisions that they follow from.
 #pragma once
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/KnownCollectives.h"
 #include "compiler/estimate/StageDevices.h"
-#include "compiler/plan/Decisions.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -17,10 +17,6 @@ struct SearchedPlacements;
 
 // Returns the ranks of each axis under the decisions' order of axes.
 AxisGroups groupsOf(const Decisions &decisions);
-
-// Returns the decisions that a stage's costs follow from, besides cells and devices; all others
-// have their defaults.
-Decisions meshOf(const Decisions &decisions);
 
 // Returns the overlap that software reaches for the collectives of a mesh. All-gathers of keys and
 // values end before their attention begins (TransformerEngine, context_parallel.py,
@@ -70,11 +66,11 @@ using CellsOfDecisions = llvm::function_ref<const ModelCells &(const Decisions &
 struct KnownCosts {
   explicit KnownCosts(const Topology &topology) : collectives(topology) {}
 
-  // Costs without collectives and groups, keyed by cells, micro-batch, cp and ep.
-  std::map<std::tuple<const ModelCells *, int64_t, int64_t, int64_t>, ModelCost> work;
+  // Costs without collectives and groups, keyed by cells and KeptResult::Work.
+  std::map<std::pair<const ModelCells *, Decisions>, ModelCost> work;
   KnownCollectives collectives;
   // Costs of stages on a part of a heterogeneous system, keyed by cells, StageDevices::whereOfKind
-  // and meshOf.
+  // and KeptResult::PartCost.
   std::map<std::tuple<const ModelCells *, std::pair<size_t, int64_t>, Decisions>, ModelCost>
       onParts;
 };

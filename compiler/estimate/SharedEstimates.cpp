@@ -1,18 +1,12 @@
 // Caches results that estimates of many decisions have in common.
 #include "compiler/estimate/SharedEstimates.h"
 
-#include "compiler/estimate/ModelCost.h"
+#include "compiler/decisions/Decision.h"
 
 namespace dtc {
 
 SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
-  Decisions key = meshOf(d);
-  key.partOrder = d.partOrder;
-  key.tensorOfParts = d.tensorOfParts;
-  key.sequenceParallel = d.sequenceParallel;
-  key.placement = d.placement;
-  key.zeroGroup = d.zeroGroup;
-  key.vocabOverPp = d.vocabOverPp > 0 ? 1 : 0; // a cut leaves its share out
+  Decisions key = keyOf(KeptResult::Estimates, d);
   if (!last || last->first != key)
     last = &*known.try_emplace(key).first;
   return last->second;

@@ -1,9 +1,11 @@
 // Caches results that estimates of many decisions have in common.
 #pragma once
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/StageSplit.h"
-#include "compiler/plan/Decisions.h"
+
+#include "llvm/ADT/SmallVector.h"
 
 #include <map>
 
@@ -14,16 +16,8 @@ namespace dtc {
 // filled from.
 class SharedEstimates {
 public:
-  // The decisions that determine a cut into chunks.
-  struct CutKey {
-    int64_t chunks;
-    Recompute recompute, recomputeMost;
-    int64_t zero;
-    ScheduleKind schedule;
-    bool offloadOptimizer;
-    LayersOnHost layersOnHost;
-    auto operator<=>(const CutKey &) const = default;
-  };
+  // The decisions that Parts leave to finer keys (restOf).
+  using RestKey = llvm::SmallVector<int64_t, 16>;
   // Gradients of so many parameters, on devices of StageDevices::kinds.
   struct ExchangeKey {
     size_t kind;
@@ -38,21 +32,13 @@ public:
     double denseBytes, expertBytes;
     auto operator<=>(const GatherKey &) const = default;
   };
-  // The decisions that determine lowerBoundSeconds.
-  struct BoundKey {
-    int64_t numMicroBatches, zero;
-    Recompute recompute;
-    bool splitsBackward, hasOneChunk, mayBeginEmpty, offloadOptimizer;
-    LayersOnHost layersOnHost;
-    auto operator<=>(const BoundKey &) const = default;
-  };
-  // Results of decisions that agree in the sizes and ranks of all groups, in the micro-batch, and
-  // in whether stages share the vocabulary.
+  // Results of decisions that agree in all that KeptResult::Estimates has: the sizes and ranks of
+  // all groups, the micro-batch, and how stages share the vocabulary.
   struct Parts {
-    std::map<CutKey, LayerChunks> cuts;
+    std::map<RestKey, LayerChunks> cuts;
     std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // one per bucket size
     std::map<GatherKey, double> gathers;                            // seconds
-    std::map<BoundKey, double> bounds;                              // seconds, on alike devices
+    std::map<RestKey, double> bounds;                               // seconds, on alike devices
   };
   // Returns the results known for such decisions; the caller adds to them.
   Parts &of(const Decisions &decisions);

@@ -26,7 +26,7 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
     : model(model), d(decisions), request(request), overlap(model.overlap),
       process(model.cells->process), sizes(request.bucketSizesOf(d)),
       known(request.shared ? request.shared->of(decisions) : own) {
-  assert((d.vocabOverPp == 0 || (model.vocabulary && model.kinds.empty())) &&
+  assert((!sharesVocabulary() || (model.vocabulary && model.kinds.empty())) &&
          "stages share out vocabularies that costModel has divided, on alike devices");
   assert((d.layersOnHost != LayersOnHost::All || !d.mayRecomputeMore()) &&
          "layers that are all on the host all recompute the same");
@@ -49,7 +49,7 @@ void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, doub
       devices.emplace_back(StageDevice{cost, topology, devices.size(), memoryLimit, decisions});
   at.embedding = timesOf(embeddingOf(cost), at);
   at.head = timesOf(headOf(cost), at);
-  if (d.vocabOverPp > 0)
+  if (sharesVocabulary())
     at.share = timesOf(cost.vocabulary->share, at);
   for (const BlockCost &block : cost.blocks)
     at.blocks.push_back(timesOf(block, at));
@@ -231,7 +231,7 @@ double StageCoster::leastForwardShare() const {
 }
 
 double StageCoster::vocabularySeconds() const {
-  if (d.vocabOverPp == 0)
+  if (!sharesVocabulary())
     return 0;
   double collectives = model.vocabulary->collectives, m = static_cast<double>(d.numMicroBatches);
   return m * (devices.front().share.total() + (overlap.slowdown - 1) * collectives) + collectives;
@@ -464,7 +464,7 @@ StageCoster::PartSums StageCoster::costStage(size_t index, const LayerChunks &ch
     }
     sums.sent += sentAfter(chunk, chunks[chunk].second, at);
   }
-  if (d.vocabOverPp > 0) {
+  if (sharesVocabulary()) {
     addVocabulary(stage, waits, at);
     sums.add(cost.vocabulary->share, /*isLayer=*/false);
     sums.headKept +=

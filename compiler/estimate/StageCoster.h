@@ -133,13 +133,15 @@ private:
       return static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)]);
     }
   };
+  // Returns true if each stage has its share of the vocabulary.
+  bool sharesVocabulary() const { return d.vocabOverPp > 0; }
   // Returns the cost of the embedding on the first chunk, without the part that stages share.
   const BlockCost &embeddingOf(const ModelCost &cost) const {
-    return d.vocabOverPp > 0 ? cost.vocabulary->embedding : cost.embedding;
+    return sharesVocabulary() ? cost.vocabulary->embedding : cost.embedding;
   }
   // Returns the cost of the head on the last chunk, without the part that stages share.
   const BlockCost &headOf(const ModelCost &cost) const {
-    return d.vocabOverPp > 0 ? cost.vocabulary->head : cost.head;
+    return sharesVocabulary() ? cost.vocabulary->head : cost.head;
   }
   void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit,
                 const Decisions &decisions);

@@ -1,4 +1,5 @@
 // Cuts a model into stages.
+#include "compiler/decisions/Decision.h"
 #include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageSplit.h"
@@ -21,13 +22,18 @@ LayerChunks StageCoster::cut() const {
   if (d.evenStages && chunks > 1)
     return cutEvenly(layers, chunks);
   // ZeRO from stage 2 on changes the times of layers; on heterogeneous devices memory matters, too.
-  SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), {}, false, {}};
-  if (d.layersOnHost == LayersOnHost::All) // exposed copies depend on the passes beside them
-    std::tie(key.layersOnHost, key.schedule) = std::tie(d.layersOnHost, d.schedule);
-  if (devices.size() > 1)
-    key = {chunks,     d.recompute,        d.recomputeMost, d.zero,
-           d.schedule, d.offloadOptimizer, d.layersOnHost};
-  LayerChunks &cut = known.cuts[key];
+  Decisions key = d;
+  key.numMicroBatches = 1;
+  if (devices.size() == 1) {
+    key.zero = std::max<int64_t>(1, d.zero);
+    key.recomputeMost = d.recompute;
+    key.offloadOptimizer = false;
+    if (d.layersOnHost != LayersOnHost::All) { // exposed copies depend on the passes beside them
+      key.layersOnHost = LayersOnHost::None;
+      key.schedule = {};
+    }
+  }
+  LayerChunks &cut = known.cuts[restOf(KeptResult::Estimates, key)];
   if (!cut.empty())
     return cut;
   if (chunks == 1)
@@ -78,7 +84,7 @@ private:
       sums.headKept = coster.headOf(at.model).kept;
       plain += at.head.total();
     }
-    if (coster.d.vocabOverPp > 0) {
+    if (coster.sharesVocabulary()) {
       sums.add(at.model.vocabulary->share, false);
       sums.headKept += at.model.vocabulary->share.kept;
     }

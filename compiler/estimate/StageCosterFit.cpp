@@ -137,7 +137,7 @@ bool StageCoster::mayFitWithin(double seconds) const {
   auto layers = static_cast<double>(model.cells->chain.size());
   // The whole model is one part; or every stage has a part of the vocabulary, too, which is not
   // counted here.
-  if (layers == 0 || d.vocabOverPp > 0)
+  if (layers == 0 || sharesVocabulary())
     return true;
   double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
   double m = static_cast<double>(d.numMicroBatches);

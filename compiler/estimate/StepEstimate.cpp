@@ -1,6 +1,7 @@
 // Adds up a training step from the costs of its blocks.
 #include "compiler/estimate/StepEstimate.h"
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageTransfers.h"
 #include "compiler/memory/ProgramMemory.h"
@@ -469,16 +470,18 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
   if (!request.shared || !model.kinds.empty())
     return boundOf(model, d, request);
   auto layers = static_cast<int64_t>(model.cells->chain.size());
-  SharedEstimates::BoundKey key{
-      d.numMicroBatches,
-      d.zero,
-      d.recompute,
-      splitsBackward(d.schedule),
-      d.virtualStages == 1,
-      mayBeginEmpty(layers, d.pp * d.virtualStages),
-      d.offloadOptimizer,
-      d.layersOnHost == LayersOnHost::All ? LayersOnHost::All : LayersOnHost::None};
-  auto [bound, isNew] = request.shared->of(d).bounds.try_emplace(key, 0.0);
+  // Of schedules the bound knows whether they split the backward pass, of chunks whether there are
+  // several and whether the first may be empty, and of layers whether all are on the host.
+  Decisions key = d;
+  key.schedule =
+      splitsBackward(d.schedule) ? ScheduleKind::ZeroBubbleH1 : ScheduleKind::OneForwardOneBackward;
+  if (d.virtualStages > 1)
+    key.virtualStages = mayBeginEmpty(layers, d.pp * d.virtualStages) ? 3 : 2;
+  if (d.layersOnHost == LayersOnHost::Some)
+    key.layersOnHost = LayersOnHost::None;
+  key.recomputeMost = d.recompute;
+  auto [bound, isNew] =
+      request.shared->of(d).bounds.try_emplace(restOf(KeptResult::Estimates, key), 0.0);
   if (isNew)
     bound->second = boundOf(model, d, request);
   return bound->second;

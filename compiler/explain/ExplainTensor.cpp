@@ -4,8 +4,9 @@
 #include "compiler/explain/ExplainParts.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
+#include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/PlacementText.h"
-#include "passes/shard/StepMesh.h"
+#include "passes/shard/Mesh.h"
 
 #include "dialects/graph/Graph.h"
 
@@ -97,9 +98,7 @@ private:
       break;
     }
     local = whole;
-    Mesh mesh = stepMesh(
-        model,
-        {.dp = plan.decisions.dp, .tp = plan.decisions.tp, .zeroGroup = plan.decisions.zeroGroup});
+    Mesh mesh = stageMesh(model, plan.decisions);
     for (const auto &[axis, placement] : group.placements) {
       llvm::SmallVector<int64_t, 2> sizes{sizeOf(plan, axis)};
       if (axis == "tp") {

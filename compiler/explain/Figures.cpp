@@ -1,7 +1,8 @@
 // Figures as people read them.
 #include "compiler/explain/Figures.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Units.h"
@@ -236,10 +237,10 @@ llvm::ArrayRef<MemoryPart> memoryParts() { return kMemoryParts; }
 
 std::string settingsText(const Plan &plan) {
   std::string text;
-  for (const DecisionName &name : decisionNames()) {
-    std::string phrase = name.phraseOf(plan.decisions);
-    bool isUsual = phrase == name.phraseOf(Decisions());
-    if (name.listing == Listing::Always || (name.listing == Listing::IfUnusual && !isUsual))
+  for (const Decision *each : decisions()) {
+    std::string phrase = each->phraseOf(plan.decisions);
+    bool isUsual = phrase == each->phraseOf(Decisions());
+    if (each->listing == Listing::Always || (each->listing == Listing::IfUnusual && !isUsual))
       text += (text.empty() ? "" : " ") + phrase;
   }
   return text;

@@ -1,9 +1,10 @@
 // Compares two plans, and what their differences cost.
 #include "compiler/explain/PlanDiff.h"
 
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
-#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -53,15 +54,15 @@ private:
 
   void decisions() {
     auto &list = diff.decisions;
-    for (const DecisionName &name : decisionNames())
-      add(list, name.key, valueOf(a, name), valueOf(b, name));
+    for (const Decision *each : dtc::decisions())
+      add(list, each->key, valueOf(a, *each), valueOf(b, *each));
     add(list, "layers per stage", cut(a), cut(b));
   }
 
   // Returns the value of a decision; counts layers if they recompute differently: "mixed (12 full,
   // 84 none)".
-  static std::string valueOf(const Plan &plan, const DecisionName &name) {
-    std::string value = name.value(plan.decisions);
+  static std::string valueOf(const Plan &plan, const Decision &decision) {
+    std::string value = decision.valueOf(plan.decisions);
     return value == "mixed" ? "mixed (" + recomputedLayers(plan) + ")" : value;
   }
 

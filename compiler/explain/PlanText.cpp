@@ -1,11 +1,11 @@
 // The plan for people.
 #include "compiler/explain/PlanText.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/CutRows.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Table.h"

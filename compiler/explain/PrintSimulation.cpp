@@ -1,7 +1,7 @@
 // The simulation of a plan's step, as text and as JSON.
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/PlanPipeline.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/support/Table.h"
 
 #include <nlohmann/json.hpp>

@@ -1,8 +1,9 @@
 // The candidates beside the chosen plan, and how they differ from it.
 #include "compiler/explain/Runners.h"
 
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/Figures.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/planner/Simplicity.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,10 +29,10 @@ void add(std::string &list, const std::string &phrase) {
 
 std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
   std::string list;
-  for (const DecisionName &name : decisionNames()) {
-    std::string phrase = name.phraseOf(other.decisions);
-    bool isSaid = name.listing != Listing::Never && !phrase.empty();
-    if (isSaid && phrase != name.phraseOf(plan.decisions))
+  for (const Decision *each : decisions()) {
+    std::string phrase = each->phraseOf(other.decisions);
+    bool isSaid = each->listing != Listing::Never && !phrase.empty();
+    if (isSaid && phrase != each->phraseOf(plan.decisions))
       add(list, phrase);
   }
   return list;
@@ -129,9 +130,9 @@ bool saySame(const Plan &a, const Plan &b) {
 }
 
 bool differInOrderOnly(const Plan &a, const Plan &b) {
-  for (const DecisionName &name : decisionNames())
-    if (name.listing != Listing::Never && name.key != "axis_order" &&
-        name.phraseOf(a.decisions) != name.phraseOf(b.decisions))
+  for (const Decision *each : decisions())
+    if (each->listing != Listing::Never && each->key != "axis_order" &&
+        each->phraseOf(a.decisions) != each->phraseOf(b.decisions))
       return false;
   double step = a.predicted.stepSeconds;
   return a.predicted.peakMemoryBytes == b.predicted.peakMemoryBytes &&

@@ -1,6 +1,6 @@
 #include "compiler/export/Capabilities.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,7 +1,7 @@
 #include "compiler/export/PlanView.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/pipeline/Schedule.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -103,28 +103,13 @@ bool ProgramMemory::isPlanned(const Decisions &d) const {
   return isChain && isExecutable(d) && !d.mayRecomputeMore() && d.pp == 1;
 }
 
-ProgramMemory::Key ProgramMemory::keyOf(const Decisions &d) {
-  return {d.dp,
-          d.tp,
-          d.sequenceParallel,
-          d.placement,
-          d.zero,
-          d.zeroGroup,
-          d.microBatch,
-          d.numMicroBatches,
-          d.recompute,
-          d.overlapGradients,
-          d.bucketBytes,
-          d.offloadOptimizer};
-}
-
 std::optional<MemoryParts>
 ProgramMemory::of(const Decisions &d, const SearchedPlacements &placements, double goodEnough) {
   if (!isPlanned(d))
     return std::nullopt;
   Decisions few = d;
   few.numMicroBatches = std::min(d.numMicroBatches, kMicroBatches);
-  auto [entry, isNew] = known.try_emplace(keyOf(few));
+  auto [entry, isNew] = known.try_emplace(keyOf(KeptResult::Program, few));
   if (isNew)
     entry->second = bytesOf(few, placements, samplesOf(d), goodEnough);
   const std::optional<Bytes> &bytes = entry->second;
@@ -152,7 +137,7 @@ double ProgramMemory::leastBytes(const Decisions &d, const SearchedPlacements &p
 
 const std::optional<BytesByKind> &ProgramMemory::liveOf(const Decisions &d,
                                                         const SearchedPlacements &placements) {
-  auto [entry, isNew] = knownLive.try_emplace(keyOf(d));
+  auto [entry, isNew] = knownLive.try_emplace(keyOf(KeptResult::Program, d));
   if (!isNew)
     return entry->second;
   auto [outline, isNewOutline] = knownOutlines.try_emplace(outlineKeyOf(d));
@@ -166,12 +151,12 @@ const std::optional<BytesByKind> &ProgramMemory::liveOf(const Decisions &d,
   return entry->second;
 }
 
-ProgramMemory::Key ProgramMemory::outlineKeyOf(Decisions d) {
+Decisions ProgramMemory::outlineKeyOf(Decisions d) {
   if (d.zero < 2) { // buckets are of what a step sends once
     d.overlapGradients = false;
     d.bucketBytes = 0;
   }
-  return keyOf(d);
+  return keyOf(KeptResult::Program, d);
 }
 
 std::optional<OutlinedProgram> ProgramMemory::readShort(const Decisions &d,

@@ -1,9 +1,9 @@
 // Memory of programs that dtc compiles, before they are compiled.
 #pragma once
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/memory/MemoryParts.h"
 #include "compiler/memory/ReadOutline.h"
-#include "compiler/plan/Decisions.h"
 #include "compiler/plan/Plan.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -61,13 +61,10 @@ public:
   int64_t numLowered() const { return lowered; }
 
 private:
-  using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t, int64_t, Recompute,
-                         bool, int64_t, bool>;
   struct Bytes {
     BytesByKind onDevice;
     int64_t onHost;
   };
-  static Key keyOf(const Decisions &decisions);
   bool isPlanned(const Decisions &decisions) const;
   // Returns the outline of the short model; collectives are not bucketed yet.
   std::optional<OutlinedProgram> readShort(const Decisions &decisions,
@@ -76,7 +73,7 @@ private:
   std::optional<StepOutline> outlineOf(const Decisions &decisions,
                                        const SearchedPlacements &placements);
   // The same of what buckets leave alike.
-  static Key outlineKeyOf(Decisions decisions);
+  static Decisions outlineKeyOf(Decisions decisions);
   const std::optional<BytesByKind> &liveOf(const Decisions &decisions,
                                            const SearchedPlacements &placements);
   std::optional<Bytes> bytesOf(const Decisions &decisions, const SearchedPlacements &placements,
@@ -92,9 +89,9 @@ private:
   InputBytes ofSample;
   int64_t lowered = 0;         // programs
   llvm::StringMap<int> layers; // layer of each parameter
-  std::map<Key, std::optional<Bytes>> known;
-  std::map<Key, std::optional<BytesByKind>> knownLive;
-  std::map<Key, std::optional<StepOutline>>
+  std::map<Decisions, std::optional<Bytes>> known;
+  std::map<Decisions, std::optional<BytesByKind>> knownLive;
+  std::map<Decisions, std::optional<StepOutline>>
       knownOutlines; // outlines before bucketing; most are equal for all bucket sizes
 };
 

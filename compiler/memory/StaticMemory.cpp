@@ -10,7 +10,6 @@
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Partition.h"
-#include "passes/shard/StepMesh.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -49,9 +48,7 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
   OwningOpRef<ModuleOp> placed(model.clone());
   plan.opSplits = placements.splits;
-  Mesh mesh = stepMesh(
-      model,
-      {.dp = plan.decisions.dp, .tp = plan.decisions.tp, .zeroGroup = plan.decisions.zeroGroup});
+  Mesh mesh = stageMesh(model, plan.decisions);
   placeParameters(*placed, placements.parameters, mesh);
   if (plan.decisions.zero >= 3)
     for (auto parameter : placed->getOps<graph::ParameterOp>()) {

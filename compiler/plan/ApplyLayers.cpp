@@ -1,7 +1,7 @@
 // Writes into a model how a plan treats its layers.
 #include "compiler/plan/ApplyLayers.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Words.h"
 #include "dialects/graph/Chunks.h"
 #include "passes/graph/SplitRepeats.h"
 

@@ -76,6 +76,10 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
 
 } // namespace
 
+Mesh stageMesh(ModuleOp module, const Decisions &d) {
+  return stepMesh(module, {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroGroup});
+}
+
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   if (failed(applyToLayers(module, plan)))
     return failure();

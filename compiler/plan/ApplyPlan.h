@@ -11,6 +11,9 @@ namespace dtc {
 // (diagnostics).
 llvm::LogicalResult applyPlan(mlir::ModuleOp module, const Plan &plan);
 
+// Returns the mesh of one stage of the model under the decisions (stepMesh).
+Mesh stageMesh(mlir::ModuleOp module, const Decisions &decisions);
+
 // The placements on `mesh` that the module's parameters carry, in the plan's form.
 void recordPlacements(mlir::ModuleOp module, const Mesh &mesh, Plan &plan);
 

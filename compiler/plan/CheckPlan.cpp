@@ -1,7 +1,7 @@
 // Checks a plan that people may have edited.
 #include "compiler/plan/CheckPlan.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Rules.h"
 #include "compiler/plan/PlacementText.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,20 +33,6 @@ bool isProduct(int64_t whole, llvm::ArrayRef<int64_t> factors) {
   return whole == 1;
 }
 
-// Returns true if the tensor-parallel degrees of all device groups leave whole dp ranks and whole
-// samples to the others.
-bool mayBeUneven(const Decisions &d) {
-  bool hasMost = false, hasFewer = false;
-  for (int64_t ranks : d.tensorOfParts) {
-    if (ranks == 0)
-      continue;
-    if (d.tp % ranks != 0 || d.microBatch % (d.tp / ranks) != 0)
-      return false;
-    (ranks == d.tp ? hasMost : hasFewer) = true;
-  }
-  return hasMost && hasFewer && d.pp > 1 && d.vocabOverPp == 0 && d.zeroGroup == 0;
-}
-
 Found checkMesh(const Plan &plan) {
   const Decisions &d = plan.decisions;
   if (plan.devices > kMostDevices)
@@ -56,31 +42,6 @@ Found checkMesh(const Plan &plan) {
     return PlanMistake{"mesh", "is dp " + number(d.dp) + " x tp " + number(d.tp) + " x pp " +
                                    number(d.pp) + " x cp " + number(d.cp) + ", wanted the " +
                                    number(plan.devices) + " devices"};
-  if (d.hasUnevenTensor() && !mayBeUneven(d))
-    return PlanMistake{
-        "tp_of_parts",
-        "is " + tensorOfPartsText(d) + ", wanted of each part a divisor of tp = " + number(d.tp) +
-            ", one tp itself and one not, by whose quotients micro_batch = " +
-            number(d.microBatch) + " divides; pp above 1, no vocab_over_pp and no zero_group"};
-  if (d.foldedExperts && !d.sequenceParallel)
-    return PlanMistake{"etp", "is 1 with sp 0, wanted tp = " + number(d.tp) +
-                                  ", or sp 1: whole experts take tokens of each rank's part of the "
-                                  "sequence"};
-  if (d.ranksOfExperts() % d.ep != 0)
-    return PlanMistake{"ep", "is " + number(d.ep) + ", wanted a divisor of dp x cp" +
-                                 (d.foldedExperts ? " x tp" : "") + " = " +
-                                 number(d.ranksOfExperts())};
-  if (d.contextKind != ContextKind::Ring && d.cp == 1)
-    return PlanMistake{"cp_kind", "is " + toString(d.contextKind).str() +
-                                      " with cp 1, wanted ring, or a cp of more than 1"};
-  bool isBoth = d.contextKind == ContextKind::Both;
-  if (isBoth ? d.contextInner <= 1 || d.contextInner >= d.cp || d.cp % d.contextInner != 0
-             : d.contextInner != 1)
-    return PlanMistake{"cp_inner",
-                       "is " + number(d.contextInner) + " with cp_kind " +
-                           toString(d.contextKind).str() + ", wanted " +
-                           (isBoth ? "a divisor of cp = " + number(d.cp) + " between 1 and it"
-                                   : std::string("1, or cp_kind both"))};
   if (plan.nodes > plan.devices)
     return PlanMistake{"nodes", "is " + number(plan.nodes) + ", more than the " +
                                     number(plan.devices) + " devices"};
@@ -89,33 +50,22 @@ Found checkMesh(const Plan &plan) {
 
 Found checkDecisions(const Plan &plan) {
   const Decisions &d = plan.decisions;
-  if (d.zero > 3)
-    return PlanMistake{"zero", "is " + number(d.zero) + ", wanted 0 to 3"};
-  if (d.zeroGroup > 0 && (d.zero == 0 || d.zeroGroup == 1 || d.dp % d.zeroGroup != 0 ||
-                          d.ranksOfExperts(d.zeroGroup) % d.ep != 0))
-    return PlanMistake{"zero_group",
-                       "is " + number(d.zeroGroup) +
-                           ", wanted 0, for all of dp, or with zero 1 to 3 a divisor of dp = " +
-                           number(d.dp) + " above 1, whose ranks hold all experts"};
+  for (const Decision *each : decisionsOfPlans()) {
+    bool hasMost = each->plan.form == PlanForm::Number && each->pin.isNumber() &&
+                   !each->pin.name.empty() && each->pin.high < kMostPinned;
+    if (hasMost && each->field.get(d) > each->pin.high)
+      return PlanMistake{each->key.str(),
+                         "is " + each->valueOf(d) + ", wanted " + each->pin.values()};
+  }
+  if (const Rule *broken = findBrokenRule(d)) {
+    auto [key, what] = faultOf(*broken, d);
+    return PlanMistake{key, what};
+  }
   if (!isProduct(plan.globalBatch, {d.dp, d.microBatch, d.numMicroBatches}))
     return PlanMistake{"global_batch", "is " + number(plan.globalBatch) +
                                            ", but dp x micro_batch x num_micro_batches is " +
                                            number(d.dp) + " x " + number(d.microBatch) + " x " +
                                            number(d.numMicroBatches)};
-  bool hasOneChunk =
-      d.schedule == ScheduleKind::OneForwardOneBackward || d.schedule == ScheduleKind::GPipe;
-  if (d.virtualStages > 1 && hasOneChunk)
-    return PlanMistake{"virtual_stages", "is " + number(d.virtualStages) +
-                                             ", wanted 1 with schedule " +
-                                             toString(d.schedule).str()};
-  if (d.vocabOverPp > 2)
-    return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + ", wanted 0 to 2"};
-  if (d.vocabOverPp > 0 && !mayDivideVocabulary(d))
-    return PlanMistake{"vocab_over_pp", "is " + number(d.vocabOverPp) + " with pp " + number(d.pp) +
-                                            ", schedule " + toString(d.schedule).str() +
-                                            " and zero " + number(d.zero) +
-                                            ", wanted 0, or 2 stages or more of 1f1b or v-half "
-                                            "with zero 0 or 1"};
   return std::nullopt;
 }
 

@@ -1,23 +1,16 @@
-// Limits of 'dtc compile': one list for pins, search, memory of programs and compiling. Ops that
-// can't be lowered declare this themselves (PlanOnlyOpInterface).
+// Limits of 'dtc compile' on whole plans and on the length of a step. Each decision says which of
+// its values can be compiled (InPrograms), and ops that can't be lowered declare this themselves
+// (PlanOnlyOpInterface).
 #pragma once
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/plan/Plan.h"
 #include "passes/schedule/StepLength.h"
 
 namespace dtc {
 
-// A condition on the decisions of a compiled program.
-struct ExecutableLimit {
-  llvm::StringRef key;  // key in decisionNames
-  llvm::StringRef mend; // the flag of 'dtc plan' that keeps to it
-  bool (*holds)(const Decisions &);
-};
-
-// The first limit that does not hold; null where decisions can be compiled.
-const ExecutableLimit *brokenLimit(const Decisions &decisions);
 // Returns true if the decisions can be compiled.
-inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decisions); }
+inline bool isExecutable(const Decisions &decisions) { return !findUncompilable(decisions); }
 
 // Checks a whole plan. Returns "" or one message that names the key and the nearest choice that
 // compiles.

@@ -1,8 +1,8 @@
 // A plan: how one training step is spread over a cluster, and what that should cost.
 #pragma once
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/plan/Architecture.h"
-#include "compiler/plan/Decisions.h"
 #include "compiler/plan/OpSplits.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/OptimizerKind.h"

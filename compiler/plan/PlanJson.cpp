@@ -1,8 +1,9 @@
 // Reads the JSON form of plans.
 #include "compiler/plan/CheckPlan.h"
 
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/plan/ArchitectureJson.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/OpSplitsJson.h"
 #include "compiler/support/JsonText.h"
 
@@ -155,119 +156,71 @@ public:
     }
   }
 
+  // Reads numbers before words, which may depend on them.
   void decisions(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
-    if (const Json *mesh = find(root, "mesh")) {
-      integer(*mesh, "dp", 1, d.dp);
-      integer(*mesh, "tp", 1, d.tp);
-      integer(*mesh, "pp", 1, d.pp);
-      integer(*mesh, "cp", 1, d.cp);
-      integer(*mesh, "ep", 1, d.ep);
-      expertTensor(*mesh, d);
-      tensorOfParts(*mesh, d);
-    }
-    context(d);
-    flag(root, "sp", d.sequenceParallel);
-    integer(root, "zero", 0, d.zero);
-    if (optional(root, "zero_group"))
-      integer(root, "zero_group", 0, d.zeroGroup);
-    integer(root, "micro_batch", 1, d.microBatch);
-    integer(root, "num_micro_batches", 1, d.numMicroBatches);
-    integer(root, "virtual_stages", 1, d.virtualStages);
-    if (optional(root, "vocab_over_pp"))
-      integer(root, "vocab_over_pp", 0, d.vocabOverPp);
-    if (optional(root, "offload_optimizer"))
-      flag(root, "offload_optimizer", d.offloadOptimizer);
-    if (optional(root, "overlap_gradients"))
-      flag(root, "overlap_gradients", d.overlapGradients);
-    if (optional(root, "bucket_bytes"))
-      integer(root, "bucket_bytes", 0, d.bucketBytes);
-    schedule(d);
-    axisOrder(d);
-    placement(d);
-    recompute(d, stages);
+    d = {};
+    const Json *mesh = find(root, "mesh");
+    for (bool isWord : {false, true})
+      for (const Decision *each : decisionsOfPlans()) {
+        const Json *object = each->plan.inMesh ? mesh : &root;
+        if (object && (each->plan.form == PlanForm::Word) == isWord)
+          decision(*object, *each, d);
+      }
+    if (d.recompute > d.recomputeMost)
+      mixedRecompute(d, stages);
   }
 
-  void context(Decisions &d) {
-    std::string text = toString(d.contextKind).str();
-    if (optional(root, "cp_kind"))
-      word(root, "cp_kind", text);
-    if (optional(root, "cp_inner"))
-      integer(root, "cp_inner", 1, d.contextInner);
-    if (std::optional<ContextKind> kind = contextKindFrom(text))
-      d.contextKind = *kind;
-    else
-      fail("cp_kind", "is '" + text + "', wanted one of ring, all-to-all, both, all-gather");
-  }
-
-  void tensorOfParts(const Json &mesh, Decisions &d) {
-    const Json *list = optional(mesh, "tp_of_parts");
-    if (!list)
+  void decision(const Json &object, const Decision &decision, Decisions &d) {
+    std::string key = decision.key.str(), text, fault;
+    const InPlan &plan = decision.plan;
+    if (plan.mayMiss && !optional(object, key))
       return;
-    bool isList = list->is_array() && !list->empty() && list->size() <= kMostUnevenParts;
-    for (size_t part = 0; isList && part < list->size(); ++part) {
-      const Json &ranks = (*list)[part];
-      isList = ranks.is_number_integer() && ranks >= 1 && ranks <= kMostTensorOfPart;
-      if (isList)
-        d.tensorOfParts[part] = ranks.get<int16_t>();
+    bool isSet = false;
+    int64_t number = 0;
+    switch (plan.form) {
+    case PlanForm::Number:
+      integer(object, key, plan.least, number);
+      if (!error && !plan.readNumber)
+        decision.field.set(d, number);
+      else if (!error)
+        fault = plan.readNumber(number, d);
+      break;
+    case PlanForm::Flag:
+    case PlanForm::ZeroOrOne:
+      flag(object, key, isSet);
+      if (!error)
+        decision.field.set(d, isSet ? 1 : 0);
+      break;
+    case PlanForm::Word:
+      word(object, key, text);
+      if (!error)
+        fault = plan.readWord(text, d);
+      break;
+    case PlanForm::NumberList:
+      fault = plan.readList(wholeNumbers(object[key]), d);
+      if (!fault.empty())
+        fault = "is " + object[key].dump() + ", " + fault;
+      break;
+    case PlanForm::Absent:
+      break;
     }
-    if (!isList)
-      fail(mesh, "tp_of_parts",
-           "is " + list->dump() + ", wanted ranks of tp of each part, of 1 to " +
-               std::to_string(kMostUnevenParts) + " parts");
+    if (!fault.empty())
+      fail(object, key, fault);
   }
 
-  // Ranks of tensor parallelism that an expert is split over: all of them where it is not said.
-  void expertTensor(const Json &mesh, Decisions &d) {
-    int64_t ranks = d.tp;
-    if (optional(mesh, "etp"))
-      integer(mesh, "etp", 1, ranks);
-    d.foldedExperts = ranks < d.tp;
-    if (ranks != 1 && ranks != d.tp)
-      fail(mesh, "etp",
-           "is " + std::to_string(ranks) +
-               ", wanted 1, for whole experts, or tp = " + std::to_string(d.tp));
-  }
-
-  void schedule(Decisions &d) {
-    std::string name;
-    word(root, "schedule", name);
-    if (Result<ScheduleKind> kind = scheduleFromPlan(name, d.virtualStages))
-      d.schedule = *kind;
-    else
-      fail("schedule", "is wrong: " + kind.error().message + "; " + kind.error().note);
-  }
-
-  void axisOrder(Decisions &d) {
-    std::string text = orderText(d.order);
-    if (optional(root, "axis_order"))
-      word(root, "axis_order", text);
-    if (std::optional<AxisOrder> order = orderFrom(text))
-      d.order = *order;
-    else
-      fail("axis_order", "is '" + text + "', wanted tp, cp, dp and pp in some order");
-  }
-
-  // The index of the point is meaningless without the frontier.
-  void placement(Decisions &d) {
-    std::string text = placementText(d).str();
-    if (optional(root, "placement"))
-      word(root, "placement", text);
-    d.placement = text == "searched" ? 1 : 0;
-    if (text != placementText(d))
-      fail("placement", "is '" + text + "', wanted policy or searched");
-  }
-
-  // If layers differ, the stages list the mode of each.
-  void recompute(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
-    std::string text;
-    word(root, "recompute", text);
-    if (std::optional<Recompute> all = recomputeFrom(text)) {
-      d.recompute = d.recomputeMost = *all;
-      return;
+  // Returns the numbers of a list; none if one of them is not whole, or if it is no list.
+  static llvm::SmallVector<int64_t, 4> wholeNumbers(const Json &list) {
+    llvm::SmallVector<int64_t, 4> numbers;
+    for (const Json &each : list.is_array() ? list : Json::array()) {
+      if (!each.is_number_integer())
+        return {};
+      numbers.push_back(each.get<int64_t>());
     }
-    if (text != "mixed")
-      return fail("recompute", "is '" + text + "', wanted one of mixed, " + listOfRecomputes());
-    d.recompute = Recompute::Full;
+    return numbers;
+  }
+
+  // If layers differ, the stages list the kind of each.
+  static void mixedRecompute(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
     for (const PlanStage &stage : stages)
       for (const std::string &layer : stage.recompute) {
         Recompute of = recomputeFrom(layer).value_or(Recompute::None);
@@ -283,13 +236,11 @@ public:
       layers += layersOf(stage);
       onHost += stage.layersOnHost;
     }
+    LayersOnHost said = d.layersOnHost;
     d.layersOnHost = layersOnHostOf(onHost, layers);
-    std::string text = toString(d.layersOnHost).str();
-    if (optional(root, "offload_activations"))
-      word(root, "offload_activations", text);
-    if (text != toString(d.layersOnHost))
-      fail("offload_activations", "is '" + text + "', but " + std::to_string(onHost) + " of " +
-                                      std::to_string(layers) +
+    if (optional(root, "offload_activations") && said != d.layersOnHost)
+      fail("offload_activations", "is '" + toString(said).str() + "', but " +
+                                      std::to_string(onHost) + " of " + std::to_string(layers) +
                                       " layers are on the host by 'layers_on_host' of the stages");
   }
 

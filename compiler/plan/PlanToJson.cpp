@@ -1,6 +1,6 @@
 // Writes the JSON form of plans.
+#include "compiler/decisions/Decision.h"
 #include "compiler/plan/ArchitectureJson.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/OpSplitsJson.h"
 #include "compiler/plan/Plan.h"
 
@@ -119,6 +119,27 @@ Json predictedToJson(const PlanPrediction &p) {
   return json;
 }
 
+Json valueToJson(const Decision &decision, const Decisions &d) {
+  const InPlan &plan = decision.plan;
+  switch (plan.form) {
+  case PlanForm::Number:
+    return plan.number ? plan.number(d) : decision.field.get(d);
+  case PlanForm::ZeroOrOne:
+    return decision.field.get(d);
+  case PlanForm::Flag:
+    return decision.field.get(d) != 0;
+  case PlanForm::Word:
+    return decision.valueOf(d);
+  case PlanForm::NumberList: {
+    llvm::SmallVector<int64_t, 4> list = plan.list(d);
+    return std::vector<int64_t>(list.begin(), list.end());
+  }
+  case PlanForm::Absent:
+    break;
+  }
+  llvm_unreachable("decisionsOfPlans() has no others");
+}
+
 } // namespace
 
 std::string planToJson(const Plan &plan) {
@@ -142,36 +163,13 @@ std::string planToJson(const Plan &plan) {
     json["model"]["slides"] = true;
   if (plan.architecture != ModelArchitecture())
     json["model"]["architecture"] = architectureToJson(plan.architecture);
-  const Decisions &d = plan.decisions;
-  json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
-  if (d.foldedExperts)
-    json["mesh"]["etp"] = 1;
-  for (int64_t ranks : d.tensorOfParts)
-    if (ranks > 0)
-      json["mesh"]["tp_of_parts"].push_back(ranks);
-  if (d.contextKind != ContextKind::Ring)
-    json["cp_kind"] = toString(d.contextKind);
-  if (d.contextKind == ContextKind::Both)
-    json["cp_inner"] = d.contextInner;
-  json["sp"] = d.sequenceParallel ? 1 : 0;
-  json["zero"] = d.zero;
-  if (d.zeroGroup > 0)
-    json["zero_group"] = d.zeroGroup;
-  json["micro_batch"] = d.microBatch;
-  json["num_micro_batches"] = d.numMicroBatches;
-  json["global_batch"] = plan.globalBatch;
-  json["schedule"] = toString(d.schedule);
-  json["virtual_stages"] = d.virtualStages;
-  if (d.vocabOverPp > 0)
-    json["vocab_over_pp"] = d.vocabOverPp;
-  json["axis_order"] = orderText(d.order);
-  json["placement"] = placementText(d);
-  json["offload_optimizer"] = d.offloadOptimizer;
-  if (d.layersOnHost != LayersOnHost::None)
-    json["offload_activations"] = toString(d.layersOnHost);
-  json["overlap_gradients"] = d.overlapGradients;
-  json["bucket_bytes"] = d.bucketBytes;
-  json["recompute"] = recomputeText(d);
+  for (const Decision *each : decisionsOfPlans()) {
+    Json &object = each->plan.inMesh ? json["mesh"] : json;
+    if (!each->plan.onlyUnusual || !each->isUsual(plan.decisions))
+      object[each->key.str()] = valueToJson(*each, plan.decisions);
+    if (each->key == "num_micro_batches")
+      json["global_batch"] = plan.globalBatch;
+  }
   json["precision"] = nameOf(plan.precision);
   json["optimizer"] = nameOf(plan.optimizer);
   if (plan.gradients)

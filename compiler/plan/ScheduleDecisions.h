@@ -1,7 +1,7 @@
 // Derives the options of scheduling from a plan.
 #pragma once
 
-#include "compiler/plan/Decisions.h"
+#include "compiler/decisions/Decisions.h"
 #include "passes/schedule/Passes.h"
 
 namespace dtc {

@@ -1,8 +1,8 @@
 // Turns chosen decisions into a plan.
 #include "compiler/planner/DescribePlan.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/estimate/GradientExchange.h"
-#include "compiler/plan/DecisionNames.h"
 
 #include <cmath>
 

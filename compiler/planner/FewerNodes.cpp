@@ -8,6 +8,8 @@
 #include <numeric>
 
 namespace dtc {
+
+using D = Decisions;
 namespace {
 
 // The ranks that axes other than dp have to take, and the largest prime factor of their number.
@@ -24,7 +26,7 @@ int64_t largestPrimeOf(int64_t value) {
 }
 
 Rest restOf(int64_t devices, int64_t globalBatch, const Pins &pins) {
-  int64_t ranks = devices / pins.dp.value_or(std::gcd(devices, globalBatch));
+  int64_t ranks = devices / pins[&D::dp].value_or(std::gcd(devices, globalBatch));
   return {ranks, largestPrimeOf(ranks)};
 }
 
@@ -32,7 +34,8 @@ Rest restOf(int64_t devices, int64_t globalBatch, const Pins &pins) {
 bool suits(int64_t devices, const Pins &pins) {
   int64_t rest = devices;
   bool hasOpenAxis = false;
-  for (const std::optional<int64_t> &axis : {pins.dp, pins.tp, pins.pp, pins.cp}) {
+  for (const std::optional<int64_t> &axis :
+       {pins[&D::dp], pins[&D::tp], pins[&D::pp], pins[&D::cp]}) {
     hasOpenAxis |= !axis;
     if (rest % axis.value_or(1) != 0)
       return false;

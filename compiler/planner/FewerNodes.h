@@ -2,8 +2,8 @@
 // folder.
 #pragma once
 
+#include "compiler/decisions/Pins.h"
 #include "compiler/plan/Plan.h"
-#include "compiler/planner/Pins.h"
 #include "compiler/topology/Topology.h"
 
 namespace dtc {

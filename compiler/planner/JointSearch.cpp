@@ -1,6 +1,7 @@
 // Finds the fastest decisions that fit.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/planner/ContextKinds.h"
 #include "compiler/planner/Costed.h"
@@ -410,7 +411,7 @@ private:
       const ModelCost &model = costs.costOf(open.overAll);
       for (const Decisions &d : enumerateGroups(open.overAll, limits, pins)) {
         ++work;
-        double timesMore = static_cast<double>(d.dp) / static_cast<double>(d.zeroGroup) - 1;
+        double timesMore = static_cast<double>(d.dp) / static_cast<double>(d.zeroRanks()) - 1;
         if (options.prune && timesMore <= open.same.mostTimesMore && open.same.least >= incumbent)
           continue;
         if (!isOpen(model, d, lowerBoundSeconds(model, d, request)) || !mayFitFaster(model, d))
@@ -503,15 +504,11 @@ private:
   // that any detail requires of all its layers (Decisions::recompute).
   void visitLeanMeshes(
       llvm::function_ref<void(const ModelCost &, const Decisions &, Recompute)> visitor) {
-    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, TensorOfParts,
-                        bool>>
-        seen;
+    std::set<Decisions> seen;
     for (Decisions mesh : meshes) {
-      // A single micro-batch needs no sums over several.
-      if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.foldedExperts,
-                        mesh.sequenceParallel, mesh.partOrder, mesh.tensorOfParts,
-                        mesh.numMicroBatches == 1})
-               .second)
+      Decisions lean = keyOf(KeptResult::LeanMesh, mesh);
+      lean.numMicroBatches = std::min<int64_t>(mesh.numMicroBatches, 2); // one needs no sums
+      if (!seen.insert(lean).second)
         continue;
       if (isSpent(/*isForLeanest=*/true))
         return;
@@ -645,7 +642,7 @@ private:
 
   // Keeps the placements of the candidate for the users of the result.
   void keepPlacements(const Decisions &d) {
-    TensorSplit key{d.tp, d.sequenceParallel, d.foldedExperts};
+    TensorSplit key = TensorSplit::of(d);
     if (result.placements.count(key))
       return;
     for (const PlacementPoint *point : costs.frontierOf(d))
@@ -684,8 +681,7 @@ private:
 } // namespace
 
 const SearchedPlacements &SearchResult::placementsOf(const Decisions &decisions) const {
-  return placements.at({decisions.tp, decisions.sequenceParallel, decisions.foldedExperts})
-      .at(static_cast<size_t>(decisions.placement));
+  return placements.at(TensorSplit::of(decisions)).at(static_cast<size_t>(decisions.placement));
 }
 
 SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,

@@ -2,8 +2,8 @@
 // this folder.
 #pragma once
 
-#include "compiler/planner/Pins.h"
-#include "compiler/stack/RecomputeMixes.h"
+#include "compiler/decisions/Pins.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/topology/Topology.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/OptimizerKind.h"

@@ -1,18 +1,20 @@
 // Enumerates the ways in which layers save memory.
 #include "compiler/planner/MemoryChoices.h"
 
+#include "compiler/decisions/RecomputeMixes.h"
 #include "compiler/plan/Executable.h"
-#include "compiler/stack/RecomputeMixes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {
 
+using D = Decisions;
+
 std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
                                               const Pins &pins) {
   constexpr Recompute none = Recompute::None, full = Recompute::Full;
-  if (pins.recompute)
-    return {{*pins.recompute, *pins.recompute}};
+  if (pins[&D::recompute])
+    return {{*pins[&D::recompute], *pins[&D::recompute]}};
   Decisions recomputing = mesh;
   recomputing.recomputeMost = full;
   if (limits.executable && !isExecutable(recomputing))
@@ -62,8 +64,8 @@ Decisions withOnHost(Decisions d, LayersOnHost layers) {
 
 llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &d, const SpaceLimits &limits,
                                                const Pins &pins) {
-  if (pins.offloadActivations)
-    return {*pins.offloadActivations > 0 ? LayersOnHost::All : LayersOnHost::None};
+  if (pins[&D::layersOnHost])
+    return {*pins[&D::layersOnHost]};
   auto isThere = [&](LayersOnHost layers) {
     return limits.mayOffloadActivations && isAllowed(withOnHost(d, layers), limits);
   };

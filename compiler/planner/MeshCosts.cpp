@@ -1,5 +1,6 @@
 #include "compiler/planner/MeshCosts.h"
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/planner/LegalPlans.h"
 #include "compiler/workload/ApplyStack.h"
 
@@ -10,21 +11,24 @@
 
 namespace dtc {
 
+using D = Decisions;
+
 MeshCosts::MeshCosts(CellStore &cells, const SpaceLimits &limits, const Pins &pins,
                      const EstimateRequest &request)
     : limits(limits), pins(pins), request(request),
       frontier(cells, request,
-               {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
-                pins.tp.has_value() && !pins.searchedPlacements.value_or(false)}),
+               {limits.searchesPlacements, (pins[&D::placement] == 1),
+                pins[&D::tp].has_value() && !(pins[&D::placement] == 1)}),
       knownCosts(*request.topology) {}
 
 const std::vector<const PlacementPoint *> &MeshCosts::frontierOf(const Decisions &d) {
-  return frontier.of(d.tp, d.sequenceParallel, d.foldedExperts);
+  auto [tp, sequenceParallel, foldsExperts] = TensorSplit::of(d);
+  return frontier.of(tp, sequenceParallel, foldsExperts);
 }
 
 llvm::SmallVector<int, 4> MeshCosts::placementsOf(const Decisions &d) {
   llvm::SmallVector<int, 4> numbers;
-  bool mustBeSearched = pins.searchedPlacements.value_or(false);
+  bool mustBeSearched = (pins[&D::placement] == 1);
   int count = static_cast<int>(frontierOf(d).size());
   if (d.hasUnevenTensor()) // uses Megatron's placements alone
     count = std::min(count, static_cast<int>(canSplitParts(d)));
@@ -48,23 +52,6 @@ const ModelCells &MeshCosts::appliedOf(const ModelCells &model) {
   return it->second;
 }
 
-MeshCosts::Key MeshCosts::keyOf(const Decisions &d) {
-  return {d.microBatch,
-          d.ep,
-          d.dp,
-          d.pp,
-          d.cp,
-          d.tp,
-          d.sequenceParallel,
-          d.foldedExperts,
-          d.placement,
-          d.partOrder,
-          d.tensorOfParts,
-          d.contextKind,
-          d.contextInner,
-          d.order};
-}
-
 const PlacementPoint &MeshCosts::pointOf(const Decisions &d) {
   return *frontierOf(d)[static_cast<size_t>(d.placement)];
 }
@@ -81,19 +68,19 @@ ModelCost MeshCosts::costAnew(const Decisions &d) {
 }
 
 const ModelCost &MeshCosts::costOf(const Decisions &d) {
-  auto [it, isNew] = costs.try_emplace(keyOf(d));
+  auto [it, isNew] = costs.try_emplace(keyOf(KeptResult::MeshCost, d));
   if (isNew)
     it->second = costAnew(d);
   return it->second;
 }
 
 const ModelCost *MeshCosts::find(const Decisions &d) const {
-  auto found = costs.find(keyOf(d));
+  auto found = costs.find(keyOf(KeptResult::MeshCost, d));
   return found == costs.end() ? nullptr : &found->second;
 }
 
 void MeshCosts::keep(const Decisions &d, ModelCost cost) {
-  costs.emplace(keyOf(d), std::move(cost));
+  costs.emplace(keyOf(KeptResult::MeshCost, d), std::move(cost));
 }
 
 double MeshCosts::floorOf(const Decisions &mesh, const EstimateRequest &bounding) {
@@ -135,7 +122,7 @@ double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimit
   // Stages have less before them if there are more chunks than layers.
   for (int64_t v = limits.layers / mesh.pp; v <= mostChunks(limits) / mesh.pp; ++v) {
     if (v * mesh.pp <= limits.layers || v < 2 || !pins.allows(ScheduleKind::Interleaved) ||
-        pins.virtualStages.value_or(v) != v)
+        pins[&D::virtualStages].value_or(v) != v)
       continue;
     mesh.schedule = ScheduleKind::Interleaved;
     mesh.virtualStages = v;
@@ -150,7 +137,7 @@ double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimit
                               {ScheduleKind::Interleaved, 1},
                               {ScheduleKind::OneForwardOneBackward, 1},
                               {ScheduleKind::GPipe, 1}}) {
-    bool isThere = chunks == 1 || (maySplit && pins.virtualStages.value_or(chunks) >= chunks);
+    bool isThere = chunks == 1 || (maySplit && pins[&D::virtualStages].value_or(chunks) >= chunks);
     if (!isThere || !pins.allows(kind))
       continue;
     mesh.schedule = kind;

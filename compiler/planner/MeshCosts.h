@@ -7,12 +7,11 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <map>
-#include <tuple>
 
 namespace dtc {
 
-// Costs meshes, each once for all of its details. A mesh is here the axes, their order, the
-// micro-batch and the placement of decisions; other fields are ignored.
+// Costs meshes, each once for all of its details. A mesh is here what
+// KeptResult::MeshCost has of decisions: the axes, their order, the micro-batch and the placement.
 class MeshCosts {
 public:
   // All arguments are kept by reference.
@@ -37,10 +36,6 @@ public:
   const std::vector<const PlacementPoint *> &frontierOf(const Decisions &mesh);
 
 private:
-  // Device groups depend on the sizes of the axes inside of them, so the key has all of them.
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int, int,
-                         TensorOfParts, ContextKind, int64_t, AxisOrder>;
-  static Key keyOf(const Decisions &mesh);
   bool canSplitParts(const Decisions &mesh);
   const PlacementPoint &pointOf(const Decisions &mesh);
   // Returns the cells as the software computes them.
@@ -52,7 +47,7 @@ private:
   PlacementFrontier frontier;
   std::map<const ModelCells *, ModelCells> applied; // key: cells of the store or the frontier
   KnownCosts knownCosts;                            // costs of `applied`
-  std::map<Key, ModelCost> costs;
+  std::map<Decisions, ModelCost> costs;             // by KeptResult::MeshCost
 };
 
 // Returns the smallest ratio of the seconds of a block, forward or backward with its collectives,

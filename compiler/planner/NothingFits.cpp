@@ -1,15 +1,13 @@
 // Writes the errors of requests that no plan fits.
 #include "compiler/planner/NothingFits.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Pins.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {
 namespace {
-
-std::string number(int64_t value) { return std::to_string(value); }
 
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
 
@@ -20,21 +18,17 @@ std::string onHostText(const Decisions &d) {
   return layers.empty() ? "the optimizer" : "the optimizer and " + layers;
 }
 
-std::string contextPins(const Decisions &d) {
-  if (d.contextKind == ContextKind::Both)
-    return " cp_inner=" + number(d.contextInner);
-  return d.contextKind == ContextKind::Ring ? "" : " cp_kind=" + toString(d.contextKind).str();
-}
-
+// Returns the decisions as --fix takes them: the usual ones of those that every list has, and all
+// that are not usual.
 std::string shortText(const Decisions &d) {
-  return "dp=" + number(d.dp) + " tp=" + number(d.tp) +
-         (d.hasUnevenTensor() ? " tp_of_parts=" + tensorOfPartsText(d) : "") +
-         " pp=" + number(d.pp) + " cp=" + number(d.cp) + contextPins(d) + " ep=" + number(d.ep) +
-         (d.foldedExperts ? " etp=1" : "") + " sp=" + number(d.sequenceParallel) +
-         " zero=" + number(d.zero) + (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
-         (d.vocabOverPp > 0 ? " vocab_over_pp=" + number(d.vocabOverPp) : "") +
-         " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "") +
-         (d.layersOnHost == LayersOnHost::All ? " offload_activations=1" : "");
+  std::map<std::string, std::string> pins = pinsOf(d);
+  std::string text;
+  for (const Decision *each : decisions()) {
+    auto pin = pins.find(each->pin.name.str());
+    if (pin != pins.end() && (each->listing == Listing::Always || !each->isUsual(d)))
+      text += (text.empty() ? "" : " ") + pin->first + "=" + pin->second;
+  }
+  return text;
 }
 
 // Lists the kinds of memory, the largest first, without those below 1 %: "20 GiB activations, 12

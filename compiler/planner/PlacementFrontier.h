@@ -13,6 +13,8 @@ namespace dtc {
 struct TensorSplit {
   int64_t tp = 1;
   bool sequenceParallel = false, foldsExperts = false;
+  // Returns the split of decisions.
+  static TensorSplit of(const Decisions &d) { return {d.tp, d.sequenceParallel, d.foldedExperts}; }
   auto operator<=>(const TensorSplit &) const = default;
 };
 

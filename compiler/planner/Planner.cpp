@@ -1,11 +1,11 @@
 // Chooses the plan that trains fastest and fits.
 #include "compiler/planner/Planner.h"
 
+#include "compiler/decisions/Decision.h"
 #include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/FewerNodes.h"
@@ -24,6 +24,8 @@
 using namespace mlir;
 
 namespace dtc {
+
+using D = Decisions;
 namespace {
 
 // Runners-up that are completed with ranks and placements, for the plan cache.
@@ -44,10 +46,11 @@ std::string number(int64_t value) { return std::to_string(value); }
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
 
 std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
-  if (pins.bucketMebibytes)
-    return {*pins.bucketMebibytes << 20};
-  if (pins.overlap)
-    return pins.overlap == 0 ? std::vector<int64_t>{kOneBucket} : bucketSizes().drop_back().vec();
+  if (pins[&D::bucketBytes])
+    return {*pins[&D::bucketBytes]};
+  if (pins[&D::overlapGradients])
+    return *pins[&D::overlapGradients] ? bucketSizes().drop_back().vec()
+                                       : std::vector<int64_t>{kOneBucket};
   return bucketSizes().vec();
 }
 
@@ -119,7 +122,8 @@ public:
     // Other software places tensors as Megatron does, and a pin of its sequence parallelism asks
     // for the same.
     limits.searchesPlacements =
-        software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
+        software.searchesPlacements &&
+        pins[&D::placement].value_or(!pins[&D::sequenceParallel].has_value());
     limits.choosesBuckets = software.choosesBuckets;
     // a CPU, which is its own host, gains nothing
     limits.mayOffload = request.topology.device.host.isKnown();
@@ -138,7 +142,7 @@ public:
     SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     searched = {found.lowerBound, found.costed, found.end};
-    if (!found.leastMemory && pins.searchedPlacements.value_or(false))
+    if (!found.leastMemory && (pins[&D::placement] == 1))
       return UserError("--fix placement=searched: the search finds no placements for any mesh that "
                        "the pins allow",
                        "placements are searched where tp is 2 or more; use placement=megatron");
@@ -326,13 +330,10 @@ private:
   // Returns the key of a lowered plan. Plans that differ only in the order of axes, or in the
   // allowed but unused recomputation, have the same key.
   static std::pair<Decisions, std::vector<LoweredStage>> loweredOf(const Plan &plan) {
-    Decisions d = plan.decisions;
-    d.order = kMegatronOrder;
-    d.recompute = d.recomputeMost = Recompute::None;
     std::vector<LoweredStage> stages;
     for (const PlanStage &stage : plan.stages)
       stages.emplace_back(stage.chunks, stage.recompute);
-    return {d, std::move(stages)};
+    return {keyOf(KeptResult::Lowered, plan.decisions), std::move(stages)};
   }
 
   // Results of the plans that the compiler has lowered.
@@ -546,9 +547,9 @@ static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
 }
 
 static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
-  if (const ExecutableLimit *limit = brokenLimit(pins.decisions()))
+  if (const Decision *each = findUncompilable(pins.decisions()))
     return UserError("'dtc compile' can't lower what --fix asks for yet",
-                     "use " + limit->mend.str() +
+                     "use " + each->program.mend.str() +
                          ", or plan without --executable to see what others cost");
   if (!isCompilable(request.precision))
     return UserError(
@@ -640,12 +641,13 @@ Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *le
     return software.error();
   if (std::optional<UserError> error = checkRequest(request, *pins, *software))
     return *error;
-  if (pins->offload.value_or(0) && !request.topology.device.hostShare().isKnown())
+  if (pins->decisions().offloadOptimizer && !request.topology.device.hostShare().isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
                      "use offload=0");
-  if (pins->offloadActivations.value_or(0) && !request.topology.device.host.isKnown())
+  if (pins->decisions().layersOnHost != LayersOnHost::None &&
+      !request.topology.device.host.isKnown())
     return UserError("--fix offload_activations=1: topology '" + request.topology.name +
                          "' does not say what its hosts have beside their devices",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "

@@ -1,9 +1,9 @@
 // Enumerates everything that the planner may choose.
 #include "compiler/planner/SearchSpace.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/estimate/PartOrders.h"
 #include "compiler/estimate/StageSplit.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/planner/MemoryChoices.h"
 #include "compiler/planner/TensorChoices.h"
@@ -18,6 +18,8 @@
 #include <set>
 
 namespace dtc {
+
+using D = Decisions;
 namespace {
 
 // Larger micro-batches change nothing but memory, as matrix products are large enough by then.
@@ -88,7 +90,7 @@ std::string undividedText(const DividedSize &size) {
 // Returns true if pins, software and the model's windows permit the kind for several ranks of
 // context parallelism.
 bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
-  if (pins.contextKind.value_or(kind) != kind)
+  if (pins[&D::contextKind].value_or(kind) != kind)
     return false;
   return !limits.space || (limits.space->contextKinds >> static_cast<int>(kind) & 1 &&
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));
@@ -133,20 +135,20 @@ public:
 private:
   // A single stage has no V schedule.
   int64_t chunksOf(int64_t pp) const {
-    return pp * pins.virtualStages.value_or(pp > 1 ? pins.decisions().virtualStages : 1);
+    return pp * pins[&D::virtualStages].value_or(pp > 1 ? pins.decisions().virtualStages : 1);
   }
 
   // Returns true if `cp` ranks may share a sequence.
   bool fitsSequence(int64_t cp) const {
     return cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
-                       (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
+                       (pins[&D::cp] || limits.sequence / cp >= kLeastTokensOfContext));
   }
 
   void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
     int64_t stages = chunksOf(pp);
     bool useful = stages <= mostChunks(limits);
-    if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
-        !allows(pins.dp, dp) || !useful || !fitsSequence(cp) || limits.globalBatch % dp != 0)
+    if (!allows(pins[&D::tp], tp) || !allows(pins[&D::pp], pp) || !allows(pins[&D::cp], cp) ||
+        !allows(pins[&D::dp], dp) || !useful || !fitsSequence(cp) || limits.globalBatch % dp != 0)
       return;
     Decisions d;
     d.tp = tp;
@@ -165,13 +167,13 @@ private:
   void addExperts(Decisions d) {
     bool isChoice = d.tp > 1 && limits.experts > 1;
     bool maySplit = !limits.space || limits.space->expertsBesideTensor;
-    if (isChoice && (pins.foldedExperts.value_or(d.foldedExperts) != d.foldedExperts ||
+    if (isChoice && (pins[&D::foldedExperts].value_or(d.foldedExperts) != d.foldedExperts ||
                      (!d.foldedExperts && !maySplit)))
       return;
     for (int64_t ep : divisorsOf(d.ranksOfExperts())) {
       bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
       d.ep = ep;
-      if (fits && allows(pins.ep, ep) && (!limits.executable || isExecutable(d)))
+      if (fits && allows(pins[&D::ep], ep) && (!limits.executable || isExecutable(d)))
         addBatches(d);
     }
   }
@@ -180,24 +182,24 @@ private:
   // of its own.
   bool mayFold(const Decisions &d) const {
     return d.tp > 1 && limits.experts > 1 && limits.tokenGroups % d.tp == 0 &&
-           pins.sp.value_or(1) == 1;
+           pins[&D::sequenceParallel].value_or(1) == 1;
   }
 
   // Returns true if pins and the model permit experts that are whole on ranks of tensor
   // parallelism.
-  bool mayFoldAtAll() const { return limits.experts > 1 && pins.foldedExperts.value_or(true); }
+  bool mayFoldAtAll() const { return limits.experts > 1 && pins[&D::foldedExperts].value_or(true); }
 
   void addBatches(Decisions d) {
     int64_t samples = limits.globalBatch / d.dp;
     for (int64_t microBatch : divisorsOf(samples)) {
-      if (pins.microBatch ? microBatch != *pins.microBatch : microBatch > kMostSamples)
+      if (pins[&D::microBatch] ? microBatch != *pins[&D::microBatch] : microBatch > kMostSamples)
         continue;
       d.microBatch = microBatch;
       d.numMicroBatches = samples / microBatch;
       for (int64_t sp : {0, 1}) {
         bool possible = sp == 0 || (limits.sequence > 0 && limits.sequence % (d.tp * d.cp) == 0 &&
-                                    (d.tp > 1 || pins.sp));
-        if (!possible || !allows(pins.sp, sp) || (d.foldedExperts && sp == 0))
+                                    (d.tp > 1 || pins[&D::sequenceParallel]));
+        if (!possible || !allows(pins[&D::sequenceParallel], sp) || (d.foldedExperts && sp == 0))
           continue;
         d.sequenceParallel = sp != 0;
         addOrders(d);
@@ -208,8 +210,9 @@ private:
   // Adds the orders of the axes that have more than one rank; others make no difference.
   void addOrders(Decisions d) {
     std::set<std::string> seen;
+    std::optional<AxisOrder> pinned = pins[&D::order];
     const auto all =
-        pins.order ? llvm::ArrayRef<AxisOrder>(*pins.order) : llvm::ArrayRef<AxisOrder>(kOrders);
+        pinned ? llvm::ArrayRef<AxisOrder>(*pinned) : llvm::ArrayRef<AxisOrder>(kOrders);
     for (AxisOrder order : all) {
       std::string key;
       for (char axis : order) {
@@ -249,8 +252,10 @@ private:
     int64_t product = 1, devices = limits.devices;
     std::string named;
     std::vector<int64_t> divisors = divisorsOf(devices);
-    for (auto [name, pin] :
-         {std::pair{"dp", pins.dp}, {"tp", pins.tp}, {"pp", pins.pp}, {"cp", pins.cp}}) {
+    for (auto [name, pin] : {std::pair{"dp", pins[&D::dp]},
+                             {"tp", pins[&D::tp]},
+                             {"pp", pins[&D::pp]},
+                             {"cp", pins[&D::cp]}}) {
       if (!pin)
         continue;
       if (devices % *pin != 0)
@@ -262,41 +267,43 @@ private:
       product *= *pin;
       named += (named.empty() ? "" : ",") + std::string(name) + "=" + number(*pin);
     }
-    bool allGiven = pins.dp && pins.tp && pins.pp && pins.cp;
+    bool allGiven = pins[&D::dp] && pins[&D::tp] && pins[&D::pp] && pins[&D::cp];
     if (product > devices || devices % product != 0 || (allGiven && product != devices))
       return UserError("--fix " + named + " uses " + number(product) + " of " + number(devices) +
                            " devices",
                        mend(product));
-    if (pins.pp && *pins.pp > mostChunks(limits))
-      return UserError("--fix pp=" + number(*pins.pp) + ": the model has " + number(limits.layers) +
-                           " layers, which make " + number(mostChunks(limits)) + " stages at most",
+    if (pins[&D::pp] && *pins[&D::pp] > mostChunks(limits))
+      return UserError("--fix pp=" + number(*pins[&D::pp]) + ": the model has " +
+                           number(limits.layers) + " layers, which make " +
+                           number(mostChunks(limits)) + " stages at most",
                        "the nearest choice is pp=" +
                            number(*std::prev(llvm::upper_bound(divisors, mostChunks(limits)))));
-    if (pins.ep && *pins.ep > 1 && limits.experts % *pins.ep != 0)
-      return UserError("--fix ep=" + number(*pins.ep) + " does not divide the " +
+    if (pins[&D::ep] && *pins[&D::ep] > 1 && limits.experts % *pins[&D::ep] != 0)
+      return UserError("--fix ep=" + number(*pins[&D::ep]) + " does not divide the " +
                            number(limits.experts) + " experts of the model",
                        "the nearest that does is ep=" +
-                           number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
+                           number(nearestOf(divisorsOf(limits.experts), *pins[&D::ep])));
     if (std::optional<UserError> error = checkFolding())
       return error;
     if (std::optional<UserError> error = checkTensorOfParts())
       return error;
-    if (pins.vocabOverPp.value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
-      return UserError("--fix vocab_over_pp=" + number(*pins.vocabOverPp) +
+    if (pins[&D::vocabOverPp].value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
+      return UserError("--fix vocab_over_pp=" + number(*pins[&D::vocabOverPp]) +
                            (limits.untied ? ": the stages of '" + limits.topologyName +
                                                 "' are on heterogeneous devices"
                                           : ": the model ties embedding and output layer"),
                        "use vocab_over_pp=0");
-    if (pins.order && pins.order->back() != 'p' && !limits.groups.empty() &&
-        pins.pp.value_or(1) > 1)
+    if (pins[&D::order] && pins[&D::order]->back() != 'p' && !limits.groups.empty() &&
+        pins[&D::pp].value_or(1) > 1)
       return UserError("--fix axis_order: heterogeneous devices need pp as the outermost axis",
                        "use axis_order=tp-cp-dp-pp, or another with pp outermost");
     if (std::optional<DividedSize> size =
-            pins.tp ? findUndivided(*pins.tp, mayFoldAtAll(), limits) : std::nullopt)
-      return UserError("--fix tp=" + number(*pins.tp) + " does not divide " + undividedText(*size),
+            pins[&D::tp] ? findUndivided(*pins[&D::tp], mayFoldAtAll(), limits) : std::nullopt)
+      return UserError("--fix tp=" + number(*pins[&D::tp]) + " does not divide " +
+                           undividedText(*size),
                        "the nearest that does is tp=" +
-                           number(nearestOf(divisorsOf(size->size), *pins.tp)));
-    return checkZeroGroup(pins.dp.value_or(devices / product));
+                           number(nearestOf(divisorsOf(size->size), *pins[&D::tp])));
+    return checkZeroGroup(pins[&D::dp].value_or(devices / product));
   }
 
   std::optional<UserError> checkTensorOfParts() const {
@@ -304,38 +311,35 @@ private:
       return std::nullopt;
     std::string named = "--fix tp_of_parts=" + tensorOfPartsText(pins.decisions());
     auto parts = static_cast<size_t>(
-        llvm::count_if(*pins.tensorOfParts, [](int64_t ranks) { return ranks > 0; }));
+        llvm::count_if(*pins[&D::tensorOfParts], [](int64_t ranks) { return ranks > 0; }));
     if (parts != limits.groups.size())
       return UserError(named + ": '" + limits.topologyName + "' has " +
                            (limits.groups.size() < 2
                                 ? std::string("devices of one kind")
                                 : number(static_cast<int64_t>(limits.groups.size())) + " parts"),
-                       limits.groups.size() < 2 ? "use tp=" + number(*pins.tp)
+                       limits.groups.size() < 2 ? "use tp=" + number(*pins[&D::tp])
                                                 : "give the ranks of each of them");
     return std::nullopt;
   }
 
   std::optional<UserError> checkFolding() const {
-    if (!pins.foldedExperts || !*pins.foldedExperts)
+    if (!pins[&D::foldedExperts] || !*pins[&D::foldedExperts])
       return std::nullopt;
     if (limits.experts == 1)
       return UserError("--fix etp=1: the model has no experts", "leave it out");
-    if (pins.sp && *pins.sp == 0 && pins.tp.value_or(1) > 1)
-      return UserError("--fix etp=1,sp=0: experts folded over tp need sequence parallelism",
-                       "use sp=1, or etp=tp");
-    if (pins.tp && *pins.tp > 1 && limits.tokenGroups % *pins.tp != 0)
-      return UserError("--fix etp=1,tp=" + number(*pins.tp) + " does not divide the " +
+    if (pins[&D::tp] && *pins[&D::tp] > 1 && limits.tokenGroups % *pins[&D::tp] != 0)
+      return UserError("--fix etp=1,tp=" + number(*pins[&D::tp]) + " does not divide the " +
                            number(limits.tokenGroups) +
                            " groups of tokens that the model routes separately",
                        "the nearest that does is tp=" +
-                           number(nearestOf(divisorsOf(limits.tokenGroups), *pins.tp)));
+                           number(nearestOf(divisorsOf(limits.tokenGroups), *pins[&D::tp])));
     return std::nullopt;
   }
 
   // Returns an error if the pinned group does not divide `ranks`: those of data parallelism, or the
   // number that dp divides if it is open.
   std::optional<UserError> checkZeroGroup(int64_t ranks) const {
-    int64_t group = pins.zeroGroup.value_or(0);
+    int64_t group = pins[&D::zeroGroup].value_or(0);
     if (group == 0 || group == ranks)
       return std::nullopt;
     std::string named = "--fix zero_group=" + number(group);
@@ -346,29 +350,32 @@ private:
     if (group == 1)
       return UserError(named + ": a group of one rank splits nothing",
                        "use zero_group=2 or more, or zero=0 without it");
-    if (pins.zero && *pins.zero == 0)
+    if (pins[&D::zero] && *pins[&D::zero] == 0)
       return UserError(named + ": ZeRO-0 splits nothing over groups",
                        "use zero=1 or more, or leave zero_group out");
     return std::nullopt;
   }
 
   std::string mend(int64_t product) const {
-    if (pins.dp && pins.tp && limits.devices % *pins.tp == 0 && !(pins.pp && *pins.pp > 1) &&
-        !(pins.cp && *pins.cp > 1))
-      return "with tp=" + number(*pins.tp) + " use dp=" + number(limits.devices / *pins.tp) +
-             ", or pass --devices " + number(product);
+    if (pins[&D::dp] && pins[&D::tp] && limits.devices % *pins[&D::tp] == 0 &&
+        !(pins[&D::pp] && *pins[&D::pp] > 1) && !(pins[&D::cp] && *pins[&D::cp] > 1))
+      return "with tp=" + number(*pins[&D::tp]) +
+             " use dp=" + number(limits.devices / *pins[&D::tp]) + ", or pass --devices " +
+             number(product);
     return "leave one of them to the planner, or pass --devices " + number(product);
   }
 
   UserError nothingLeft() const {
-    int64_t tp = pins.tp.value_or(1), cp = pins.cp.value_or(1), pp = pins.pp.value_or(1);
-    bool cutsSequences = cp > 1 || (pins.sp && *pins.sp == 1);
+    int64_t tp = pins[&D::tp].value_or(1), cp = pins[&D::cp].value_or(1),
+            pp = pins[&D::pp].value_or(1);
+    bool cutsSequences = cp > 1 || (pins[&D::sequenceParallel] && *pins[&D::sequenceParallel] == 1);
     if (cutsSequences && limits.sequence == 0)
       return UserError(
           "--fix " + std::string(cp > 1 ? "cp=" + number(cp) : "sp=1") +
               ": no input of the model is marked as a sequence",
           "leave it out, or give the model graph.sequence_length, dim 1 of its inputs");
-    if (pins.sp && *pins.sp == 1 && limits.sequence % (tp * cp) != 0)
+    if (pins[&D::sequenceParallel] && *pins[&D::sequenceParallel] == 1 &&
+        limits.sequence % (tp * cp) != 0)
       return UserError("--fix sp=1 with tp=" + number(tp) +
                            ": tp does not divide the sequence length " + number(limits.sequence),
                        "use sp=0, or tp=" +
@@ -377,40 +384,40 @@ private:
       return UserError("--fix cp=" + number(cp) + ": a sequence of " + number(limits.sequence) +
                            " tokens can't be cut into 2 x " + number(cp) + " equal parts",
                        "each rank gets an early and a late part, so that causal attention is even");
-    bool isOfV = pins.schedule && isV(*pins.schedule);
+    bool isOfV = pins[&D::schedule] && isV(*pins[&D::schedule]);
     int64_t stages = chunksOf(pp);
     if (stages > mostChunks(limits))
       return UserError("--fix pp=" + number(pp) + "," +
-                           (isOfV ? "schedule=" + toString(*pins.schedule).str()
-                                  : "virtual_stages=" + number(*pins.virtualStages)) +
+                           (isOfV ? "schedule=" + toString(*pins[&D::schedule]).str()
+                                  : "virtual_stages=" + number(*pins[&D::virtualStages])) +
                            " makes " + number(stages) + " chunks of a model that has " +
                            number(limits.layers) + " layers",
                        (isOfV ? "use pp=" : "use virtual_stages=") +
                            number(std::max<int64_t>(1, mostChunks(limits) / (isOfV ? 2 : pp))) +
                            " or less");
-    bool allButTensor = pins.dp && pins.cp && pins.pp;
-    int64_t only = allButTensor ? limits.devices / (*pins.dp * cp * pp) : tp;
+    bool allButTensor = pins[&D::dp] && pins[&D::cp] && pins[&D::pp];
+    int64_t only = allButTensor ? limits.devices / (*pins[&D::dp] * cp * pp) : tp;
     if (std::optional<DividedSize> size = findUndivided(only, mayFoldAtAll(), limits))
       return UserError("tp=" + number(only) + ", which --fix leaves, does not divide " +
                            undividedText(*size),
                        "leave dp, pp or cp to the planner");
     if (std::optional<UserError> error = noContext())
       return *error;
-    int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
-    int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
-    if (pins.microBatch && microBatches * dp * *pins.microBatch == limits.globalBatch)
-      return UserError("--fix micro_batch=" + number(*pins.microBatch) + " makes " +
+    int64_t dp = pins[&D::dp].value_or(limits.devices / (tp * cp * pp));
+    int64_t microBatches = limits.globalBatch / dp / pins[&D::microBatch].value_or(1);
+    if (pins[&D::microBatch] && microBatches * dp * *pins[&D::microBatch] == limits.globalBatch)
+      return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
                            number(microBatches) +
                            " micro-batches of a step, more than dtc can compile",
                        kShorterSteps);
-    if (pins.microBatch && limits.globalBatch % dp == 0)
+    if (pins[&D::microBatch] && limits.globalBatch % dp == 0)
       return UserError(
-          "--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
+          "--fix micro_batch=" + number(*pins[&D::microBatch]) + " does not divide the " +
               number(limits.globalBatch / dp) +
               " samples of each data-parallel rank (global batch " + number(limits.globalBatch) +
               ", dp " + number(dp) + ")",
           "the nearest that does is micro_batch=" +
-              number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
+              number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins[&D::microBatch])));
     if (std::optional<UserError> error = tooManyMicroBatches(dp, pp))
       return *error;
     if (limits.globalBatch % dp == 0)
@@ -423,10 +430,11 @@ private:
                     " groups of tokens; leave ep, etp, tp or sp to the planner"
               : "leave some of --fix to the planner");
     int64_t below = limits.globalBatch / dp * dp;
-    return UserError("global batch " + number(limits.globalBatch) + " can't be split over dp=" +
-                         number(dp) + " data-parallel ranks: it does not divide",
-                     "the nearest global batch that divides is " + number(std::max(dp, below)) +
-                         (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
+    return UserError(
+        "global batch " + number(limits.globalBatch) + " can't be split over dp=" + number(dp) +
+            " data-parallel ranks: it does not divide",
+        "the nearest global batch that divides is " + number(std::max(dp, below)) +
+            (pins[&D::dp] || pins[&D::tp] ? ", or leave dp and tp to the planner" : ""));
   }
 
   // Returns an error if an executable can't run that many micro-batches. Assumes the largest
@@ -459,9 +467,9 @@ private:
 
   // Explains why no cp that the pins permit has a kind that they permit.
   std::optional<UserError> noContext() const {
-    int64_t tp = sizeOf(pins.tp, {pins.dp, pins.pp, pins.cp});
-    int64_t cp = sizeOf(pins.cp, {pins.dp, pins.pp, pins.tp});
-    bool mayBeOne = pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring;
+    int64_t tp = sizeOf(pins[&D::tp], {pins[&D::dp], pins[&D::pp], pins[&D::cp]});
+    int64_t cp = sizeOf(pins[&D::cp], {pins[&D::dp], pins[&D::pp], pins[&D::tp]});
+    bool mayBeOne = pins[&D::contextKind].value_or(ContextKind::Ring) == ContextKind::Ring;
     if (cp <= 1 && mayBeOne)
       return std::nullopt;
     bool isLong = false; // the sequence is long enough to be cut
@@ -475,9 +483,10 @@ private:
       if (!contextChoices(d, limits, pins).empty())
         return std::nullopt;
     }
-    std::string given = pins.contextInner  ? "cp_inner=" + number(*pins.contextInner)
-                        : pins.contextKind ? "cp_kind=" + toString(*pins.contextKind).str()
-                                           : "";
+    std::string given = pins[&D::contextInner] ? "cp_inner=" + number(*pins[&D::contextInner])
+                        : pins[&D::contextKind]
+                            ? "cp_kind=" + toString(*pins[&D::contextKind]).str()
+                            : "";
     if (cp > 0)
       given = "cp=" + number(cp) + (given.empty() ? "" : ",") + given;
     given = "--fix " + given;
@@ -513,7 +522,7 @@ private:
 void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &pins,
                   std::vector<Decisions> &out) {
   auto add = [&](ScheduleKind kind, int64_t v) {
-    if (!pins.allows(kind) || !allows(pins.virtualStages, v))
+    if (!pins.allows(kind) || !allows(pins[&D::virtualStages], v))
       return;
     Decisions d = mesh;
     d.schedule = kind;
@@ -522,8 +531,8 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
   };
   if (mesh.pp == 1) { // all schedules are the same, and none is a V
     Decisions d = mesh;
-    d.schedule = pins.schedule.value_or(d.schedule);
-    if (allows(pins.virtualStages, 1) && !isV(d.schedule))
+    d.schedule = pins[&D::schedule].value_or(d.schedule);
+    if (allows(pins[&D::virtualStages], 1) && !isV(d.schedule))
       out.push_back(d);
     return;
   }
@@ -533,7 +542,7 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
   add(ScheduleKind::ZeroBubble2P, 1);
   for (int64_t v = 2; v <= kMostVirtualStages && mesh.pp * v <= mostChunks(limits); ++v)
     add(ScheduleKind::Interleaved, v);
-  if (pins.schedule && *pins.schedule == ScheduleKind::Interleaved)
+  if (pins[&D::schedule] && *pins[&D::schedule] == ScheduleKind::Interleaved)
     add(ScheduleKind::Interleaved, 1);
   if (mesh.pp * 2 <= mostChunks(limits))
     for (ScheduleKind v : {ScheduleKind::ZeroBubbleV, ScheduleKind::VHalf, ScheduleKind::VMin})
@@ -560,7 +569,7 @@ llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions d, const SpaceLimits &
     bool isThere = d.vocabOverPp == 0 ||
                    (limits.untied && limits.groups.empty() && mayDivideVocabulary(d) &&
                     (!limits.space || limits.space->vocabOverPp >> (d.vocabOverPp - 1) & 1));
-    if (isThere && allows(pins.vocabOverPp, d.vocabOverPp))
+    if (isThere && allows(pins[&D::vocabOverPp], d.vocabOverPp))
       choices.push_back(d.vocabOverPp);
   }
   return choices;
@@ -570,7 +579,7 @@ std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &lim
                                           const Pins &pins) {
   std::vector<ContextChoice> choices;
   if (mesh.cp == 1) { // no context parallelism: plans have a fixed kind then
-    if (pins.contextKind.value_or(ContextKind::Ring) == ContextKind::Ring)
+    if (pins[&D::contextKind].value_or(ContextKind::Ring) == ContextKind::Ring)
       choices.push_back({ContextKind::Ring});
     return choices;
   }
@@ -581,7 +590,7 @@ std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &lim
     mesh.contextInner = inner;
     int64_t ranks = mesh.headRanks();
     bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0);
-    if (isThere && mayMeet(kind, limits, pins) && allows(pins.contextInner, inner))
+    if (isThere && mayMeet(kind, limits, pins) && allows(pins[&D::contextInner], inner))
       choices.push_back({kind, inner});
   };
   add(ContextKind::Ring, 1);
@@ -609,9 +618,9 @@ static int64_t leastZero(Decisions d, const SpaceLimits &limits, bool offload) {
 
 // Returns true if software with buckets of its own sends gradients at the time that a pin asks for.
 static bool overlapsAs(const Pins &pins, const Decisions &d, const SpaceLimits &limits) {
-  if (!pins.overlap || !limits.space || limits.choosesBuckets || !d.hasReplicas())
+  if (!pins[&D::overlapGradients] || !limits.space || limits.choosesBuckets || !d.hasReplicas())
     return true;
-  return limits.space->reducesLast(d.pp > 1, d.zero) == (*pins.overlap == 0);
+  return limits.space->reducesLast(d.pp > 1, d.zero) == !*pins[&D::overlapGradients];
 }
 
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
@@ -622,11 +631,12 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= 3; ++zero) {
       auto isUseful = [&](bool offload) {
-        return mesh.hasReplicas() || pins.zero || zero == leastZero(mesh, limits, offload);
+        return mesh.hasReplicas() || pins[&D::zero] || zero == leastZero(mesh, limits, offload);
       };
-      if (!allows(pins.zero, zero) || !(isUseful(false) || isUseful(true)))
+      if (!allows(pins[&D::zero], zero) || !(isUseful(false) || isUseful(true)))
         continue;
-      int64_t group = pins.zeroGroup.value_or(0) == mesh.dp ? 0 : pins.zeroGroup.value_or(0);
+      int64_t group =
+          pins[&D::zeroGroup].value_or(0) == mesh.dp ? 0 : pins[&D::zeroGroup].value_or(0);
       if (group > 0 && (zero == 0 || !mayShare(mesh, group)))
         continue;
       for (const RecomputeChoice &choice : recomputes) {
@@ -643,8 +653,8 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
               Decisions each = withOnHost(d, layers);
               each.vocabOverPp = algorithm;
               each.offloadOptimizer = offload;
-              bool isChoice =
-                  pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
+              bool isChoice = pins[&D::offloadOptimizer] ? offload == *pins[&D::offloadOptimizer]
+                                                         : !offload || limits.mayOffload;
               if (isChoice && isUseful(offload) && isAllowed(each, limits))
                 all.push_back(each);
             }
@@ -669,8 +679,8 @@ std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pi
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       bool usual = d.schedule == ScheduleKind::OneForwardOneBackward ||
                    d.schedule == ScheduleKind::Interleaved;
-      bool onDevice = (!d.offloadOptimizer || pins.offload) &&
-                      (d.layersOnHost != LayersOnHost::All || pins.offloadActivations);
+      bool onDevice = (!d.offloadOptimizer || pins[&D::offloadOptimizer]) &&
+                      (d.layersOnHost != LayersOnHost::All || pins[&D::layersOnHost]);
       if (usual && onDevice && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
         templates.push_back(d);
     }

@@ -3,17 +3,9 @@
 
 #include "compiler/plan/Plan.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
 namespace dtc {
 
-// A mechanism that a plan may use. It has 0 points for a plan that does not use it.
-struct Mechanism {
-  llvm::StringRef name; // for texts: "context parallelism"
-  int (*points)(const Decisions &);
-};
-
-// Returns every mechanism that counts, in the order in which texts name them:
+// The points of mechanisms, which the rows of decisions have (Decision::mechanism):
 //
 //     mechanism                      points
 //     tensor parallelism             4: an axis of the mesh
@@ -35,7 +27,6 @@ struct Mechanism {
 //
 // Sequence parallelism goes with tensor parallelism, and micro-batches with every batch: both are
 // free.
-llvm::ArrayRef<Mechanism> mechanisms();
 
 // Returns the sum of the points of a plan. `decisions` are those of a finished plan (decisionsOf).
 int complexityOf(const Decisions &decisions);

@@ -7,6 +7,8 @@
 
 namespace dtc {
 
+using D = Decisions;
+
 std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimits &limits,
                                          const Pins &pins) {
   std::vector<TensorOfParts> choices;
@@ -15,11 +17,10 @@ std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimit
   int64_t stageSize = mesh.devices() / mesh.pp;
   bool hasWholeStages = llvm::all_of(
       limits.groups, [&](const DeviceGroup &group) { return group.numDevices % stageSize == 0; });
-  bool isGiven = pins.tensorOfParts || !(pins.tp || pins.dp || pins.microBatch);
+  bool isGiven = pins[&D::tensorOfParts] || !(pins[&D::tp] || pins[&D::dp] || pins[&D::microBatch]);
   size_t parts = limits.groups.size();
   if (mesh.tp == 1 || mesh.tp > kMostTensorOfPart || !hasWholeStages || !isGiven || parts < 2 ||
-      parts > kMostUnevenParts || pins.searchedPlacements.value_or(false) ||
-      pins.zeroGroup.value_or(0) > 0)
+      parts > kMostUnevenParts || (pins[&D::placement] == 1) || pins[&D::zeroGroup].value_or(0) > 0)
     return choices;
   // Degrees of one group that leave whole samples to the others; combinations are counted up like
   // digits.
@@ -37,7 +38,7 @@ std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimit
       most = std::max(most, own);
       least = std::min(least, own);
     }
-    if (most == mesh.tp && least < mesh.tp && pins.tensorOfParts.value_or(each) == each)
+    if (most == mesh.tp && least < mesh.tp && pins[&D::tensorOfParts].value_or(each) == each)
       choices.push_back(each);
     isDone = true;
     for (size_t part = 0; part < parts && isDone; ++part) {

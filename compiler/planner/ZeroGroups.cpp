@@ -7,6 +7,8 @@
 
 namespace dtc {
 
+using D = Decisions;
+
 // Returns true if the innermost `ranks` of the copies over dp and cp are consecutive runs along the
 // axes.
 static bool isRunOfReplicas(const Decisions &d, int64_t ranks) {
@@ -40,7 +42,7 @@ std::vector<int64_t> zeroGroupsOf(const Decisions &mesh) {
 }
 
 bool mayHaveGroups(const Decisions &d, const SpaceLimits &limits, const Pins &pins) {
-  return d.zero > 0 && d.dp > 2 && !d.hasUnevenTensor() && !pins.zeroGroup &&
+  return d.zero > 0 && d.dp > 2 && !d.hasUnevenTensor() && !pins[&D::zeroGroup] &&
          (!limits.space || limits.space->zeroGroups != 0);
 }
 

@@ -2,8 +2,8 @@
 #include "compiler/report/Axis.h"
 #include "compiler/report/Sections.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/Figures.h"
-#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/StringSet.h"
 

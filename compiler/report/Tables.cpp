@@ -2,12 +2,12 @@
 #include "compiler/report/Html.h"
 #include "compiler/report/Sections.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/CutRows.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
 #include "compiler/explain/TensorGroups.h"
-#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 

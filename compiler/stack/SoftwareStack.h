@@ -2,33 +2,13 @@
 // and reserves.
 #pragma once
 
+#include "compiler/decisions/LegalSpace.h"
 #include "compiler/support/Error.h"
 #include "compiler/topology/Topology.h"
 
 #include <vector>
 
 namespace dtc {
-
-// The choices that plans for a stack may make. Each set has a bit for each word of its key, in the
-// order of spaceSets() (StackFields.h), which is the order of the enumerators that the words name.
-struct LegalSpace {
-  bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
-       expertsBesideTensor = false, expertsWantSequence = false, expertsWithinData = false,
-       foldedExperts = false, offloadSomeLayers = false, offloadAllLayers = false,
-       offloadBesidePipeline = false, unevenStages = false, unevenTensor = false,
-       evenRecompute = false, splitsKvHeads = false, unevenHeads = false, unevenInner = false,
-       unevenVocabulary = false, slidesInRings = false, contextBesidePipeline = false,
-       pipelinesReduceLast = false, halfReductions = false;
-  // Returns true if gradients are reduced as a whole after the backward pass: of a pipeline, or
-  // without one, for a stage of ZeRO.
-  bool reducesLast(bool isPipelined, int64_t stage) const {
-    return isPipelined ? pipelinesReduceLast : (zeroThatReducesLast >> stage & 1) != 0;
-  }
-  uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
-           zeroOfContextsAndExperts = 0, zeroThatReducesLast = 0, offload = 0, schedules = 0,
-           fillsStages = 0, vocabOverPp = 0, recompute = 0, recomputeMixes = 0,
-           offloadActivations = 0, precisions = 0, optimizers = 0, axisOrders = 0;
-};
 
 // The figures of one software stack, from its file (docs/stacks.md). StackFields.cpp has the
 // meaning, the bounds and the key of each member. Units are seconds and bytes.

@@ -1,7 +1,7 @@
 // The kinds of parallelism of a plan, on as many processes as one machine runs.
 #include "compiler/validate/SmallPlan.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Pins.h"
 
 #include <algorithm>
 
@@ -40,33 +40,17 @@ Result<SmallPlan> shrinkPlan(const Plan &plan, int64_t ranks) {
 }
 
 std::map<std::string, std::string> SmallPlan::pins() const {
-  const Decisions &d = decisions;
-  auto number = [](int64_t value) { return std::to_string(value); };
-  std::map<std::string, std::string> pins = {{"dp", number(d.dp)},
-                                             {"tp", number(d.tp)},
-                                             {"pp", number(d.pp)},
-                                             {"cp", number(d.cp)},
-                                             {"ep", number(d.ep)},
-                                             {"zero", number(d.dp > 1 ? d.zero : 0)},
-                                             {"sp", d.tp > 1 && d.sequenceParallel ? "1" : "0"},
-                                             {"micro_batch", number(d.microBatch)},
-                                             {"recompute", toString(d.recompute).str()},
-                                             {"offload", d.offloadOptimizer ? "1" : "0"}};
-  if (d.foldedExperts)
-    pins["etp"] = "1";
-  if (d.vocabOverPp > 0)
-    pins["vocab_over_pp"] = number(d.vocabOverPp);
-  if (d.zeroGroup > 0)
-    pins["zero_group"] = number(d.zeroGroup);
-  if (d.pp > 1) {
-    pins["schedule"] = toString(d.schedule).str();
-    pins["virtual_stages"] = number(d.virtualStages);
-  }
-  if (d.order != kMegatronOrder) {
-    std::string order = orderText(d.order);
-    std::replace(order.begin(), order.end(), ' ', '-');
-    pins["axis_order"] = order;
-  }
+  Decisions d = decisions;
+  d.zero = d.dp > 1 ? d.zero : 0;
+  d.sequenceParallel &= d.tp > 1;
+  std::map<std::string, std::string> pins = pinsOf(d);
+  // These are left to the search.
+  for (const char *key : {"placement", "offload_activations", "overlap", "bucket_mib", "cp_kind",
+                          "cp_inner", "tp_of_parts"})
+    pins.erase(key);
+  for (const char *key : {"zero_group", "axis_order"})
+    if (findDecision(key)->isUsual(d))
+      pins.erase(key);
   return pins;
 }
 

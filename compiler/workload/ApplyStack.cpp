@@ -1,7 +1,7 @@
 // Applies the properties of a software stack to a model's cells.
 #include "compiler/workload/ApplyStack.h"
 
-#include "compiler/stack/RecomputeMixes.h"
+#include "compiler/decisions/RecomputeMixes.h"
 #include "compiler/workload/Fusions.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,10 +1,10 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "tools/dtc/DecidedForYou.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/explain/PlanText.h"
 #include "compiler/explain/Recipes.h"
 #include "compiler/explain/WhatIf.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/planner/PlanCache.h"
 #include "compiler/report/Report.h"
 #include "compiler/support/File.h"

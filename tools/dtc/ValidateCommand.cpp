@@ -2,10 +2,10 @@
 // process.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/decisions/Words.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/frontend/ModelFile.h"
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/support/File.h"
 #include "compiler/validate/Deviation.h"
 #include "compiler/validate/SmallModel.h"

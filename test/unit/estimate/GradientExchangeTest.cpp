@@ -144,8 +144,9 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
         limits.layers = 8;
         limits.sequence = 512;
         Pins pins;
-        pins.zero = zero;
-        pins.tp = pins.cp = 1;
+        pins.fix(&Decisions::zero, zero);
+        pins.fix(&Decisions::tp, 1);
+        pins.fix(&Decisions::cp, 1);
         EstimateRequest request;
         request.topology = &*topology;
         request.software = &ownStack(topology->device);

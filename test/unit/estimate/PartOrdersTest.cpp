@@ -92,10 +92,11 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   int notOfRanks = 0, numUneven = 0;
   Pins even,
       uneven; // limits the many ways to split tensors differently on each group to a few details
-  even.pp = uneven.pp = 3;
-  even.tensorOfParts = TensorOfParts{};
-  uneven.schedule = ScheduleKind::OneForwardOneBackward;
-  uneven.recompute = Recompute::None;
+  even.fix(&Decisions::pp, 3);
+  uneven.fix(&Decisions::pp, 3);
+  even.fix(&Decisions::tensorOfParts, TensorOfParts{});
+  uneven.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
+  uneven.fix(&Decisions::recompute, Recompute::None);
   for (const Pins &pins : {even, uneven})
     for (int64_t batch : {24, 48})
       for (double memory : {3e8, 2e10}) {

@@ -71,13 +71,13 @@ TEST(SharedEstimates, AreThoseThatAreMadeAlone) {
 // Two stages are on a node of each kind, in both orders.
 TEST(SharedEstimates, AreThoseOfTheRightDevices) {
   Pins pins;
-  pins.tp = 8;
-  pins.pp = 2;
+  pins.fix(&Decisions::tp, 8);
+  pins.fix(&Decisions::pp, 2);
   compareAll(loadTopology("mixed-a100-h100")->slice(24, 16), pins);
   // The groups also split tensors differently.
   pins = Pins();
-  pins.pp = 2;
-  pins.schedule = ScheduleKind::OneForwardOneBackward;
-  pins.recompute = Recompute::None;
+  pins.fix(&Decisions::pp, 2);
+  pins.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
+  pins.fix(&Decisions::recompute, Recompute::None);
   compareAll(loadTopology("mixed-a100-h100")->slice(28, 8), pins);
 }

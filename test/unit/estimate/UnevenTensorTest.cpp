@@ -190,22 +190,22 @@ TEST_F(TensorChoices, AreNoneWhereStagesSpanPartsOrSplitNothing) {
 }
 
 TEST_F(TensorChoices, KeepToPins) {
-  pins.tensorOfParts = {2, 4};
+  pins.fix(&Decisions::tensorOfParts, {2, 4});
   EXPECT_EQ(choices(), (Choices{{2, 4}}));
-  pins.tp = 4; // set by reading the pin
+  pins.fix(&Decisions::tp, 4); // set by reading the pin
   EXPECT_EQ(choices(), (Choices{{2, 4}}));
-  pins.tensorOfParts = TensorOfParts{};
+  pins.fix(&Decisions::tensorOfParts, TensorOfParts{});
   EXPECT_EQ(choices(), Choices{{}});
-  for (std::optional<int64_t> Pins::*of : {&Pins::tp, &Pins::dp, &Pins::microBatch}) {
+  for (int64_t Decisions::*of : {&Decisions::tp, &Decisions::dp, &Decisions::microBatch}) {
     pins = Pins();
-    pins.*of = 4;
+    pins.fix(of, 4);
     EXPECT_EQ(choices(), Choices{{}}); // holds for all stages
   }
   pins = Pins();
-  pins.searchedPlacements = true;
+  pins.fix(&Decisions::placement, true);
   EXPECT_EQ(choices(), Choices{{}});
   pins = Pins();
-  pins.zeroGroup = 2;
+  pins.fix(&Decisions::zeroGroup, 2);
   EXPECT_EQ(choices(), Choices{{}});
 }
 

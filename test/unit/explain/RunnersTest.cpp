@@ -1,7 +1,7 @@
 // Tests the candidates that are shown beside the chosen plan.
 #include "compiler/explain/Runners.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Tests that a plan that is written as JSON reads back.
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/plan/Plan.h"
 
 #include "gtest/gtest.h"
@@ -140,9 +141,9 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
   plan.decisions.vocabOverPp = 2; // some other decisions are not read again with this one
   plan.decisions.tensorOfParts = {4, 1};
   std::string text = planToJson(plan);
-  for (const DecisionName &name : decisionNames()) {
-    EXPECT_NE(text.find("\"" + name.key.str() + "\":"), std::string::npos) << name.key.str();
-    EXPECT_NE(name.value(plan.decisions), name.value(Decisions())) << name.key.str();
+  for (const Decision *each : decisions()) {
+    EXPECT_NE(text.find("\"" + each->key.str() + "\":"), std::string::npos) << each->key.str();
+    EXPECT_NE(each->valueOf(plan.decisions), each->valueOf(Decisions())) << each->key.str();
   }
 }
 
@@ -197,13 +198,18 @@ TEST(PlanJson, SaysWhetherExpertsAreFolded) {
   };
   EXPECT_EQ(errorOf("\"etp\": 1", "\"etp\": 2"),
             "a.json:20:5: error: plan key 'etp' is 2, wanted 1, for whole experts, or tp = 4");
-  EXPECT_EQ(errorOf("\"sp\": 1", "\"sp\": 0"),
-            "a.json:20:5: error: plan key 'etp' is 1 with sp 0, wanted tp = 4, or sp 1: whole "
-            "experts take tokens of each rank's part of the sequence");
-  EXPECT_EQ(errorOf("\"ep\": 8", "\"ep\": 64"),
-            "a.json:19:5: error: plan key 'ep' is 64, wanted a divisor of dp x cp x tp = 32");
-  EXPECT_EQ(errorOf("\"ep\": 8" + one, "\"ep\": 32"),
-            "a.json:19:5: error: plan key 'ep' is 32, wanted a divisor of dp x cp = 8");
+  EXPECT_EQ(
+      errorOf("\"sp\": 1", "\"sp\": 0"),
+      "a.json:20:5: error: plan key 'etp' is 1 with sp 0: experts folded over tp need sequence "
+      "parallelism");
+  EXPECT_EQ(
+      errorOf("\"ep\": 8", "\"ep\": 64"),
+      "a.json:19:5: error: plan key 'ep' is 64 with dp 2, cp 4, tp 4, etp 1: ep has to divide "
+      "dp x cp, and dp x cp x tp of folded experts");
+  EXPECT_EQ(
+      errorOf("\"ep\": 8" + one, "\"ep\": 32"),
+      "a.json:19:5: error: plan key 'ep' is 32 with dp 2, cp 4, tp 4, etp tp: ep has to divide "
+      "dp x cp, and dp x cp x tp of folded experts");
 }
 
 TEST(PlanJson, KeepsTensorsOfParts) {
@@ -226,16 +232,22 @@ TEST(PlanJson, KeepsTensorsOfParts) {
     return read(planToJson(wrong), back);
   };
   EXPECT_EQ(errorOf({1, 4, 2}), "");
-  const std::string wanted =
-      ", wanted of each part a divisor of tp = 4, one tp itself and one not, "
-      "by whose quotients micro_batch = ";
-  for (TensorOfParts tensor : {TensorOfParts{1, 2}, {4, 4}, {4, 3}, {4, 8}})
-    EXPECT_NE(errorOf(tensor).find(wanted + "4 divides"), std::string::npos) << tensor[1];
-  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.microBatch = 2; }).find(wanted + "2 divides"),
+  for (TensorOfParts tensor : {TensorOfParts{1, 2}, {4, 8}})
+    EXPECT_NE(errorOf(tensor).find("with tp 4: tp has to be the largest of tp_of_parts"),
+              std::string::npos)
+        << tensor[1];
+  for (TensorOfParts tensor : {TensorOfParts{4, 4}, {4, 3}})
+    EXPECT_NE(errorOf(tensor).find("with tp 4: some parts need fewer ranks than tp"),
+              std::string::npos)
+        << tensor[1];
+  const std::string wrong = "plan key 'tp_of_parts' is 4-1 with ";
+  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.microBatch = 2; }).find(wrong + "micro_batch 2: "),
             std::string::npos);
-  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.zeroGroup = 2; }).find(wanted), std::string::npos);
-  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.vocabOverPp = 1; }).find(wanted),
+  EXPECT_NE(errorOf({4, 1}, [](Decisions &d) { d.zeroGroup = 2; }).find(wrong + "zero_group 2: "),
             std::string::npos);
+  EXPECT_NE(
+      errorOf({4, 1}, [](Decisions &d) { d.vocabOverPp = 1; }).find(wrong + "vocab_over_pp 1: "),
+      std::string::npos);
   const std::string list = "\"tp_of_parts\": [\n      1,\n      4,\n      2\n    ]";
   for (const char *bad :
        {"[]", "[1, 4, 2, 1, 1]", "[1, 0]", "[1, \"4\"]", "[1, 1e9]", "4", "[1, 4294967297]"}) {
@@ -256,8 +268,10 @@ TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
   plan.decisions.pp = 1;
   plan.decisions.ep = 16;
   plan.decisions.foldedExperts = false;
-  EXPECT_NE(read(planToJson(plan), again).find("plan key 'zero_group' is 2, wanted 0"),
-            std::string::npos);
+  EXPECT_NE(
+      read(planToJson(plan), again)
+          .find("plan key 'zero_group' is 2 with ep 16: the ranks of a group hold all experts"),
+      std::string::npos);
 }
 
 // Only plans whose ranks do not meet in a ring name the kind.
@@ -276,7 +290,7 @@ TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
   for (int64_t inner : {1, 3, 4, 8}) {
     d.contextInner = inner;
     EXPECT_NE(errorOf(plan).find("plan key 'cp_inner' is " + std::to_string(inner) +
-                                 " with cp_kind both, wanted a divisor of cp = 4 between 1 and it"),
+                                 " with cp 4: cp_kind=both needs a cp_inner that divides cp"),
               std::string::npos)
         << inner;
   }
@@ -293,7 +307,7 @@ TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
       std::string::npos);
   EXPECT_NE(
       read(replaced(ofGathers, "\"all-gather\"", "\"all-gather\", \"cp_inner\": 2"), refused)
-          .find("plan key 'cp_inner' is 2 with cp_kind all-gather, wanted 1, or cp_kind both"),
+          .find("plan key 'cp_inner' is 2 with cp_kind all-gather: cp_inner needs cp_kind=both"),
       std::string::npos);
   d.contextKind = ContextKind::Ring;
   EXPECT_EQ(planToJson(plan).find("cp_kind"), std::string::npos);
@@ -302,7 +316,9 @@ TEST(PlanJson, SaysHowRanksOfContextParallelismMeet) {
   d.dp *= d.cp;
   d.cp = 1;
   plan.globalBatch *= 4;
-  EXPECT_NE(errorOf(plan).find("plan key 'cp_kind' is all-to-all with cp 1, wanted ring"),
+  EXPECT_NE(errorOf(plan).find(
+                "plan key 'cp_kind' is all-to-all with cp 1: a kind of context parallelism "
+                "needs cp of 2 or more"),
             std::string::npos);
 }
 
@@ -327,9 +343,8 @@ TEST(PlanJson, SaysHowStagesShareTheVocabularyOut) {
   plan.decisions.vocabOverPp = 1;
   plan.decisions.schedule = ScheduleKind::ZeroBubbleV;
   EXPECT_NE(
-      errorOf(plan).find("plan key 'vocab_over_pp' is 1 with pp 2, schedule zb-v and "
-                         "zero 1, wanted 0, or 2 stages or more of 1f1b or v-half with zero 0 "
-                         "or 1"),
+      errorOf(plan).find("plan key 'vocab_over_pp' is 1 with schedule zb-v: vocabulary parallelism "
+                         "needs schedule 1f1b or v-half"),
       std::string::npos)
       << errorOf(plan);
 }
@@ -340,7 +355,7 @@ TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {
     return read(replaced(planToJson(unusual()), from, to), plan);
   };
   EXPECT_NE(errorOf("\"searched\"", "\"best\"")
-                .find("plan key 'placement' is 'best', wanted policy or searched"),
+                .find("plan key 'placement' is 'best', wanted megatron or searched"),
             std::string::npos);
   EXPECT_NE(
       errorOf("\"dp tp cp pp\"", "\"dp tp cp\"")

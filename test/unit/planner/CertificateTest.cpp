@@ -2,9 +2,9 @@
 #include "test/unit/planner/PlanEnumerator.h"
 #include "test/unit/planner/SmallModels.h"
 
+#include "compiler/decisions/RecomputeMixes.h"
 #include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
-#include "compiler/stack/RecomputeMixes.h"
 #include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -51,7 +51,7 @@ public:
     problem.limits.mayOffload = random() % 2;
     problem.pins = Pins();
     if (random() % 2)
-      problem.pins.zero = pick({0, 1, 2, 3});
+      problem.pins.fix(&Decisions::zero, pick({0, 1, 2, 3}));
     std::vector<int64_t> buckets[] = {
         {kStackBuckets}, {4 << 20, 64 << 20, kOneBucket}, {8 << 20, 256 << 20}};
     problem.request.bucketSizes = buckets[random() % 3];
@@ -65,8 +65,8 @@ public:
   void choosePipeline(std::mt19937 &random) {
     choose(random, {4});
     problem.limits.globalBatch = 16;
-    problem.pins.microBatch = 1;
-    problem.pins.pp = random() % 2 ? 2 : 4;
+    problem.pins.fix(&Decisions::microBatch, 1);
+    problem.pins.fix(&Decisions::pp, random() % 2 ? 2 : 4);
     limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
   }
 
@@ -241,9 +241,9 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
       SCOPED_TRACE("variant " + std::to_string(variant));
       model->choose(random, {1, 2, 4, 8});
       if (variant % 2) { // so that other plans are tried than those that win
-        model->problem.pins.schedule = kinds[random() % std::size(kinds)];
+        model->problem.pins.fix(&Decisions::schedule, kinds[random() % std::size(kinds)]);
         if (model->problem.limits.devices > 1)
-          model->problem.pins.pp = 2;
+          model->problem.pins.fix(&Decisions::pp, 2);
       }
       checkSearch(*model, seen);
     }
@@ -259,8 +259,8 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
   for (int variant = 0; variant < 12; ++variant) {
     SCOPED_TRACE("variant " + std::to_string(variant));
     planning.choosePipeline(random);
-    planning.problem.pins.pp = 2;
-    planning.problem.pins.schedule = ScheduleKind::OneForwardOneBackward;
+    planning.problem.pins.fix(&Decisions::pp, 2);
+    planning.problem.pins.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
     planning.problem.limits.searchesPlacements = random() % 3 == 0;
     checkSearch(planning, seen);
   }
@@ -275,10 +275,10 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfChunksCutByMemory) {
   for (int variant = 0; variant < 12; ++variant) {
     SCOPED_TRACE("variant " + std::to_string(variant));
     planning.choosePipeline(random);
-    planning.problem.pins.pp = 2;
-    planning.problem.pins.schedule = variant % 3 == 0   ? ScheduleKind::Interleaved
-                                     : variant % 3 == 1 ? ScheduleKind::VHalf
-                                                        : ScheduleKind::ZeroBubbleV;
+    planning.problem.pins.fix(&Decisions::pp, 2);
+    planning.problem.pins.fix(&Decisions::schedule, variant % 3 == 0   ? ScheduleKind::Interleaved
+                                                    : variant % 3 == 1 ? ScheduleKind::VHalf
+                                                                       : ScheduleKind::ZeroBubbleV);
     checkSearch(planning, seen);
   }
   EXPECT_GE(seen.feasible, 6);
@@ -298,9 +298,10 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDividedVocabularies) {
       planning.dividesVocabulary = true;
       planning.choose(random, {2, 4});
       if (variant % 2) {
-        planning.problem.pins.pp = 2;
-        planning.problem.pins.schedule =
-            variant == 1 ? ScheduleKind::VHalf : ScheduleKind::OneForwardOneBackward;
+        planning.problem.pins.fix(&Decisions::pp, 2);
+        planning.problem.pins.fix(&Decisions::schedule, variant == 1
+                                                            ? ScheduleKind::VHalf
+                                                            : ScheduleKind::OneForwardOneBackward);
       }
       checkSearch(planning, seen);
       for (const Candidate &candidate : planning.search().ranked)
@@ -324,10 +325,10 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
       model->use(*loadTopology("perlmutter", 4));
       model->problem.limits.globalBatch = 16;
       model->problem.pins = Pins();
-      model->problem.pins.tp = variant % 2 ? 4 : 2;
-      model->problem.pins.pp = variant == 4 ? 2 : 1;
+      model->problem.pins.fix(&Decisions::tp, variant % 2 ? 4 : 2);
+      model->problem.pins.fix(&Decisions::pp, variant == 4 ? 2 : 1);
       if (variant != 4)
-        model->problem.pins.zero = 1 + static_cast<int64_t>(random() % 3);
+        model->problem.pins.fix(&Decisions::zero, 1 + static_cast<int64_t>(random() % 3));
       model->software.reservedBytes = model->software.communicatorBytes = 0;
       model->limitMemory(1.01 + static_cast<double>(random() % 8) / 2);
       checkSearch(*model, seen);
@@ -586,14 +587,14 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
       planning.choose(random, {1, 2, 4});
       planning.software.reservedBytes = planning.software.communicatorBytes = 0;
       if (variant % 4 == 3)
-        planning.problem.pins.offloadActivations = 1;
+        planning.problem.pins.fix(&Decisions::layersOnHost, LayersOnHost::All);
       planning.speedUpHost(random);
       if (variant % 4 == 2) { // little memory of the host
         planning.topology.device.host.memoryBytes = 24 << 20;
         planning.problem.limits.mayOffload = false;
       }
       if (variant % 2)
-        planning.problem.pins.recompute = Recompute::None;
+        planning.problem.pins.fix(&Decisions::recompute, Recompute::None);
       planning.limitMemory(1.01 + static_cast<double>(random() % 8) / 8);
       planning.problem.limits.searchesPlacements = variant % 3 == 1;
       checkSearch(planning, seen);
@@ -655,8 +656,8 @@ TEST_F(CertificateTest, NoDividedVocabularyBeatsTheBounds) {
   for (int variant = 0; variant < 4; ++variant) {
     SCOPED_TRACE("variant " + std::to_string(variant));
     planning.choose(random, {4});
-    planning.problem.pins.pp = variant % 2 ? 2 : 4;
-    planning.problem.pins.vocabOverPp = 1 + variant / 2;
+    planning.problem.pins.fix(&Decisions::pp, variant % 2 ? 2 : 4);
+    planning.problem.pins.fix(&Decisions::vocabOverPp, 1 + variant / 2);
     checkWholeSpace(planning, seen, missed);
   }
   EXPECT_GE(seen.feasible, 2);

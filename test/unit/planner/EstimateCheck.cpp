@@ -1,7 +1,8 @@
 // Compares the choices that an estimate makes with all that it could have made.
 #include "test/unit/planner/EstimateCheck.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "test/unit/planner/PlanEnumerator.h"
 
 #include "gtest/gtest.h"
@@ -218,8 +219,8 @@ void checkEstimate(const ModelCost &model, const Decisions &decisions,
 
 std::string textOf(const Decisions &decisions) {
   std::string text;
-  for (const DecisionName &name : decisionNames())
-    text += name.key.str() + "=" + name.value(decisions) + " ";
+  for (const Decision *each : dtc::decisions())
+    text += each->key.str() + "=" + each->valueOf(decisions) + " ";
   return text;
 }
 

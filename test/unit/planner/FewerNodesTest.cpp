@@ -35,13 +35,15 @@ TEST(FewerNodeCounts, EndWhereNoPlanCanBeFaster) {
 // Pinned axes divide the devices of 16 and 8 nodes of 8 devices, and not those of 18.
 TEST(FewerNodeCounts, AreThoseThatPinnedAxesDivide) {
   Pins pins;
-  pins.dp = 64;
+  pins.fix(&Decisions::dp, 64);
   EXPECT_EQ(countsOf(18, 512, 1, pins), (Counts{16, 8}));
-  pins.tp = 3; // 192 devices
+  pins.fix(&Decisions::tp, 3); // 192 devices
   EXPECT_EQ(countsOf(18, 512, 1, pins), Counts());
   EXPECT_EQ(countsOf(25, 512, 1, pins), Counts{24});
   // 16 nodes have 128 devices, twice as many as dp and tp take: no axis is open for the rest.
-  pins.tp = pins.pp = pins.cp = 1;
+  pins.fix(&Decisions::tp, 1);
+  pins.fix(&Decisions::pp, 1);
+  pins.fix(&Decisions::cp, 1);
   EXPECT_EQ(countsOf(18, 512, 1, pins), Counts{8});
 }
 

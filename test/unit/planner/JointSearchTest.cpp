@@ -2,7 +2,8 @@
 #include "compiler/planner/JointSearch.h"
 #include "compiler/estimate/Relaxation.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Decision.h"
+#include "compiler/decisions/Words.h"
 #include "compiler/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -50,8 +51,8 @@ Case caseOf(const Topology &topology, int64_t devices, int64_t batch, int64_t la
 
 std::string textOf(const Decisions &d) {
   std::string text;
-  for (const DecisionName &name : decisionNames())
-    text += name.key.str() + "=" + name.value(d) + " ";
+  for (const Decision *each : decisions())
+    text += each->key.str() + "=" + each->valueOf(d) + " ";
   return text;
 }
 
@@ -100,15 +101,15 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       c.limits.kvHeads = readModelFacts(*module).kvHeads;
       c.limits.mayOffload = random() % 2;
       if (random() % 3 == 0)
-        c.pins.tp = pick({1, 2});
+        c.pins.fix(&Decisions::tp, pick({1, 2}));
       if (random() % 4 == 0)
-        c.pins.zero = pick({0, 1, 3});
+        c.pins.fix(&Decisions::zero, pick({0, 1, 3}));
       if (random() % 5 == 0)
-        c.pins.schedule = ScheduleKind::OneForwardOneBackward;
+        c.pins.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
       if (variant % 9 != 1) // there are many groups of ZeRO
-        c.pins.zeroGroup = 0;
-      if (variant % 4 != 0)                     // A test of the other kinds has longer sequences.
-        c.pins.contextKind = ContextKind::Ring; // cp = 1 is a ring, too
+        c.pins.fix(&Decisions::zeroGroup, 0);
+      if (variant % 4 != 0) // A test of the other kinds has longer sequences.
+        c.pins.fix(&Decisions::contextKind, ContextKind::Ring); // cp = 1 is a ring, too
       c.request.topology = &*topology;
       // If only tensors are counted, little memory limits every mesh.
       SoftwareStack software = ownStack(topology->device);
@@ -182,7 +183,7 @@ TEST_F(JointSearchTest, AgreesOnKindsOfContextParallelism) {
     c.limits.topologyName = topology.name;
     c.limits.sequence = 8192;
     c.limits.kvHeads = readModelFacts(*module).kvHeads;
-    c.pins.cp = pick({4, 8});
+    c.pins.fix(&Decisions::cp, pick({4, 8}));
     SoftwareStack software = ownStack(topology.device);
     software.cpHidden = static_cast<double>(pick({0, 5, 8, 10})) / 10;
     software.overlapSlowdown = static_cast<double>(pick({10, 12})) / 10;
@@ -324,8 +325,9 @@ TEST_F(JointSearchTest, AgreesWhereStagesHaveSeveralChunks) {
   for (std::optional<ScheduleKind> schedule :
        {std::optional(ScheduleKind::Interleaved), std::optional<ScheduleKind>()}) {
     Case c = caseOf(*topology, 4, 16, 16);
-    c.pins.pp = 4;
-    c.pins.schedule = schedule;
+    c.pins.fix(&Decisions::pp, 4);
+    if (schedule)
+      c.pins.fix(&Decisions::schedule, *schedule);
     Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
     ASSERT_TRUE(meshes.ok());
     SearchOptions options;
@@ -347,8 +349,9 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
   Result<Topology> topology = loadTopology("dgx-h100", 1, 4);
   ASSERT_TRUE(topology.ok());
   Case c = caseOf(*topology, 4, 32, 24);
-  c.pins.pp = c.pins.microBatch = 4;
-  c.pins.schedule = ScheduleKind::OneForwardOneBackward;
+  c.pins.fix(&Decisions::pp, 4);
+  c.pins.fix(&Decisions::microBatch, 4);
+  c.pins.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
   auto search = [&](double memory) {
@@ -376,7 +379,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfAllMeshesAndCuts) {
     for (int64_t batch : {8, 24}) {
       Case c = caseOf(*topology, 8, batch, layers);
       if (batch == 24)
-        c.pins.zero = 0;
+        c.pins.fix(&Decisions::zero, 0);
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
       ASSERT_TRUE(meshes.ok());
       auto search = [&](double memory) {

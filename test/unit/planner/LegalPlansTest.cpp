@@ -461,7 +461,7 @@ TEST(EnumerateDetails, HasEachRecomputationOfAStackOnce) {
   limits.sequence = 1024;
   limits.space = spaceOf("torchtitan");
   Pins pins;
-  pins.zero = 3;
+  pins.fix(&Decisions::zero, 3);
   std::vector<std::pair<Recompute, Recompute>> found;
   for (const Decisions &d : enumerateDetails(decisions(8, 1, 1), limits, pins))
     found.push_back({d.recompute, d.recomputeMost});

@@ -14,8 +14,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
 bool allows(const Pins &pins, ScheduleKind kind) {
-  return !pins.schedule || *pins.schedule == kind ||
-         (*pins.schedule == ScheduleKind::ZeroBubbleH1 && kind == ScheduleKind::ZeroBubbleV);
+  return !pins[&Decisions::schedule] || *pins[&Decisions::schedule] == kind ||
+         (*pins[&Decisions::schedule] == ScheduleKind::ZeroBubbleH1 &&
+          kind == ScheduleKind::ZeroBubbleV);
 }
 
 // Returns the number of ranks that have the same parameters: all, or experts alone.
@@ -43,9 +44,10 @@ std::string namesOf(const Decisions &d, const char *order) {
 } // namespace
 
 PlanEnumerator::PlanEnumerator(CellStore &cells, const PlanProblem &problem)
-    : problem(problem), frontier(cells, problem.request,
-                                 {problem.limits.searchesPlacements,
-                                  /*keepsDominated=*/false, problem.pins.tp.has_value()}) {}
+    : problem(problem),
+      frontier(cells, problem.request,
+               {problem.limits.searchesPlacements,
+                /*keepsDominated=*/false, problem.pins[&Decisions::tp].has_value()}) {}
 
 void PlanEnumerator::visit(OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
@@ -59,7 +61,8 @@ void PlanEnumerator::visit(OutlineVisitor visitor) {
           bool isCut = d.cp > 1;
           if (d.devices() != limits.devices || limits.globalBatch % d.dp != 0 ||
               (isCut && (limits.sequence % (2 * d.cp) != 0 || limits.sequence / d.cp < 512)) ||
-              !allows(pins.tp, d.tp) || !allows(pins.pp, d.pp) || !allows(pins.dp, d.dp))
+              !allows(pins[&Decisions::tp], d.tp) || !allows(pins[&Decisions::pp], d.pp) ||
+              !allows(pins[&Decisions::dp], d.dp))
             continue;
           visitExperts(d, visitor);
         }
@@ -86,7 +89,7 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
   const SpaceLimits &limits = problem.limits;
   int64_t samples = limits.globalBatch / d.dp;
   for (d.microBatch = 1; d.microBatch <= 32; ++d.microBatch) {
-    if (samples % d.microBatch != 0 || !allows(problem.pins.microBatch, d.microBatch))
+    if (samples % d.microBatch != 0 || !allows(problem.pins[&Decisions::microBatch], d.microBatch))
       continue;
     d.numMicroBatches = samples / d.microBatch;
     for (bool sp : {false, true}) {
@@ -140,7 +143,8 @@ void PlanEnumerator::visitParts(Decisions d, OutlineVisitor visitor) {
   visitPlaced(d, visitor);
   const std::vector<DeviceGroup> &parts = problem.limits.groups;
   int64_t devicesOfStage = d.tp * d.cp * d.dp;
-  bool isFree = !problem.pins.tp && !problem.pins.dp && !problem.pins.microBatch;
+  bool isFree = !problem.pins[&Decisions::tp] && !problem.pins[&Decisions::dp] &&
+                !problem.pins[&Decisions::microBatch];
   if (d.pp == 1 || parts.size() != 2 || !isFree ||
       llvm::any_of(parts, [&](auto &part) { return part.numDevices % devicesOfStage != 0; }))
     return;
@@ -188,16 +192,19 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
         ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
         ScheduleKind::VHalf, ScheduleKind::VMin})
     for (int64_t v = 1; v <= 12; ++v) {
-      bool isAny = d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward &&
-                   !(problem.pins.schedule && turnsBack(*problem.pins.schedule));
-      bool hasChunks = kind == ScheduleKind::Interleaved ? v >= 2 || problem.pins.schedule
-                       : turnsBack(kind)                 ? v == 2
-                                                         : v == 1;
+      bool isAny =
+          d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward &&
+          !(problem.pins[&Decisions::schedule] && turnsBack(*problem.pins[&Decisions::schedule]));
+      bool hasChunks = kind == ScheduleKind::Interleaved
+                           ? v >= 2 || problem.pins[&Decisions::schedule]
+                       : turnsBack(kind) ? v == 2
+                                         : v == 1;
       bool isChoice = d.pp > 1 && hasChunks && (v == 1 || d.pp * v <= problem.limits.layers + 2) &&
                       allows(problem.pins, kind);
       if (!isAny && !isChoice)
         continue;
-      d.schedule = isAny && problem.pins.schedule ? *problem.pins.schedule : kind;
+      d.schedule =
+          isAny && problem.pins[&Decisions::schedule] ? *problem.pins[&Decisions::schedule] : kind;
       d.virtualStages = v;
       visitMemory(model, d, visitor);
     }
@@ -206,8 +213,8 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
 void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
                                  OutlineVisitor visitor) const {
   for (d.zero = 0; d.zero <= 3; ++d.zero) {
-    bool isChoice = d.zero == 0 || replicas(d) > 1 || problem.pins.zero;
-    if (!isChoice || !allows(problem.pins.zero, d.zero))
+    bool isChoice = d.zero == 0 || replicas(d) > 1 || problem.pins[&Decisions::zero];
+    if (!isChoice || !allows(problem.pins[&Decisions::zero], d.zero))
       continue;
     bool hasPasses =
         d.pp > 1 && d.zero < 2 && problem.limits.untied && problem.limits.groups.empty() &&
@@ -218,11 +225,11 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
           d.vocabOverPp = algorithm;
           d.zeroGroup = group;
           d.offloadOptimizer = offload;
-          d.layersOnHost = problem.pins.offloadActivations        ? LayersOnHost::All
+          d.layersOnHost = problem.pins[&Decisions::layersOnHost] ? LayersOnHost::All
                            : problem.limits.mayOffloadActivations ? LayersOnHost::Some
                                                                   : LayersOnHost::None;
           bool mayDivide = algorithm == 0 || hasPasses;
-          if (mayDivide && allows(problem.pins.vocabOverPp, algorithm) &&
+          if (mayDivide && allows(problem.pins[&Decisions::vocabOverPp], algorithm) &&
               (!offload || problem.limits.mayOffload))
             visitor(model, d);
         }
@@ -267,8 +274,8 @@ std::vector<int64_t> PlanEnumerator::zeroGroups(const Decisions &d) {
 }
 
 std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins) {
-  if (pins.recompute)
-    return {{*pins.recompute, *pins.recompute}};
+  if (pins[&Decisions::recompute])
+    return {{*pins[&Decisions::recompute], *pins[&Decisions::recompute]}};
   return {{Recompute::None, Recompute::Full},
           {Recompute::Selective, Recompute::Full},
           {Recompute::Full, Recompute::Full}};

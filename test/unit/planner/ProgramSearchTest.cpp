@@ -91,8 +91,8 @@ TEST_F(ProgramSearchTest, AgreesWithLoweringEverything) {
       Problem problem(*module, layers, 64, pick({2, 4}));
       problem.limits.globalBatch = pick({8, 12, 64});
       problem.limits.searchesPlacements = variant % 2 == 0;
-      problem.pins.recompute =
-          std::array{Recompute::None, Recompute::Selective, Recompute::Full}[random() % 3];
+      problem.pins.fix(&Decisions::recompute, std::array{Recompute::None, Recompute::Selective,
+                                                         Recompute::Full}[random() % 3]);
       problem.request.bucketSizes = {4 << 20, 32 << 20, kOneBucket};
       // Limits go from less than any plan needs to more than most need.
       problem.request.memoryLimit = 1;
@@ -212,10 +212,10 @@ TEST_F(ProgramSearchTest, StagesHoldWhatTheStepReads) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 64, 128, 256);
   Problem problem(*module, 6, 64, 3);
   problem.request.memoryLimit = 1e12;
-  problem.pins.pp = 3;
-  problem.pins.microBatch = 2;
-  problem.pins.recompute = Recompute::None;
-  problem.pins.schedule = ScheduleKind::OneForwardOneBackward;
+  problem.pins.fix(&Decisions::pp, 3);
+  problem.pins.fix(&Decisions::microBatch, 2);
+  problem.pins.fix(&Decisions::recompute, Recompute::None);
+  problem.pins.fix(&Decisions::schedule, ScheduleKind::OneForwardOneBackward);
   std::vector<std::vector<double>> estimated, lowered;
   for (int64_t batch : {128, 256}) {
     problem.limits.globalBatch = batch;

@@ -61,7 +61,7 @@ protected:
 // Only the expert templates are costed if there is no work or time. That is no proof: the bound is
 // that of the meshes that were skipped, and is not above the plan that a whole search finds.
 TEST_F(SearchRun, ClaimsNoMoreThanItsLimitsLeftToKnow) {
-  pins.zero = 2; // not in a template
+  pins.fix(&Decisions::zero, 2); // not in a template
   SearchResult whole = search();
   ASSERT_TRUE(whole.complete());
   double fastest = whole.ranked.front().step.stepSeconds;

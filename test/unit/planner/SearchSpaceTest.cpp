@@ -37,7 +37,7 @@ TEST(EnumerateMeshes, HasEveryDivisor) {
   EXPECT_EQ(chosen(limits, {}, [](const Decisions &d) { return d.tp; }), (Numbers{1, 2, 4, 8, 16}));
   EXPECT_EQ(chosen(limits, {}, [](const Decisions &d) { return d.pp; }), (Numbers{1, 2, 4}));
   Pins pins;
-  pins.dp = 4;
+  pins.fix(&Decisions::dp, 4);
   limits.globalBatch = 24; // 6 samples a rank
   EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.microBatch; }),
             (Numbers{1, 2, 3, 6}));
@@ -56,7 +56,7 @@ TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
   limits.space->splitsKvHeads = false;
   EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4}));
   Pins pins;
-  pins.tp = 8;
+  pins.fix(&Decisions::tp, 8);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
   ASSERT_FALSE(meshes);
   EXPECT_EQ(meshes.error().message,
@@ -64,8 +64,9 @@ TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
             "on several ranks");
   EXPECT_EQ(meshes.error().note, "the nearest that does is tp=4");
   pins = Pins();
-  pins.dp = 2;
-  pins.pp = pins.cp = 1;
+  pins.fix(&Decisions::dp, 2);
+  pins.fix(&Decisions::pp, 1);
+  pins.fix(&Decisions::cp, 1);
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
             "tp=8, which --fix leaves, does not divide the 4 kv heads of the model, and the stack "
             "has no kv head on several ranks");
@@ -78,9 +79,11 @@ TEST(EnumerateMeshes, SaysWhatExpertsWant) {
   SpaceLimits limits = limitsOf(8, 16, 4, 128);
   limits.experts = limits.tokenGroups = 8;
   Pins pins;
-  pins.dp = pins.cp = 1;
-  pins.tp = pins.ep = 8;
-  pins.foldedExperts = false;
+  pins.fix(&Decisions::dp, 1);
+  pins.fix(&Decisions::cp, 1);
+  pins.fix(&Decisions::tp, 8);
+  pins.fix(&Decisions::ep, 8);
+  pins.fix(&Decisions::foldedExperts, false);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
   ASSERT_FALSE(meshes);
   EXPECT_EQ(meshes.error().message, "no mesh is left of 8 devices with 8 experts");
@@ -88,7 +91,7 @@ TEST(EnumerateMeshes, SaysWhatExpertsWant) {
       meshes.error().note,
       "without etp=1 ep divides dp x cp, with it sp is 1 and tp divides the 8 groups of tokens; "
       "leave ep, etp, tp or sp to the planner");
-  pins.foldedExperts = true;
+  pins.fix(&Decisions::foldedExperts, true);
   EXPECT_TRUE(enumerateMeshes(limits, pins));
 }
 
@@ -98,7 +101,7 @@ TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   Pins pins;
   auto microBatch = [](const Decisions &d) { return d.microBatch; };
   EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{1, 2, 4, 8, 16, 32}));
-  pins.microBatch = 64;
+  pins.fix(&Decisions::microBatch, 64);
   EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{64}));
 }
 
@@ -132,7 +135,7 @@ TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
             (Numbers{1, 2})); // 2 x 4 does not divide 2044
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2046), {}, cpOf), (Numbers{1}));
   Pins pins;
-  pins.cp = 4;
+  pins.fix(&Decisions::cp, 4);
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 64), pins, cpOf), (Numbers{4}));
 }
 
@@ -168,8 +171,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
   limits.space = loadStack("megatron-core")->space;
   limits.slides = true;
   EXPECT_EQ(choices(1, 4), (Choices{{swap, 1}, {gather, 1}}));
-  pins.contextKind = ring;
-  pins.cp = 4;
+  pins.fix(&Decisions::contextKind, ring);
+  pins.fix(&Decisions::cp, 4);
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
             "--fix cp=4,cp_kind=ring: the model has sliding windows, which the ring attention "
             "of the software lacks");
@@ -177,28 +180,28 @@ TEST(ContextChoices, ShareOutKvHeads) {
   limits.space->slidesInRings = true;
   EXPECT_EQ(choices(1, 4), (Choices{{ring, 1}, {swap, 1}, {both, 2}, {gather, 1}}));
   limits.slides = false;
-  pins.contextKind = both;
+  pins.fix(&Decisions::contextKind, both);
   EXPECT_EQ(choices(1, 8), (Choices{{both, 2}, {both, 4}}));
-  pins.contextInner = 4;
+  pins.fix(&Decisions::contextInner, 4);
   EXPECT_EQ(choices(1, 8), (Choices{{both, 4}}));
   EXPECT_EQ(choices(1, 1), Choices());
-  pins.cp = 8;
+  pins.fix(&Decisions::cp, 8);
   auto kindOf = [](const Decisions &d) { return std::pair(d.contextKind, d.contextInner); };
   EXPECT_EQ(chosen(limits, pins, kindOf), (std::set<Choice>{{both, 4}}));
-  pins.contextInner = std::nullopt;
-  pins.contextKind = swap;
+  pins.open(&Decisions::contextInner);
+  pins.fix(&Decisions::contextKind, swap);
   Result<std::vector<Decisions>> none = enumerateMeshes(limits, pins);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message,
             "--fix cp=8,cp_kind=all-to-all: the ranks of an all-to-all do not "
             "divide the 12 kv heads of the model");
-  pins.tp = 2;
-  pins.cp = 4;
+  pins.fix(&Decisions::tp, 2);
+  pins.fix(&Decisions::cp, 4);
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
             "--fix cp=4,cp_kind=all-to-all: the ranks of an all-to-all do not "
             "divide the 12 kv heads of the model, over tp=2 of them");
-  pins.cp = 2;
-  pins.contextKind = both;
+  pins.fix(&Decisions::cp, 2);
+  pins.fix(&Decisions::contextKind, both);
   EXPECT_EQ(enumerateMeshes(limits, pins).error().message,
             "--fix cp=2,cp_kind=both: cp has no divisor between 1 and itself");
   // The number of devices determines cp if dp, tp and pp are pinned.
@@ -207,25 +210,25 @@ TEST(ContextChoices, ShareOutKvHeads) {
     return meshes ? "" : meshes.error().message;
   };
   pins = Pins();
-  pins.dp = 8;
-  pins.pp = 1;
-  pins.cp = 4;
-  pins.contextKind = swap;
+  pins.fix(&Decisions::dp, 8);
+  pins.fix(&Decisions::pp, 1);
+  pins.fix(&Decisions::cp, 4);
+  pins.fix(&Decisions::contextKind, swap);
   EXPECT_EQ(errorOf(), "--fix cp=4,cp_kind=all-to-all: the ranks of an all-to-all "
                        "do not divide the 12 kv heads of the model, over tp=2 of them");
-  pins.cp = std::nullopt;
-  pins.tp = 8;
+  pins.open(&Decisions::cp);
+  pins.fix(&Decisions::tp, 8);
   EXPECT_EQ(errorOf(), "--fix tp=8 does not divide the 12 kv heads of the model, and ranks that "
                        "share them have to be a multiple");
   limits.space->unevenHeads = true;
   EXPECT_EQ(errorOf(),
             "--fix cp=1,cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
   pins = Pins();
-  pins.contextKind = both;
-  pins.contextInner = 5;
+  pins.fix(&Decisions::contextKind, both);
+  pins.fix(&Decisions::contextInner, 5);
   EXPECT_EQ(errorOf(), "--fix cp_inner=5: the ranks of an all-to-all do not divide "
                        "the 12 kv heads of the model");
-  pins.contextInner = 2;
+  pins.fix(&Decisions::contextInner, 2);
   EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.cp > 1; }),
             (std::set<bool>{true}));
   // The error is not about the kind: one device has a ring, as all plans without context
@@ -233,22 +236,22 @@ TEST(ContextChoices, ShareOutKvHeads) {
   SpaceLimits one = limitsOf(1, 4, 1, 1 << 17), brief = limitsOf(8, 8, 1, 512);
   one.kvHeads = brief.kvHeads = 8;
   pins = Pins();
-  pins.contextKind = ring;
-  pins.microBatch = 3;
+  pins.fix(&Decisions::contextKind, ring);
+  pins.fix(&Decisions::microBatch, 3);
   EXPECT_EQ(enumerateMeshes(one, pins).error().message.substr(0, 19), "--fix micro_batch=3");
   pins = Pins();
-  pins.contextKind = swap;
+  pins.fix(&Decisions::contextKind, swap);
   EXPECT_EQ(enumerateMeshes(one, pins).error().message,
             "--fix cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
   EXPECT_EQ(
       enumerateMeshes(brief, pins).error().message,
       "--fix cp_kind=all-to-all: a sequence of 512 tokens is not cut into 2 parts a rank with 512 "
       "tokens a rank");
-  pins.cp = 2;
+  pins.fix(&Decisions::cp, 2);
   EXPECT_TRUE(enumerateMeshes(brief, pins).ok());
   // This software has rings alone.
   pins = Pins();
-  pins.cp = 4;
+  pins.fix(&Decisions::cp, 4);
   limits.slides = true;
   limits.space->slidesInRings = false;
   limits.space->contextKinds = 1;
@@ -295,14 +298,14 @@ TEST(EnumerateMeshes, FoldsExpertsOverTensorParallelism) {
   EXPECT_EQ(pairsOf(false),
             (Pairs{{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}, {8, 1}}));
   Pins pins;
-  pins.foldedExperts = true;
+  pins.fix(&Decisions::foldedExperts, true);
   EXPECT_EQ(pairsOf(true, pins).size(), 6u);
   EXPECT_EQ(pairsOf(false, pins), (Pairs{{1, 1}, {1, 2}, {1, 4}}));
-  pins.foldedExperts = false;
+  pins.fix(&Decisions::foldedExperts, false);
   EXPECT_EQ(pairsOf(true, pins), Pairs());
   EXPECT_EQ(pairsOf(false, pins).size(), 9u);
   pins = {};
-  pins.sp = 0;
+  pins.fix(&Decisions::sequenceParallel, 0);
   EXPECT_EQ(pairsOf(true, pins), Pairs());
   limits.experts = 1;
   EXPECT_EQ(pairsOf(true), Pairs());
@@ -313,16 +316,17 @@ TEST(EnumerateMeshes, FoldsExpertsOverTensorParallelism) {
 TEST(EnumerateMeshes, OrdersAxesThatAreThere) {
   SpaceLimits limits = limitsOf(4, 4, 2, 128);
   Pins pins;
-  pins.tp = pins.pp = 2;
-  pins.sp = 0;
-  pins.microBatch = 1;
+  pins.fix(&Decisions::tp, 2);
+  pins.fix(&Decisions::pp, 2);
+  pins.fix(&Decisions::sequenceParallel, 0);
+  pins.fix(&Decisions::microBatch, 1);
   auto orderOf = [](const Decisions &d) { return d.order; };
   EXPECT_EQ(chosen(limits, pins, orderOf),
             (std::set<AxisOrder>{kMegatronOrder, {'p', 't', 'c', 'd'}}));
   Topology mixed = loadTopology("mixed-a100-h100")->slice(24, 16);
   limits.devices = 16;
   limits.groups = mixed.groups;
-  pins.dp = 4;
+  pins.fix(&Decisions::dp, 4);
   for (const AxisOrder &order : chosen(limits, pins, orderOf))
     EXPECT_EQ(order.back(), 'p');
 }
@@ -356,12 +360,12 @@ TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
                                           {K::VHalf, 2},
                                           {K::VMin, 2}}));
   Pins pins;
-  pins.schedule = K::ZeroBubbleH1;
+  pins.fix(&Decisions::schedule, K::ZeroBubbleH1);
   EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::ZeroBubbleH1, 1}, {K::ZeroBubbleV, 2}}));
-  pins.virtualStages = 2;
+  pins.fix(&Decisions::virtualStages, 2);
   EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::ZeroBubbleV, 2}}));
   pins = {};
-  pins.schedule = K::VHalf;
+  pins.fix(&Decisions::schedule, K::VHalf);
   EXPECT_EQ(schedulesOf(2, 4, pins), (Schedules{{K::VHalf, 2}}));
   EXPECT_EQ(schedulesOf(1, 6, pins), Schedules()); // A V needs two stages.
 }
@@ -389,7 +393,7 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   mesh.cp = 1;
   mesh.dp = 8;
   Pins pins;
-  pins.zeroGroup = 2;
+  pins.fix(&Decisions::zeroGroup, 2);
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
   mesh.ep = 4; // more than a group
   EXPECT_EQ(zeros(mesh, pins), Pairs());
@@ -397,7 +401,7 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   mesh.foldedExperts = true; // a group has 2 x 2 ranks
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
   mesh.foldedExperts = false;
-  pins.zeroGroup = 8; // all of dp
+  pins.fix(&Decisions::zeroGroup, 8); // all of dp
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
 }
 
@@ -450,7 +454,7 @@ TEST(EnumerateGroups, AreOfAllStagesOfZeroThatSoftwareGroups) {
   EXPECT_EQ(groups(3), (Ranks{2, 4}));
   mesh.pp = 1;
   Pins pins;
-  pins.zeroGroup = 0;
+  pins.fix(&Decisions::zeroGroup, 0);
   EXPECT_EQ(groups(1, pins), Ranks());
   limits.space = loadStack("maxtext")->space;
   EXPECT_EQ(groups(1), Ranks());
@@ -461,7 +465,7 @@ TEST(EnumerateGroups, AreOfAllStagesOfZeroThatSoftwareGroups) {
 TEST(EnumerateDetails, PutsTheOptimizerOnTheHostNext) {
   SpaceLimits limits = limitsOf(1, 1, 1, 128);
   Pins pins;
-  pins.recompute = Recompute::None;
+  pins.fix(&Decisions::recompute, Recompute::None);
   auto hosts = [&] {
     std::vector<bool> found;
     for (const Decisions &d : enumerateDetails(Decisions(), limits, pins))
@@ -471,7 +475,7 @@ TEST(EnumerateDetails, PutsTheOptimizerOnTheHostNext) {
   EXPECT_EQ(hosts(), (std::vector<bool>{false}));
   limits.mayOffload = true;
   EXPECT_EQ(hosts(), (std::vector<bool>{false, true}));
-  pins.offload = 1;
+  pins.fix(&Decisions::offloadOptimizer, 1);
   EXPECT_EQ(hosts(), (std::vector<bool>{true}));
 }
 
@@ -485,33 +489,30 @@ TEST(EnumerateMeshes, NamesTheNearestOfAPin) {
   limits.topologyName = "t";
   limits.experts = 6;
   Pins pins;
-  pins.pp = 4;
+  pins.fix(&Decisions::pp, 4);
   EXPECT_EQ(errorOf(limits, pins), ""); // a layer each
-  pins.pp = 6;
+  pins.fix(&Decisions::pp, 6);
   EXPECT_EQ(errorOf(limits, pins), ""); // embedding and head alone
-  pins.pp = 12;
+  pins.fix(&Decisions::pp, 12);
   EXPECT_NE(errorOf(limits, pins).find("the nearest choice is pp=6"), std::string::npos);
   limits.space = LegalSpace();
   limits.space->unevenStages = false;
-  pins.pp = 6;
+  pins.fix(&Decisions::pp, 6);
   EXPECT_NE(errorOf(limits, pins).find("the nearest choice is pp=4"), std::string::npos);
   limits.space.reset();
   pins = {};
-  pins.tp = 5;
+  pins.fix(&Decisions::tp, 5);
   EXPECT_NE(errorOf(limits, pins).find("the nearest that does is tp=4"), std::string::npos);
   pins = {};
-  pins.ep = 4;
+  pins.fix(&Decisions::ep, 4);
   EXPECT_NE(errorOf(limits, pins).find("the nearest that does is ep=3"), std::string::npos);
   limits.tokenGroups = 8;
   pins = {};
-  pins.foldedExperts = true;
-  pins.tp = 6;
+  pins.fix(&Decisions::foldedExperts, true);
+  pins.fix(&Decisions::tp, 6);
   EXPECT_NE(errorOf(limits, pins).find("--fix etp=1,tp=6 does not divide the 8 groups of tokens"),
             std::string::npos);
   EXPECT_NE(errorOf(limits, pins).find("the nearest that does is tp=4"), std::string::npos);
-  pins.tp = 4;
-  pins.sp = 0;
-  EXPECT_NE(errorOf(limits, pins).find("--fix etp=1,sp=0: "), std::string::npos);
   limits.experts = 1;
   EXPECT_NE(errorOf(limits, pins).find("--fix etp=1: the model has no experts"), std::string::npos);
 }

@@ -1,5 +1,6 @@
 // Tests the words of decisions in both directions.
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Words.h"
+#include "compiler/decisions/Decision.h"
 
 #include "gtest/gtest.h"
 
@@ -47,9 +48,9 @@ TEST(ScheduleNames, WantTheVirtualStagesOfTheSchedule) {
 }
 
 static std::string phraseOf(const Decisions &d, llvm::StringRef key) {
-  for (const DecisionName &name : decisionNames())
-    if (name.key == key)
-      return name.phraseOf(d);
+  for (const Decision *each : decisions())
+    if (each->key == key)
+      return each->phraseOf(d);
   return "no such key";
 }
 

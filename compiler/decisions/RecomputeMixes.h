@@ -1,7 +1,7 @@
 // Decides which kinds of recomputation the layers of one stage may mix, by the [space] of a stack.
 #pragma once
 
-#include "compiler/stack/SoftwareStack.h"
+#include "compiler/decisions/LegalSpace.h"
 #include "dialects/graph/Recompute.h"
 
 #include <utility>

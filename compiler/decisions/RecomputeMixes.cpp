@@ -1,18 +1,15 @@
 // Decides which kinds of recomputation the layers of one stage may mix.
-#include "compiler/stack/RecomputeMixes.h"
+#include "compiler/decisions/RecomputeMixes.h"
 
 namespace dtc {
 
-static bool has(uint32_t set, size_t bit) { return (set >> bit & 1) != 0; }
-
 bool mayMix(Recompute low, Recompute high, const LegalSpace &space) {
-  bool isThere = has(space.recompute, static_cast<size_t>(low)) &&
-                 has(space.recompute, static_cast<size_t>(high));
+  bool isThere = hasWordOf(space.recompute, low) && hasWordOf(space.recompute, high);
   bool fromNone = low == Recompute::None, toFull = high == Recompute::Full;
   return isThere && low != high && isPartOf(low, high) &&
-         has(space.recomputeMixes, !fromNone ? 2
-                                   : toFull  ? 1
-                                             : 0);
+         hasWord(space.recomputeMixes, !fromNone ? 2
+                                       : toFull  ? 1
+                                                 : 0);
 }
 
 std::vector<std::pair<Recompute, Recompute>> recomputeMixes(const LegalSpace &space) {

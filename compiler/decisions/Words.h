@@ -1,7 +1,7 @@
-// Decisions as people read and write them: the words of plans, and short forms for lists.
+// Decisions as people read and write them: the words of plans.
 #pragma once
 
-#include "compiler/plan/Decisions.h"
+#include "compiler/decisions/Decisions.h"
 
 #include <optional>
 
@@ -43,28 +43,5 @@ std::string recomputeText(const Decisions &decisions);
 
 // "searched" or "megatron".
 llvm::StringRef placementText(const Decisions &decisions);
-
-// Selects the decisions that short descriptions of a plan list.
-enum class Listing : uint8_t { Never, IfUnusual, Always };
-
-// A decision under its key in a plan's JSON.
-struct DecisionName {
-  llvm::StringRef key;
-  std::string (*value)(const Decisions &); // value as in the JSON; flags are yes or no
-  Listing listing = Listing::Never;        // Never: it follows from others, or is a detail
-  // For lists: "interleaved x2"; "" where there is nothing to say. Null: key=value.
-  std::string (*phrase)(const Decisions &) = nullptr;
-
-  // Returns the text for lists.
-  std::string phraseOf(const Decisions &decisions) const {
-    return phrase ? phrase(decisions) : key.str() + "=" + value(decisions);
-  }
-};
-
-// All decisions that plans say.
-llvm::ArrayRef<DecisionName> decisionNames();
-
-// Returns the value of the decision with that key.
-std::string valueOf(const Decisions &decisions, llvm::StringRef key);
 
 } // namespace dtc

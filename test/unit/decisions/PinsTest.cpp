@@ -1,10 +1,12 @@
 // Tests that the keys of --fix are read as their table describes.
-#include "compiler/planner/Pins.h"
+#include "compiler/decisions/Pins.h"
 
-#include "compiler/plan/DecisionNames.h"
+#include "compiler/decisions/Words.h"
 
 #include "llvm/ADT/SmallVector.h"
-#include <gtest/gtest.h>
+#include "gtest/gtest.h"
+
+#include <vector>
 
 using namespace dtc;
 
@@ -15,16 +17,25 @@ std::string errorOf(const std::string &key, const std::string &value) {
   return pins ? "" : pins.error().text();
 }
 
-const PinKey &keyOf(llvm::StringRef name) {
-  for (const PinKey &key : pinKeys())
-    if (key.name == name)
-      return key;
+// Returns the forms in --fix of all decisions that it knows.
+std::vector<const Decision *> pinnable() {
+  std::vector<const Decision *> all;
+  for (const Decision *each : decisions())
+    if (!each->pin.name.empty())
+      all.push_back(each);
+  return all;
+}
+
+const InPins &keyOf(llvm::StringRef name) {
+  for (const Decision *each : pinnable())
+    if (each->pin.name == name)
+      return each->pin;
   ADD_FAILURE() << "no key " << name.str();
-  return pinKeys().front();
+  return pinnable().front()->pin;
 }
 
 // Returns the words of a text such as "none, selective or full": none, selective and full.
-llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
+llvm::SmallVector<llvm::StringRef> wordsOf(const InPins &key) {
   llvm::SmallVector<llvm::StringRef> words, last;
   key.words.split(words, ", ");
   words.pop_back_val().split(last, " or ");
@@ -35,19 +46,21 @@ llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
 } // namespace
 
 TEST(PinKeys, SayWhatIsRead) {
-  for (const PinKey &key : pinKeys()) {
+  for (const Decision *each : pinnable()) {
+    const InPins &key = each->pin;
     std::string name = key.name.str();
     EXPECT_FALSE(key.values().empty()) << name;
     EXPECT_FALSE(key.meaning.empty()) << name;
     EXPECT_NE(errorOf(name, "no-such-word"), "") << name;
-    if (!key.number)
+    if (!key.isNumber())
       continue;
     for (int64_t value : {key.low, key.high})
       EXPECT_EQ(errorOf(name, std::to_string(value)), "") << name;
     for (int64_t value : {key.low - 1, key.high + 1})
       EXPECT_NE(errorOf(name, std::to_string(value)), "") << name;
     Result<Pins> pins = readPins({{name, std::to_string(key.low)}});
-    EXPECT_EQ((*pins).*key.number, key.low) << name;
+    EXPECT_TRUE(pins->has(*each)) << name;
+    EXPECT_EQ(each->field.get(pins->decisions()) != 0, key.low != 0) << name;
   }
 }
 
@@ -74,7 +87,8 @@ TEST(PinKeys, AreListedWhereOneIsUnknown) {
   EXPECT_EQ(pins.error().message, "--fix stages=2: there is no key 'stages'");
   std::string list = ", " + pins.error().note.substr(std::string("keys are ").size()) + ",";
   std::string help = "\n" + pinKeysText();
-  for (const PinKey &key : pinKeys()) {
+  for (const Decision *each : pinnable()) {
+    const InPins &key = each->pin;
     EXPECT_NE(list.find(", " + key.name.str() + ","), std::string::npos) << key.name.str();
     EXPECT_NE(help.find("\n" + key.name.str() + "=" + key.values() + "; "), std::string::npos);
   }
@@ -114,9 +128,9 @@ TEST(ReadPins, FillsEveryPin) {
                                 {"placement", "searched"},
                                 {"axis_order", "pp-tp-cp-dp"}});
   ASSERT_TRUE(pins);
-  EXPECT_EQ(*pins->overlap, 0);
-  EXPECT_EQ(*pins->bucketMebibytes, 10);
-  EXPECT_TRUE(*pins->searchedPlacements);
+  EXPECT_EQ((*pins)[&Decisions::overlapGradients], false);
+  EXPECT_EQ((*pins)[&Decisions::bucketBytes], 10 << 20);
+  EXPECT_EQ((*pins)[&Decisions::placement], 1);
   Decisions d = pins->decisions();
   EXPECT_EQ(std::vector<int64_t>(
                 {d.dp, d.tp, d.pp, d.cp, d.ep, d.zero, d.zeroGroup, d.microBatch, d.virtualStages}),
@@ -124,10 +138,12 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_TRUE(d.sequenceParallel);
   EXPECT_TRUE(d.offloadOptimizer);
   EXPECT_TRUE(d.foldedExperts);
-  EXPECT_FALSE(*readPins({{"etp", "tp"}, {"tp", "8"}})->foldedExperts);
+  EXPECT_EQ((*readPins({{"etp", "tp"}, {"tp", "8"}}))[&Decisions::foldedExperts], false);
   EXPECT_FALSE(
       readPins({{"etp", "1"}, {"tp", "1"}})->decisions().foldedExperts); // nothing to fold over
   EXPECT_FALSE(readPins({{"etp", "2"}}));
+  EXPECT_EQ(readPins({{"etp", "1"}, {"sp", "0"}, {"tp", "4"}}).error().message,
+            "--fix etp=1,sp=0: experts folded over tp need sequence parallelism");
   EXPECT_EQ(d.schedule, ScheduleKind::Interleaved);
   EXPECT_EQ(d.recompute, Recompute::Full);
   EXPECT_EQ(d.recomputeMost, Recompute::Full);
@@ -135,7 +151,7 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_EQ(d.contextKind, ContextKind::Both);
   EXPECT_EQ(d.contextInner, 4);
   EXPECT_EQ(readPins({{"cp_kind", "all-to-all"}})->decisions().contextKind, ContextKind::AllToAll);
-  EXPECT_FALSE(*readPins({{"placement", "megatron"}})->searchedPlacements);
+  EXPECT_EQ((*readPins({{"placement", "megatron"}}))[&Decisions::placement], 0);
 }
 
 TEST(ReadPins, HasTensorsOfParts) {
@@ -146,13 +162,13 @@ TEST(ReadPins, HasTensorsOfParts) {
   Result<Pins> pins = readParts({}, "1-8-4");
   ASSERT_TRUE(pins);
   EXPECT_TRUE(pins->isUneven());
-  EXPECT_EQ(pins->tp, 8); // the largest of them
+  EXPECT_EQ((*pins)[&Decisions::tp], 8); // the largest of them
   EXPECT_EQ(pins->decisions().tensorOfParts, (TensorOfParts{1, 8, 4}));
-  EXPECT_EQ(readParts({{"tp", "8"}, {"dp", "2"}}, "8-1")->dp, 2);
+  EXPECT_EQ((*readParts({{"tp", "8"}, {"dp", "2"}}, "8-1"))[&Decisions::dp], 2);
   Result<Pins> even = readParts({}, "even");
   EXPECT_FALSE(even->isUneven());
-  EXPECT_TRUE(even->tensorOfParts);
-  EXPECT_FALSE(even->tp);
+  EXPECT_TRUE(even->has(&Decisions::tensorOfParts));
+  EXPECT_FALSE(even->has(&Decisions::tp));
   auto messageOf = [&](const std::map<std::string, std::string> &fixed, const std::string &parts) {
     Result<Pins> wrong = readParts(fixed, parts);
     return wrong ? "" : wrong.error().message;
@@ -197,17 +213,17 @@ TEST(ReadPins, RefusesKindsOfContextParallelismWithoutRanks) {
     return pins ? "" : pins.error().message;
   };
   EXPECT_EQ(errorOf({{"cp", "1"}, {"cp_kind", "all-to-all"}}),
-            "--fix cp=1,cp_kind=all-to-all: a kind of context parallelism needs cp of 2 or more");
+            "--fix cp_kind=all-to-all,cp=1: a kind of context parallelism needs cp of 2 or more");
   EXPECT_EQ(
       errorOf({{"cp", "1"}, {"cp_inner", "2"}}),
-      "--fix cp=1,cp_inner=2: cp_kind=both needs a cp_inner that divides cp and is less than it");
+      "--fix cp_inner=2,cp=1: cp_kind=both needs a cp_inner that divides cp and is less than it");
   EXPECT_EQ(errorOf({{"cp", "1"}}), "");
   EXPECT_EQ(errorOf({{"cp_kind", "ring"}, {"cp_inner", "2"}}),
-            "--fix cp_kind=ring,cp_inner=2: cp_inner needs cp_kind=both");
+            "--fix cp_inner=2,cp_kind=ring: cp_inner needs cp_kind=both");
   for (const char *inner : {"8", "3", "16"})
     EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_inner", inner}}),
-              std::string("--fix cp=8,cp_inner=") + inner +
-                  ": cp_kind=both needs a cp_inner that divides cp and is less than it");
+              std::string("--fix cp_inner=") + inner +
+                  ",cp=8: cp_kind=both needs a cp_inner that divides cp and is less than it");
   EXPECT_EQ(errorOf({{"cp", "8"}, {"cp_kind", "both"}, {"cp_inner", "2"}}), "");
 }
 
@@ -217,32 +233,32 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
     return pins ? "" : pins.error().message;
   };
   EXPECT_EQ(messageOf({{"pp", "1"}, {"virtual_stages", "2"}}),
-            "--fix pp=1,virtual_stages=2: virtual stages need a pipeline");
+            "--fix virtual_stages=2,pp=1: virtual stages need a pipeline");
   EXPECT_EQ(messageOf({{"pp", "2"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "1f1b"}, {"virtual_stages", "2"}}),
-            "--fix schedule=1f1b,virtual_stages=2: 1f1b has at most 1 virtual stage");
+            "--fix virtual_stages=2,schedule=1f1b: 1f1b has at most 1 virtual stage");
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(
       messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
-      "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2 virtual stages");
+      "--fix virtual_stages=3,schedule=zero-bubble: zero-bubble has at most 2 virtual stages");
   EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "zb-v"}, {"virtual_stages", "1"}}),
-            "--fix schedule=zb-v,virtual_stages=1: zb-v has 2 virtual stages");
+            "--fix virtual_stages=1,schedule=zb-v: zb-v has 2 virtual stages");
   Pins both, alone;
-  both.schedule = ScheduleKind::ZeroBubbleH1;
-  alone.schedule = ScheduleKind::ZeroBubbleV;
+  both.fix(&Decisions::schedule, ScheduleKind::ZeroBubbleH1);
+  alone.fix(&Decisions::schedule, ScheduleKind::ZeroBubbleV);
   EXPECT_TRUE(both.allows(ScheduleKind::ZeroBubbleV));
   EXPECT_TRUE(alone.allows(ScheduleKind::ZeroBubbleV));
   EXPECT_FALSE(alone.allows(ScheduleKind::ZeroBubbleH1));
   EXPECT_EQ(messageOf({{"schedule", "zb-2p"}, {"virtual_stages", "2"}}),
-            "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1 virtual stage");
+            "--fix virtual_stages=2,schedule=zb-2p: zb-2p has at most 1 virtual stage");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"pp", "1"}}),
-            "--fix pp=1,schedule=v-half: virtual stages need a pipeline");
+            "--fix schedule=v-half,pp=1: virtual stages need a pipeline");
   EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "1"}}),
-            "--fix schedule=v-half,virtual_stages=1: v-half has 2 virtual stages");
+            "--fix virtual_stages=1,schedule=v-half: v-half has 2 virtual stages");
   EXPECT_EQ(messageOf({{"schedule", "v-min"}, {"virtual_stages", "3"}}),
-            "--fix schedule=v-min,virtual_stages=3: v-min has at most 2 virtual stages");
+            "--fix virtual_stages=3,schedule=v-min: v-min has at most 2 virtual stages");
 }
 
 TEST(Pins, HaveTheVirtualStagesOfTheirSchedule) {
@@ -254,8 +270,36 @@ TEST(Pins, HaveTheVirtualStagesOfTheirSchedule) {
 TEST(Pins, AllowBothZeroBubbles) {
   Pins pins;
   EXPECT_TRUE(pins.allows(ScheduleKind::GPipe));
-  pins.schedule = ScheduleKind::ZeroBubbleH1;
+  pins.fix(&Decisions::schedule, ScheduleKind::ZeroBubbleH1);
   EXPECT_TRUE(pins.allows(ScheduleKind::ZeroBubbleH1));
   EXPECT_TRUE(pins.allows(ScheduleKind::ZeroBubbleV));
   EXPECT_FALSE(pins.allows(ScheduleKind::GPipe));
+}
+
+// Pins that are made of decisions give these decisions again.
+TEST(PinsOf, AreReadAgain) {
+  Decisions d;
+  d.dp = 4;
+  d.tp = 2;
+  d.pp = 2;
+  d.cp = 4;
+  d.contextKind = ContextKind::Both;
+  d.contextInner = 2;
+  d.zero = 1;
+  d.zeroGroup = 2;
+  d.sequenceParallel = d.foldedExperts = d.offloadOptimizer = true;
+  d.microBatch = 3;
+  d.schedule = ScheduleKind::VHalf;
+  d.virtualStages = 2;
+  d.vocabOverPp = 2;
+  d.recompute = d.recomputeMost = Recompute::Selective;
+  d.layersOnHost = LayersOnHost::All;
+  d.order = {'c', 't', 'd', 'p'};
+  d.placement = 1;
+  d.bucketBytes = 25 << 20;
+  d.overlapGradients = true;
+  Result<Pins> pins = readPins(pinsOf(d));
+  ASSERT_TRUE(pins) << pins.error().text();
+  EXPECT_EQ(pins->decisions(), d);
+  EXPECT_EQ(pinsOf(d)["axis_order"], "cp-tp-dp-pp");
 }

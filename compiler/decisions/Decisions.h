@@ -1,5 +1,5 @@
-// Everything that is decided about how a step is spread over devices. docs/planner.md says what a
-// new decision takes.
+// The values of all decisions about how a step is spread over devices. Decision.h has everything
+// else that is known of each; docs/adding-a-decision.md says what a new decision takes.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 
 namespace dtc {
 
@@ -137,7 +138,9 @@ struct Decisions {
   bool mayRecomputeMore() const { return recomputeMost > recompute; }
   // Returns true if layers may save more memory than at first.
   bool mayKeepLess() const { return mayRecomputeMore() || layersOnHost == LayersOnHost::Some; }
-  auto operator<=>(const Decisions &) const = default;
+  bool operator==(const Decisions &) const = default;
+  // Compares in the order that decides ties between plans (Order.cpp), not in that of the fields.
+  std::strong_ordering operator<=>(const Decisions &other) const;
 };
 
 } // namespace dtc
