@@ -62,16 +62,42 @@ public:
     model.nameType("words", model.tensor({config.vocabulary, c}));
     if (config.experts > 0)
       model.nameType("top", model.ids({config.top}));
-    graph::FuncOp block, unrotated;
-    if (llvm::is_contained(config.rotaryLayers, 1) || config.rotaryLayers.empty())
-      block = buildBlock("block", /*isRotated=*/true);
-    if (llvm::is_contained(config.rotaryLayers, 0))
-      unrotated = buildBlock("unrotated_block", /*isRotated=*/false);
-    buildLoss(block, unrotated);
+    for (bool isRotated : {true, false})
+      for (bool isLocal : {false, true})
+        if (Kind kind{isRotated, isLocal}; hasLayers(kind))
+          blockOf(kind) = buildBlock(kind);
+    buildLoss();
     return model.take();
   }
 
 private:
+  // 0. Kinds of layers. Each has a block.
+
+  struct Kind {
+    bool isRotated, isLocal;
+    bool operator==(const Kind &) const = default;
+  };
+
+  Kind kindOf(int64_t layer) const {
+    return {config.rotaryLayers.empty() || config.rotaryLayers[layer] == 1,
+            config.localLayers.empty() || config.localLayers[layer] == 1};
+  }
+
+  bool hasLayers(Kind kind) const {
+    return llvm::any_of(llvm::seq<int64_t>(0, config.layers),
+                        [&](int64_t layer) { return kindOf(layer) == kind; });
+  }
+
+  graph::FuncOp &blockOf(Kind kind) { return blocks[2 * kind.isRotated + kind.isLocal]; }
+
+  // Returns the name of the block of a kind: "block" if all layers of a model are alike.
+  std::string nameOf(Kind kind) const {
+    std::string name = kind.isRotated ? "" : "unrotated_";
+    if (kind.isLocal && !config.localLayers.empty())
+      name += "local_";
+    return name + "block";
+  }
+
   // Describes a weight [out..., in...], the layout of torch.nn.Linear. `stored` tells which dims
   // are one dim in the file.
   ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
@@ -156,7 +182,16 @@ private:
       a.q = declare("qkv_proj", name(features.fusedQkv), {h + 2 * kv, d, c}, hasBias, {2, 1}, 1);
     }
     a.o = declare("o_proj", name(features.output), {c, h, d}, config.outputBias, {1, 2}, 2);
-    if (features.qkNorm != LlamaQkNorm::None) {
+    if (features.qkNorm == LlamaQkNorm::EachHead) {
+      auto norm = [&](const char *part, int64_t heads) {
+        ParameterSpec spec =
+            ParameterSpec::norm(std::string(part) + "_norm", name(part) + features.qkNormWeight, d);
+        spec.shape = {heads, d};
+        return Norm{model.parameter(spec), Value()};
+      };
+      a.qNorm = norm("q", h);
+      a.kNorm = norm("k", kv);
+    } else if (features.qkNorm != LlamaQkNorm::None) {
       bool isWhole = features.qkNorm == LlamaQkNorm::Whole;
       a.qNorm = declareNorm("q_norm", name("q_norm"), isWhole ? h * d : d);
       a.kNorm = declareNorm("k_norm", name("k_norm"), isWhole ? kv * d : d);
@@ -211,6 +246,12 @@ private:
 
   // Normalises queries or keys, [batch, sequence, heads, head dim].
   Value normaliseHeads(StringRef name, Value x, const Norm &norm) {
+    if (features.qkNorm == LlamaQkNorm::EachHead) {
+      Value ones = model.as("ones").constant(1, {config.headDim});
+      Value zeros = model.as("zeros").constant(0, {config.headDim});
+      x = model.as((name + "_even").str()).layerNorm(x, ones, zeros, config.epsilon);
+      return model.as(name).multiply(x, norm.weight);
+    }
     if (features.qkNorm != LlamaQkNorm::Whole)
       return normaliseIfAny(name, x, norm);
     SmallVector<int64_t> shape(cast<RankedTensorType>(x.getType()).getShape());
@@ -245,7 +286,8 @@ private:
     return model.as(name).concat({x, rest}, 3);
   }
 
-  Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation) {
+  Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation,
+                       bool isLocal) {
     auto [q, k, v] = projectHeads(a, x);
     q = normaliseHeads("q_normed", q, a.qNorm);
     k = normaliseHeads("k_normed", k, a.kNorm);
@@ -253,8 +295,9 @@ private:
       q = rotate("q", q, rotation);
       k = rotate("k", k, rotation);
     }
-    Value heads = model.as("heads").attention(q, k, v, config.attentionScale,
-                                              config.attentionDropout, config.sliding);
+    Value heads =
+        model.as("heads").attention(q, k, v, config.attentionScale, config.attentionDropout,
+                                    isLocal ? config.sliding : 0, config.scoreCap);
     return project("attended", heads, a.o, 2);
   }
 
@@ -316,15 +359,15 @@ private:
                : model.as((name + "_scaled").str()).scale(x, config.residualScale);
   }
 
-  graph::FuncOp buildBlock(StringRef name, bool isRotated) {
+  graph::FuncOp buildBlock(Kind kind) {
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (hasBalance())
       arguments.push_back({"uneven", model.batched({})});
-    if (isRotated)
+    if (kind.isRotated)
       arguments.append({{"cos", angles}, {"sin", angles}});
-    graph::FuncOp func = model.beginBlock(name, arguments);
+    graph::FuncOp func = model.beginBlock(nameOf(kind), arguments);
     std::pair<Value, Value> rotation;
-    if (isRotated)
+    if (kind.isRotated)
       rotation = {func.getArguments().drop_back().back(), func.getArguments().back()};
     Value x = func.getArgument(0);
     Norm attentionIn = declareNorm("input_norm", features.attentionIn);
@@ -340,7 +383,7 @@ private:
     Norm mlpOut = declareNorm("mlp_norm", features.mlpOut);
 
     Value normed = normaliseIfAny("normed", x, attentionIn);
-    Value attended = buildAttention(attention, normed, rotation);
+    Value attended = buildAttention(attention, normed, rotation, kind.isLocal);
     attended = finish("attended", attended, attentionOut, config.outputDropout);
     Value middle = model.as("middle").add(x, attended);
     if (features.parallel)
@@ -363,31 +406,35 @@ private:
   // 4. The whole model.
 
   // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
-  SmallVector<Value> buildLayers(graph::FuncOp block, graph::FuncOp unrotated,
-                                 SmallVector<Value> operands) {
+  SmallVector<Value> buildLayers(SmallVector<Value> operands) {
     auto carrying = static_cast<int64_t>(operands.size());
-    std::pair<Value, Value> rotation;
-    if (block)
+    std::pair<Value, Value> rotation, localRotation;
+    if (blockOf({true, false}) || (blockOf({true, true}) && !config.localRotary))
       rotation = model.as({"cos", "sin"}).rotaryTable(config.rotary, rotaryDims);
+    if (blockOf({true, true}))
+      localRotation =
+          config.localRotary
+              ? model.as({"local_cos", "local_sin"}).rotaryTable(*config.localRotary, rotaryDims)
+              : rotation;
     SmallVector<StringRef> names{"layers", "uneven"};
-    ArrayRef<int64_t> kinds = config.rotaryLayers;
     for (int64_t first = 0; first < config.layers;) {
-      int64_t end = kinds.empty() ? config.layers : first + 1;
-      while (end < config.layers && kinds[end] == kinds[first])
+      int64_t end = first + 1;
+      Kind kind = kindOf(first);
+      while (end < config.layers && kindOf(end) == kind)
         ++end;
-      bool isRotated = kinds.empty() || kinds[first] == 1;
-      if (isRotated)
-        operands.append({rotation.first, rotation.second});
+      auto [cos, sin] = kind.isLocal ? localRotation : rotation;
+      if (kind.isRotated)
+        operands.append({cos, sin});
       std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
       operands = model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
-                     .repeat(isRotated ? block : unrotated, end - first,
-                             under(features.base, "layers." + number), operands, carrying, first);
+                     .repeat(blockOf(kind), end - first, under(features.base, "layers." + number),
+                             operands, carrying, first);
       first = end;
     }
     return operands;
   }
 
-  void buildLoss(graph::FuncOp block, graph::FuncOp unrotated) {
+  void buildLoss() {
     graph::FuncOp func = model.beginLoss();
     ParameterSpec words =
         weight("embed_tokens", under(features.base, features.embedding) + ".weight",
@@ -402,7 +449,7 @@ private:
     SmallVector<Value> carried{model.as("x_kept").dropout(x, config.embeddingDropout)};
     if (hasBalance())
       carried.push_back(model.as("even").zeroForEachSample());
-    SmallVector<Value> results = buildLayers(block, unrotated, carried);
+    SmallVector<Value> results = buildLayers(carried);
     Norm lastNorm = declareNorm("norm", under(features.base, features.lastNorm), config.width);
     x = normalise("normed", results[0], lastNorm);
     // Scaled rows give scaled logits, of which there are more.
@@ -412,7 +459,14 @@ private:
                      ? table
                      : model.parameter(weight("lm_head", std::string(features.head) + ".weight",
                                               {config.vocabulary, config.width}));
-    Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
+    bool isCapped = config.logitCap > 0;
+    Value logits =
+        model.as(isCapped ? "raw_logits" : "logits").linear(x, head, Value(), /*transposed=*/true);
+    if (isCapped) {
+      logits = model.as("logits_of_cap").scale(logits, 1 / config.logitCap);
+      logits = model.as("logits_bounded").tanh(logits);
+      logits = model.as("logits").scale(logits, config.logitCap);
+    }
     Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
     if (hasBalance()) {
       Value balance = model.as("mean").mean(results[1]);
@@ -427,6 +481,7 @@ private:
   int64_t rotaryDims = 0;
   RankedTensorType hidden, angles;
   ModelBuilder model;
+  std::array<graph::FuncOp, 4> blocks; // see blockOf
 };
 
 } // namespace

@@ -11,8 +11,9 @@ namespace dtc {
 // and variance, with and without a bias.
 enum class LlamaNorm { Rms, RmsPlusOne, Layer, LayerWithoutBias };
 
-// The norms of queries and keys: none, one weight for every head, or one for all heads together.
-enum class LlamaQkNorm { None, PerHead, Whole };
+// The norms of queries and keys: none, one weight for every head, one for all heads together, or a
+// layer norm of every head with a weight of its own.
+enum class LlamaQkNorm { None, PerHead, Whole, EachHead };
 
 // The weights of queries, keys and values: apart, one after the other in one weight, or side by
 // side for each head in one weight.
@@ -31,6 +32,8 @@ struct LlamaFeatures {
   const char *mlpIn = "post_attention_layernorm", *mlpOut = "";
   bool parallel = false; // x + attention(norm x) + mlp(norm x), one sum of three
   LlamaQkNorm qkNorm = LlamaQkNorm::None;
+  // The names of the weights of EachHead, behind "q" and "k". "*" stands for the number of a head.
+  const char *qkNormWeight = "_norm.weight";
   LlamaQkv qkv = LlamaQkv::Apart;
   bool interleaved = false;     // rotary embedding turns elements 2i and 2i + 1, not i and i + d/2
   bool gated = true;            // the MLP is down(active(gate x) * up x), not down(active(up x))
@@ -55,6 +58,10 @@ struct LlamaConfig {
   int64_t rotaryDims = 0; // the first elements of a head, which are rotated; 0 for all
   // One for each layer: 1 if it has rotary embedding. Empty if all layers have it.
   llvm::SmallVector<int64_t> rotaryLayers;
+  // One for each layer: 1 if it is local, which is to have the window `sliding` and the rotary
+  // embedding `localRotary`. Empty if all layers are.
+  llvm::SmallVector<int64_t> localLayers;
+  std::optional<RotarySpec> localRotary; // `rotary` if there is none
   bool tied = false, mlpBias = false;
   bool projectionBias = false; // q, k and v have biases
   bool outputBias = false;     // the output of attention has a bias
@@ -62,6 +69,8 @@ struct LlamaConfig {
   LlamaActivation activation = LlamaActivation::Silu;
   // The factor of scores, 1 / sqrt(head dim) if there is none.
   std::optional<double> attentionScale;
+  // Soft caps of scores and of logits: x becomes cap * tanh(x / cap); 0 for none.
+  double scoreCap = 0, logitCap = 0;
   // Factors of embeddings, of what attention and the MLP add to a layer's input, and of logits.
   double embeddingScale = 1, residualScale = 1, logitScale = 1;
   // The row of the embedding that gets no gradient from look-ups (pad_token_id).

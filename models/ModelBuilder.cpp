@@ -134,6 +134,8 @@ Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
 
 Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, next(), x.getType(), x); }
 
+Value ModelBuilder::tanh(Value x) { return graph::TanhOp::create(builder, next(), x.getType(), x); }
+
 Value ModelBuilder::relu(Value x) { return graph::ReluOp::create(builder, next(), x.getType(), x); }
 
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
@@ -202,11 +204,20 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(const RotarySpec &rotary, int6
   auto number = [&](std::optional<double> value) {
     return value ? builder.getF64FloatAttr(*value) : FloatAttr();
   };
+  SmallVector<std::string> wanted = names;
+  bool isScaled = rotary.magnitude != 1, isListed = !rotary.frequencies.empty();
+  if (isScaled)
+    names = {"plain_cos", "plain_sin"};
   auto table = graph::RotaryTableOp::create(
-      builder, next(), type, type, DenseF64ArrayAttr(), number(rotary.base), number(rotary.factor),
-      number(rotary.low), number(rotary.high),
+      builder, next(), type, type,
+      isListed ? builder.getDenseF64ArrayAttr(rotary.frequencies) : DenseF64ArrayAttr(),
+      isListed ? FloatAttr() : number(rotary.base), number(rotary.factor), number(rotary.low),
+      number(rotary.high),
       rotary.positions ? builder.getI64IntegerAttr(*rotary.positions) : IntegerAttr(), ArrayAttr());
-  return {table.getCos(), table.getSin()};
+  if (!isScaled)
+    return {table.getCos(), table.getSin()};
+  Value cos = as(wanted[0]).scale(table.getCos(), rotary.magnitude);
+  return {cos, as(wanted[1]).scale(table.getSin(), rotary.magnitude)};
 }
 
 Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
@@ -215,12 +226,14 @@ Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
 }
 
 Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
-                              double dropout, int64_t sliding) {
-  return graph::AttentionOp::create(
-             builder, next(), q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
-             sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
-             scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
-             builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
+                              double dropout, int64_t sliding, double softCap) {
+  return graph::AttentionOp::create(builder, next(), q.getType(), Type(), q, k, v, Value(), Value(),
+                                    Value(), builder.getUnitAttr(),
+                                    sliding > 0 ? builder.getI64IntegerAttr(sliding)
+                                                : IntegerAttr(),
+                                    softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),
+                                    scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
+                                    builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
       .getResult();
 }
 

@@ -59,6 +59,11 @@ struct RotarySpec {
   // Set together with `factor`: the range of wave lengths in which waves are slowed.
   std::optional<double> low, high;
   std::optional<int64_t> positions;
+  // The frequencies of all pairs, if no formula above gives them.
+  llvm::SmallVector<double> frequencies;
+  double magnitude = 1; // factor of cosines and sines
+
+  bool operator==(const RotarySpec &) const = default;
 };
 
 // Builds a module. Values are f32 except ids, and the batch (dim 0) is dynamic. as("q") names the
@@ -118,6 +123,8 @@ public:
   mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double epsilon);
   // Divides the last dim by its root mean square, then applies the weight.
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double epsilon);
+  // Returns the hyperbolic tangent of each element.
+  mlir::Value tanh(mlir::Value x);
   // Returns the positive part of each element.
   mlir::Value relu(mlir::Value x);
   // Looks up rows of the table. Look-ups of the row `padding` give it no gradient.
@@ -143,9 +150,10 @@ public:
   // Rotates the heads of x by the angles of a table.
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
   // Causal attention. The scale is 1 / sqrt(head dim) if none is given. `sliding` is the number of
-  // keys that a query sees, 0 for all keys up to it.
+  // keys that a query sees, 0 for all keys up to it. `softCap` caps scores, unless it is 0.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
-                        std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0);
+                        std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0,
+                        double softCap = 0);
   // Chooses the `top` experts of each token by logits [batch, sequence, experts]. Weights are
   // normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);

@@ -25,20 +25,25 @@ from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
 VERSION = "5.24.0"
 FRONTEND = Path(__file__).resolve().parents[1] / "compiler" / "frontend"
 OUT = FRONTEND / "HfTable.inc"
-ROTARY = ("default", "dynamic", "linear", "llama3")  # the types that dtc builds
+ROTARY = ("default", "dynamic", "linear", "llama3", "longrope", "proportional", "yarn")  # the types that dtc builds
 LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, max_position_embeddings=64, attention_dropout=0.1)
 # These values turn on features of a type's tiny model, so that its keys matter, or fit its default to a small one. The
 # others are those of LLAMA that the class has.
 TINY = {
     "cohere2": {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
+    "gemma2": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8},
+    "gemma3_text": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8,
+                    "layer_types": ["sliding_attention", "full_attention"]},
     "glm": {"pad_token_id": 5},
     "glm4": {"pad_token_id": 5},
     "gpt2": dict(vocab_size=32, n_embd=16, n_layer=2, n_head=2, n_positions=64),
     "gpt_neox": {"hidden_dropout": 0.1, "rotary_pct": 0.5},
+    "ministral": {"sliding_window": 4, "head_dim": 8},
     "mistral": {"sliding_window": 4},
     "mixtral": {"sliding_window": 4, "num_local_experts": 3, "output_router_logits": True, "router_aux_loss_coef": 0.5,
                 "router_jitter_noise": 0.1},
+    "olmo3": {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
     "phi3": {"sliding_window": 4, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "pad_token_id": 5},
     "qwen2": {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
     "qwen3": {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
@@ -50,8 +55,10 @@ TINY = {
 ROTARY_KEYS = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
 # These are other values of keys whose default does not show their kind, or which have few values.
 OTHERS = {
-    "activation_function": ["relu"], "architectures": [["Other"]], "bos_token_id": [3], "dtype": ["bfloat16"],
-    "eos_token_id": [3], "head_dim": [4], "hidden_act": ["relu"], "id2label": [{0: "a"}], "label2id": [{"a": 0}],
+    "activation_function": ["relu"], "architectures": [["Other"]], "attn_logit_softcapping": [2.0],
+    "bos_token_id": [3], "dtype": ["bfloat16"], "eos_token_id": [3], "final_logit_softcapping": [2.0],
+    "head_dim": [4], "hidden_act": ["relu"], "hidden_activation": ["relu"], "id2label": [{0: "a"}],
+    "label2id": [{"a": 0}],
     "layer_types": [["full_attention"] * 2], "n_inner": [24], "no_rope_layers": [[1, 1]],
     "pad_token_id": [3], "problem_type": ["regression"],
     "rope_parameters": [{"rope_type": "linear", "factor": 2.0}], "sliding_window": [2], "summary_activation": ["tanh"],
@@ -128,7 +135,9 @@ def rows_of(kind):
     keys = {field.name: field.default for field in fields(config_class)}
     if hasattr(config_class(), "rope_parameters"):
         theta, part = ROTARY_KEYS.get(kind, ("rope_theta", "partial_rotary_factor"))
-        keys[theta] = config_class.default_theta
+        bases = config_class.default_theta  # of layers without and with a window, if they have different ones
+        keys.update({theta: bases["global"], "rope_local_base_freq": bases["local"]} if isinstance(bases, dict) else
+                    {theta: bases})
         if "partial_rotary_factor" in config_class().rope_parameters:
             keys[part] = config_class().rope_parameters["partial_rotary_factor"]
     for key, default in sorted(keys.items()):
@@ -147,10 +156,10 @@ def rotary_rows():
         wanted[rope_type] = set(required)
 
     RotaryEmbeddingConfigMixin._check_received_keys = staticmethod(note)
-    full = dict(factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+    of_type = {"llama3": dict(low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16),
+               "longrope": dict(short_factor=[1.0] * 64, long_factor=[2.0] * 64)}
     for rope_type in ROTARY:
-        CONFIG_MAPPING["llama"](rope_parameters={"rope_type": rope_type,
-                                                 **(full if rope_type == "llama3" else {"factor": 2.0})})
+        CONFIG_MAPPING["llama"](rope_parameters={"rope_type": rope_type, "factor": 2.0, **of_type.get(rope_type, {})})
         # The file need not have the keys that the class fills in by itself.
         for key in sorted(wanted[rope_type] - {"rope_type", "rope_theta", "original_max_position_embeddings"}):
             yield f'DTC_HF_ROTARY("{rope_type}", "{key}")'

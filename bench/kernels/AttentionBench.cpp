@@ -1,7 +1,7 @@
 // Attention forward and backward, beside the same products as stored score matrices by oneDNN.
 //
 // Rates count 4 (forward) and 10 (backward) * queries * keys * headDim flops per head, causal ones
-// halved.
+// halved, and with a window those that it leaves.
 #include "bench/kernels/BenchSupport.h"
 #include "kernels/cpu/GemmBackends.h"
 
@@ -16,6 +16,7 @@ struct Case {
   int64_t batch, tokens, heads, kvHeads, headDim;
   bool causal;
   float dropout;
+  int64_t window = 0;
 };
 
 const Case kCases[] = {
@@ -23,6 +24,7 @@ const Case kCases[] = {
     {1, 1024, 12, 12, 64, false, 0}, {1, 1024, 12, 12, 64, true, 0.1f},
     {4, 1024, 6, 6, 64, true, 0},    {1, 1024, 8, 2, 128, true, 0},
     {1, 4096, 4, 4, 64, true, 0},    {16, 64, 6, 6, 64, true, 0},
+    {1, 16384, 2, 2, 64, true, 0},   {1, 16384, 2, 2, 64, true, 0, 512},
 };
 
 struct Problem {
@@ -59,11 +61,14 @@ struct Problem {
             dk.data(),
             dv.data(),
             scratch.data()};
+    args.forward.window = c.window;
   }
 };
 
 double scoreFlops(const Case &c) {
-  return 2.0 * c.batch * c.heads * c.tokens * c.tokens * c.headDim * (c.causal ? 0.5 : 1);
+  double hidden = c.window > 0 ? 1 - double(c.window) / double(c.tokens) : 0;
+  return 2.0 * c.batch * c.heads * c.tokens * c.tokens * c.headDim * (c.causal ? 0.5 : 1) *
+         (1 - hidden * hidden);
 }
 
 // The two products of the forward pass alone, no softmax: an upper bound for a library attention.
@@ -107,7 +112,8 @@ std::string nameOf(const Case &c) {
   return "attention/B" + std::to_string(c.batch) + " T" + std::to_string(c.tokens) + " H" +
          std::to_string(c.heads) + ":" + std::to_string(c.kvHeads) + " D" +
          std::to_string(c.headDim) + (c.causal ? " causal" : " full") +
-         (c.dropout > 0 ? " dropout" : "") + "/";
+         (c.dropout > 0 ? " dropout" : "") +
+         (c.window > 0 ? " window " + std::to_string(c.window) : "") + "/";
 }
 
 } // namespace
@@ -123,7 +129,7 @@ void registerAttention() {
       };
       add("forward", runForward);
       add("backward", runBackward);
-      if (c.dropout == 0)
+      if (c.dropout == 0 && c.tokens < 16384) // stored scores of more tokens take gigabytes
         add("oneDNN products", runProducts);
     }
 }

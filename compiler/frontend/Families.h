@@ -26,6 +26,12 @@ enum class HfRotaryLayers {
 // A bias that every model of a family has, in the place of a key.
 inline constexpr const char *kAlways = "always";
 
+// The default of `rope_theta` in the place of a key for another base.
+inline constexpr const char *kOwnDefault = "own default";
+
+// An interval that is longer than every model.
+inline constexpr int64_t kNever = int64_t(1) << 62;
+
 // A family: its names, its features, and the keys from which the class of transformers reads the
 // rest. An empty key means that the class has none. Defaults are those of most families.
 struct Family {
@@ -33,13 +39,21 @@ struct Family {
   LlamaFeatures features = {};
   const char *epsilon = "rms_norm_eps";
   const char *projectionBias = "", *outputBias = "", *mlpBias = "";
+  const char *activation = "hidden_act";
   const char *theta = "rope_theta";
+  // Layers with and without a window have rotary embedding of their own: `rope_parameters` has an
+  // object for each of the two. Older files have one base for the layers without, and one under
+  // this key for those with; kOwnDefault if it is always that of the class.
+  const char *localTheta = "";
   const char *rotaryPart = ""; // the part of a head that is rotated
   const char *embeddingDropout = "", *outputDropout = "", *mlpDropout = "";
   const char *embeddingScale = "", *residualScale = "", *attentionScale = "", *logitScale = "";
   const char *logitDivisor = "";
-  const char *parallel = "";       // true: layers are parallel
-  bool parallelSharesNorm = false; // and the MLP then has no norm of its own
+  const char *scoreDivisor = "";             // scores are divided by its root
+  const char *scoreCap = "", *logitCap = ""; // soft caps
+  const char *qkNormFlag = "";               // false: the norms of queries and keys are left out
+  const char *parallel = "";                 // true: layers are parallel
+  bool parallelSharesNorm = false;           // and the MLP then has no norm of its own
   HfWindows windows = HfWindows::None;
   HfRotaryLayers rotaryLayers = HfRotaryLayers::All;
   // The interval of layers without a window, if there is no `layer_types`; 0: layers without rotary
@@ -49,7 +63,9 @@ struct Family {
   bool grouped = true;     // the class has `num_key_value_heads`
   bool freeHeadDim = true; // the class takes a `head_dim` that heads and width do not give
   bool geluIsTanh = false; // "gelu" means the approximation by tanh
-  bool slowsRotary = true; // the class takes types of rotary embedding other than default
+  // The class takes no type of rotary embedding but default and longrope, which older files call su
+  // or yarn.
+  bool onlyLongrope = false;
   bool hasExperts = false;
   const char *mustBeOff = ""; // a flag of a part that dtc does not build
 };

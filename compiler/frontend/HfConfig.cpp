@@ -155,6 +155,17 @@ std::optional<std::vector<int64_t>> HfConfig::integers(const char *key, int64_t 
   return std::nullopt;
 }
 
+std::optional<std::vector<double>> HfConfig::numbers(const char *key) {
+  const nlohmann::json *value = find(key);
+  if (!value)
+    return std::nullopt;
+  auto isNumber = [](const nlohmann::json &each) { return each.is_number(); };
+  if (value->is_array() && llvm::all_of(*value, isNumber))
+    return value->get<std::vector<double>>();
+  fail(key, "is " + shownValue(*value) + ", wanted a list of numbers");
+  return std::nullopt;
+}
+
 HfConfig HfConfig::child(const char *key) const {
   HfConfig child = *this;
   const nlohmann::json *value = find(key);

@@ -44,6 +44,8 @@ public:
   std::vector<std::string> words(const char *key);
   // Returns a list of whole numbers from `low` to `high`, nothing if the key is absent or null.
   std::optional<std::vector<int64_t>> integers(const char *key, int64_t low, int64_t high);
+  // Returns a list of finite numbers, nothing if the key is absent or null.
+  std::optional<std::vector<double>> numbers(const char *key);
   // Returns the object under `key`, or an empty one.
   HfConfig child(const char *key) const;
   // Takes over a child's error.

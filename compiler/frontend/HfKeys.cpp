@@ -28,12 +28,13 @@ const llvm::StringSet<> &harmless() {
       // tokenizers
       "decoder_start_token_id", "prefix", "sep_token_id", "tokenizer_class", "unk_token_id",
       // generation
-      "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
-      "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id",
-      "forced_eos_token_id", "length_penalty", "max_length", "min_length", "no_repeat_ngram_size",
-      "num_beam_groups", "num_beams", "num_return_sequences", "output_scores",
-      "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
-      "temperature", "top_k", "top_p", "typical_p"};
+      "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty",
+      "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+      "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
+      "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups",
+      "num_beams", "num_return_sequences", "output_scores", "remove_invalid_values",
+      "repetition_penalty", "return_dict_in_generate", "suppress_tokens", "temperature", "top_k",
+      "top_p", "typical_p"};
   return keys;
 }
 
@@ -49,6 +50,7 @@ constexpr llvm::StringRef kAll = "all", kLlamas = "all but gpt2";
 constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"attention_bias", "false", "mistral mixtral"},
                                  {"embd_pdrop", "0", kLlamas},
+                                 {"hidden_act", "\"gelu_pytorch_tanh\"", "gemma2 gemma3_text"},
                                  {"hidden_dropout", "0", kLlamas},
                                  {"mlp_bias", "false", "mistral mixtral qwen2"},
                                  {"n_special", "0", "gpt2"},
@@ -86,9 +88,7 @@ constexpr Architecture kUnknown[] = {
     {"deepseek_v2", "latent attention (kv_lora_rank)"},
     {"deepseek_v3", "latent attention (kv_lora_rank)"},
     {"falcon", "attention beside the MLP (parallel_attn)"},
-    {"gemma2", "soft caps of scores and logits (attn_logit_softcapping)"},
-    {"gemma3", "norms of queries and keys, and layers with and without a window"},
-    {"gemma3_text", "norms of queries and keys, and layers with and without a window"},
+    {"gemma3", "images (the text model alone is gemma3_text)"},
     {"gpt_oss", "attention sinks, and layers with and without a window"},
     {"gptj", "attention beside the MLP"},
     {"llama4", "layers with and without rotary embedding"},

@@ -3,9 +3,11 @@
 #include "compiler/frontend/HfKeys.h"
 #include "compiler/frontend/HfTable.h"
 #include "compiler/frontend/Importers.h"
+#include "compiler/frontend/RotaryKinds.h"
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -19,23 +21,10 @@ std::string spelled(int64_t value) { return std::to_string(value); }
 
 bool isThere(const char *key) { return *key != 0; }
 
-// Reads a number that the type of rotary embedding may require. Returns `fallback` if it is absent
-// and not required.
-double readRotary(HfConfig &rope, const std::string &type, const char *key, double fallback) {
-  if (!rope.has(key) && needsRotaryKey(type, key))
-    rope.fail(key, "is missing, which " + type + " rotary embedding needs");
-  return rope.number(key, fallback);
-}
-
-// Reads the factors of llama3, which slows waves by their length.
-void readLlama3(HfConfig &rope, int64_t positions, RotarySpec &rotary) {
-  rotary.low = readRotary(rope, "llama3", "low_freq_factor", 1);
-  rotary.high = readRotary(rope, "llama3", "high_freq_factor", 4);
-  rotary.positions = rope.integer("original_max_position_embeddings", positions, 1, kMostTokens);
-  if (*rotary.low <= 0)
-    rope.refuse("low_freq_factor", "a number greater than 0");
-  else if (*rotary.high <= *rotary.low)
-    rope.refuse("high_freq_factor", "a number greater than 'low_freq_factor'");
+// Returns the default of a number in the class.
+double defaultNumber(const TypedConfig &config, const char *key) {
+  const HfKey *row = findHfKey(config.type, key);
+  return nlohmann::json::parse(row->fallback.begin(), row->fallback.end()).get<double>();
 }
 
 // Reads a number that the object of rotary embedding has, or the config beside it under the name
@@ -70,44 +59,57 @@ int64_t readRotaryDims(TypedConfig &config, HfConfig &rope, const char *key, con
 }
 
 // Reads both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters`
-// with everything inside. Sequences are never longer than max_position_embeddings (`positions`),
-// and up to that length transformers computes `dynamic` as `default`.
-void importRotary(TypedConfig &config, const Family &family, int64_t positions,
+// with everything inside.
+void importRotary(TypedConfig &config, const Family &family, RotarySizes sizes,
                   LlamaConfig &model) {
   HfConfig &json = config.json;
-  bool nested = json.has("rope_parameters");
-  const char *key = nested ? "rope_parameters" : "rope_scaling";
+  const char *key = json.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
-  RotarySpec &rotary = model.rotary;
   bool isInside = rope.has("rope_theta");
-  rotary.base = readInside(config, rope, "rope_theta", family.theta, key);
-  if (rotary.base <= 0)
+  model.rotary.base = readInside(config, rope, "rope_theta", family.theta, key);
+  if (model.rotary.base <= 0)
     (isInside ? rope : json)
         .refuse(isInside ? "rope_theta" : family.theta, "a number greater than 0");
   if (isThere(family.rotaryPart))
-    model.rotaryDims = readRotaryDims(config, rope, family.rotaryPart, key, model.headDim);
-  std::string type = rope.word("rope_type", rope.word("type", "default"));
-  double factor = readRotary(rope, type, "factor", 1);
-  if (factor <= 0)
-    rope.refuse("factor", "a number greater than 0");
-  bool isKnown = type == "default" || type == "dynamic" || type == "linear" || type == "llama3";
-  if (!isKnown || (type != "default" && !family.slowsRotary))
-    rope.fail(rope.has("rope_type") ? "rope_type" : "type",
-              "is '" + type + "'; " +
-                  (family.slowsRotary ? "dtc knows default, dynamic, linear and llama3"
-                                      : "dtc knows only default for " + config.type),
-              "taking '" + std::string(key) + "' out would train another model; " +
-                  kWriteItYourself);
-  if (type == "linear" || type == "llama3")
-    rotary.factor = factor;
-  if (type == "llama3")
-    readLlama3(rope, positions, rotary);
-  else // other types have no effect
-    for (const char *unused :
-         {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
-      (void)rope.number(unused, 0);
-  refuseUnreadKeys(rope, type + " rotary embedding");
+    model.rotaryDims = sizes.dims =
+        readRotaryDims(config, rope, family.rotaryPart, key, model.headDim);
+  if (family.onlyLongrope)
+    sizes.original = config.integer("original_max_position_embeddings", 1, kMostTokens);
+  readRotaryKind(config, family, rope, key, sizes, model.rotary);
   json.adopt(rope);
+}
+
+// Reads the rotary embedding of a family whose layers with a window have one of their own. In files
+// without `rope_parameters`, `rope_scaling` is that of the layers without a window. What such a
+// file says beside an object does not count where the object says it, too.
+void importRotaryOfKinds(TypedConfig &config, const Family &family, const RotarySizes &sizes,
+                         LlamaConfig &model) {
+  HfConfig &json = config.json;
+  auto read = [&](HfConfig &rope, const char *key, double base, RotarySpec &rotary) {
+    rotary.base = rope.number("rope_theta", base);
+    if (rotary.base <= 0)
+      rope.refuse("rope_theta", "a number greater than 0");
+    readRotaryKind(config, family, rope, key, sizes, rotary);
+  };
+  bool isOwn = family.localTheta == kOwnDefault;
+  double base = config.number(family.theta);
+  double localBase = isOwn ? defaultNumber(config, family.theta) : config.number(family.localTheta);
+  model.localRotary.emplace();
+  if (json.has("rope_parameters")) {
+    HfConfig both = json.child("rope_parameters");
+    HfConfig full = both.child("full_attention"), local = both.child("sliding_attention");
+    read(full, "full_attention", base, model.rotary);
+    read(local, "sliding_attention", localBase, *model.localRotary);
+    both.adopt(full);
+    both.adopt(local);
+    refuseUnreadKeys(both, "the rotary embedding of " + config.type);
+    json.adopt(both);
+    return;
+  }
+  HfConfig full = json.child("rope_scaling");
+  read(full, "rope_scaling", base, model.rotary);
+  model.localRotary->base = localBase;
+  json.adopt(full);
 }
 
 // 2. Attention.
@@ -115,6 +117,14 @@ void importRotary(TypedConfig &config, const Family &family, int64_t positions,
 // Returns true if a family has a bias: always, or as its key says.
 bool hasBias(TypedConfig &config, const char *key) {
   return key == kAlways || (isThere(key) && config.flag(key));
+}
+
+// Reads a soft cap; 0 if the family has none, or the file has null.
+double readCap(TypedConfig &config, const char *key) {
+  std::optional<double> cap = isThere(key) ? config.optionalNumber(key) : std::nullopt;
+  if (cap && *cap <= 0)
+    config.json.refuse(key, "a number greater than 0, or null for none");
+  return cap.value_or(0);
 }
 
 void importAttention(TypedConfig &config, const Family &family, LlamaConfig &model) {
@@ -138,6 +148,16 @@ void importAttention(TypedConfig &config, const Family &family, LlamaConfig &mod
   model.mlpBias = hasBias(config, family.mlpBias);
   if (isThere(family.attentionScale))
     model.attentionScale = config.number(family.attentionScale);
+  if (isThere(family.scoreDivisor)) {
+    double divisor = config.number(family.scoreDivisor);
+    if (divisor <= 0)
+      config.json.refuse(family.scoreDivisor, "a number greater than 0");
+    model.attentionScale = 1 / std::sqrt(divisor);
+  }
+  model.scoreCap = readCap(config, family.scoreCap);
+  model.logitCap = readCap(config, family.logitCap);
+  if (isThere(family.qkNormFlag) && !config.flag(family.qkNormFlag))
+    model.features.qkNorm = LlamaQkNorm::None;
 }
 
 // Reads which layers have a window from the list of newer files: 1 for each that has one. Returns
@@ -195,7 +215,8 @@ SmallVector<int64_t> usualWindows(TypedConfig &config, const Family &family,
   return windows;
 }
 
-// A window as long as the sequence has no effect, and neither has null.
+// Reads which layers are local: with a window, and with the rotary embedding of such layers. A
+// window as long as the sequence has no effect, and neither has null.
 void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model, int64_t sequence) {
   HfConfig &json = config.json;
   int64_t window = 0;
@@ -204,13 +225,9 @@ void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model,
   SmallVector<int64_t> layers = usualWindows(config, family, model);
   if (findHfKey(config.type, "use_sliding_window") && !config.flag("use_sliding_window"))
     window = 0;
-  std::string key = family.windows == HfWindows::FromLayer ? "max_window_layers" : "sliding_window";
   std::optional<SmallVector<int64_t>> listed = listedWindows(json, model.layers);
-  bool mayList = family.windows == HfWindows::FromLayer || family.windows == HfWindows::Listed;
-  if (listed && *listed != layers && mayList) {
+  if (listed && (family.windows == HfWindows::FromLayer || family.windows == HfWindows::Listed))
     layers = *listed;
-    key = "layer_types";
-  }
   int64_t windows = llvm::count(layers, 1), have = window > 0 ? windows : 0;
   if (listed && window < sequence && llvm::count(*listed, 1) != have)
     json.fail("layer_types", "has sliding_attention " + spelled(llvm::count(*listed, 1)) +
@@ -218,20 +235,14 @@ void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model,
                                  " have a window");
   if (family.rotaryLayers == HfRotaryLayers::Windowed)
     model.rotaryLayers = window > 0 ? layers : SmallVector<int64_t>(layers.size(), 0);
-  if (have == 0 || window >= sequence)
+  if (windows == 0 || (model.localRotary && *model.localRotary == model.rotary))
+    model.localRotary.reset();
+  if (window < sequence && have > 0)
+    model.sliding = window;
+  else if (!model.localRotary)
     return;
-  if (windows < model.layers) {
-    std::string value = key == "layer_types"      ? "a list"
-                        : key == "sliding_window" ? spelled(window)
-                                                  : spelled(model.layers - windows);
-    json.fail(key.c_str(), "is " + value +
-                               (key == "layer_types" ? "" : config.byDefault(key.c_str())) +
-                               ", so that only some of the " + spelled(model.layers) +
-                               " layers have the sliding window of " + spelled(window) +
-                               "; dtc builds layers with the same window: use --seq-len " +
-                               spelled(window) + " or less");
-  }
-  model.sliding = window;
+  if (windows < model.layers)
+    model.localLayers = layers;
 }
 
 // 3. Experts and other parts.
@@ -284,11 +295,11 @@ LlamaActivation importActivation(TypedConfig &config, const Family &family) {
       {"relu", LlamaActivation::Relu},
       {"silu", LlamaActivation::Silu},
       {"swish", LlamaActivation::Silu}};
-  std::string name = config.word("hidden_act");
+  std::string name = config.word(family.activation);
   auto found = known.find(name);
   if (found != known.end())
     return found->second;
-  config.json.fail("hidden_act",
+  config.json.fail(family.activation,
                    "is '" + name + "'; dtc knows gelu, gelu_new, gelu_pytorch_tanh, relu and silu");
   return LlamaActivation::Silu;
 }
@@ -341,10 +352,15 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
     json.fail(family.mustBeOff, "is true, and dtc builds " + config.type + " without it",
               kWriteItYourself);
   int64_t positions = config.integer("max_position_embeddings", 1, kMostTokens);
-  importRotary(config, family, positions, model);
+  sequence = chooseSequence(config, sequence, positions, "max_position_embeddings");
+  RotarySizes sizes{model.headDim, positions, sequence};
+  sizes.isOfLayerType = isThere(family.localTheta);
+  if (sizes.isOfLayerType)
+    importRotaryOfKinds(config, family, sizes, model);
+  else
+    importRotary(config, family, sizes, model);
   if (family.rotaryLayers == HfRotaryLayers::Listed)
     importRotaryLayers(config, model);
-  sequence = chooseSequence(config, sequence, positions, "max_position_embeddings");
   importWindow(config, family, model, sequence);
   refuseUnreadKeys(json, config.type);
   return json.ok() ? buildLlama(context, model, sequence) : nullptr;

@@ -51,6 +51,14 @@ double TypedConfig::number(const char *key) {
   return json.number(nameOf(key), fallback.is_number() ? fallback.get<double>() : 0);
 }
 
+std::optional<double> TypedConfig::optionalNumber(const char *key) {
+  nlohmann::json fallback = fallbackOf(key);
+  const char *name = nameOf(key);
+  if (!json.has(name) && fallback.is_null())
+    return std::nullopt;
+  return json.number(name, fallback.is_number() ? fallback.get<double>() : 0);
+}
+
 double TypedConfig::probability(const char *key) {
   nlohmann::json fallback = fallbackOf(key);
   return json.probability(nameOf(key), fallback.is_number() ? fallback.get<double>() : 0);

@@ -19,6 +19,8 @@ public:
   std::optional<int64_t> optionalInteger(const char *key, int64_t low = 1, int64_t high = 1 << 20);
   // Returns a number, or the default of the class.
   double number(const char *key);
+  // Same as number, for a key whose class allows null, which gives nullopt.
+  std::optional<double> optionalNumber(const char *key);
   // Returns a probability, 0 <= p < 1.
   double probability(const char *key);
   // Returns true or false, or the default of the class.

@@ -26,8 +26,9 @@ ComputeType computeTypeOf(format::DType type) {
   llvm_unreachable("the loader has checked it");
 }
 
-// Half of the scores of causal attention are never made. Backward makes them again and has four
-// products of its own, where forward has two in all.
+// Half of the scores of causal attention are never made, and with a window w of n keys the part
+// (1 - w/n)^2 of the others is not either (a triangle in front of the windows). Backward makes them
+// again and has four products of its own, where forward has two in all.
 OpWork attentionWork(const format::Attention &op, bool backward) {
   OpWork work;
   work.kind = WorkKind::Attention;
@@ -40,7 +41,10 @@ OpWork attentionWork(const format::Attention &op, bool backward) {
   work.backward = backward;
   double product = 2.0 * static_cast<double>(work.batch) * static_cast<double>(work.m) *
                    static_cast<double>(work.n) * static_cast<double>(work.k);
-  work.flops = product * (backward ? 5 : 2) / (op.causal() ? 2 : 1);
+  double hidden = 0;
+  if (op.window() > 0 && op.window() < op.keys())
+    hidden = 1 - static_cast<double>(op.window()) / static_cast<double>(op.keys());
+  work.flops = product * (backward ? 5 : 2) / (op.causal() ? 2 : 1) * (1 - hidden * hidden);
   return work;
 }
 

@@ -76,6 +76,13 @@ Result<SmallModel> shrinkModel(const std::string &path, const std::string &text,
   int64_t chunks = whole.pp * whole.virtualStages, smallChunks = small.pp * small.virtualStages;
   int64_t layers = integerOf(config, keys.layers, 12);
   config[keys.layers] = std::max<int64_t>(2, dividesLike(layers, chunks, smallChunks, smallChunks));
+  if (auto kinds = config.find("layer_types"); kinds != config.end() && kinds->is_array()) {
+    auto smallLayers = config[keys.layers].get<size_t>();
+    Json small = Json::array();
+    for (size_t layer = 0; layer < smallLayers && !kinds->empty(); ++layer)
+      small.push_back((*kinds)[layer * kinds->size() / smallLayers]);
+    *kinds = small;
+  }
   config[keys.heads] = smallHeads;
   config[keys.hidden] = smallHidden;
   config[keys.inner] = dividesLike(

@@ -96,7 +96,7 @@ private:
       out.attentionDropout =
           std::max(out.attentionDropout, attention.getDropout().convertToDouble());
       agree(out.window, static_cast<int64_t>(attention.getSliding().value_or(0)));
-      areAlike &= attention.getCausal();
+      areAlike &= attention.getCausal() && !attention.getSoftCap() && !attention.getSinks();
     } else if (auto norm = dyn_cast<graph::RmsNormOp>(op)) {
       agree(out.norm, std::string("rms"));
       agree(out.epsilon, norm.getEpsilon().convertToDouble());

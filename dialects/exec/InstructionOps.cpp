@@ -57,6 +57,13 @@ template <typename Op> LogicalResult verifyAttention(Op op) {
   if ((op.getDropout().convertToDouble() > 0) != (op.getSeed() && op.getStep())) // attention_c3
     return op.emitOpError() << "has dropout " << op.getDropout().convertToDouble()
                             << "; seed and step go with a dropout above 0";
+  auto window = static_cast<int64_t>(op.getWindow());
+  if (window < 0 || (window > 0 && !op.getCausal())) // attention_c5
+    return op.emitOpError() << "has a window of " << window
+                            << "; want a positive one, of causal attention";
+  if (!(op.getSoftCap().convertToDouble() >= 0)) // attention_c5
+    return op.emitOpError() << "has a soft_cap of " << op.getSoftCap().convertToDouble()
+                            << "; want a positive one";
   Type dtype = getDtype(op.getOut());
   if (failed(verifyFloats(op, "out", op.getOut(), batch * queries * heads * dim,
                           true)) || // attention_c1
@@ -294,7 +301,8 @@ LogicalResult AttentionGradOp::verify() {
   if (failed(verifyElements(*this, "dout", getDout(), queries * query, true, dtype)) ||
       failed(verifyHeads(*this, "dq", getDq(), queries, query, getDqRow(), dtype)) ||
       failed(verifyHeads(*this, "dk", getDk(), keys, key, getDkRow(), dtype)) ||
-      failed(verifyHeads(*this, "dv", getDv(), keys, key, getDvRow(), dtype)))
+      failed(verifyHeads(*this, "dv", getDv(), keys, key, getDvRow(), dtype)) ||
+      (getDlse() && failed(verifyElements(*this, "dlse", getDlse(), queries * getHeads(), true))))
     return failure();
   return verifyElements(*this, "scratch", getScratch(), queries * getHeads(), true);
 }

@@ -88,7 +88,8 @@ def Exec_GemmOp : Exec_Instruction<"gemm",
 
 defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,
     I64Attr:$head_dim, DefaultValuedAttr<I64Attr, "0">:$q_row, DefaultValuedAttr<I64Attr, "0">:$k_row,
-    DefaultValuedAttr<I64Attr, "0">:$v_row, UnitAttr:$causal, F64Attr:$scale,
+    DefaultValuedAttr<I64Attr, "0">:$v_row, UnitAttr:$causal,
+    DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<F64Attr, "0.0">:$soft_cap, F64Attr:$scale,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     OptionalAttr<Exec_RankScalarAttr>:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
     OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads);
@@ -100,8 +101,8 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
   let description = [{
     q, out: [batch, queries, heads, head_dim]; k, v: [batch, keys, kv_heads, head_dim]; lse: f32 [batch, heads,
     queries]. `rows` has the elements from one token to the next in q, k and v, so that these may be parts of one
-    tensor; without it tokens are contiguous. first_batch and first_head are the global indices of this rank's first
-    sample and head, for the random numbers of dropout.
+    tensor; without it tokens are contiguous. `window` and `soft_cap` are those of graph.attention. first_batch and
+    first_head are the global indices of this rank's first sample and head, for the random numbers of dropout.
 
     Constraints:
     - (C1) every buffer has the bytes of its shape, with rows counted from the first element to the last; all except lse
@@ -109,6 +110,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are present exactly if dropout > 0.
     - (C4) rows have at least the elements of a token's heads.
+    - (C5) a window is positive, and only for causal attention; a soft cap is positive.
 
     Example:
     ```mlir
@@ -121,7 +123,8 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
   }];
   let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
       `heads` $heads `kv_heads` $kv_heads
-    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)? `scale` $scale
+    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)? (`window` $window^)?
+    (`soft_cap` $soft_cap^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)`
     `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
@@ -129,7 +132,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
 
 def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse, Exec_Buffer:$dout,
-      Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
+      Optional<Exec_Buffer>:$dlse, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
     (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
     !con(attentionFields, (ins DefaultValuedAttr<I64Attr, "0">:$dq_row, DefaultValuedAttr<I64Attr, "0">:$dk_row,
       DefaultValuedAttr<I64Attr, "0">:$dv_row)), [],
@@ -137,7 +140,8 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
   let summary = "Blocked attention, backward";
   let description = [{
     Operands are those of exec.attention; out and lse are read. scratch is f32 [batch, heads, queries]. `grad_rows` has
-    the elements from one token to the next in dq, dk and dv, which may be parts of one tensor too.
+    the elements from one token to the next in dq, dk and dv, which may be parts of one tensor too. dlse is the gradient
+    of lse, if it has one.
 
     Constraints: those of exec.attention.
 
@@ -155,10 +159,11 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
       batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
     ```
   }];
-  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout `to` $dq `,` $dk `,` $dv `scratch` $scratch
+  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)?
+    `to` $dq `,` $dk `,` $dv `scratch` $scratch
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`grad_rows` $dq_row^ `,` $dk_row `,` $dv_row)?
-    (`causal` $causal^)? `scale` $scale
+    (`causal` $causal^)? (`window` $window^)? (`soft_cap` $soft_cap^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)`
     `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];

@@ -53,28 +53,25 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     if (!op.getCausal())
       return op.emitOpError() << "is 'sliding' but not 'causal'; a window ends at the query";
   }
-  return checkWindows(op, op.getWindows()); // attention_c11
+  if (std::optional<llvm::APFloat> cap = op.getSoftCap(); cap && !(cap->convertToDouble() > 0))
+    return op.emitOpError() << "'soft_cap' is " << numberText(cap->convertToDouble())
+                            << ", but a number greater than 0 is wanted"; // attention_c14
+  return checkWindows(op, op.getWindows());                               // attention_c11
 }
-
-// Explains why a sliding window that hides keys cannot be compiled: kernels see every key up to the
-// query. A window at least as long as the keys hides none.
-template <typename OpTy> static std::string whySlidingIsPlanOnly(OpTy op) {
-  std::optional<uint64_t> sliding = op.getSliding();
-  if (!sliding || static_cast<int64_t>(*sliding) >= tensorType(op.getK()).getDimSize(1))
-    return "";
-  return "has a sliding window of " + std::to_string(*sliding) + " keys, fewer than its " +
-         std::to_string(tensorType(op.getK()).getDimSize(1)) +
-         ": it can be planned, but there are no kernels for it yet";
-}
-
-std::string AttentionOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
-std::string AttentionGradOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 
 // Requires the type of q for the result: head_dim of keys and values is the same here.
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)) ||
       failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // attention_c9
     return failure();
+  if (Value sinks = getSinks()) { // attention_c15
+    if (getLse())
+      return emitOpError() << "has 'sinks' and 'lse', which is that of the softmax without them";
+    if (failed(checkF32(*this, "sinks", sinks.getType())) ||
+        failed(
+            DimList().dims("q", tensorType(getQ()), 2, 3).check(*this, "sinks", tensorType(sinks))))
+      return failure();
+  }
   RankedTensorType q = tensorType(getQ());
   if (failed(
           DimList().all("q", q).check(*this, "result", tensorType(getResult())))) // attention_c12
@@ -97,5 +94,11 @@ LogicalResult AttentionGradOp::verify() {
     if (failed(DimList().all(likeName, like).check(*this, name, tensorType(value))) ||
         failed(checkSameElement(*this, name, value.getType(), likeName, like)))
       return failure();
+  if (Value dlse = getDlse()) { // attention_grad_c2
+    RankedTensorType lse = tensorType(getLse());
+    if (failed(DimList().all("lse", lse).check(*this, "dlse", tensorType(dlse))))
+      return failure();
+    return checkF32(*this, "dlse", dlse.getType());
+  }
   return success();
 }

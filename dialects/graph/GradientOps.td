@@ -125,16 +125,17 @@ def Graph_RmsNormParamGradOp : Graph_NormGradOp<"rms_norm_param_grad", "Gradient
   let assemblyFormat = "$x `,` $rstd `,` $dy attr-dict `:` functional-type(operands, results)";
 }
 
-def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Random,
-    Graph_PlanOnlyIf]> {
+def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Random]> {
   let summary = "Gradients of attention with respect to q, k and v";
   let description = [{
     Recomputes the scores from q, k and `lse`; `out` and `lse` are the results of attention, and the key is the same.
-    lse has no gradient. Splits as attention does; flops are 8 per batch, head, query, key and head_dim (four matrix
-    products; the recomputed one is not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691, algorithm 2.
+    `dlse` is the gradient of lse, if it has one. Splits as attention does; flops are 8 per batch, head, query, key and
+    head_dim (four matrix products; the recomputed one is not counted, as in Megatron-LM). Source: Dao 2023,
+    arXiv:2307.08691, algorithm 2.
 
-    Constraints: (C1) to (C11) and (C13) of `graph.attention`, and
+    Constraints: (C1) to (C11), (C13) and (C14) of `graph.attention`, and
     - (C1) `out`, `dout` and `dq` have the type of `q`; `dk` and `dv` that of `k`.
+    - (C2) `dlse` has the type of `lse`.
 
     Example:
     ```mlir
@@ -145,13 +146,15 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v, Graph_FloatTensor:$out,
       Graph_FloatTensor:$lse,
-    Graph_FloatTensor:$dout, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-    DefaultValuedAttr<I64Attr, "0">:$id,
+    Graph_FloatTensor:$dout, Optional<Graph_FloatTensor>:$dlse, Optional<Graph_Seed>:$seed,
+    Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$soft_cap,
+    F64Attr:$scale,
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv);
-  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`causal` $causal^)? (`sliding` $sliding^)?
-      `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
+  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)? (`causal` $causal^)?
+      (`sliding` $sliding^)? (`soft_cap` $soft_cap^)? `scale` $scale
+      (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }

@@ -29,7 +29,6 @@ def Graph_Gradient : DeclareOpInterfaceMethods<GradientOpInterface>;
 def Graph_Pointwise : DeclareOpInterfaceMethods<PointwiseOpInterface>;
 def Graph_IndexedPointwise : DeclareOpInterfaceMethods<PointwiseOpInterface, ["needsIndices"]>;
 def Graph_PlanOnly : DeclareOpInterfaceMethods<PlanOnlyOpInterface>;
-def Graph_PlanOnlyIf : DeclareOpInterfaceMethods<PlanOnlyOpInterface, ["whyPlanOnly"]>;
 def Graph_Index : DeclareOpInterfaceMethods<IndexOpInterface>;
 def Graph_IndexButOne : DeclareOpInterfaceMethods<IndexOpInterface, ["getIgnoredIndex"]>;
 def Graph_Random : DeclareOpInterfaceMethods<RandomOpInterface>;

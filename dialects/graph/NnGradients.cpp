@@ -114,13 +114,14 @@ LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
 
 // Builds one op for all three gradients, which share the scores. With P = exp(s q k^T - lse),
 // recomputed from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP
-// - D), dq = s dS k, dk = s dS^T q. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse
-// instead of maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
+// - D), dq = s dS k, dk = s dS^T q. P are the derivatives of lse by the scores, so that a gradient
+// of lse adds P dlse to dS. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse instead of
+// maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
-  if (failed(refuseGradient(*this, resultGrads, 1, "lse")))
-    return failure();
+  if (!resultGrads[0])
+    return emitOpError() << "has a gradient of 'lse', but none of its result";
   unsigned stepIndex = getNumOperands() - 1;
   if (getStep() && failed(refuseOperand(*this, needed, stepIndex, "step")))
     return failure();
@@ -128,8 +129,9 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
     return success();
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
-      getV(), getResult(), getLse(), resultGrads[0], getSeed(), getStep(), getCausalAttr(),
-      getSlidingAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getWindowsAttr());
+      getV(), getResult(), getLse(), resultGrads[0], resultGrads[1], getSeed(), getStep(),
+      getCausalAttr(), getSlidingAttr(), getSoftCapAttr(), getScaleAttr(), getDropoutAttr(),
+      getIdAttr(), getWindowsAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (needed[i])
       grads[i] = grad.getResult(i);

@@ -221,18 +221,22 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient,
-    Graph_Random, Graph_ShortForm, Graph_PlanOnlyIf]> {
+    Graph_Random, Graph_ShortForm]> {
   let summary = "Softmax attention, causal or full, with grouped queries";
   let description = [{
     out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
     [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator,
     saved for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to i
-    + keys - queries; `sliding` n: only the last n of these. The score matrix is never stored.
+    + keys - queries; `sliding` n: only the last n of these, the query's own key included. `soft_cap` c: scaled scores
+    s become c tanh(s / c), before the mask (Gemma 2, arXiv:2408.00118). A query that sees no key gives zeros. The score
+    matrix is never stored, and blocks of it that no query sees are skipped.
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head,
     query and key, so they do not depend on the plan; step 0, which is evaluation, has no dropout.
 
-    Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
+    Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds. `sinks` are
+    in the short form only: a learned score of each head that takes part in the softmax and has no value (GPT-OSS).
+    With z for it, weights are those without it times exp(lse) / (exp(lse) + exp(z)) = sigmoid(lse - z).
 
     On the mesh batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
     Flops are 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; `sliding` reduces
@@ -252,6 +256,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
     - (C12) the result has the shape of `q`.
     - (C13) `sliding` is 1 or more, and only for causal attention.
+    - (C14) `soft_cap` is greater than 0.
+    - (C15) `sinks` is [heads] in f32, and only without `lse`.
 
     Example:
     ```mlir
@@ -260,16 +266,20 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
     %short = graph.attention %q, %k, %v causal dropout 0.1
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
+    %sunk = graph.attention %q, %k, %v sinks %sinks causal
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<4xf32>) -> tensor<?x8x4x16xf32>
+    %near = graph.attention %q, %k, %v causal sliding 4 soft_cap 50.0
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
-    Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$scale,
-    DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
+    Optional<Graph_FloatTensor>:$sinks, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$soft_cap,
+    OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
-  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? (`scale` $scale^)?
-      (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
+  let assemblyFormat = [{$q `,` $k `,` $v (`sinks` $sinks^)? (`causal` $causal^)? (`sliding` $sliding^)?
+      (`soft_cap` $soft_cap^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }

@@ -164,8 +164,10 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
-  builder.operand(loops.q).operand(loops.k).operand(loops.k).scalars(*this);
-  builder.result(loops.q);
+  builder.operand(loops.q).operand(loops.k).operand(loops.k);
+  if (getSinks())
+    builder.operand({loops.q[2]});
+  builder.scalars(*this).result(loops.q);
   if (getLse())
     builder.result(loops.lse);
   if (getDropout().convertToDouble() > 0)
@@ -183,7 +185,10 @@ OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
   builder.operand(loops.q).operand(loops.k).operand(loops.k);
-  builder.operand(loops.q).operand(loops.lse).operand(loops.q).scalars(*this);
+  builder.operand(loops.q).operand(loops.lse).operand(loops.q);
+  if (getDlse())
+    builder.operand(loops.lse);
+  builder.scalars(*this);
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);

@@ -1,4 +1,5 @@
 // Splits attention and its gradient over the pool.
+#include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -46,6 +47,18 @@ void gradByHeads(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPoo
   });
 }
 
+// Shrinks the side of a range that is not cut to what the window lets the other side see.
+void leaveOutUnseen(const AttentionArgs &args, AttentionGradRange &range) {
+  auto floored = [](int64_t index) { return index / kAttentionGrain * kAttentionGrain; };
+  if (range.keyGradients) {
+    range.queryEnd = endQuery(args, range.keyEnd - 1);
+    range.queryBegin = std::min(range.queryEnd, floored(firstQuery(args, range.keyBegin)));
+  } else {
+    range.keyEnd = endKey(args, range.queryEnd - 1);
+    range.keyBegin = std::min(range.keyEnd, floored(firstKey(args, range.queryBegin)));
+  }
+}
+
 void gradByRanges(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPool &pool) {
   const AttentionArgs &forward = args.forward;
   int64_t heads = forward.batch * forward.kvHeads;
@@ -71,6 +84,8 @@ void gradByRanges(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPo
         range.queryBegin = queries.begin(last - index), range.queryEnd = queries.end(last - index);
         range.queryGradients = true;
       }
+      if (forward.window > 0)
+        leaveOutUnseen(forward, range);
       isa.attentionGradUnit(args, range, workspace);
     }
   });

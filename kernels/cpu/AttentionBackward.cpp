@@ -4,8 +4,10 @@
 // out):
 //   P = exp(scale * q k^T - lse)   dv += P^T dout   dP = dout v^T   dS = P * (dP - delta)
 //   dq += scale * dS k             dk += scale * dS^T q
-// With dropout, P counts as kept and scaled in dv, and dP in dS.
-// Cost: 10 * queries * keys * headDim flops per head, half of it when causal.
+// With dropout, P counts as kept and scaled in dv, and dP in dS. With a soft cap c, P is that of
+// the capped scores t = c tanh(s / c), and dS is multiplied by 1 - (t / c)^2.
+// Cost: 10 * queries * keys * headDim flops per head, half of it when causal; with a window 10 *
+// queries * window * headDim, since blocks that see nothing are skipped.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 #include "kernels/cpu/AttentionTiles.h"
 #include "kernels/cpu/IsaTables.h"
@@ -78,17 +80,30 @@ void prepareHead(const AttentionGradArgs &args, const AttentionGradRange &range,
 void gradientRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row, int64_t query,
                  const BackwardWorkspace &w) {
   float *weights = w.weights + row * kKeyBlock, *gradients = w.gradients + row * kKeyBlock;
-  int64_t seen = seenKeys(args, at, row);
+  int64_t seen = seenKeys(args, at, row), hidden = hiddenKeys(args, at, row);
   // Clears the rest of the tile: accumulateColumns reads whole tiles of columns, so unseen elements
   // must be 0.
   int64_t columns = least(kKeyBlock, roundUp(roundUp(at.width, kTileRows), kLanes));
   Vec lse = splat(w.lse[query]), delta = splat(w.delta[query]);
   DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
+  float cap = args.softCap * kLog2E;
   int64_t j = 0;
+  for (; j < hidden / kLanes * kLanes; j += kLanes) {
+    store(weights + j, Vec{});
+    store(gradients + j, Vec{});
+  }
   for (; j < seen; j += kLanes) {
-    IntVec visible =
-        splatInt(static_cast<int32_t>(j)) + iota() < splatInt(static_cast<int32_t>(seen));
-    Vec weight = select(visible, exp2NonPositive(load(weights + j) - lse), Vec{});
+    IntVec column = splatInt(static_cast<int32_t>(j)) + iota();
+    IntVec visible = column < splatInt(static_cast<int32_t>(seen));
+    if (hidden > 0)
+      visible &= column >= splatInt(static_cast<int32_t>(hidden));
+    Vec score = load(weights + j), slope = splat(1.0f);
+    if (cap > 0) {
+      Vec part = tanh(score * splat(1 / cap));
+      score = splat(cap) * part;
+      slope = slope - part * part; // d(cap tanh(s / cap)) / ds
+    }
+    Vec weight = select(visible, exp2NonPositive(score - lse), Vec{});
     Vec product = select(visible, load(gradients + j), Vec{});
     if (args.dropout > 0) {
       Vec factor = dropout.factors(at.key + j);
@@ -97,7 +112,8 @@ void gradientRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row, i
     } else {
       store(weights + j, weight);
     }
-    store(gradients + j, weight * (product - delta));
+    Vec gradient = weight * (product - delta);
+    store(gradients + j, cap > 0 ? select(visible, gradient * slope, Vec{}) : gradient);
   }
   for (; j < columns; j += kLanes) {
     store(weights + j, Vec{});
@@ -140,8 +156,8 @@ void headGradients(const AttentionGradArgs &args, const AttentionGradRange &rang
   for (int64_t key = range.keyBegin; key < range.keyEnd; key += kKeyBlock)
     for (int64_t query = range.queryBegin; query < range.queryEnd; query += kQueryBlock) {
       int64_t rows = least(kQueryBlock, range.queryEnd - query);
-      int64_t seen = least(range.keyEnd, visibleKeys(f, query + rows - 1)) - key;
-      if (seen > 0)
+      int64_t seen = least(range.keyEnd, endKey(f, query + rows - 1)) - key;
+      if (seen > 0 && firstKey(f, query) < key + kKeyBlock)
         gradientBlock(f, range, {range.batchIndex, head, query, rows, key, least(kKeyBlock, seen)},
                       w);
     }
@@ -157,12 +173,13 @@ void headGradients(const AttentionGradArgs &args, const AttentionGradRange &rang
 
 int64_t attentionGradWorkspace(const AttentionArgs &args) { return layOut(args, nullptr).total; }
 
-// Computes delta[i] = sum over d of dout[i,d] * out[i,d].
+// Computes delta[i] = sum over d of dout[i,d] * out[i,d], less dlse[i].
 void attentionDelta(const AttentionGradArgs &args, int64_t batchIndex, int64_t head) {
   const AttentionArgs &f = args.forward;
   HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, batchIndex, head);
   HeadView out = headView(f.out, f.queries, f.heads, f.headDim, batchIndex, head);
-  float *delta = args.scratch + (batchIndex * f.heads + head) * f.queries;
+  int64_t first = (batchIndex * f.heads + head) * f.queries;
+  float *delta = args.scratch + first;
   for (int64_t i = 0; i < f.queries; ++i) {
     Vec total = {};
     int64_t d = 0;
@@ -171,7 +188,7 @@ void attentionDelta(const AttentionGradArgs &args, int64_t batchIndex, int64_t h
     float sum = sumLanes(total);
     for (; d < f.headDim; ++d)
       sum += dout.row(i)[d] * out.row(i)[d];
-    delta[i] = sum;
+    delta[i] = args.dlse ? sum - args.dlse[first + i] : sum;
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // For each block of queries, keys come in blocks with a running maximum m and sum l per row; when
 // the maximum grows, what was summed so far is rescaled. Scores are kept in units of log 2.
-// Cost: 4 * queries * keys * headDim flops per head, half of it when causal.
+// Cost: 4 * queries * keys * headDim flops per head, half of it when causal; with a window 4 *
+// queries * window * headDim, since blocks in front of it are skipped.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 1.
 #include "kernels/cpu/AttentionTiles.h"
 #include "kernels/cpu/IsaTables.h"
@@ -35,17 +36,23 @@ ForwardWorkspace layOut(const AttentionArgs &args, float *base) {
 void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
                 const ForwardWorkspace &w) {
   float *scores = w.scores + row * kKeyBlock;
-  int64_t seen = seenKeys(args, at, row);
-  if (seen == 0) {
+  int64_t seen = seenKeys(args, at, row), hidden = hiddenKeys(args, at, row);
+  if (seen <= hidden) {
     for (int64_t j = 0; j < at.width; ++j)
       scores[j] = 0;
     return;
   }
-  int64_t padded = roundUp(seen, kLanes);
+  int64_t padded = roundUp(seen, kLanes), start = hidden / kLanes * kLanes;
+  if (args.softCap > 0)
+    capScores(args.softCap * kLog2E, scores, start, padded);
+  for (int64_t j = 0; j < start; ++j)
+    scores[j] = 0;
+  for (int64_t j = start; j < hidden; ++j)
+    scores[j] = -__builtin_inff();
   for (int64_t j = seen; j < padded; ++j)
     scores[j] = -__builtin_inff();
-  Vec largest = load(scores);
-  for (int64_t j = kLanes; j < padded; j += kLanes)
+  Vec largest = load(scores + start);
+  for (int64_t j = start + kLanes; j < padded; j += kLanes)
     largest = maximum(load(scores + j), largest);
   // Avoids a branch on a growing maximum, which would be mispredicted more often than it saves. A
   // row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
@@ -57,7 +64,7 @@ void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
   int64_t columns = roundUp(args.headDim, kTileColumns);
   for (int64_t d = 0; d < columns; d += kLanes)
     store(w.sum + row * columns + d, load(w.sum + row * columns + d) * shrink);
-  for (int64_t j = 0; j < padded; j += kLanes) {
+  for (int64_t j = start; j < padded; j += kLanes) {
     Vec weight = exp2NonPositive(load(scores + j) - splat(subtract));
     total += weight;
     store(scores + j, weight);
@@ -72,7 +79,7 @@ void dropWeights(const AttentionArgs &args, const ScoreBlock &at, const ForwardW
     DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
     float *scores = w.scores + row * kKeyBlock;
     int64_t seen = seenKeys(args, at, row);
-    for (int64_t j = 0; j < seen; j += kLanes)
+    for (int64_t j = hiddenKeys(args, at, row) / kLanes * kLanes; j < seen; j += kLanes)
       store(scores + j, load(scores + j) * dropout.factors(at.key + j));
   }
 }
@@ -94,13 +101,14 @@ void writeRows(const AttentionArgs &args, const ScoreBlock &at, const ForwardWor
 
 void attendBlock(const AttentionArgs &args, ScoreBlock at, const ForwardWorkspace &w) {
   int64_t columns = roundUp(args.headDim, kTileColumns);
-  int64_t seen = visibleKeys(args, at.query + at.rows - 1);
+  int64_t seen = endKey(args, at.query + at.rows - 1);
   memset(w.sum, 0, kQueryBlock * columns * sizeof(float));
   for (int row = 0; row < kQueryBlock; ++row) {
     w.rowMax[row] = -__builtin_inff();
     w.rowSum[row] = 0;
   }
-  for (at.key = 0; at.key < seen; at.key += kKeyBlock) {
+  for (at.key = firstKey(args, at.query) / kKeyBlock * kKeyBlock; at.key < seen;
+       at.key += kKeyBlock) {
     at.width = least(kKeyBlock, seen - at.key);
     scoreBlock(args, at, w.query, w.keys + at.key * args.headDim, w.scores);
     for (int64_t row = 0; row < at.rows; ++row)
@@ -119,20 +127,25 @@ int64_t attentionWorkspace(const AttentionArgs &args) { return layOut(args, null
 void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead,
                    int64_t queryBegin, int64_t queryEnd, float *workspace) {
   ForwardWorkspace w = layOut(args, workspace);
-  int64_t seen = visibleKeys(args, queryEnd - 1), group = args.heads / args.kvHeads;
-  packTransposed(
-      headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.kRow), seen,
-      args.headDim, w.keys);
-  packNatural(
-      headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.vRow), seen,
-      kKeyBlock, args.headDim, w.values);
+  int64_t group = args.heads / args.kvHeads;
+  int64_t first = firstKey(args, queryBegin) / kKeyBlock * kKeyBlock;
+  int64_t seen = greatest(0, endKey(args, queryEnd - 1) - first);
+  HeadView key =
+      headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.kRow);
+  HeadView value =
+      headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.vRow);
+  if (first > 0)
+    key.data = key.row(first), value.data = value.row(first);
+  packTransposed(key, seen, args.headDim, w.keys + first * args.headDim);
+  packNatural(value, seen, kKeyBlock, args.headDim,
+              w.values + first * roundUp(args.headDim, kTileColumns));
   for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
     HeadView query =
         headView(args.q, args.queries, args.heads, args.headDim, batchIndex, head, args.qRow);
-    for (int64_t first = queryBegin; first < queryEnd; first += kQueryBlock) {
-      int64_t rows = least(kQueryBlock, queryEnd - first);
-      packRowPanels(query, first, rows, args.headDim, args.scale * kLog2E, w.query);
-      attendBlock(args, {batchIndex, head, first, rows, 0, 0}, w);
+    for (int64_t begin = queryBegin; begin < queryEnd; begin += kQueryBlock) {
+      int64_t rows = least(kQueryBlock, queryEnd - begin);
+      packRowPanels(query, begin, rows, args.headDim, args.scale * kLog2E, w.query);
+      attendBlock(args, {batchIndex, head, begin, rows, 0, 0}, w);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Block sizes, packing, masks and dropout that attention's forward and backward pass share.
 #pragma once
 
+#include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Philox.h"
 #include "kernels/cpu/Tile.h"
@@ -49,27 +50,28 @@ inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int
   return {tensor + batchIndex * tokens * row + head * headDim, row};
 }
 
-// Returns the number of keys that a query sees, from the first key on.
-inline int64_t visibleKeys(const AttentionArgs &args, int64_t query) {
-  if (!args.causal)
-    return args.keys;
-  return greatest(0, least(args.keys, query + 1 + args.keys - args.queries));
-}
-
 // One block of scores: queries [query, query + rows) by keys [key, key + width) of one head.
 struct ScoreBlock {
   int64_t batchIndex, head, query, rows, key, width;
 };
 
-// Returns the number of the block's keys that row `row` sees.
+// Returns one past the last of the block's keys that row `row` sees.
 inline int64_t seenKeys(const AttentionArgs &args, const ScoreBlock &at, int64_t row) {
-  return greatest(0, least(at.width, visibleKeys(args, at.query + row) - at.key));
+  return greatest(0, least(at.width, endKey(args, at.query + row) - at.key));
+}
+// Returns the number of the block's keys in front of the window of row `row`.
+inline int64_t hiddenKeys(const AttentionArgs &args, const ScoreBlock &at, int64_t row) {
+  return greatest(0, least(at.width, firstKey(args, at.query + row) - at.key));
 }
 // Returns the first row of the block that sees key `key` of the block.
 inline int64_t firstSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
   if (!args.causal)
     return 0;
   return greatest(0, at.key + key + args.queries - args.keys - at.query);
+}
+// Returns one past the last row of the block that sees key `key` of the block.
+inline int64_t endSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
+  return greatest(0, least(at.rows, endQuery(args, at.key + key) - at.query));
 }
 
 // Returns the number of floats that packTransposed writes for `rows` rows.
@@ -110,13 +112,21 @@ inline void packRowPanels(HeadView view, int64_t first, int64_t rows, int64_t he
              out + i * headDim);
 }
 
+// Caps the scores [from, to) of one row, `cap` being in their units: s becomes cap * tanh(s / cap).
+inline void capScores(float cap, float *scores, int64_t from, int64_t to) {
+  Vec inverse = splat(1 / cap), factor = splat(cap);
+  for (int64_t j = from; j < to; j += kLanes)
+    store(scores + j, factor * tanh(load(scores + j) * inverse));
+}
+
 // Computes scores[rows, kKeyBlock] = A * (panels of transposed keys)^T. Tiles in which no row sees
 // a key stay unchanged.
 inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, const float *rowPanels,
                        const float *keyPanels, float *scores) {
   for (int64_t i = 0; i < at.rows; i += kTileRows) {
     int64_t seen = seenKeys(args, at, least(at.rows, i + kTileRows) - 1);
-    for (int64_t j = 0; j < seen; j += kTileColumns)
+    for (int64_t j = hiddenKeys(args, at, i) / kTileColumns * kTileColumns; j < seen;
+         j += kTileColumns)
       multiplyTile<1, kTileRows>(args.headDim, rowPanels + i * args.headDim,
                                  keyPanels + j * args.headDim, scores + i * kKeyBlock + j,
                                  kKeyBlock, 1, 0);
@@ -129,9 +139,13 @@ inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, cons
                            const float *panels, float *out) {
   int64_t padded = roundUp(args.headDim, kTileColumns);
   for (int64_t i = 0; i < at.rows; i += kTileRows) {
-    int64_t depth = seenKeys(args, at, least(at.rows, i + kTileRows) - 1);
+    int64_t hidden = hiddenKeys(args, at, i);
+    int64_t depth = seenKeys(args, at, least(at.rows, i + kTileRows) - 1) - hidden;
+    if (depth <= 0) // a block in front of the window
+      continue;
     for (int64_t d = 0; d < padded; d += kTileColumns)
-      multiplyTile<kKeyBlock, 1>(depth, weights + i * kKeyBlock, panels + d * kKeyBlock,
+      multiplyTile<kKeyBlock, 1>(depth, weights + i * kKeyBlock + hidden,
+                                 panels + d * kKeyBlock + hidden * kTileColumns,
                                  out + i * padded + d, padded, 1, 1);
   }
 }
@@ -142,8 +156,11 @@ inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, c
   int64_t padded = roundUp(args.headDim, kTileColumns);
   for (int64_t i = 0; i < at.width; i += kTileRows) {
     int64_t first = least(at.rows, firstSeeingRow(args, at, i));
+    int64_t end = endSeeingRow(args, at, least(at.width, i + kTileRows) - 1);
+    if (end <= first)
+      continue;
     for (int64_t d = 0; d < padded; d += kTileColumns)
-      multiplyTile<1, kKeyBlock>(at.rows - first, weights + first * kKeyBlock + i,
+      multiplyTile<1, kKeyBlock>(end - first, weights + first * kKeyBlock + i,
                                  panels + d * kQueryBlock + first * kTileColumns,
                                  out + i * padded + d, padded, 1, 1);
   }

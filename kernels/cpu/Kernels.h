@@ -66,6 +66,8 @@ struct AttentionArgs {
   uint64_t seed = 0, dropoutId = 0, step = 0;
   int64_t globalBatch0 = 0, globalHead0 = 0, totalHeads = 0;
   int64_t qRow = 0, kRow = 0, vRow = 0;
+  int64_t window = 0; // number of last keys that a query sees, itself included; 0: all. Causal only
+  float softCap = 0;  // above 0, scaled scores s become softCap * tanh(s / softCap)
 };
 // Computes out and lse of `args`.
 void attention(const AttentionArgs &args, ThreadPool &pool);
@@ -77,6 +79,7 @@ struct AttentionGradArgs {
   const float *dout;
   float *dq, *dk, *dv;
   float *scratch;
+  const float *dlse = nullptr; // gradient of lse, as lse; null: none
   int64_t dqRow = 0, dkRow = 0, dvRow = 0;
 };
 // Computes dq, dk and dv of `args`.
@@ -91,6 +94,7 @@ struct NarrowTensors {
   const void *dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
   int64_t dqRow = 0, dkRow = 0, dvRow = 0;
+  const float *dlse = nullptr; // see AttentionGradArgs
 };
 // Computes attention of 16-bit tensors.
 void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool);

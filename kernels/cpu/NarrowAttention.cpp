@@ -1,8 +1,9 @@
 // Attention of 16-bit floats: each task converts its part of one kv head to f32 in its own memory,
 // runs the f32 kernels on it, and rounds the results once.
 //
-// Cost: that of f32, plus 6 bytes for every element read or written; keys and values are read once
-// per task of the head.
+// Cost: that of f32, plus 6 bytes for every element read or written; the keys and values that a
+// task sees are read once per task of the head.
+#include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
@@ -38,15 +39,21 @@ Slice inRows(Slice slice, int64_t row, int64_t batchIndex, int64_t firstColumn) 
   return {batchIndex * slice.rows * row + firstColumn, row, slice.rows, slice.columns};
 }
 
-float *read(ElementType type, const void *tensor, const Slice &slice, float *&to) {
+// Reads rows [begin, end) of a slice to where they are in the whole of it, which is returned.
+float *read(ElementType type, const void *tensor, const Slice &slice, float *&to, int64_t begin,
+            int64_t end) {
   float *result = to;
-  for (int64_t row = 0; row < slice.rows; ++row)
+  for (int64_t row = begin; row < end; ++row)
     isaKernels().widen(type,
                        static_cast<const char *>(tensor) +
                            (slice.first + row * slice.stride) * bytesOf(type),
                        result + row * slice.columns, slice.columns);
   to += slice.size();
   return result;
+}
+
+float *read(ElementType type, const void *tensor, const Slice &slice, float *&to) {
+  return read(type, tensor, slice, to, 0, slice.rows);
 }
 
 void write(ElementType type, void *tensor, const Slice &slice, const float *from) {
@@ -73,8 +80,8 @@ AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHe
 
 } // namespace
 
-// Each task computes a range of queries, but reads all of them: the position of a query decides
-// which keys it sees.
+// Each task computes a range of queries and reads the keys that these see. Both stay where they are
+// in the whole, since the position of a query decides which keys it sees.
 void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool) {
   int64_t heads = args.batch * args.kvHeads,
           group = args.heads / std::max<int64_t>(1, args.kvHeads);
@@ -98,10 +105,14 @@ void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, Th
       int64_t queryColumn = kvHead * group * args.headDim, keyColumn = kvHead * args.headDim;
       AttentionArgs one = ofHead(args, batchIndex, kvHead);
       float *memory = tensorScratch.reserve(2 * query.size() + 2 * key.size());
-      one.q =
-          read(tensors.type, tensors.q, inRows(query, args.qRow, batchIndex, queryColumn), memory);
-      one.k = read(tensors.type, tensors.k, inRows(key, args.kRow, batchIndex, keyColumn), memory);
-      one.v = read(tensors.type, tensors.v, inRows(key, args.vRow, batchIndex, keyColumn), memory);
+      int64_t firstSeen = firstKey(args, first) / kAttentionGrain * kAttentionGrain;
+      int64_t endSeen = endKey(args, last - 1);
+      one.q = read(tensors.type, tensors.q, inRows(query, args.qRow, batchIndex, queryColumn),
+                   memory, first, last);
+      one.k = read(tensors.type, tensors.k, inRows(key, args.kRow, batchIndex, keyColumn), memory,
+                   firstSeen, endSeen);
+      one.v = read(tensors.type, tensors.v, inRows(key, args.vRow, batchIndex, keyColumn), memory,
+                   firstSeen, endSeen);
       one.out = memory;
       isa.attentionUnit(one, 0, 0, first, last, unitScratch.reserve(isa.attentionWorkspace(one)));
       Slice result = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
@@ -129,6 +140,8 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
                             nullptr,
                             nullptr,
                             scratch + (batchIndex * args.heads + kvHead * group) * args.queries};
+      if (tensors.dlse)
+        one.dlse = tensors.dlse + (batchIndex * args.heads + kvHead * group) * args.queries;
       float *memory = tensorScratch.reserve(4 * query.size() + 4 * key.size());
       auto queryRows = [&](int64_t row) {
         return inRows(query, row, batchIndex, kvHead * group * args.headDim);

@@ -92,6 +92,9 @@ std::string check(const AttentionParams &p) {
   if (p.window < 0 || (p.window > 0 && !p.causal))
     return "attention: a window of " + number(p.window) +
            " keys; it has to be causal and not negative";
+  if (!(p.softCap >= 0) || std::isinf(p.softCap) || (p.softCap > 0 && p.scale == 0))
+    return "attention: a soft cap of " + std::to_string(p.softCap) + " with a scale of " +
+           std::to_string(p.scale) + "; it has to be a number of 0 or more, and not of zeros";
   return "";
 }
 

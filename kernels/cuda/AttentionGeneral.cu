@@ -68,6 +68,7 @@ template <typename T, int D, bool kDropout> struct Forward {
   DTC_DEVICE void softmax(const Dropout<kDropout> &dropout, int key,
                           float (&scores)[kRows][kColumns]) {
     float scale = p.scale * kLog2E;
+    SoftCap softCap(p);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       int query = at.first + threadY() + 16 * i;
@@ -75,6 +76,8 @@ template <typename T, int D, bool kDropout> struct Forward {
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         bool seen = sees(p, query, key + threadX() + 16 * j);
+        if (p.softCap > 0)
+          scores[i][j] = softCap.apply(scores[i][j]);
         scores[i][j] = seen ? scores[i][j] * scale : -kInfinity;
         now = maximum(now, scores[i][j]);
       }
@@ -181,7 +184,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
     return value == -kInfinity ? kInfinity : value * kLog2E;
   }
 
-  // Computes rowsum(dout * out) of rows y + 16 i, and writes it to delta.
+  // Computes rowsum(dout * out), less dlse, of rows y + 16 i, and writes it to delta.
   DTC_DEVICE void rowDeltas() {
     HeadView<const T> out(p.out, p.outStrides, at.batchIndex, at.head);
     HeadView<const T> dout(p.dout, p.doutStrides, at.batchIndex, at.head);
@@ -194,6 +197,8 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
         for (int d = threadX(); d < p.headDim; d += 16)
           sum += widen(out.row(query)[d]) * widen(dout.row(query)[d]);
       deltas[i] = sumOver<16>(sum);
+      if (p.dlse && query < p.queries)
+        deltas[i] -= p.dlse[row + query];
       lse[i] = logSum(at.head, query);
       if (threadX() == 0 && query < p.queries)
         p.delta[row + query] = deltas[i];
@@ -204,6 +209,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
   DTC_DEVICE void weigh(const Dropout<kDropout> &dropout, int head, int column,
                         float (&scores)[kRows][kColumns], float (&products)[kRows][kColumns]) {
     float scale = p.scale * kLog2E;
+    SoftCap softCap(p);
     int64_t row = statisticsRow(p, at.batchIndex, head);
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
@@ -214,11 +220,14 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
       for (int i = 0; i < kRows; ++i) {
         int rowIndex = at.first + threadY() + 16 * i;
         int query = kKeyRows ? columnIndex : rowIndex, key = kKeyRows ? rowIndex : columnIndex;
-        float weight = exp2Approximate(scores[i][j] * scale - (kKeyRows ? columnLse : lse[i]));
+        float score = p.softCap > 0 ? softCap.apply(scores[i][j]) : scores[i][j];
+        float weight = exp2Approximate(score * scale - (kKeyRows ? columnLse : lse[i]));
         weight = sees(p, query, key) ? weight : 0;
         float factor = dropout.factor(query, key);
         scores[i][j] = weight * factor;
         products[i][j] = weight * (products[i][j] * factor - (kKeyRows ? columnDelta : deltas[i]));
+        if (p.softCap > 0)
+          products[i][j] *= softCap.slope(score);
       }
     }
   }

@@ -35,6 +35,21 @@ DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
              : p.queries;
 }
 
+// A soft cap of scores in their units before they are scaled: s becomes cap * tanh(s / cap).
+struct SoftCap {
+  float cap, inverse;
+  DTC_DEVICE explicit SoftCap(const AttentionParams &p)
+      : cap(p.softCap / p.scale), inverse(p.scale / p.softCap) {}
+
+  // Returns a capped score.
+  DTC_DEVICE float apply(float score) const { return cap * hyperbolicTangent(score * inverse); }
+  // Returns the derivative of a capped score by the score.
+  DTC_DEVICE float slope(float capped) const {
+    float part = capped * inverse;
+    return 1 - part * part;
+  }
+};
+
 // Returns the index of the first query of a head in lse and delta.
 DTC_DEVICE int64_t statisticsRow(const AttentionParams &p, int batchIndex, int head) {
   return (static_cast<int64_t>(batchIndex) * p.heads + head) * p.queries;

@@ -16,10 +16,11 @@ struct AttentionParams {
   const void *q, *k, *v;
   void *out;
   float *lse;
-  // Used by the gradient only. delta is scratch for rowsum(dout * out).
+  // Used by the gradient only. delta is scratch for rowsum(dout * out), less dlse.
   const void *dout;
   void *dq, *dk, *dv;
   float *delta;
+  const float *dlse; // gradient of lse, as lse; null: none
 
   HeadStrides qStrides, kStrides, vStrides, outStrides, doutStrides, dqStrides, dkStrides,
       dvStrides;
@@ -27,6 +28,7 @@ struct AttentionParams {
   int32_t causal; // 1: query i sees keys j <= i + keys - queries
   int32_t window; // number of last keys that a query sees; 0: all. Causal only.
   float scale;
+  float softCap; // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
 
   // Dropout, if the kernel has it; step 0 is evaluation.
   float keptScale;     // 1 / (1 - p), 0 for p = 1

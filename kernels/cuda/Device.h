@@ -74,6 +74,19 @@ DTC_DEVICE float exp2Approximate(float x) { return __nvvm_ex2_approx_ftz_f(x); }
 // Returns an approximation of log2(x).
 DTC_DEVICE float log2Approximate(float x) { return __nvvm_lg2_approx_ftz_f(x); }
 
+// Returns tanh(x): below 0.625 by a series (Cephes 2.2, tanhf), so that small results are right to
+// the last bits, and from there on by t = e^(-2|x|) as (1 - t) / (1 + t).
+DTC_DEVICE float hyperbolicTangent(float x) {
+  float size = x < 0 ? -x : x, square = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * square + 2.06390887954e-2f;
+  p = p * square - 5.37397155531e-2f;
+  p = p * square + 1.33314422036e-1f;
+  p = p * square - 3.33332819422e-1f;
+  float t = exp2Approximate(-2 * kLog2E * size), quotient = (1 - t) / (1 + t);
+  return size < 0.625f ? x + x * square * p : (x < 0 ? -quotient : quotient);
+}
+
 // Narrow numbers as memory holds them.
 struct BFloat16 {
   __bf16 value;

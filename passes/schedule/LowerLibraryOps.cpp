@@ -107,6 +107,8 @@ struct AttentionFields {
   Value seed, step;
   exec::RankScalarAttr id, firstBatch, firstHead; // null without dropout
   HeadRows rows;
+  int64_t window = 0; // 0 if it hides no key
+  APFloat softCap{0.0};
 };
 
 template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
@@ -115,6 +117,9 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
   AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}, {}};
   fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
+  if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0)); sliding < fields.keys)
+    fields.window = sliding;
+  fields.softCap = op.getSoftCap().value_or(APFloat(0.0));
   if (op.getDropout().convertToDouble() == 0)
     return fields;
   // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads per kv head.
@@ -146,15 +151,15 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
     FailureOr<AttentionFields> fields = attentionFields(attention, emitter);
     if (failed(fields))
       return failure();
-    exec::AttentionOp::create(emitter.instructions(), emitter.lookup(attention.getQ()),
-                              emitter.lookup(attention.getK()), emitter.lookup(attention.getV()),
-                              fields->seed, fields->step, emitter.define(attention.getResult()),
-                              emitter.define(attention.getLse()), fields->batch, fields->queries,
-                              fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-                              fields->rows[0], fields->rows[1], fields->rows[2],
-                              attention.getCausal(), *attention.getScale(), attention.getDropout(),
-                              fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
-                              /*stream=*/0);
+    exec::AttentionOp::create(
+        emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
+        emitter.lookup(attention.getV()), fields->seed, fields->step,
+        emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
+        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+        fields->rows[0], fields->rows[1], fields->rows[2], attention.getCausal(), fields->window,
+        fields->softCap, *attention.getScale(), attention.getDropout(), fields->id,
+        fields->firstBatch, fields->firstHead, fields->totalHeads,
+        /*stream=*/0);
     return success();
   }
 };
@@ -177,10 +182,11 @@ struct LowerAttentionGrad
     exec::AttentionGradOp::create(
         emitter.instructions(), emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()),
         emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
-        emitter.lookup(grad.getDout()), fields->seed, fields->step, emitter.lookup(grad.getDq()),
-        emitter.lookup(grad.getDk()), emitter.lookup(grad.getDv()), scratch, fields->batch,
-        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(), grad.getScale(),
+        emitter.lookup(grad.getDout()), grad.getDlse() ? emitter.lookup(grad.getDlse()) : Value(),
+        fields->seed, fields->step, emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()),
+        emitter.lookup(grad.getDv()), scratch, fields->batch, fields->queries, fields->keys,
+        fields->heads, fields->kvHeads, fields->headDim, fields->rows[0], fields->rows[1],
+        fields->rows[2], grad.getCausal(), fields->window, fields->softCap, grad.getScale(),
         grad.getDropout(), fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
         gradRows[0], gradRows[1], gradRows[2], /*stream=*/0);
     return success();

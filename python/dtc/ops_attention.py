@@ -85,6 +85,7 @@ def attention(lower, node):
         values[0].dims,
         causal=kind[0],
         sliding=kind[1],
+        soft_cap=node.meta.get("soft_cap"),
         scale=scale,
         dropout=dropout or None,
     )

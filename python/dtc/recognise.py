@@ -14,6 +14,7 @@ from dtc.clean import aten, bound, drop_dead, insert, name_of, replace, sizes_of
 from dtc.algebra import is_node, near, number_and_node, product, same_product, terms
 from dtc.errors import Unsupported
 from dtc.ir import Batch
+from dtc.ops_attention import mask_kind
 from dtc.rotary import RotaryRules
 
 
@@ -202,7 +203,7 @@ class Recogniser(RotaryRules):
             self.count("silu")
             return
 
-    # softmax(q k^T scale + mask) v
+    # softmax(q k^T scale + mask) v, and the same with cap tanh(q k^T scale / cap) for scores
     def attention(self, node):
         if name_of(node) not in ("matmul", "bmm") or name_of(node.args[0]) not in (
             "softmax",
@@ -222,27 +223,38 @@ class Recogniser(RotaryRules):
         if scores is None:
             return
         number, factors = product(scores)
+        cap = None
+        if len(factors) == 1 and name_of(factors[0]) == "tanh" and number > 0:
+            cap, inside = number, product(factors[0].args[0])
+            number, factors = cap * inside[0], inside[1]
         if len(factors) != 1 or name_of(factors[0]) not in ("matmul", "bmm") or number <= 0:
+            return
+        if cap and mask is not None and not self.is_mask_known(mask, scores):
             return
         q, k = factors[0].args[:2]
         if len({len(sizes_of(each)) for each in (q, k, value)}) != 1:
             return
         k = insert(node, aten.transpose.int, k, -2, -1)
-        replace(
+        new = insert(
             node,
-            insert(
-                node,
-                aten.scaled_dot_product_attention.default,
-                q,
-                k,
-                value,
-                mask,
-                dropout,
-                False,
-                scale=number,
-            ),
+            aten.scaled_dot_product_attention.default,
+            q,
+            k,
+            value,
+            mask,
+            dropout,
+            False,
+            scale=number,
         )
+        if cap:
+            new.meta["soft_cap"] = cap
+        replace(node, new)
         self.count("attention")
+
+    def is_mask_known(self, mask, scores):
+        """Returns whether graph.attention has a constant mask."""
+        queries, keys = sizes_of(scores)[-2:]
+        return mask_kind(self.folder.value(mask), queries, keys, False) is not None
 
     def scores(self, node):
         """Returns (scores, constant mask or None) of what a softmax reads; (None, None) where a

@@ -91,6 +91,7 @@ def words_of(op):
         "epsilon",
         "ignoring",
         "sliding",
+        "soft_cap",
         "scale",
         "dropout",
         "p",

@@ -19,7 +19,8 @@ struct AttentionCase {
 };
 
 // True if the patterns support the case: 16-bit tensors with starts and strides at multiples of 16
-// bytes, head dims that are multiples of 8 up to 128, each query sees a key, no dropout, no window.
+// bytes, head dims that are multiples of 8 up to 128, each query sees a key, no dropout, no window,
+// no soft cap, no gradient of lse.
 bool isCudnnCase(const AttentionCase &attention);
 
 // Describes everything that decides how the attention is computed; equal cases have equal

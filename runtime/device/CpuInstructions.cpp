@@ -78,7 +78,9 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
                           .scale = op.scale(),
                           .qRow = asSigned(op.q_row()),
                           .kRow = asSigned(op.k_row()),
-                          .vRow = asSigned(op.v_row())};
+                          .vRow = asSigned(op.v_row()),
+                          .window = asSigned(op.window()),
+                          .softCap = op.soft_cap()};
   if (op.dropout() > 0) {
     int64_t seed = 0;
     float step = 0;
@@ -126,6 +128,7 @@ void runWide(const format::AttentionGrad &op, const Command &command, cpu::Threa
                               .dk = asFloat(command.buffers[9]),
                               .dv = asFloat(command.buffers[10]),
                               .scratch = asFloat(command.buffers[11]),
+                              .dlse = asFloat(command.buffers[12]),
                               .dqRow = asSigned(op.dq_row()),
                               .dkRow = asSigned(op.dk_row()),
                               .dvRow = asSigned(op.dv_row())};
@@ -142,6 +145,7 @@ void runNarrow(const format::AttentionGrad &op, const Command &command, ElementT
   tensors.dqRow = asSigned(op.dq_row());
   tensors.dkRow = asSigned(op.dk_row());
   tensors.dvRow = asSigned(op.dv_row());
+  tensors.dlse = asFloat(command.buffers[12]);
   cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
                            asFloat(command.buffers[11]), pool);
 }

@@ -146,7 +146,14 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.flag("causal", op.causal());
   d.number("scale", op.scale());
   d.number("dropout", op.dropout());
+  if (op.window() != 0)
+    d.size("window", op.window());
+  if (op.soft_cap() != 0)
+    d.number("soft_cap", op.soft_cap());
   d.floating("dtype", op.dtype());
+  d.require(op.window() == 0 || op.causal(), "a 'window' of ", op.window(),
+            " without 'causal', wanted both");
+  d.require(op.soft_cap() >= 0, "'soft_cap' is ", op.soft_cap(), ", wanted 0 or more");
   d.require(op.kv_heads() > 0 && op.heads() % op.kv_heads() == 0, "'heads' is ", op.heads(),
             ", wanted a multiple of kv_heads, ", op.kv_heads());
   d.require(!op.causal() || op.keys() >= op.queries(), "causal with ", op.queries(),
@@ -188,6 +195,10 @@ void describe(const AttentionGrad &op, Description &d) {
   describeHeads("dk", op.dk(), forward, true, "dk_row", op.dk_row(), Access::Write, d);
   describeHeads("dv", op.dv(), forward, true, "dv_row", op.dv_row(), Access::Write, d);
   d.writes("scratch", op.scratch(), DType::f32, elements.lse);
+  if (op.dlse() == noBuffer)
+    d.absent("dlse");
+  else
+    d.reads("dlse", op.dlse(), DType::f32, elements.lse);
 }
 
 template <typename Lookup> void describeRows(const Lookup &op, Description &d) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A config.json means what it means to transformers: counts, losses and gradients of random configs.
 
-reference/data/configs.json has 128 configs, drawn at random with absent keys, nulls and other names of keys, and the
+reference/data/configs.json has 157 configs, drawn at random with absent keys, nulls and other names of keys, and the
 results of transformers' classes for them (reference/make_configs.py). The imported model of each has the same
-elements in every parameter. 99 small ones are trained for one step and have the same loss, and the same norm and
+elements in every parameter. 125 small ones are trained for one step and have the same loss, and the same norm and
 product with a fixed vector of every gradient (except for one whose layer norms are of two numbers). Three with a
 padding row are trained by other plans, too, and on the emulated GPU; that row has no gradient from look-ups. One config
 of each family that has features of its own is trained by another plan.
@@ -95,7 +95,10 @@ def shapes_of(case):
         is_vector = name.endswith("bias") or "norm" in name or ".ln_" in name
         first_is_width = kind == "gpt2" and ("c_attn" in name or "c_fc" in name)
         last_is_width = name.endswith(INTO) or "embed" in name or "lm_head" in name or kind == "gpt2"
-        shapes[name] = ([count] if is_vector else [width, count // width] if first_is_width or not last_is_width
+        # The class of Cohere has one weight for the norms of all heads.
+        dim = width // config.get("num_attention_heads", 1)
+        shapes[name] = ([count // dim, dim] if kind == "cohere" and name.endswith(("q_norm.weight", "k_norm.weight"))
+                        else [count] if is_vector else [width, count // width] if first_is_width or not last_is_width
                         else [count // width, width])
     return shapes
 

@@ -53,7 +53,9 @@ cuda::AttentionParams attentionParams(const LibraryOperands &operands,
   params.kvHeads = asInt(op.kv_heads());
   params.headDim = asInt(op.head_dim());
   params.causal = op.causal() ? 1 : 0;
+  params.window = asInt(op.window());
   params.scale = op.scale();
+  params.softCap = op.soft_cap();
   cuda::setDropout(params, op.dropout());
   if (op.dropout() > 0) {
     params.seed = reinterpret_cast<const int64_t *>(operands.buffers[5]);
@@ -89,6 +91,7 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   params.dk = operands.buffers[9];
   params.dv = operands.buffers[10];
   params.delta = reinterpret_cast<float *>(operands.buffers[11]);
+  params.dlse = reinterpret_cast<const float *>(operands.buffers[12]);
   std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
   return finish(wrong, params, planned);
 }

@@ -142,3 +142,39 @@ graph.func @attention_c13_full(%q: tensor<?x8x4x16xf32>) {
   %0, %l = graph.attention %q, %q, %q sliding 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
+
+// -----
+
+// attention_c14
+graph.func @attention_c14(%q: tensor<?x8x4x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'soft_cap' is 0, but a number greater than 0 is wanted}}
+  %0, %l = graph.attention %q, %q, %q soft_cap 0.0 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c15
+graph.func @attention_c15(%q: tensor<?x8x4x16xf32>, %s: tensor<2xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 0 of 'sinks' is 2, but dim 2 of 'q' is 4}}
+  %0 = graph.attention %q, %q, %q sinks %s : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<2xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c15_lse
+graph.func @attention_c15_lse(%q: tensor<?x8x4x16xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.attention' op has 'sinks' and 'lse', which is that of the softmax without them}}
+  %0, %l = graph.attention %q, %q, %q sinks %s : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<4xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_grad_c2
+graph.func @attention_grad_c2(%q: tensor<?x8x4x16xf32>, %l: tensor<?x4x8xf32>, %d: tensor<?x8x4xf32>) {
+  // expected-error @+1 {{'graph.attention_grad' op dim 1 of 'dlse' is 8, but dim 1 of 'lse' is 4}}
+  %0:3 = graph.attention_grad %q, %q, %q, %q, %l, %q dlse %d scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>)
+  graph.return
+}

@@ -71,6 +71,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %1, %lse1 = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  // A soft cap changes neither loops nor the flops of the products.
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal sliding 4 soft_cap 5.000000e+01 scale 2.500000e-01 :
+  // expected-remark @+1 {{3 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving}}
+  %2, %lse2 = graph.attention %q, %k, %k causal sliding 4 soft_cap 50.0 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

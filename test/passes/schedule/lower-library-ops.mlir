@@ -97,6 +97,31 @@ module @attention {
 }
 
 // -----
+// A window that hides no key is none.
+
+// CHECK-LABEL: module @attention_window
+module @attention_window {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.func @microbatch() {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    // CHECK: exec.attention %{{.*}} causal window 3 soft_cap 5.000000e+01 scale 2.500000e-01{{$}}
+    %o, %lse = graph.attention %q, %q, %q causal sliding 3 soft_cap 50.0 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    // CHECK: exec.attention_grad %{{.*}} causal window 3 soft_cap 5.000000e+01 scale 2.500000e-01{{$}}
+    %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %o, %lse, %q causal sliding 3 soft_cap 50.0 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>)
+    // CHECK: exec.attention %{{.*}} causal scale 2.500000e-01{{$}}
+    %p, %lse2 = graph.attention %q, %q, %q causal sliding 4 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Columns of one tensor are read and written where they are: no slice of them, and no concat of their gradients, is copied.
 // CHECK-LABEL: module @attention_of_columns
 // CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1072 bytes at 0

@@ -29,8 +29,10 @@ SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # counts of confi
 COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}
 # Each of these families has this many small configs and one that is counted. They have random numbers of their own, so
 # that a family more leaves the configs of the others as they are.
-FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "glm", "glm4", "gpt_neox", "granite", "olmo2", "phi3", "qwen3",
-                       "smollm3", "stablelm", "starcoder2"), 3
+FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt_neox", "granite",
+                       "ministral", "olmo2", "olmo3", "phi3", "qwen3", "smollm3", "stablelm", "starcoder2"), 3
+# Each of these families has this many small configs whose windows hide keys, with random numbers of their own, too.
+WINDOWED, OF_WINDOWED = ("cohere2", "mistral", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"), 2
 HARMLESS = {
     "bos_token_id": [0, 60, None], "eos_token_id": [1, [2, 3]], "use_cache": [True, False],
     "torch_dtype": ["bfloat16", "float32"], "output_hidden_states": [False], "transformers_version": ["4.38.0"],
@@ -198,6 +200,69 @@ def gemma(pick):
                      use_bidirectional_attention=pick(ABSENT, None, False))
 
 
+def kinds_of_layers(pick, layers):
+    return pick(ABSENT, ABSENT, [pick("full_attention", "sliding_attention") for _ in range(layers)])
+
+
+def gemma2(pick):
+    heads, kv_heads = pick((4, 2), (8, ABSENT), (3, 3))  # the class has 8 heads and 4 kv heads
+    layers = pick(1, 2, 3)
+    return llama_kin(pick, heads, kv_heads, pick(4, 6, 8), hidden_size=24, num_hidden_layers=layers, hidden_act=ABSENT,
+                     hidden_activation=pick(ABSENT, "gelu", "gelu_pytorch_tanh"), pad_token_id=pick(ABSENT, None, 60),
+                     attention_bias=pick(ABSENT, False, True), query_pre_attn_scalar=pick(ABSENT, 4, 9),
+                     attn_logit_softcapping=pick(ABSENT, None, 0.5, 2.0), layer_types=kinds_of_layers(pick, layers),
+                     final_logit_softcapping=pick(ABSENT, None, 1.5), sliding_window=pick(3, 5, ABSENT))
+
+
+def by_kind(pick, config):
+    """Puts rotary embedding into the objects of layers without and with a window, or leaves the older spelling."""
+    if "rope_parameters" in config:
+        parameters = config.pop("rope_parameters")
+        config["rope_theta"] = ABSENT
+        local = {"rope_type": "default", "rope_theta": pick(ABSENT, 100.0)}
+        config["rope_parameters"] = {"full_attention": parameters, "sliding_attention": local}
+    elif pick(True, False):
+        config["rope_parameters"] = pick(ABSENT, {"sliding_attention": {"rope_type": "linear", "factor": 2.0}})
+        if config["rope_parameters"] is not ABSENT:
+            config["rope_scaling"] = ABSENT
+    return config
+
+
+def gemma3_text(pick):
+    config = {**gemma2(pick), "sliding_window_pattern": pick(ABSENT, 2), "rope_local_base_freq": pick(ABSENT, 50.0),
+              "attn_logit_softcapping": pick(ABSENT, None, 2.0), "num_key_value_heads": 1}
+    return by_kind(pick, config)
+
+
+def ministral(pick):
+    heads, kv_heads = pick((8, ABSENT), (16, ABSENT), (4, 2), (3, 1))  # the class has 8
+    layers = pick(1, 2, 3)
+    return llama_kin(pick, heads, kv_heads, pick(4, 6), num_hidden_layers=layers, sliding_window=pick(ABSENT, 3, 5),
+                     layer_types=kinds_of_layers(pick, layers))
+
+
+def olmo3(pick):
+    layers = pick(2, 4, 5)
+    config = {**olmo2(pick), "head_dim": ABSENT, "hidden_size": 24, "num_attention_heads": pick(4, 6),
+              "num_key_value_heads": pick(ABSENT, None, 2), "num_hidden_layers": layers,
+              "sliding_window": pick(3, 5), "layer_types": kinds_of_layers(pick, layers)}
+    return by_kind(pick, config)
+
+
+def windowed(kind, pick):
+    """Draws a config of a family whose windows hide keys of a sequence of SEQUENCE tokens."""
+    config = {**MAKERS[kind](pick), "sliding_window": pick(1, 3, 5, 9)}
+    layers = config["num_hidden_layers"]
+    if kind in ("qwen2", "qwen3"):
+        config.update(use_sliding_window=True, max_window_layers=pick(0, layers - 1),
+                      layer_types=kinds_of_layers(pick, layers))
+    elif kind == "smollm3":
+        config.update(use_sliding_window=True, layer_types=kinds_of_layers(pick, layers))
+    elif kind == "cohere2":
+        config.update(layer_types=kinds_of_layers(pick, layers))
+    return config
+
+
 def starcoder2(pick):
     heads, kv_heads = pick((4, ABSENT), (6, 3), (3, 1))  # the class has 2
     return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), hidden_act=pick(ABSENT, "gelu", "relu", "silu"),
@@ -211,7 +276,7 @@ def stablelm(pick):
     config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
                        layer_norm_eps=pick(ABSENT, 1e-6, 1e-3),
                        use_qkv_bias=pick(ABSENT, False, True), use_parallel_residual=pick(ABSENT, False, True),
-                       hidden_dropout=pick(ABSENT, 0.0), qk_layernorm=pick(ABSENT, False))
+                       hidden_dropout=pick(ABSENT, 0.0), qk_layernorm=pick(ABSENT, False, True))
     return part_of_head(pick, config, "partial_rotary_factor")
 
 
@@ -226,7 +291,7 @@ def cohere(pick):
     heads, kv_heads = grouped(pick)
     return llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * pick(4, 8), rms_norm_eps=ABSENT,
                      layer_norm_eps=pick(ABSENT, 1e-6, 1e-3), logit_scale=pick(ABSENT, 0.25, 2.0),
-                     attention_bias=pick(ABSENT, True, False), use_qk_norm=pick(ABSENT, False))
+                     attention_bias=pick(ABSENT, True, False), use_qk_norm=pick(True, False, ABSENT, True))
 
 
 def cohere2(pick):
@@ -238,6 +303,7 @@ def cohere2(pick):
 
 MAKERS = {"gpt2": gpt2, "llama": llama, "mistral": mistral, "mixtral": mixtral, "qwen2": qwen2, "cohere": cohere,
           "cohere2": cohere2, "gemma": gemma, "glm": glm, "glm4": glm, "stablelm": stablelm, "starcoder2": starcoder2,
+          "gemma2": gemma2, "gemma3_text": gemma3_text, "ministral": ministral, "olmo3": olmo3,
           "gpt_neox": gpt_neox, "granite": granite, "olmo2": olmo2, "phi3": phi3, "qwen3": qwen3, "smollm3": smollm3}
 
 
@@ -246,11 +312,11 @@ def without_absent(config):
             if value is not ABSENT}
 
 
-def draw(rng, kind, is_small):
+def draw(rng, kind, is_small, maker):
     def pick(*values):
         return rng.choice(values)
 
-    config = without_absent({"model_type": kind, **MAKERS[kind](pick)})
+    config = without_absent({"model_type": kind, **maker(pick)})
     for key, values in HARMLESS.items():
         if rng.random() < 0.2:
             config[key] = rng.choice(values)
@@ -308,13 +374,13 @@ def trained(config, rows):
     return float(f"{loss.item():.9g}"), gradients
 
 
-def cases_of(rng, kind, number, is_small, rows):
+def cases_of(rng, kind, number, is_small, rows, maker=None, ending=""):
     """Draws `number` configs of a type, and yields those that run with their results."""
     for index in range(number):
         while True:
-            config = draw(rng, kind, is_small)
+            config = draw(rng, kind, is_small, maker or MAKERS[kind])
             try:
-                case = {"name": f"{kind}-{index}{'' if is_small else '-counted'}", "config": config,
+                case = {"name": f"{kind}-{index}{ending if is_small else '-counted'}", "config": config,
                         "parameters": counted(config)}
                 if is_small:
                     case["loss"], case["parameters"] = trained(config, rows)
@@ -342,6 +408,9 @@ def main():
     for kind in FAMILIES:
         rng = random.Random(f"{arguments.seed} {kind}")
         cases += [*cases_of(rng, kind, OF_FAMILY, True, rows), *cases_of(rng, kind, 1, False, rows)]
+    for kind in WINDOWED:
+        rng = random.Random(f"{arguments.seed} {kind} with windows")
+        cases += cases_of(rng, kind, OF_WINDOWED, True, rows, lambda pick: windowed(kind, pick), "-windowed")
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     arguments.out.write_text(f'{{"transformers": "{VERSION}", "sequence": {SEQUENCE}, "cases": [\n{lines}\n]}}\n')
     print(f"{len(cases)} configs, {arguments.out.stat().st_size} bytes")

@@ -149,8 +149,16 @@ def linear(a, x, weight, bias=None):
 
 def attention(a, q, k, v):
     q, k, v = (each.transpose(1, 2) for each in (q, k, v))
-    mask = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool() if a.get("causal") else None
-    return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
+    later = k.shape[2] - q.shape[2]
+    mask = torch.ones(q.shape[2], k.shape[2]).tril(later).bool() if a.get("causal") else None
+    if "sliding" in a:
+        mask = mask.triu(later - a["sliding"] + 1)
+    if "soft_cap" not in a:
+        return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
+    k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], 1) for each in (k, v))
+    scores = a["soft_cap"] * torch.tanh(q @ k.mT * a.get("scale", q.shape[-1] ** -0.5) / a["soft_cap"])
+    weights = torch.softmax(scores if mask is None else scores.masked_fill(~mask, -torch.inf), -1)
+    return (weights @ v).transpose(1, 2)
 
 
 def elu(x, alpha, scale, input_scale):

@@ -70,6 +70,15 @@ def each_twice(m, x):
     return square(x)
 
 
+def capped(mask):
+    """Returns attention whose scores have a soft cap, written out as Gemma 2 of transformers has it."""
+    def body(m, x):
+        scores = torch.tanh(m.mix(x) @ x.mT * 0.4 / 3.0) * 3.0
+        weights = torch.softmax(scores + mask if mask.is_floating_point() else scores.masked_fill(mask, -1e9), -1)
+        return square(weights @ x)
+    return Small(body, mix=nn.Linear(8, 8, bias=False))
+
+
 def filled(m, x):
     mask = torch.zeros(8, 8)
     mask.fill_(2.0).mul_(3.0)
@@ -105,7 +114,7 @@ def padded_keys(m, x):
     return square(m.mix(x, x, x, key_padding_mask=padding, attn_mask=LATER)[0])
 
 
-LATER = torch.ones(6, 6).triu(1).bool()
+LATER, NEAR = torch.ones(6, 6).triu(1).bool(), torch.ones(6, 6).tril().triu(-2).bool()
 ROWS, HEADS = (6, 8), (2, 4, 5, 6)
 # Each entry is: the module, and the shape of its input beside the batch.
 CASES = {
@@ -120,6 +129,10 @@ CASES = {
     "keys of a parameter": (Small(lambda m, x: attend(x[:, 0], m.w, m.w.tanh()), w=Parameter(torch.randn(4, 7, 6))),
                             HEADS),
     "the last queries": (Small(lambda m, x: attend(x[:, 3:], x, x, attn_mask=~LATER[3:])), ROWS),
+    "a soft cap": (capped(LATER), ROWS),
+    "a soft cap in a window": (capped(torch.zeros(6, 6).masked_fill(~NEAR, -torch.inf)), ROWS),
+    "a soft cap and another mask": (capped(~torch.ones(6, 6).tril(2).bool()), ROWS),
+    "a window": (Small(lambda m, x: attend(x, x * 2, x, attn_mask=NEAR)), ROWS),
     "a logical mask": (several(LATER), ROWS),
     "a mask of numbers": (several(torch.zeros(6, 6).masked_fill(LATER, -torch.inf)), ROWS),
     "a mask without weights": (several(LATER, need_weights=False), ROWS),

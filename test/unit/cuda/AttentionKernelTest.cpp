@@ -14,12 +14,14 @@ struct Case {
   int gap = 0; // elements between a token's heads and the next token, which must not be accessed
   int window = 0;
   int batch = 2;
+  float softCap = 0;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << nameOf(c.type) << " " << c.queries << "x" << c.keys << " heads " << c.heads << "/"
              << c.kvHeads << "x" << c.headDim << (c.causal ? " causal" : "") << " dropout "
-             << c.dropout << " gap " << c.gap << " window " << c.window;
+             << c.dropout << " gap " << c.gap << " window " << c.window << " soft cap "
+             << c.softCap;
 }
 
 constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
@@ -81,6 +83,9 @@ public:
     Numbers numbers(17);
     for (Tensor *tensor : {&q, &k, &v, &dout})
       tensor->dense = numbers.normalBytes(c.type, tensor->size());
+    if (c.window > 0 || c.softCap > 0) // lse has a gradient, too
+      for (int row = 0; row < c.batch * c.heads * c.queries; ++row)
+        dlse.push_back(static_cast<float>(row % 7 - 3) / 4);
   }
 
   Tensor &values() { return v; }
@@ -103,17 +108,20 @@ public:
                             .headDim = c.headDim,
                             .causal = c.causal,
                             .scale = scale()};
+    args.window = c.window, args.softCap = c.softCap;
     args.dropout = c.dropout;
     args.seed = static_cast<uint64_t>(kSeed), args.dropoutId = kDropoutId, args.step = kStep;
     args.globalBatch0 = kFirstBatch, args.globalHead0 = kFirstHead, args.totalHeads = kTotalHeads;
     if (c.type == ElementType::F32) {
       cpu::attention(args, pool);
-      cpu::attentionGrad({args, floats(dout), floats(dq), floats(dk), floats(dv), scratch.data()},
+      cpu::attentionGrad({args, floats(dout), floats(dq), floats(dk), floats(dv), scratch.data(),
+                          dlse.empty() ? nullptr : dlse.data()},
                          pool);
     } else {
       cpu::NarrowTensors tensors{c.type,          q.dense.data(),   k.dense.data(),
                                  v.dense.data(),  out.dense.data(), dout.dense.data(),
                                  dq.dense.data(), dk.dense.data(),  dv.dense.data()};
+      tensors.dlse = dlse.empty() ? nullptr : dlse.data();
       cpu::narrowAttention(args, tensors, pool);
       cpu::narrowAttentionGrad(args, tensors, scratch.data(), pool);
     }
@@ -132,6 +140,8 @@ public:
     size_t rows = static_cast<size_t>(c.batch) * static_cast<size_t>(c.heads * c.queries);
     AttentionParams p = params();
     p.lse = gpu.allocate<float>(rows), p.delta = gpu.allocate<float>(rows);
+    if (!dlse.empty())
+      p.dlse = gpu.upload(dlse);
     if (c.dropout > 0) {
       p.seed = gpu.upload(std::vector<int64_t>{kSeed});
       p.step = gpu.upload(std::vector<float>{step});
@@ -162,6 +172,7 @@ private:
     p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
     p.heads = c.heads, p.kvHeads = c.kvHeads, p.headDim = c.headDim;
     p.causal = c.causal, p.window = c.window, p.scale = scale();
+    p.softCap = c.softCap;
     setDropout(p, c.dropout);
     p.dropoutId = kDropoutId;
     p.firstBatch = kFirstBatch, p.firstHead = kFirstHead, p.totalHeads = kTotalHeads;
@@ -170,6 +181,7 @@ private:
 
   Case c;
   Tensor q, k, v, out, dout, dq, dk, dv;
+  std::vector<float> dlse; // empty: lse has no gradient
 };
 
 // f32 sums in another order and has an exp2 of 2 ulp; in 16 bits, weights are rounded before the
@@ -224,6 +236,22 @@ INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
                          testing::Values(Case{F16, 31, 33}, Case{F16, 65, 65, 4, 2, 64, true, 0.3f},
                                          Case{F16, 65, 65, 1, 1, 128, false},
                                          Case{F16, 33, 33, 1, 1, 30, true}));
+
+// Blocks in front of windows, windows that end within blocks, and soft caps near and far from the
+// scores; keys that no query sees, and queries that see no key.
+INSTANTIATE_TEST_SUITE_P(Masks, AttentionKernel,
+                         testing::Values(Case{F32, 150, 150, 4, 2, 32, true, 0, 5, 33},
+                                         Case{F32, 130, 130, 1, 1, 40, true, 0.2f, 0, 64, 1, 2.0f},
+                                         Case{F32, 40, 150, 2, 1, 64, true, 0, 0, 16},
+                                         Case{F32, 70, 40, 2, 1, 64, true, 0, 0, 16},
+                                         Case{F32, 65, 65, 2, 1, 64, false, 0, 0, 0, 1, 0.7f},
+                                         Case{BF16, 300, 300, 2, 1, 64, true, 0, 0, 70, 1},
+                                         Case{BF16, 150, 150, 4, 2, 64, true, 0.2f, 8, 33, 1, 2.0f},
+                                         Case{BF16, 40, 150, 2, 1, 128, true, 0, 0, 16, 1},
+                                         Case{BF16, 70, 40, 2, 1, 256, true, 0, 0, 16, 1, 5.0f},
+                                         Case{BF16, 65, 65, 2, 1, 96, false, 0, 0, 0, 1, 0.7f},
+                                         Case{BF16, 65, 65, 2, 1, 20, true, 0, 3, 20, 1, 0.7f},
+                                         Case{F16, 150, 150, 2, 1, 64, true, 0, 0, 40, 1, 50.0f}));
 
 // If values are the unit vectors, results are the weights, so zeros show what was dropped.
 void expectSameMask(Case c) {

@@ -101,7 +101,10 @@ TEST(AttentionPlan, SaysWhatItCannotDo) {
   AttentionParams p = attentionOf(8, 2, 2, 64, 1);
   p.causal = 0, p.window = 4;
   EXPECT_EQ(plan(p), "attention: a window of 4 keys; it has to be causal and not negative");
-  p.window = 0;
+  p.window = 0, p.softCap = -1;
+  EXPECT_EQ(plan(p), "attention: a soft cap of -1.000000 with a scale of 0.125000; it has to be a "
+                     "number of 0 or more, and not of zeros");
+  p.softCap = 0;
   p.v = reinterpret_cast<const void *>(uintptr_t(0x1008));
   EXPECT_EQ(plan(p), "attention: a tensor begins 8 bytes after a multiple of 16; tensors of 16-bit "
                      "numbers begin at one");

@@ -34,6 +34,8 @@ AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed
   op.first_batch = rankScalar(0, {{2, 0}});
   op.first_head = rankScalar(0);
   op.total_heads = 2;
+  op.window = 3;
+  op.soft_cap = 20;
   return op;
 }
 
@@ -401,6 +403,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   backward.dk = dk;
   backward.dv = dv;
   backward.scratch = scratch;
+  backward.dlse = lse;
   at.attentionGrad = builder.add(std::move(backward));
   StridedCopyT sum = copy(dk, dx, 64);
   sum.accumulate = true;

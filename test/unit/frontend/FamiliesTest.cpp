@@ -53,6 +53,15 @@ struct Imported {
     return text;
   }
 
+  // Returns the window of each attention, 0 if it has none.
+  std::vector<int64_t> windows() {
+    std::vector<int64_t> found;
+    module->walk([&](graph::AttentionOp op) {
+      found.push_back(static_cast<int64_t>(op.getSliding().value_or(0)));
+    });
+    return found;
+  }
+
   // Returns the shape of a parameter, empty if there is none of this name.
   std::vector<int64_t> shapeOf(const std::string &name) {
     std::vector<int64_t> shape;
@@ -78,6 +87,18 @@ TEST(Families, NormaliseQueriesAndKeysByHeadOrAltogether) {
   EXPECT_EQ(olmo2.shapeOf("self_attn.k_norm.weight"), Shape{16});
   EXPECT_EQ(olmo2.shapeOf("input_layernorm.weight"), Shape{});
   EXPECT_EQ(olmo2.shapeOf("post_feedforward_layernorm.weight"), Shape{32});
+  // Each head has a weight of its own: one tensor, or one of each head in files.
+  Imported cohere(R"("model_type": "cohere", "num_key_value_heads": 2, "use_qk_norm": true)");
+  ASSERT_TRUE(cohere.module) << cohere.error;
+  EXPECT_EQ(cohere.shapeOf("self_attn.q_norm.weight"), (Shape{4, 8}));
+  EXPECT_EQ(cohere.shapeOf("self_attn.k_norm.weight"), (Shape{2, 8}));
+  Imported stablelm(R"("model_type": "stablelm", "num_key_value_heads": 2, "qk_layernorm": true,
+                       "partial_rotary_factor": 0.5)");
+  ASSERT_TRUE(stablelm.module) << stablelm.error;
+  EXPECT_EQ(stablelm.shapeOf("self_attn.q_layernorm.norms.*.weight"), (Shape{4, 8}));
+  Imported without(R"("model_type": "cohere", "num_key_value_heads": 2)");
+  ASSERT_TRUE(without.module) << without.error;
+  EXPECT_EQ(without.shapeOf("self_attn.q_norm.weight"), Shape{});
 }
 
 TEST(Families, KeepWeightsThatFilesFuse) {
@@ -141,23 +162,66 @@ TEST(Families, MultiplyWhereTheConfigSays) {
   EXPECT_NE(gemma.first<graph::GeluOp>().find("tanh"), std::string::npos);
 }
 
-// The window of 16 is that of layers 0 to 2, which have rotary embedding; it counts from 17 tokens.
-TEST(Families, TakeWindowsAsLongAsTheSequence) {
+// Windows in the order of the blocks: layers without one first. The window of 16 of cohere2 is that
+// of layers 0 to 2, which have rotary embedding; it counts from 17 tokens.
+TEST(Families, HaveWindowsInSomeLayers) {
   std::string keys = R"("model_type": "cohere2", "sliding_window": 16)";
   Imported within(keys, 16);
   ASSERT_TRUE(within.module) << within.error;
   EXPECT_EQ(within.count<graph::RepeatOp>(), 2);
+  EXPECT_EQ(within.windows(), (Shape{0, 0}));
   Imported beyond(keys, 17);
-  EXPECT_FALSE(beyond.module);
-  EXPECT_NE(beyond.error.find("'sliding_window' is 16, so that only some of the 4 layers"),
-            std::string::npos)
-      << beyond.error;
+  ASSERT_TRUE(beyond.module) << beyond.error;
+  EXPECT_EQ(beyond.count<graph::RepeatOp>(), 2);
+  EXPECT_EQ(beyond.windows(), (Shape{16, 0}));
+  Imported qwen2(R"("model_type": "qwen2", "num_key_value_heads": 2, "use_sliding_window": true,
+                    "sliding_window": 4, "max_window_layers": 3)");
+  ASSERT_TRUE(qwen2.module) << qwen2.error;
+  EXPECT_EQ(qwen2.windows(), (Shape{0, 4}));
+  EXPECT_EQ(qwen2.count<graph::RotaryTableOp>(), 1);
+}
+
+// Layers of both kinds take turns, and have blocks of their own.
+TEST(Families, CapScoresAndLogits) {
+  std::string sizes = R"("head_dim": 8, "num_key_value_heads": 2, "query_pre_attn_scalar": 16, )";
+  Imported gemma2("\"model_type\": \"gemma2\", " + sizes + "\"sliding_window\": 4");
+  ASSERT_TRUE(gemma2.module) << gemma2.error;
+  EXPECT_EQ(gemma2.count<graph::RepeatOp>(), 4);
+  EXPECT_EQ(gemma2.windows(), (Shape{0, 4}));
+  EXPECT_NE(gemma2.first<graph::AttentionOp>().find("soft_cap 5.000000e+01 scale 2.5"),
+            std::string::npos);
+  EXPECT_EQ(gemma2.count<graph::TanhOp>(), 1);
+  Imported none("\"model_type\": \"gemma2\", " + sizes +
+                R"("attn_logit_softcapping": null, "final_logit_softcapping": null)");
+  ASSERT_TRUE(none.module) << none.error;
+  EXPECT_EQ(none.first<graph::AttentionOp>().find("soft_cap"), std::string::npos);
+  EXPECT_EQ(none.count<graph::TanhOp>(), 0);
+}
+
+// A window that hides nothing leaves layers with another rotary embedding.
+TEST(Families, HaveARotaryEmbeddingForLayersWithAWindow) {
+  std::string sizes = R"("head_dim": 8, "num_key_value_heads": 2, "sliding_window_pattern": 4)";
+  Imported gemma3("\"model_type\": \"gemma3_text\", " + sizes);
+  ASSERT_TRUE(gemma3.module) << gemma3.error;
+  EXPECT_EQ(gemma3.count<graph::RotaryTableOp>(), 2);
+  EXPECT_EQ(gemma3.count<graph::RepeatOp>(), 2);
+  EXPECT_EQ(gemma3.windows(), (Shape{0, 0}));
+  EXPECT_EQ(gemma3.shapeOf("self_attn.q_norm.weight"), Shape{8});
+  Imported alike("\"model_type\": \"gemma3_text\", \"rope_local_base_freq\": 1e6, " + sizes);
+  ASSERT_TRUE(alike.module) << alike.error;
+  EXPECT_EQ(alike.count<graph::RotaryTableOp>(), 1);
+  EXPECT_EQ(alike.count<graph::RepeatOp>(), 1);
+  Imported olmo3(R"("model_type": "olmo3", "sliding_window": 4, "rope_parameters":
+                    {"full_attention": {"rope_type": "linear", "factor": 2.0}})");
+  ASSERT_TRUE(olmo3.module) << olmo3.error;
+  EXPECT_EQ(olmo3.count<graph::RotaryTableOp>(), 2);
+  EXPECT_EQ(olmo3.windows(), (Shape{0, 4}));
 }
 
 TEST(Families, HaveTheClassesOfTransformers) {
   EXPECT_EQ(architectureOf("gpt2"), "GPT2LMHeadModel");
   EXPECT_EQ(architectureOf("gpt_neox"), "GPTNeoXForCausalLM");
-  EXPECT_EQ(architectureOf("gemma2"), "");
+  EXPECT_EQ(architectureOf("gemma3"), "");
   EXPECT_EQ(architectureOfConfig(R"({"model_type": "smollm3"})"), "SmolLM3ForCausalLM");
   EXPECT_EQ(architectureOfConfig("[]"), "");
 }

@@ -59,10 +59,10 @@ double dot(const Tensor &a, const Tensor &b) {
   return sum;
 }
 
-// Checks the gradients of `op`'s float operands, up to `numDifferentiable` of them, for a gradient
-// of its first result.
+// Checks the gradients of `op`'s float operands, up to `numDifferentiable` of them, for gradients
+// of its first `numResults` results.
 void checkGradient(const std::string &arguments, const std::string &text, bool positive = false,
-                   unsigned numDifferentiable = 3) {
+                   unsigned numDifferentiable = 3, unsigned numResults = 1) {
   SCOPED_TRACE(text);
   Parsed parsed;
   Operation *op = parsed.parse(arguments, text);
@@ -74,8 +74,16 @@ void checkGradient(const std::string &arguments, const std::string &text, bool p
   interpret(op, values);
 
   SmallVector<Value> resultGrads(op->getNumResults());
-  resultGrads[0] = parsed.block->addArgument(op->getResult(0).getType(), op->getLoc());
-  values[resultGrads[0]] = source.random(resultGrads[0].getType(), false);
+  for (unsigned result = 0; result < numResults; ++result) {
+    resultGrads[result] = parsed.block->addArgument(op->getResult(result).getType(), op->getLoc());
+    values[resultGrads[result]] = source.random(resultGrads[result].getType(), false);
+  }
+  auto objective = [&](Values &at) {
+    double sum = 0;
+    for (unsigned result = 0; result < numResults; ++result)
+      sum += dot(at[op->getResult(result)], values[resultGrads[result]]);
+    return sum;
+  };
   std::vector<char> needed(op->getNumOperands());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     needed[i] = i < numDifferentiable && isa<FloatType>(getElementTypeOrSelf(operand));
@@ -102,10 +110,10 @@ void checkGradient(const std::string &arguments, const std::string &text, bool p
       Values moved = values;
       moved[operand].data[e] += step;
       interpret(op, moved);
-      double after = dot(moved[op->getResult(0)], values[resultGrads[0]]);
+      double after = objective(moved);
       moved[operand].data[e] -= 2 * step;
       interpret(op, moved);
-      double before = dot(moved[op->getResult(0)], values[resultGrads[0]]);
+      double before = objective(moved);
       // Constants in bodies are f32, so the tolerance is not below 1e-6.
       EXPECT_NEAR(analytic.data[e], (after - before) / (2 * step), 2e-6)
           << "operand " << i << " element " << e;
@@ -205,12 +213,14 @@ TEST(Gradient, OfRotaryBothWays) {
 }
 
 TEST(Gradient, OfAttentionWithGroupsMoreKeysAndMask) {
-  for (const char *causal : {"", "causal "})
-    checkGradient(
-        "%q: tensor<1x2x4x3xf32>, %k: tensor<1x3x2x3xf32>, %v: tensor<1x3x2x3xf32>",
-        std::string("%0, %l = graph.attention %q, %k, %v ") + causal +
-            "scale 0.7 : (tensor<1x2x4x3xf32>, tensor<1x3x2x3xf32>, tensor<1x3x2x3xf32>) -> "
-            "(tensor<1x2x4x3xf32>, tensor<1x4x2xf32>)");
+  for (const char *causal : {"", "causal ", "causal sliding 2 ", "soft_cap 0.5 "})
+    for (unsigned numResults : {1, 2}) // of lse, too
+      checkGradient(
+          "%q: tensor<1x2x4x3xf32>, %k: tensor<1x3x2x3xf32>, %v: tensor<1x3x2x3xf32>",
+          std::string("%0, %l = graph.attention %q, %k, %v ") + causal +
+              "scale 0.7 : (tensor<1x2x4x3xf32>, tensor<1x3x2x3xf32>, tensor<1x3x2x3xf32>) -> "
+              "(tensor<1x2x4x3xf32>, tensor<1x4x2xf32>)",
+          false, /*numDifferentiable=*/3, numResults);
 }
 
 TEST(Gradient, OfLossAndSoftmax) {

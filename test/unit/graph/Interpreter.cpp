@@ -136,18 +136,31 @@ public:
       }
   }
 
-  // Returns the weights of query row (b, h, t), after softmax.
+  // Returns the weights of query row (b, h, t), after softmax. `slopes` are the derivatives of soft
+  // caps.
   template <typename OpTy>
-  std::vector<double> weights(OpTy op, int64_t b, int64_t h, int64_t t, double *lse) {
+  std::vector<double> weights(OpTy op, int64_t b, int64_t h, int64_t t, double *lse,
+                              std::vector<double> *slopes = nullptr) {
     const Tensor &q = in(op.getQ()), &k = in(op.getK());
     int64_t queries = q.dim(1), keys = k.dim(1);
     int64_t visible = op.getCausal() ? t + keys - queries + 1 : keys;
+    int64_t hidden =
+        std::max<int64_t>(0, visible - static_cast<int64_t>(op.getSliding().value_or(keys)));
     std::vector<double> scores(visible);
+    if (slopes)
+      slopes->assign(visible, 1);
     double total = 0;
-    for (int64_t s = 0; s < visible; ++s) {
+    for (int64_t s = hidden; s < visible; ++s) {
       for (int64_t d = 0; d < q.dim(3); ++d)
         scores[s] += q.data[at(q, b, t, h, d)] * k.data[at(k, b, s, kvHead(q, k, h), d)];
-      scores[s] = std::exp(scores[s] * op.getScaleAttr().getValueAsDouble());
+      scores[s] *= op.getScaleAttr().getValueAsDouble();
+      if (FloatAttr cap = op.getSoftCapAttr()) {
+        double part = std::tanh(scores[s] / cap.getValueAsDouble());
+        scores[s] = part * cap.getValueAsDouble();
+        if (slopes)
+          (*slopes)[s] = 1 - part * part;
+      }
+      scores[s] = std::exp(scores[s]);
       total += scores[s];
     }
     for (double &score : scores)
@@ -173,7 +186,7 @@ public:
     values[op.getLse()] = lse;
   }
 
-  // dS = P (dP - sum(P dP)) with dP = dout v^T.
+  // dS = P (dP - sum(P dP) + dlse) with dP = dout v^T.
   void visit(AttentionGradOp op) {
     Tensor q = in(op.getQ()), k = in(op.getK()), v = in(op.getV()), dy = in(op.getDout());
     Tensor dq = Tensor::zeros(op.getDq().getType()), dk = Tensor::zeros(op.getDk().getType()),
@@ -182,9 +195,11 @@ public:
     for (int64_t b = 0; b < q.dim(0); ++b)
       for (int64_t h = 0; h < q.dim(2); ++h)
         for (int64_t t = 0; t < q.dim(1); ++t) {
-          std::vector<double> p = weights(op, b, h, t, nullptr), dp(p.size());
+          std::vector<double> slopes, p = weights(op, b, h, t, nullptr, &slopes), dp(p.size());
           int64_t g = kvHead(q, k, h);
           double mean = 0;
+          if (op.getDlse())
+            mean = -in(op.getDlse()).data[(b * q.dim(2) + h) * q.dim(1) + t];
           for (size_t s = 0; s < p.size(); ++s) {
             for (int64_t d = 0; d < q.dim(3); ++d) {
               dp[s] += dy.data[at(q, b, t, h, d)] * v.data[at(v, b, s, g, d)];
@@ -194,7 +209,7 @@ public:
           }
           for (size_t s = 0; s < p.size(); ++s)
             for (int64_t d = 0; d < q.dim(3); ++d) {
-              double ds = p[s] * (dp[s] - mean) * scale;
+              double ds = p[s] * (dp[s] - mean) * slopes[s] * scale;
               dq.data[at(q, b, t, h, d)] += ds * k.data[at(k, b, s, g, d)];
               dk.data[at(k, b, s, g, d)] += ds * q.data[at(q, b, t, h, d)];
             }

@@ -31,6 +31,17 @@ TEST(AttentionGrad, AgreesWithTheReferenceAtEdgeSizes) {
   });
 }
 
+TEST(AttentionGrad, AgreesWithTheReferenceForAGradientOfLse) {
+  ThreadPool pool(2);
+  forEachIsa([&] {
+    for (const AttentionSizes &sizes : edgeSizes()) {
+      AttentionProblem problem(sizes);
+      problem.addGradientOfLse();
+      expectGradients(problem, pool);
+    }
+  });
+}
+
 TEST(AttentionGrad, AgreesWithTheReferenceUnderDropout) {
   ThreadPool pool(2);
   forEachIsa([&] {
@@ -43,13 +54,16 @@ TEST(AttentionGrad, AgreesWithTheReferenceUnderDropout) {
 
 // Compares the analytic reference with finite differences of its forward part.
 TEST(AttentionGrad, ReferenceAgreesWithFiniteDifferences) {
-  AttentionProblem problem({1, 6, 9, 2, 1, 4, true}, 0.25f);
+  AttentionProblem problem({1, 6, 9, 2, 1, 4, true, 4, 3.0f}, 0.25f);
+  problem.addGradientOfLse();
   AttentionReference analytic(problem);
   auto loss = [&] {
     AttentionReference forward(problem);
     double sum = 0;
     for (size_t i = 0; i < forward.out.size(); ++i)
       sum += forward.out[i] * problem.dout[i];
+    for (size_t i = 0; i < forward.lse.size(); ++i)
+      sum += forward.lse[i] * problem.dlse[i];
     return sum;
   };
   auto check = [&](std::vector<float> &input, const std::vector<double> &gradient) {
@@ -85,6 +99,36 @@ TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreads) {
         }
       }
   });
+}
+
+TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithAWindow) {
+  forEachIsa([&] {
+    for (int64_t window : {40, 500}) {
+      AttentionProblem first({1, 900, 900, 2, 1, 16, true, window, 3.0f});
+      ThreadPool one(1);
+      runBoth(first, one);
+      for (int threads : {3, 8}) {
+        AttentionProblem other(first.sizes);
+        ThreadPool pool(threads);
+        runBoth(other, pool);
+        EXPECT_TRUE(sameBits(other.out, first.out)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dq, first.dq)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dk, first.dk)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dv, first.dv)) << threads << " threads";
+      }
+    }
+  });
+}
+
+// A window hides nothing from queries that see fewer keys anyway.
+TEST(AttentionGrad, GivesTheBitsOfCausalAttentionWithAWindowOfAllKeys) {
+  ThreadPool pool(2);
+  AttentionProblem causal({1, 500, 500, 2, 1, 32, true}), wide({1, 500, 500, 2, 1, 32, true, 500});
+  runBoth(causal, pool);
+  runBoth(wide, pool);
+  EXPECT_TRUE(sameBits(causal.out, wide.out) && sameBits(causal.lse, wide.lse));
+  EXPECT_TRUE(sameBits(causal.dq, wide.dq) && sameBits(causal.dk, wide.dk) &&
+              sameBits(causal.dv, wide.dv));
 }
 
 } // namespace

@@ -254,6 +254,7 @@ TEST(NarrowAttention, IsThatOfF32Rounded) {
     for (float dropout : {0.0f, 0.25f})
       for (const AttentionSizes &sizes : edgeSizes()) {
         AttentionProblem problem(sizes, dropout);
+        problem.addGradientOfLse();
         auto q = narrowed(type, problem.q), k = narrowed(type, problem.k),
              v = narrowed(type, problem.v), dout = narrowed(type, problem.dout);
         problem.q = widened(type, q), problem.k = widened(type, k), problem.v = widened(type, v);
@@ -271,8 +272,10 @@ TEST(NarrowAttention, IsThatOfF32Rounded) {
         ASSERT_EQ(out, narrowed(type, problem.out)) << describe(sizes);
         problem.out = widened(type, out); // backward reads it
         problem.args.out = problem.out.data();
-        AttentionGradArgs grad{problem.args,      problem.dout.data(), problem.dq.data(),
-                               problem.dk.data(), problem.dv.data(),   problem.scratch.data()};
+        AttentionGradArgs grad{problem.args,       problem.dout.data(), problem.dq.data(),
+                               problem.dk.data(),  problem.dv.data(),   problem.scratch.data(),
+                               problem.dlse.data()};
+        tensors.dlse = problem.dlse.data();
         attentionGrad(grad, pool);
         narrowAttentionGrad(problem.args, tensors, problem.scratch.data(), pool);
         // The cuts of ranges change no bit of the kernels of f32.

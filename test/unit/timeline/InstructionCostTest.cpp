@@ -67,6 +67,11 @@ TEST(InstructionCost, TakesAttentionByItsType) {
   attention.batch = 8, attention.queries = attention.keys = 1024;
   attention.heads = attention.kv_heads = 12, attention.head_dim = 64;
   double inF32 = secondsOn(attention);
+  // A window of 1/32 of the keys leaves 1 - (31/32)^2 of the pairs.
+  format::AttentionT near = attention;
+  attention.causal = near.causal = true, near.window = 32;
+  EXPECT_NEAR(secondsOn(near) / secondsOn(attention), 0.0615, 0.03);
+  attention.causal = false;
   attention.dtype = format::DType::bf16;
   EXPECT_LT(secondsOn(attention), inF32 / 5);
   format::AttentionGradT backward;
