@@ -27,6 +27,7 @@ void addBindBatch(OpPassManager &passes, const StepOptions &options) {
   BindBatchOptions bind;
   bind.batch = options.batch;
   bind.microBatches = options.microBatches;
+  bind.ranks = options.ranks;
   passes.addPass(createBindBatch(bind));
 }
 

@@ -21,6 +21,7 @@ void loadDialects(mlir::MLIRContext &context);
 struct StepOptions {
   int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
+  int64_t ranks = 1;                          // of data parallelism, which share a micro-batch
   Precision precision = Precision::F32;       // one that compiles
   GradientType gradDtype = GradientType::F32; // in which gradients are reduced; one that is offered
   OptimizerKind optimizer = OptimizerKind::AdamW;

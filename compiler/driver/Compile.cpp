@@ -54,6 +54,7 @@ public:
         capture(module->getContext()) {
     step.batch = plan.decisions.dp * plan.decisions.microBatch;
     step.microBatches = plan.decisions.numMicroBatches;
+    step.ranks = plan.decisions.dp;
     step.optimizer = plan.optimizer;
     step.precision = plan.precision;
     step.gradDtype = plan.origin.gradDtype;

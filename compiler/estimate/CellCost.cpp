@@ -174,6 +174,8 @@ double &partOf(AgainCollectives &all, const CellCollective &collective) {
     return all.cp;
   case CellAxis::Ep:
     return all.ep;
+  case CellAxis::Dp:
+    return all.heads;
   }
   llvm_unreachable("all axes are there");
 }
@@ -261,6 +263,8 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
 RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups) {
   if (collective.axis == CellAxis::Cp)
     return collective.swapsHeads ? groups.heads : groups.keys;
+  if (collective.axis == CellAxis::Dp)
+    return groups.dense;
   const RankGroup &all = collective.axis == CellAxis::Tp ? groups.tp : groups.ep;
   return collective.part.size == 0 ? all
                                    : partOfGroup(all, collective.part.size, collective.part.stride);
@@ -274,6 +278,8 @@ double hiddenShareOf(const CellCollective &collective, const Overlap &overlap) {
     return collective.swapsHeads ? 0 : overlap.cp;
   case CellAxis::Ep:
     return overlap.ep;
+  case CellAxis::Dp: // what follows waits for it
+    return 0;
   }
   llvm_unreachable("all axes are there");
 }
@@ -296,7 +302,8 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
     double seconds = secondsOfCollective(collective.kind, bytes, group);
     bool forward = collective.phase == CellPhase::Forward;
     CellAxis axis = hidingAxisOf(collective);
-    (collective.swapsHeads  ? (forward ? cost.forwardHeads : cost.backwardHeads)
+    bool isBare = collective.swapsHeads || axis == CellAxis::Dp;
+    (isBare                 ? (forward ? cost.forwardHeads : cost.backwardHeads)
      : axis == CellAxis::Ep ? (forward ? cost.forwardEp : cost.backwardEp)
      : axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
                             : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;

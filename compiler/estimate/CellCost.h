@@ -62,7 +62,8 @@ struct BlockCost {
   AgainCollectives selectiveCollectives;
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
-  // Context parallelism over heads: all-to-alls, which nothing hides.
+  // Collectives that nothing hides: all-to-alls of context parallelism over heads, statistics of a
+  // batch over data parallelism.
   double forwardHeads = 0, backwardHeads = 0;
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;

@@ -78,7 +78,8 @@ CostedCollective costedCollective(const BlockCell &cell, const CellCollective &c
     result.runsAgain =
         runsAgain(runsAgainSelectively(cell, collective), collective.runsAgain, true);
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
-  result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
+  bool isDp = collective.axis == CellAxis::Dp;
+  result.axis = isTp ? "tp" : isCp ? "cp" : isDp ? "dp" : "ep";
   result.exposedShare = 1 - hiddenShareOf(collective, costed.overlap);
   result.ranks = groupOf(collective, costed.groups);
   result.bytes =

@@ -24,6 +24,7 @@ StepOptions stepOf(const Plan &plan) {
   StepOptions step;
   step.batch = plan.decisions.dp * plan.decisions.microBatch;
   step.microBatches = plan.decisions.numMicroBatches;
+  step.ranks = plan.decisions.dp;
   step.optimizer = plan.optimizer;
   step.precision = storedAs(plan.precision);
   step.gradDtype = plan.origin.gradDtype;

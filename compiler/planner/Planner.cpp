@@ -107,6 +107,7 @@ public:
     limits.inner = facts.architecture.inner;
     limits.vocabulary = facts.architecture.vocabulary;
     limits.slides = facts.slides;
+    limits.needsWholeBatch = facts.needsWholeBatch;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
     bool mayCompile = compiles && !pins.beyondExecutable();

@@ -103,7 +103,8 @@ bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
 }
 
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
-  return (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
+  return (!limits.needsWholeBatch || d.numMicroBatches == 1) &&
+         (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
          !findUndivided(d.tp, d.foldedExperts, limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&
                             (!limits.space->expertsWantSequence || limits.experts == 1 ||
@@ -192,7 +193,10 @@ private:
   void addBatches(Decisions d) {
     int64_t samples = limits.globalBatch / d.dp;
     for (int64_t microBatch : divisorsOf(samples)) {
-      if (pins[&D::microBatch] ? microBatch != *pins[&D::microBatch] : microBatch > kMostSamples)
+      bool isWanted = pins[&D::microBatch]     ? microBatch == *pins[&D::microBatch]
+                      : limits.needsWholeBatch ? microBatch == samples
+                                               : microBatch <= kMostSamples;
+      if (!isWanted)
         continue;
       d.microBatch = microBatch;
       d.numMicroBatches = samples / microBatch;
@@ -405,6 +409,14 @@ private:
       return *error;
     int64_t dp = pins[&D::dp].value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins[&D::microBatch].value_or(1);
+    if (pins[&D::microBatch] && limits.needsWholeBatch && microBatches > 1)
+      return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
+                           number(microBatches) +
+                           " micro-batches of a step, but batch norm needs the statistics of the "
+                           "whole batch",
+                       "leave micro_batch out, so that a step has one micro-batch, or export the "
+                       "model with dtc.export(..., batch_norm=\"parts\"), so that each rank and "
+                       "micro-batch has statistics of its own");
     if (pins[&D::microBatch] && microBatches * dp * *pins[&D::microBatch] == limits.globalBatch)
       return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
                            number(microBatches) +
@@ -440,7 +452,7 @@ private:
   // Returns an error if an executable can't run that many micro-batches. Assumes the largest
   // micro-batch that divides the samples of a rank.
   std::optional<UserError> tooManyMicroBatches(int64_t dp, int64_t pp) const {
-    if (!limits.executable || limits.globalBatch % dp != 0)
+    if (!limits.executable || limits.needsWholeBatch || limits.globalBatch % dp != 0)
       return std::nullopt;
     std::vector<int64_t> sizes = divisorsOf(limits.globalBatch / dp);
     llvm::erase_if(sizes, [](int64_t size) { return size > kMostSamples; });

@@ -413,7 +413,9 @@ std::optional<Fault> Values::runCollective() {
       value.axes &= static_cast<AxisSet>(~joined);
     else
       value.axes |= spread;
-    if (reduces && op.role() == format::CollectiveRole::gradient)
+    // Statistics of a batch, which state is made of, are reduced as gradients are.
+    if (reduces && (op.role() == format::CollectiveRole::gradient ||
+                    op.role() == format::CollectiveRole::control))
       value.reduced |= spread;
     if (reduces && programs.size() > 1)
       value.together = op.group() + 1;

@@ -4,6 +4,7 @@
 #include "compiler/workload/Fusions.h"
 #include "compiler/workload/OpFacts.h"
 #include "compiler/workload/OpNames.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/shard/Recomputation.h"
 
@@ -397,6 +398,9 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   }
   indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
+  if (op->hasAttr(graph::kStatisticAttr))
+    cell.collectives.push_back(
+        {CellAxis::Dp, CollectiveKind::AllReduce, cellOp.phase, bytesOf(op->getResult(0))});
 }
 
 void CellBuilder::setSizesOfSample(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {

@@ -136,8 +136,8 @@ inline bool isOfExperts(const CellOp &op) {
 
 // A collective of a block. Tp: inside the tensor-parallel group; Cp: keys and values, or their
 // gradients, of all ranks that share a sequence, or a swap of its parts for heads; Ep: tokens on
-// their way to and from experts.
-enum class CellAxis : uint8_t { Tp, Cp, Ep };
+// their way to and from experts; Dp: statistics of a batch.
+enum class CellAxis : uint8_t { Tp, Cp, Ep, Dp };
 // One collective of a block.
 struct CellCollective {
   CellAxis axis = CellAxis::Tp;

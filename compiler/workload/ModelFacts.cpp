@@ -4,6 +4,7 @@
 #include "compiler/workload/Architecture.h"
 #include "compiler/workload/TrainingFlops.h"
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/StateOps.h"
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -60,6 +61,14 @@ static bool hasWindow(ModuleOp module) {
       .wasInterrupted();
 }
 
+static bool needsWholeBatch(ModuleOp module) {
+  return module
+      .walk([](graph::BatchNormaliseOp norm) {
+        return norm.getParts() ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 static bool isUntied(graph::FuncOp loss) {
   llvm::StringSet<> tables;
   auto symbolOf = [](Value value) {
@@ -89,6 +98,8 @@ static std::string shapeOf(ModuleOp module) {
   for (auto [index, parameter] : llvm::enumerate(module.getOps<graph::ParameterOp>()))
     if (parameter.getFrozen())
       out << "frozen " << index << '\n';
+  if (needsWholeBatch(module))
+    out << "whole batch\n";
   return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
 }
 
@@ -107,6 +118,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.tokenGroups = countTokenGroups(module);
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
+  facts.needsWholeBatch = needsWholeBatch(module);
   facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())

@@ -24,6 +24,8 @@ struct ModelFacts {
   int64_t kvHeads = 0;
   // Some attention sees fewer keys than a sequence has: a sliding window.
   bool slides = false;
+  // Some op needs statistics of the whole batch, so that a step has one micro-batch.
+  bool needsWholeBatch = false;
   // It looks words up in tables that nothing else reads, as an output layer does that is tied.
   bool untied = false;
   ModelArchitecture architecture;

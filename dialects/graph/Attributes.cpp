@@ -8,6 +8,7 @@
 #include "dialects/graph/ModelConfig.h"
 #include "dialects/graph/Recompute.h"
 #include "dialects/graph/StageAttributes.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/Unfinished.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
@@ -145,6 +146,7 @@ const std::vector<Declaration> &declarations() {
       {kPhaseAttr, {Holder::Op, Holder::Shard}, isPhase, "forward or backward"},
       {kRecomputeAttr, {Holder::Op}, isRecompute, dtc::listOfRecomputes()},
       {kHostAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kStatisticAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kUnfinishedAttr, {Holder::Op}, isIndices, "an array<i64> of sets of mesh axes, as bits"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},

@@ -7,6 +7,7 @@
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/PointOps.h"
 #include "dialects/graph/StepWeights.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -83,6 +84,8 @@ public:
     results.push_back({"learning_rate", rate});
     for (ArrayRef<Trained> run : runsOf(trained))
       updateRun(run, {rate, applied, clip, apply});
+    for (ArrayRef<Trained> run : runsOf(observed))
+      storeObserved(run, apply);
     updateLossScale(apply);
     finish();
   }
@@ -104,12 +107,14 @@ private:
       sums.push_back(graph::kWeightSum);
     if (hasBeside)
       sums.push_back(graph::kBesideSum);
-    // Skips frozen parameters, which have no gradient, no state and no update.
-    SmallVector<graph::ParameterOp> parameters(
-        llvm::make_filter_range(module.getOps<graph::ParameterOp>(),
-                                [](graph::ParameterOp op) { return !op.getFrozen(); }));
-    SmallVector<Type> types(sums.size(), scalar);
+    // Skips frozen parameters, which have no gradient, no state and no update; in the place of a
+    // gradient the observed ones have their next value.
     llvm::StringSet<> withGradient = parametersWithGradient();
+    SmallVector<graph::ParameterOp> parameters(
+        llvm::make_filter_range(module.getOps<graph::ParameterOp>(), [&](graph::ParameterOp op) {
+          return !op.getFrozen() || withGradient.contains(op.getSymName());
+        }));
+    SmallVector<Type> types(sums.size(), scalar);
     for (graph::ParameterOp parameter : parameters)
       if (withGradient.contains(parameter.getSymName()))
         types.push_back(inF32(parameter.getValueType()));
@@ -124,12 +129,13 @@ private:
       func.setArgAttr(index, graph::kAccumulatedAttr, builder.getStringAttr(name));
     auto next = static_cast<unsigned>(sums.size());
     for (graph::ParameterOp parameter : parameters) {
-      trained.push_back({parameter, Value()});
+      std::vector<Trained> &list = parameter.getFrozen() ? observed : trained;
+      list.push_back({parameter, Value()});
       if (!withGradient.contains(parameter.getSymName()))
         continue;
       func.setArgAttr(next, graph::kGradientOfAttr,
                       FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-      trained.back().gradient = body.getArgument(next++);
+      list.back().gradient = body.getArgument(next++);
     }
     builder.setInsertionPointToEnd(&body);
   }
@@ -385,6 +391,34 @@ private:
       set(symbol, value);
   }
 
+  // Stores the next values of states that ops of the model have observed, if the step is applied.
+  void storeObserved(ArrayRef<Trained> run, Value apply) {
+    SmallVector<Value> values, updated;
+    for (Trained entry : run) {
+      values.push_back(entry.gradient);
+      values.push_back(read(entry.parameter, entry.parameter.getSymName()));
+    }
+    auto chooseAll = [&](Value applied, ValueRange ofValues) {
+      SmallVector<Value> results;
+      for (size_t index = 0; index < ofValues.size(); index += 2)
+        results.push_back(graph::WhereOp::create(builder, loc, ofValues[index].getType(), applied,
+                                                 ofValues[index], ofValues[index + 1]));
+      return results;
+    };
+    if (int64_t count = run.front().count(); count > 0)
+      llvm::append_range(updated,
+                         repeatBlock("store_observed", count, apply, values, /*carrying=*/0,
+                                     [&](ValueRange others, ValueRange ofOne) {
+                                       return chooseAll(others.front(), ofOne);
+                                     }));
+    else
+      updated = chooseAll(apply, values);
+    for (auto [entry, value] : llvm::zip(run, updated)) {
+      graph::ParameterOp parameter = entry.parameter;
+      set(parameter.getSymName(), value);
+    }
+  }
+
   // Returns a zero gradient for a parameter that the loss does not depend on.
   Value zeroFor(graph::ParameterOp parameter) {
     return graph::ConstantOp::create(builder, parameter.getLoc(), inF32(parameter.getType()),
@@ -477,7 +511,8 @@ private:
   int64_t rows;   // rows of a step that a weighted mean is over; 0 if the loss is none
   bool hasBeside; // the loss has other terms beside the weighted mean
   graph::FuncOp func;
-  SmallVector<Trained> trained;
+  std::vector<Trained> trained;
+  std::vector<Trained> observed;                    // states, with their next values as gradients
   SmallVector<std::pair<StringRef, Value>> results; // reported values by name
   Value skipped;
   llvm::StringMap<unsigned> numbers; // last number used for each block name

@@ -2,9 +2,11 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StateOps.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/SampleRows.h"
+#include "passes/graph/StatisticsOfParts.h"
 #include "passes/graph/StepWeights.h"
 
 namespace dtc {
@@ -50,9 +52,14 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
           << batch.getValue();
       return signalPassFailure();
     }
+    if (ranks < 1 || batch % ranks != 0) {
+      getOperation().emitError("dtc-bind-batch needs ranks that divide the batch of ")
+          << batch.getValue() << ", not " << ranks.getValue();
+      return signalPassFailure();
+    }
     FailureOr<SampleRows> rows = SampleRows::read(getOperation());
     FailureOr<LossForm> form = noteLossForm();
-    if (failed(rows) || failed(form))
+    if (failed(rows) || failed(form) || failed(checkStatistics()))
       return signalPassFailure();
     DenseMap<Value, int64_t> rowsOfPrepare;
     if (*form == LossForm::Beside)
@@ -74,10 +81,25 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
                                              body.getTerminator()->getOperandTypes()));
     }
     getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
+    takeStatisticsOfParts(getOperation(), ranks);
     getOperation()->setAttr(graph::kSamplesAttr, Builder(&getContext()).getI64IntegerAttr(batch));
   }
 
 private:
+  // Fails if statistics of the whole batch would be needed before all of its samples are there.
+  LogicalResult checkStatistics() {
+    WalkResult walk = getOperation().walk([&](graph::BatchNormaliseOp norm) {
+      if (norm.getParts() || microBatches == 1)
+        return WalkResult::advance();
+      norm.emitOpError("normalises by statistics of the whole batch, which the plan cuts into ")
+          << microBatches.getValue()
+          << " micro-batches; leave micro_batch to the planner, or take statistics of parts "
+             "('parts'; dtc.export(..., batch_norm=\"parts\"))";
+      return WalkResult::interrupt();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
   // Adds the function that sums the weights of the whole step before its micro-batches run.
   void addPrepare(const SampleRows &rows, DenseMap<Value, int64_t> &rowsOfPrepare) {
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);

@@ -1,8 +1,10 @@
 // Turns the loss into a function that also returns gradients (pass dtc-differentiate).
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StateOps.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/graph/BlockGradients.h"
 #include "passes/graph/InputLimits.h"
+#include "passes/graph/Observations.h"
 #include "passes/graph/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -49,8 +51,12 @@ public:
     SmallVector<Operation *> ops;
     for (Operation &op : body.without_terminator())
       ops.push_back(&op);
+    FailureOr<llvm::StringSet<>> observed = observedParameters(module);
+    if (failed(observed))
+      return failure();
     for (Operation *op : ops)
-      if (auto get = dyn_cast<graph::GetOp>(op); get && isTrained(get.getSymbol()))
+      if (auto get = dyn_cast<graph::GetOp>(op);
+          get && (isTrained(get.getSymbol()) || observed->contains(get.getSymbol())))
         reverse.want(get.getResult());
     reverse.markActive(ops);
     if (failed(blocks.replaceCalls(ops, reverse)))
@@ -77,10 +83,21 @@ public:
     if (failed(returnWithGradients(builder, reverse, sums, returned)))
       return failure();
     eraseUnused();
-    return success();
+    dropObservations(module);
+    return writeBatchNorms();
   }
 
 private:
+  // Writes batch norms out once the gradients that read their statistics are there.
+  LogicalResult writeBatchNorms() {
+    SmallVector<graph::BatchNormaliseOp> norms;
+    module.walk([&](graph::BatchNormaliseOp op) { norms.push_back(op); });
+    for (graph::BatchNormaliseOp norm : norms)
+      if (failed(norm.writeSums()))
+        return failure();
+    return success();
+  }
+
   // True if the symbol is a parameter that is not frozen.
   bool isTrained(StringRef symbol) {
     auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);

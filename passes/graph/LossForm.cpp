@@ -1,6 +1,7 @@
 // Follows the batch from the inputs of a loss to its result.
 #include "passes/graph/LossForm.h"
 
+#include "dialects/graph/StateOps.h"
 #include "passes/graph/StepWeights.h"
 
 #include <map>
@@ -72,6 +73,13 @@ private:
                               "it in the loss, in '@loss'");
       for (auto [result, extent] : llvm::zip(op.getResults(), *results))
         extents[result] = extent;
+      return success();
+    }
+    // The statistics of batch norm are over the whole step, or the model asks for those of parts.
+    // They normalise or become state, and are no term of the loss.
+    if (isa<graph::BatchNormaliseOp>(op) && !isOverBatch(operands[0])) {
+      for (Value result : op.getResults())
+        extents[result] = result == op.getResult(0) ? operands[0] : Extent::Free;
       return success();
     }
     for (Value result : op.getResults()) {

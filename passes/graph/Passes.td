@@ -47,13 +47,17 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
     If a weighted mean stands beside other terms, the sum of its weights is needed before backward: the pass adds
     `@prepare`, which reads the inputs of all micro-batches once per step and sets `step.weight_scale`, their rows over
     the sum.
+
+    Batch norm by the statistics of the whole batch needs a step of one micro-batch. With `parts`, the samples of each
+    of `ranks` in a micro-batch become channels of their own, and its state gets the mean over them.
     ```mlir
     // Before: %l = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
     // After:  %l = graph.reduce sum %x dims [0, 1] scale 0.03125 : tensor<4x8xf32> -> tensor<f32>
     ```
   }];
   let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "Samples of a micro-batch, over all ranks">,
-    Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1", "Micro-batches of a step">];
+    Option<"microBatches", "micro-batches", "int64_t", /*default=*/"1", "Micro-batches of a step">,
+    Option<"ranks", "ranks", "int64_t", /*default=*/"1", "Ranks of data parallelism, which share a micro-batch">];
 }
 
 def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
@@ -145,7 +149,8 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
     If a weighted mean stands beside other terms, backward multiplies its gradient by `step.weight_scale`, and the other
     terms are a sum of their own (`beside`). A parameter that is `frozen`, or that the loss does not depend on, has no
     gradient among the results. Inputs that hold indices get their limit (`graph.below`) and the index that is ignored
-    (`graph.ignored`).
+    (`graph.ignored`). `graph.observe` of a state returns its value in the place of a gradient, and batch norms are
+    written out as ops with one sum each.
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
     // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)
@@ -162,7 +167,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Adds optimizer state and `@update`: the global gradient norm, clipping, the learning rate of the step, and one fused
     update per parameter. Updates of lamb and lars use a ratio of two norms of each tensor, for a repeated parameter of
     each layer. Weight decay, and these ratios, apply to parameters marked `decay`. A parameter for which `@microbatch`
-    returns no gradient is updated with zeros; a `frozen` one is not updated.
+    returns no gradient is updated with zeros; a `frozen` one is not updated, but takes its next value if the model
+    observes it (`graph.observe`).
 
     If `@microbatch` returns the sum of the weights of a mean, loss, norm and gradients are divided by that of the step
     first; if other terms stand beside the mean, only its part of the loss is. If there is a loss scale, norm and

@@ -1,6 +1,8 @@
 // Reverse-mode differentiation of a straight list of graph ops.
 #include "passes/graph/ReverseMode.h"
 
+#include "dialects/graph/StateOps.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -9,7 +11,8 @@ namespace dtc {
 // gradient.
 void ReverseMode::markActive(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
-    if (llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
+    if (isa<graph::DetachOp>(op) ||
+        llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
       continue;
     for (Value result : op->getResults())
       if (isa<FloatType>(graph::tensorOf(result.getType()).getElementType()))

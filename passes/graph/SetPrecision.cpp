@@ -10,6 +10,7 @@
 // The result types of an op tell which results stay in f32 (statistics of norms, softmax, lse, the
 // loss of each row); all arithmetic is in f32 registers.
 #include "passes/graph/LossScale.h"
+#include "passes/graph/Observations.h"
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Precision.h"
@@ -19,6 +20,7 @@
 #include "dialects/graph/ImageOps.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/PointTable.h"
+#include "dialects/graph/StateOps.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_SETPRECISION
@@ -30,12 +32,15 @@ namespace {
 
 class PrecisionSetter {
 public:
-  PrecisionSetter(ModuleOp module, FloatType narrow)
-      : module(module), narrow(narrow), wide(Float32Type::get(module.getContext())) {}
+  // `observed`: parameters that the step changes without a gradient, which stay in f32.
+  PrecisionSetter(ModuleOp module, FloatType narrow, const llvm::StringSet<> &observed)
+      : module(module), narrow(narrow), wide(Float32Type::get(module.getContext())),
+        observed(observed) {}
 
   void run() {
     for (auto parameter : module.getOps<graph::ParameterOp>())
-      parameter.setType(llvm::cast<RankedTensorType>(in(parameter.getType(), narrow)));
+      if (!observed.contains(parameter.getSymName()))
+        parameter.setType(llvm::cast<RankedTensorType>(in(parameter.getType(), narrow)));
     auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     convertBody(loss);
     Operation *returned = loss.getBody().front().getTerminator();
@@ -68,7 +73,8 @@ private:
   void convertBody(graph::FuncOp func) {
     for (Operation &op : llvm::make_early_inc_range(func.getBody().front().without_terminator()))
       if (auto get = dyn_cast<graph::GetOp>(op))
-        get.getResult().setType(in(get.getType(), narrow));
+        get.getResult().setType(
+            in(get.getType(), observed.contains(get.getSymbol()) ? wide : narrow));
       else if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
         convertCall(call);
       else
@@ -143,9 +149,10 @@ private:
   }
 
   Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
-    // Keeps convolution and pooling in f32, since the runtime has no other kernels for them, and
-    // weighted means, since losses are in f32.
-    if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp>(op))
+    // Keeps convolution and pooling in f32, since the runtime has no other kernels for them, the
+    // statistics between them, and weighted means, since losses are in f32.
+    if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp,
+            graph::BatchNormaliseOp>(op))
       return wide;
     // Keeps exponentials and logarithms in f32, as PyTorch's autocast does: a rounded operand moves
     // an exponential by more than its own rounding.
@@ -166,6 +173,7 @@ private:
 
   ModuleOp module;
   FloatType narrow, wide;
+  const llvm::StringSet<> &observed;
   llvm::SmallPtrSet<Operation *, 8> converted;
 };
 
@@ -189,7 +197,10 @@ struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
       module.emitError("dtc-set-precision needs '@loss'; run it before dtc-differentiate");
       return signalPassFailure();
     }
-    PrecisionSetter(module, narrow).run();
+    FailureOr<llvm::StringSet<>> observed = observedParameters(module);
+    if (failed(observed))
+      return signalPassFailure();
+    PrecisionSetter(module, narrow, *observed).run();
     if (narrow.isF16())
       declareLossScale(module);
   }

@@ -432,6 +432,8 @@ LogicalResult ExecLowering::declareGradients() {
       return update.emitOpError("reads the gradient of ")
              << name << " nowhere in the parts in which its state is";
   for (FinalGradient gradient : finals) {
+    if (gradient.parameter.getFrozen()) // no gradient, but the next value of a state
+      continue;
     auto type = cast<RankedTensorType>(gradient.parameter.getType());
     StringRef name = gradient.parameter.getSymName();
     auto splits = splitsOf(gradient.parameter, name, type.getRank(), gradient.placement);

@@ -3,6 +3,7 @@
 
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
 
@@ -335,6 +336,28 @@ LogicalResult FunctionPartitioner::checkSamples(Operation &op, const graph::OpRu
             "'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
 }
 
+// True for a transpose that leaves a rank's elements in their order: it moves only dims of size 1.
+static bool isLocalReshape(Operation &op, ArrayRef<Type> types) {
+  auto transpose = dyn_cast<graph::TransposeOp>(op);
+  if (!transpose)
+    return false;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(types[0]).getShape();
+  int64_t last = -1;
+  for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+    if (shape[dim] != 1 && std::exchange(last, from) > from)
+      return false;
+  return true;
+}
+
+// True if all ranks of data parallelism need a sum over their samples: a statistic of the batch. It
+// may be a gradient too, which is then needed in the middle of a step, not at its end.
+bool FunctionPartitioner::isOfBatch(Value value, const Placement &to) const {
+  const Placement &now = values.find(value)->second.placement;
+  return llvm::any_of(mesh.axesOf(AxisRole::Data), [&](unsigned axis) {
+    return now[axis].isPartial() && to[axis].isReplicate();
+  });
+}
+
 LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
   graph::OpRule rule = interface.getRule();
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
@@ -347,14 +370,27 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   if (!rule.capacityLoops.empty())
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
-  for (auto [index, operand] : llvm::enumerate(op.getOperands()))
-    operands.push_back(
-        localAs(operand, operandUnder(rule, index, *split), role.value_or(roles.of(operand))));
+  for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
+    Placement to = operandUnder(rule, index, *split);
+    operands.push_back(localAs(operand, to,
+                               role                     ? *role
+                               : isOfBatch(operand, to) ? graph::CollectiveRole::Control
+                                                        : roles.of(operand)));
+  }
   SmallVector<Type> types;
   SmallVector<Placement> placements;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
     placements.push_back(resultUnder(rule, index, *split));
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
+  }
+  if (isa<graph::FinishOp>(op)) {
+    values[op.getResult(0)] = {operands[0], placements[0]};
+    return success();
+  }
+  if (isLocalReshape(op, types)) {
+    values[op.getResult(0)] = {
+        graph::ReshapeOp::create(builder, op.getLoc(), types[0], operands[0]), placements[0]};
+    return success();
   }
   OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
   Operation *local = builder.create(state);

@@ -102,6 +102,7 @@ private:
   mlir::LogicalResult checkSums(mlir::Operation &op, llvm::ArrayRef<int> split) const;
   mlir::LogicalResult checkSamples(mlir::Operation &op, const graph::OpRule &rule,
                                    llvm::ArrayRef<int> split) const;
+  bool isOfBatch(mlir::Value value, const Placement &to) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
                      llvm::ArrayRef<int> split);

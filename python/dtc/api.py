@@ -8,6 +8,7 @@ import torch
 
 from dtc import (
     ops_attention,
+    ops_batch_norm,
     ops_choices,
     ops_constants,
     ops_functions,
@@ -35,6 +36,7 @@ from dtc.write import Writer
 
 TABLES = (
     ops_attention,
+    ops_batch_norm,
     ops_choices,
     ops_constants,
     ops_functions,
@@ -49,16 +51,19 @@ TABLES = (
 )  # modules that register ops
 
 
-def export(module, example_inputs, path, *, loss=None, weights=None):
+def export(module, example_inputs, path, *, loss=None, weights=None, batch_norm="batch"):
     """Writes a module and its loss as graph IR; returns what was understood of it (Exported).
 
     example_inputs: a tuple of tensors, those of forward and then those of the loss, or a dict of
     them by name; their first dim is the batch, whose size does not matter. loss: None where the
     module returns its loss; else a function of the module's output and of further inputs, or a name
-    of docs/pytorch.md. weights: a safetensors file that is written for dtrun --init. Raises
-    ExportError, and writes nothing, where the module can't be expressed.
+    of docs/pytorch.md. weights: a safetensors file that is written for dtrun --init. batch_norm:
+    "batch" for statistics of the whole batch, "parts" for those of each rank and micro-batch.
+    Raises ExportError, and writes nothing, where the module can't be expressed.
     """
-    graph, counts = graph_of(module, example_inputs, loss)
+    if batch_norm not in ("batch", "parts"):
+        raise ExportError(f"batch_norm is {batch_norm!r}, but 'batch' or 'parts' is wanted")
+    graph, counts = graph_of(module, example_inputs, loss, batch_norm)
     result = report(graph, counts)
     tensors = {name: parameter.tensor for name, parameter in graph.parameters.items()}
     check_buffers(graph, weights)
@@ -71,7 +76,7 @@ def export(module, example_inputs, path, *, loss=None, weights=None):
     return result
 
 
-def graph_of(module, example_inputs, loss):
+def graph_of(module, example_inputs, loss, statistics="batch"):
     """Returns the graph IR of a module, without blocks, and op -> how many were recognised."""
     captured = capture(module, example_inputs, loss)
     folder = Folder(captured.graph_module, captured.constants)
@@ -79,7 +84,7 @@ def graph_of(module, example_inputs, loss):
     recogniser = Recogniser(captured.graph_module.graph, folder)
     recogniser.run()
     write_out_masked(captured.graph_module.graph, folder, recogniser.counts)
-    lowering = Lowering(captured, folder, module)
+    lowering = Lowering(captured, folder, module, statistics)
     lowering.counts = recogniser.counts
     graph = lowering.run()
     tidy(graph)

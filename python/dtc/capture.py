@@ -16,6 +16,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from dtc.errors import ExportError, is_own, place_of, source_line, without_prefix
 from dtc.losses import loss_of
+from dtc.ops_batch_norm import MeanOfAllSteps
 from dtc.watch import Refused, check_hooks, check_memory, trained_elsewhere, watched
 
 
@@ -185,7 +186,7 @@ def capture(module, example_inputs, loss):
     wrapper.training = module.training
     shapes = {"tensors": tuple({0: Dim("batch", min=1)} for _ in inputs)}
     try:
-        with quiet(), watched():
+        with quiet(), watched(), MeanOfAllSteps():
             program = export(wrapper, tuple(inputs.values()), dynamic_shapes=shapes, strict=False)
     except ExportError:
         raise

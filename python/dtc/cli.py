@@ -36,6 +36,12 @@ def parser():
     result.add_argument(
         "--seq-len", type=int, metavar="S", help="tokens of a sample, of a Hugging Face folder"
     )
+    result.add_argument(
+        "--batch-norm",
+        choices=("batch", "parts"),
+        default="batch",
+        help="statistics of the whole batch (default), or of each rank and micro-batch",
+    )
     return result
 
 
@@ -94,7 +100,7 @@ def main(arguments=None):
             )
         else:
             module, inputs, loss = from_callable(given.spec)
-        result = export(module, inputs, given.output, loss=loss, weights=given.weights)
+        result = export(module, inputs, given.output, loss=loss, weights=given.weights, batch_norm=given.batch_norm)
     except ExportError as error:
         print("\n".join(f"error: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return 1

@@ -38,8 +38,10 @@ WHOLE_IN_16_BITS = 256  # bf16 holds all whole numbers up to here
 class Lowering:
     """Goes through the nodes in order; the problems of all of them are reported at once."""
 
-    def __init__(self, captured, folder, module):
+    def __init__(self, captured, folder, module, statistics="batch"):
+        """`statistics`: those of batch norm are of the whole "batch", or of "parts" of it."""
         self.captured, self.folder, self.module = captured, folder, module
+        self.statistics, self.observed = statistics, set()  # names of state that an op changes
         self.graph = Graph()
         self.build = Builder(self.graph)
         self.views, self.problems, self.poisoned = {}, {}, set()
@@ -77,6 +79,13 @@ class Lowering:
         if parameter.value is None:
             parameter.value = Value(parameter.shape)
         return identity(parameter.value)
+
+    def state(self, name):
+        """Returns the view of a buffer that a step changes; graph IR has it in f32."""
+        if name not in self.graph.parameters:
+            tensor = dict(self.module.named_buffers())[name]
+            self.graph.parameters[name] = Parameter(name, tuple(tensor.shape), tensor, True)
+        return self.parameter(name)
 
     def run(self):
         nodes = list(self.captured.graph_module.graph.nodes)
@@ -279,10 +288,6 @@ def canonical_names(module):
 def missing(name):
     """Returns what to say of an op that graph IR does not have."""
     hints = {
-        "batch_norm": (
-            "use LayerNorm, or GroupNorm written with means; batch norm keeps statistics that a"
-            " step changes, which graph IR does not have yet"
-        ),
         "detach": (
             "stops the gradient, which graph IR can't; freeze parameters with requires_grad=False"
             " instead"

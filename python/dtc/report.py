@@ -11,6 +11,7 @@ LARGE = {
     "embedding",
     "layer_norm",
     "rms_norm",
+    "batch_norm",
     "conv2d",
     "conv_transpose2d",
     "max_pool2d",
@@ -116,7 +117,15 @@ def report(graph, recognised):
     )
     if gated:
         found["gated unit"] = gated
-    for name in ("linear", "layer_norm", "rms_norm", "conv2d", "conv_transpose2d", "embedding"):
+    for name in (
+        "linear",
+        "layer_norm",
+        "rms_norm",
+        "batch_norm",
+        "conv2d",
+        "conv_transpose2d",
+        "embedding",
+    ):
         count = sum(op.name == name for op in graph.ops)
         if count:
             found[name] = count

@@ -60,7 +60,15 @@ NAMES = {
     "call": "layer",
 }
 RESULTS = {"rotary_table": ["cos", "sin"], "top_k": ["largest", "places"]}
-LAYERS = {"linear", "layer_norm", "rms_norm", "embedding", "conv2d", "conv_transpose2d"}
+LAYERS = {
+    "linear",
+    "layer_norm",
+    "rms_norm",
+    "batch_norm",
+    "embedding",
+    "conv2d",
+    "conv_transpose2d",
+}
 
 
 def number_text(value):
@@ -259,6 +267,12 @@ class Writer:
                 f" instance {a['instance']}" if a.get("instance") else ""
             )
             return f"{head}@{a['callee']}({given}){tail} : {functional}"
+        if op.name == "batch_norm":
+            state = f" state {', '.join(operands[3:])}" if operands[3:] else ""
+            momentum = f" momentum {number_text(a['momentum'])}" if "momentum" in a else ""
+            given = ", ".join(operands[:3]) + state + momentum
+            tail = " parts" if a.get("parts") else ""
+            return f"{left} = graph.batch_norm {given}{words}{tail} : {functional}"
         if op.name == "reduce":
             return (
                 f"{left} = graph.reduce {a['how']} {given} dims {list_text(a['dims'])} : {kinds[0]}"

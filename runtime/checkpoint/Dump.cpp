@@ -1,7 +1,8 @@
-// Gathers shards on rank 0 and writes them as whole tensors.
+// Gathers shards on rank 0 and writes them as whole tensors; one with a "*" in its name as several.
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/comm/Agree.h"
 
 #include <algorithm>
@@ -83,8 +84,16 @@ Status ParameterDump::Writer::openFile(const std::map<std::string, std::string> 
   if (world.rank() != 0)
     return Status::okStatus();
   std::vector<SafetensorsTensor> entries;
-  for (size_t index : order)
-    entries.push_back({tensors[index].name, tensors[index].storedShape, tensors[index].dtype});
+  for (size_t index : order) {
+    const TensorSpec &spec = tensors[index];
+    std::vector<uint64_t> shape = spec.storedShape;
+    bool isSeveral = spec.name.find('*') != std::string::npos && !shape.empty();
+    uint64_t count = isSeveral ? shape.front() : 1;
+    if (isSeveral)
+      shape.erase(shape.begin());
+    for (uint64_t part = 0; part < count; ++part)
+      entries.push_back({memberOf(spec.name, part), shape, spec.dtype});
+  }
   return file.open(path, entries, metadata);
 }
 

@@ -3,12 +3,12 @@
 
 reference/pytorch_models.py has the modules: GPT-2, Llama and Qwen2 of transformers; a GPT with parallel residuals
 whose attention, mask, rotary embedding, RMS norm and GELU are written out; a ViT; an MLP-mixer; a ConvNeXt with
-gates; an encoder and decoder with cross attention; losses by name and by function. If PyTorch is installed, they are
-exported anew; else reference/data/pytorch_export has the files that dtc.export wrote, and the results that PyTorch
-computed.
+gates; ResNet-18 and ResNet-50; an encoder and decoder with cross attention; losses by name and by function. If
+PyTorch is installed, they are exported anew; else reference/data/pytorch_export has the files that dtc.export wrote,
+and the results that PyTorch computed.
 
 1. The loss and every gradient of the first step, and five steps of AdamW, are PyTorch's, on one process and under
-   other plans.
+   other plans. So are running statistics of batch norm.
 2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same
    instructions.
 3. With PyTorch: the IR of 48 layers is no larger than that of 12; the stored files are those that are written now;
@@ -94,6 +94,8 @@ def summary(name, values):
 
 def compare(found, wanted, what):
     """Compares tensors by norm and product with a fixed vector; the scale is at least 1e-3 of the largest norm."""
+    if not wanted:
+        return 0.0
     missing = [name for name in wanted if name not in found]
     if missing:
         fail(f"{what}: there is no '{missing[0]}'")
@@ -131,7 +133,8 @@ def check_plan(folder, name, case, model, fix):
     if sorted(after) != sorted(case["shapes"]):
         fail(f"{what}: parameters are {sorted(set(after) ^ set(case['shapes']))} on one side only")
     worst = max(compare(gradients, case["gradients"], f"{what}: gradients"),
-                compare(after, case["parameters"], f"{what}: parameters"))
+                compare(after, case["parameters"], f"{what}: parameters"),
+                compare(after, case.get("state", {}), f"{what}: state"))
     print(f"{what}: within {worst:.1e}", flush=True)
     return worst
 

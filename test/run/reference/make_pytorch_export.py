@@ -79,15 +79,19 @@ def steps_of(module, inputs, loss):
             gradients = {name: summary(name, p.grad if p.grad is not None else torch.zeros_like(p))
                          for name, p in trained.items()}
         optimizer.step()
-    return {"loss": losses, "gradients": gradients,
+    state = {name: summary(name, value) for name, value in module.named_buffers()
+             if name.rpartition(".")[2] in ("running_mean", "running_var", "num_batches_tracked")
+             and module.get_submodule(name.rpartition(".")[0]).training}
+    return {"loss": losses, "gradients": gradients, **({"state": state} if state else {}),
             "parameters": {name: summary(name, value) for name, value in trained.items()}}
 
 
 def check_weights(module, file):
-    """Checks that the exported file has every parameter and f32 buffer under its name, to the bit."""
-    names = [name for name, _ in module.named_parameters()] + [name for name, b in module.named_buffers()
-                                                               if b.dtype == torch.float32 and
-                                                               name in module.state_dict()]
+    """Checks that the exported file has every parameter and buffer under its name, to the bit, but for buffers of
+    integers that no step changes."""
+    names = [name for name, _ in module.named_parameters()]
+    names += [name for name, b in module.named_buffers() if name in module.state_dict() and
+              (b.dtype == torch.float32 or module.get_submodule(name.rpartition(".")[0]).training)]
     tensors = dict(safetensors.read(file))
     names += [name for name, b in module.named_buffers() if not b.is_floating_point() and name in tensors]
     assert sorted(tensors) == sorted(names), set(tensors) ^ set(names)

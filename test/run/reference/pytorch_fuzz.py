@@ -228,6 +228,7 @@ MEANING = {
     "dropout": lambda a, shape, x: x / (1 - a["p"]),  # all is kept
     "cumsum": lambda a, shape, x: x.cumsum(a["dim"]),
     "layer_norm": lambda a, shape, x, w, b: F.layer_norm(x, w.shape, w, b, a.get("epsilon", 1e-5)),
+    "batch_norm": lambda a, shape, x, w, b, *state: F.batch_norm(x, None, None, w, b, True, 0, a.get("epsilon", 1e-5)),
     "rms_norm": lambda a, shape, x, w: F.rms_norm(x, w.shape, w, a.get("epsilon", 1e-5)),
     "linear": lambda a, shape, *x: linear(a, *x),
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),

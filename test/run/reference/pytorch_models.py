@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pytorch_points import WIDTH, Points
+from pytorch_resnets import Averages, resnet18, resnet50
 
 VOCABULARY, LENGTH = 61, 16
 
@@ -395,5 +396,11 @@ CASES = {
                ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
     "smoothed": (Regressor, (("features", [6], None), ("targets", [], -3)), smoothed, ("dp=2,tp=1,zero=3",)),
     "points": (Points, (("features", [3, WIDTH], None), ("tokens", [3], 5)), None, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
+    "resnet18": (resnet18, (("images", [3, 64, 64], None), ("targets", [], 5)), "cross_entropy",
+                 ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+    "resnet50": (resnet50, (("images", [3, 64, 64], None), ("targets", [], 5)), "cross_entropy",
+                 ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+    "averages": (Averages, (("features", [6], None), ("targets", [3], None)), "mse",
+                 ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),
 }

@@ -24,6 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(PACKAGE)]
 
 import dtc.cli  # noqa: E402
 import pytorch_models as models  # noqa: E402
+from pytorch_resnets import resnet18  # noqa: E402
 from dtc_tools import write_npy  # noqa: E402
 
 
@@ -47,6 +48,10 @@ class Outer(nn.Module):
 
     def forward(self, x):
         return self.layers[0](x)
+
+
+def batch_norm(m, x):
+    return F.batch_norm(x, m.seen, m.seen + 1, training=True)
 
 
 def counting(m, x):
@@ -170,8 +175,11 @@ REFUSED = {
     "boolean index": (Outer(lambda m, x: x[x > 0]), "mse", ["the loss", "depends on the values"]),
     "two unknown ops": (Outer(two_unknown), "mse", [PLACE, "'layers.0' (Wrong)", "aten.erfinv is not",
                                                     "aten.lgamma is not"]),
-    "batch norm": (Outer(lambda m, x: m.norm(x), norm=nn.BatchNorm1d(4)), "mse",
-                   ["aten.batch_norm is not", "LayerNorm", "'layers.0.norm' (BatchNorm1d)"]),
+    "batch norm twice": (Outer(lambda m, x: m.norm(m.norm(x)), norm=nn.BatchNorm1d(4)), "mse",
+                         ["batch_norm keeps running statistics and is in forward twice",
+                          "'layers.0.norm' (BatchNorm1d)"]),
+    "batch norm by function": (Outer(batch_norm, seen=seen()), "mse",
+                               [PLACE, "batch_norm keeps statistics that are no buffers of an nn.BatchNorm"]),
     "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
     "a buffer that changes under no_grad": (Outer(averaging, seen=seen()), "mse",
                                             [PLACE, "mul_", "'layers.0' (Wrong)", "no_grad"]),
@@ -488,6 +496,33 @@ def check_buffer(folder, programs):
         path.unlink()
 
 
+def check_running(folder, programs):
+    """Running statistics come back from a checkpoint, for load_state_dict and dtc.load, and the evaluation of dtrun is
+    that of the module in eval mode.
+    """
+    folder = folder / "running"
+    folder.mkdir()
+    given = {"images": torch.rand(4, 3, 32, 32), "targets": torch.tensor([0, 4, 1, 2])}
+    dtc.export(resnet18(), given, folder / "m.mlir", loss="cross_entropy", weights=folder / "m.safetensors")
+    run(programs / "dtc", "compile", folder / "m.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 4,
+        "--precision", "f32", "-o", folder / "m.dte")
+    write_npy(folder / "images.npy", "<f4", "f", (4, 3, 32, 32), given["images"].flatten().tolist())
+    write_npy(folder / "targets.npy", "<i4", "i", (4,), given["targets"].tolist())
+    data = f"images={folder / 'images.npy'},targets={folder / 'targets.npy'}"
+    out = run(programs / "dtrun", folder / "m.dte", "--data", data, "--steps", 3, "--init", folder / "m.safetensors",
+              "--checkpoint-dir", folder / "saved", "--checkpoint-every", 3, "--eval-data", data, "--eval-every", 3,
+              "--format", "json")
+    found = [json.loads(line) for line in out.stdout.splitlines() if '"eval_loss"' in line][-1]["eval_loss"]
+    run(programs / "dtc", "checkpoint", "export", folder / "saved", "-o", folder / "out")
+    module, loaded = resnet18(), dtc.load(resnet18(), folder / "out")
+    module.load_state_dict(dict(dtc.safetensors.read(folder / "out" / "model.safetensors")), strict=True)
+    for (name, a), b in zip(module.state_dict().items(), loaded.state_dict().values()):
+        check(torch.equal(a, b), f"dtc.load and load_state_dict differ in '{name}'")
+    check(module.layer4[1].bn2.num_batches_tracked == 3, "a checkpoint does not count three steps")
+    wanted = F.cross_entropy(module.eval()(given["images"]), given["targets"]).item()
+    check(abs(found - wanted) < 1e-4 * wanted, f"dtrun evaluates {found}, the module in eval mode {wanted}")
+
+
 def check_command(folder, programs):
     def command(*arguments, code=0):
         out, error, before = io.StringIO(), io.StringIO(), os.getcwd()
@@ -570,6 +605,7 @@ def main():
     check_depth(folder)
     check_round_trip(folder, programs)
     check_buffer(folder, programs)
+    check_running(folder, programs)
     check_command(folder, programs)
     check_page(folder, programs)
     print(f"{refused} modules and inputs are refused with a reason; deep models, files and dtc-export are right")

@@ -114,6 +114,13 @@ def padded_keys(m, x):
     return square(m.mix(x, x, x, key_padding_mask=padding, attn_mask=LATER)[0])
 
 
+def still(norm):
+    """Returns batch norm in eval mode, with running statistics."""
+    norm.running_mean.uniform_(-1, 1)
+    norm.running_var.uniform_(0.5, 2)
+    return norm.eval()
+
+
 LATER, NEAR = torch.ones(6, 6).triu(1).bool(), torch.ones(6, 6).tril().triu(-2).bool()
 ROWS, HEADS = (6, 8), (2, 4, 5, 6)
 # Each entry is: the module, and the shape of its input beside the batch.
@@ -162,6 +169,15 @@ CASES = {
     "twice RMS": (Small(lambda m, x: square((2 * x) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 0.1))), ROWS),
     "RMS of a sum": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 0.1) + x)), ROWS),
     "RMS of rows": (Small(lambda m, x: square(x * torch.rsqrt(x.pow(2).mean(-2, keepdim=True) + 0.1) + x)), ROWS),
+    "batch norm of rows": (Small(lambda m, x: square(m.n(x[:, 0]) + x[:, 1] ** 3), n=nn.BatchNorm1d(8)), ROWS),
+    "batch norm of sequences": (Small(lambda m, x: square(m.n(x) + x ** 3), n=nn.BatchNorm1d(6, eps=1e-3)), ROWS),
+    "batch norm of turned images": (Small(lambda m, x: square(m.n(x.transpose(1, 3)) * m.w), n=nn.BatchNorm2d(
+        6, affine=False), w=Parameter(torch.randn(5, 4))), (4, 5, 6)),
+    "batch norm of volumes": (Small(lambda m, x: square(m.n(x[:, :, None].repeat(1, 1, 2, 1, 1) * m.w) * m.w),
+                                    n=nn.BatchNorm3d(4, momentum=None), w=Parameter(torch.randn(2, 5, 6))), (4, 5, 6)),
+    "batch norm without running": (Small(lambda m, x: square(m.n(x) + x), n=nn.BatchNorm2d(
+        4, track_running_stats=False)), (4, 5, 6)),
+    "batch norm by running": (Small(lambda m, x: square(m.n(x) + x ** 2), n=still(nn.BatchNorm2d(4))), (4, 5, 6)),
     "half of GELU": (
         Small(lambda m, x: square(0.25 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))))), ROWS),
     "another tanh": (

@@ -40,6 +40,7 @@ std::vector<TensorSpec> model(const Mesh &mesh) {
       tensor("transformer.h.0.attn.c_attn.weight", {4, 3, 2, 2}, {4, 12}, over({{2, 1}}), mesh),
       tensor("transformer.h.0.attn.c_attn.bias", {3, 3, 1}, {9}, over({{1, 0}}), mesh),
       tensor("transformer.h.0.mlp.weight", {5, 6}, {5, 6}, over({{0, 0}, {1, 1}}), mesh),
+      tensor("transformer.h.0.norms.*.weight", {4, 3}, {4, 3}, over({{0, 1}}), mesh),
       tensor("transformer.ln_f.weight", {4}, {4}, {}, mesh),
       tensor("transformer.scale", {}, {}, {}, mesh),
       tensor("transformer.one", {1}, {1}, over({{0, 1}}), mesh),
@@ -117,6 +118,15 @@ protected:
     ASSERT_TRUE(writer.finish().ok());
   }
 };
+
+TEST_F(ParametersTest, DumpsATensorForEachIndexOfAStar) {
+  for (const Status &status : dump({1, 2}, "one"))
+    ASSERT_TRUE(status.ok()) << status.message();
+  std::string bytes = readFile("one");
+  EXPECT_NE(bytes.find(R"("transformer.h.0.norms.3.weight":{"dtype":"F32","shape":[3])"),
+            std::string::npos);
+  EXPECT_EQ(bytes.find("norms.*"), std::string::npos);
+}
 
 TEST_F(ParametersTest, DumpsTheSameBytesFromEveryMesh) {
   for (const Status &status : dump({1, 1}, "one"))

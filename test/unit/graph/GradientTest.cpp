@@ -203,6 +203,17 @@ TEST(Gradient, OfNorms) {
                 "(tensor<2x3x4xf32>, tensor<2x3xf32>)");
 }
 
+TEST(Gradient, OfBatchNorm) {
+  const char *shapes[][2] = {{"5x2", "2"}, {"3x2x4", "2"}, {"2x3x3x2", "3"}, {"2x1x2x2x2", "1"}};
+  for (auto [shape, channels] : shapes) {
+    std::string x = "tensor<" + std::string(shape) + "xf32>",
+                c = "tensor<" + std::string(channels) + "xf32>";
+    checkGradient("%x: " + x + ", %w: " + c + ", %b: " + c,
+                  "%y, %m, %v, %u = graph.batch_normalise %x, %w, %b epsilon 0.01 : (" + x + ", " +
+                      c + ", " + c + ") -> (" + x + ", " + c + ", " + c + ", " + c + ")");
+  }
+}
+
 TEST(Gradient, OfRotaryBothWays) {
   for (const char *inverse : {"", "inverse "})
     checkGradient(

@@ -35,6 +35,9 @@ bool interpretMoe(mlir::Operation *op, Values &values);
 // Runs convolution, pooling or a gradient of these. Returns false for any other op.
 bool interpretImage(mlir::Operation *op, Values &values);
 
+// Runs batch norm, or a sum that ranks finish. Returns false for any other op.
+bool interpretState(mlir::Operation *op, Values &values);
+
 // One number of a scalar body: a float, an integer (its bits, zero-extended) or an index.
 struct Scalar {
   double number = 0;
