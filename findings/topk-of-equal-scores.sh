@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which of several equal scores torch.topk and jax.lax.top_k select: a router of experts meets them when its weights
+# Top-k among equal scores, by torch.topk and jax.lax.top_k: a router of experts meets them when its weights
 # start as zeros, when two experts start alike, and in 16 bits.
 #
 # Expected from "the first ones", as torch.argmax and a stable sort have it, and from a selection being the start of a

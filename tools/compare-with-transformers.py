@@ -48,7 +48,9 @@ def without_dropout(config):
 def random_model(folder):
     """Returns transformers' model of folder/config.json with random weights, also those that start as 0 or 1."""
     torch.manual_seed(1)
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder), attn_implementation="eager").float()
+    # In float32 from the start: some classes have constants that they would round to the type of the file.
+    config = AutoConfig.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
     for value in model.parameters():
         value.data += 0.1 * torch.randn_like(value)
     return model.train()

@@ -40,11 +40,12 @@ std::string pinOf(const Decisions &d) {
 }
 
 // Returns the axes of more than one rank, from the innermost on; others make no difference.
-std::string severalOf(const AxisOrder &order, const Decisions &d) {
-  std::string axes;
+AxisOrder severalOf(const AxisOrder &order, const Decisions &d) {
+  AxisOrder axes{};
+  size_t count = 0;
   for (char axis : order)
     if (d.sizeOf(axis) > 1)
-      axes += axis;
+      axes[count++] = axis;
   return axes;
 }
 
@@ -55,7 +56,7 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   // Megatron-Core needs as many copies of an expert as of everything else if stages are inside of
   // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
   bool areUnlike = d.pp > 1 && (d.ep > 1 || d.foldedExperts) && d.ranksOfExperts() / d.ep != d.dp;
-  std::string own = severalOf(d.order, d);
+  AxisOrder own = severalOf(d.order, d);
   for (auto [index, order] : llvm::enumerate(orders))
     if (hasWord(space.axisOrders, index + 1) && severalOf(order, d) == own &&
         !(areUnlike && own != severalOf(kMegatronOrder, d)))

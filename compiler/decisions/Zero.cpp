@@ -74,16 +74,16 @@ constexpr StackRule kStacksOfZero[] = {
      .part = StackRule::Part::Zero}};
 
 constexpr StackRule kStacksOfGroups[] = {
-    {.keys = "zero_group",
-     .holds = [](const Decisions &d,
-                 const LegalSpace &space) { return d.zeroGroup == 0 || space.zeroGroups != 0; },
-     .mend = "zero_groups can be {zero_groups}",
-     .part = StackRule::Part::Zero},
     {.keys = "zero,zero_group",
      .holds =
          [](const Decisions &d, const LegalSpace &space) {
            return d.zeroGroup == 0 || d.zero == 0 || mayGroup(d.zero, space);
          },
+     .mend = "zero_groups can be {zero_groups}",
+     .part = StackRule::Part::Zero},
+    {.keys = "zero_group",
+     .holds = [](const Decisions &d,
+                 const LegalSpace &space) { return d.zeroGroup == 0 || space.zeroGroups != 0; },
      .mend = "zero_groups can be {zero_groups}",
      .part = StackRule::Part::Zero},
     {.keys = "",

@@ -4,6 +4,9 @@
 #include "compiler/decisions/Rules.h"
 #include "compiler/stack/StackFields.h"
 
+#include <array>
+#include <vector>
+
 namespace dtc {
 
 using D = Decisions;
@@ -11,11 +14,16 @@ namespace {
 
 // Returns true if the decisions obey the rules of the software that a part of the search asks for.
 bool obeys(const Decisions &d, const LegalSpace &space, StackRule::Part part) {
-  for (const Decision *decision : decisions())
-    for (const StackRule &rule : decision->stackRules)
-      if (rule.part == part && !rule.holds(d, space))
-        return false;
-  return true;
+  using Holds = bool (*)(const Decisions &, const LegalSpace &);
+  static const std::array<std::vector<Holds>, 3> rules = [] {
+    std::array<std::vector<Holds>, 3> ofParts;
+    for (const Decision *decision : decisions())
+      for (const StackRule &rule : decision->stackRules)
+        ofParts[static_cast<size_t>(rule.part)].push_back(rule.holds);
+    return ofParts;
+  }();
+  return llvm::all_of(rules[static_cast<size_t>(part)],
+                      [&](Holds holds) { return holds(d, space); });
 }
 
 // Returns the decisions that pins may stand for: all combinations of what a pin of the schedule
@@ -60,8 +68,9 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
 
 bool isLegal(const Decisions &d, const LegalSpace &space, int64_t layers) {
   bool isEven = d.pp == 1 || space.unevenStages || layers % (d.pp * d.virtualStages) == 0;
-  return isEven && isLegalMesh(d, space) && isLegalZero(d, space) &&
-         obeys(d, space, StackRule::Part::Details);
+  // The search has asked for the mesh before, so that it refuses least.
+  return isEven && obeys(d, space, StackRule::Part::Details) && isLegalZero(d, space) &&
+         isLegalMesh(d, space);
 }
 
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {

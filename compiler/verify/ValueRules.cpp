@@ -271,6 +271,13 @@ std::optional<Fault> Values::checkReduced(const format::Collective &op, const He
                 writerOf(bytes[span.first]));
   if (!sums)
     return std::nullopt;
+  // Statistics of a batch are summed over its parts alone: other axes may split their channels.
+  AxisSet others = groups.spread(op.group(), steps.index) & static_cast<AxisSet>(~held.partial);
+  if (others && op.role() == format::CollectiveRole::control && op.count() > 1)
+    return fail("values",
+                text("sums ", steps.bufferName(op.src()), " along ",
+                     axisNames(steps.manifest, others), ", where it is no part of a sum"),
+                writerOf(bytes[span.first]));
   AxisSet twice = groups.spread(op.group(), steps.index) & held.reduced;
   if (twice && op.role() == format::CollectiveRole::gradient)
     return fail("values",

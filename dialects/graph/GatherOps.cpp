@@ -139,6 +139,7 @@ OpRule GatherOp::getRule() {
       .result(loops.to)
       .flops(0)
       .zeroPreserving()
+      .linearBut(1)
       .take();
 }
 
@@ -152,6 +153,7 @@ OpRule ScatterAddOp::getRule() {
       .result(loops.to)
       .flops(0)
       .zeroPreserving()
+      .linearBut(1)
       .take();
 }
 

@@ -153,7 +153,7 @@ void readStack(StringRef text) {
 
 void checkPlanReadsBack(const Plan &plan) {
   Plan again;
-  if (Outcome read = planFromJson(planToJson(plan), path(), again); !read)
+  if (Status read = planFromJson(planToJson(plan), path(), again); !read)
     fail("does not read back", read.error().text());
 }
 
@@ -172,7 +172,7 @@ void writeForLaunchers(const Plan &plan) {
 
 void readPlan(StringRef text) {
   Plan plan;
-  if (Outcome read = planFromJson(text.str(), path(), plan); !read)
+  if (Status read = planFromJson(text.str(), path(), plan); !read)
     return check(read.error(), true);
   checkPlanReadsBack(plan);
   writeForLaunchers(plan);

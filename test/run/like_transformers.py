@@ -63,6 +63,7 @@ def check_counts(folder, case, config):
     found, wanted = counts_of(folder, config), {}
     for name, (count, *_) in case["parameters"].items():
         name = re.sub(r"\.(h|layers)\.\d+\.", r".\1.{}.", name)
+        name = re.sub(r"\.norms\.\d+\.", ".norms.*.", name)  # one parameter here, with a weight of each head
         wanted[name] = wanted.get(name, 0) + count
     # The class of transformers packs several parameters of a checkpoint into one.
     if case["config"]["model_type"] == "mixtral":

@@ -117,7 +117,7 @@ REFUSED = [
     (typed("gemma3_text", rope_parameters={"full_attention": {"rope_type": "linear"}}),
      ["rope_parameters", "full_attention", "factor"], "is missing, which linear rotary embedding needs", ""),
     (typed("gemma3_text", rope_parameters={"rope_type": "linear", "factor": 8.0}), ["rope_parameters", "rope_type"],
-     "is 'linear', and dtc knows no such key of the rotary embedding of gemma3_text", ""),
+     'is "linear", and dtc knows no such key of the rotary embedding of gemma3_text', ""),
     ({**MISTRAL, "sliding_window": 0}, ["sliding_window"], "is 0, wanted a whole number from 1 to", ""),
     (typed("stablelm", partial_rotary_factor=0.4), ["partial_rotary_factor"],
      "is 0.4, so that 3 of 8 elements of a head are rotated; dtc rotates an even number of them", ""),

@@ -358,7 +358,8 @@ def runs(config):
 
 
 def trained(config, rows):
-    model = AutoModelForCausalLM.from_config(load(config), attn_implementation="eager").float().train()
+    # In float32 from the start: some classes have constants that they would round to the type of the file.
+    model = AutoModelForCausalLM.from_config(load(config), attn_implementation="eager", dtype=torch.float32).train()
     parameters = {in_files(config["model_type"], name): value for name, value in model.named_parameters()}
     for name, value in parameters.items():
         value.data = torch.tensor(weights_of(name, value.numel()), dtype=torch.float32).reshape(value.shape)

@@ -385,7 +385,7 @@ CASES = {
     "series": (Series, (("series", [10, 4], None), ("targets", [3], None)), "huber",
                ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "swin": (Swin, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy",
-             ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
+             ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "unet": (Unet, (("images", [2, 6, 8], None), ("targets", [1, 6, 8], None)), "mse",
              ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "routed": (Routed, (("tokens", [6], VOCABULARY), ("lengths", [], 7), ("targets", [], 5)), "cross_entropy",

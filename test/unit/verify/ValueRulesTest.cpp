@@ -73,6 +73,14 @@ const Broken kOfData[] = {
        "exec.gemm %y, %y to %sum"}},
      "rank 0, task 'forward', micro-batch 0, instruction 1, all_reduce of activations over dp 'y': "
      "mixes activations along dp, where ranks have samples of their own"},
+    {"StatisticsOfParts",
+     kDataParallel,
+     {{"exec.gemm %y, %y to %sum",
+       "exec.collective all_reduce sum %y to %y axes [0] count 16 \"y\" control\n"
+       "exec.gemm %y, %y to %sum"}},
+     "rank 0, task 'forward', micro-batch 0, instruction 1, all_reduce of control values over dp "
+     "'y': sums 'y' (buffer 4) along dp, where it is no part of a sum; it was written by task "
+     "'forward', micro-batch 0, instruction 0, gemm"},
     {"CopiesEqual",
      kDataParallel,
      {{kDescend + " loc(\"h.0.w\")",
@@ -269,9 +277,9 @@ const Broken kOfGathered[] = {
     {"SumsOverTheirAxis",
      kGathered,
      {{kGatheredSum, "exec.collective all_reduce sum %p to %p axes [0] count 16 \"p\" control"}},
-     "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'p' (buffer 5) as "
-     "if "
-     "it were whole, which is still a partial sum along tp"},
+     "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of control values over dp 'p': "
+     "sums 'p' (buffer 5) along dp, where it is no part of a sum; it was written by task 'step', "
+     "micro-batch 0, instruction 1, gemm"},
     // A kernel that declares that it makes parts of parts may do so, but a reader of its result may
     // not.
     {"PartsOfKernelsFinished",
