@@ -129,6 +129,7 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
   mpi.timeoutSeconds = options.timeoutSeconds;
   mpi.maxElements = options.maxElements;
   mpi.phases = options.phases;
+  mpi.reportEnd = reportEnd;
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::PollMicros, mpi.pollMicros));
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::PeerBytes, mpi.peerBytes));
   Status status;

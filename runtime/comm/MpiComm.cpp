@@ -134,8 +134,11 @@ MpiComm::~MpiComm() {
   if (job->failed)
     return;
   MPI_Comm_free(&comm);
-  if (isWorld)
-    MPI_Finalize();
+  if (!isWorld)
+    return;
+  if (job->reportEnd)
+    job->reportEnd(myRank);
+  MPI_Finalize();
 }
 
 Status MpiComm::begin(const CommCall &call) const {
@@ -332,6 +335,7 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   job->pollMicros = std::max<uint64_t>(options.pollMicros, 1);
   job->peerBytes = options.peerBytes;
   job->phases = options.phases;
+  job->reportEnd = options.reportEnd;
   job->maxElements = static_cast<int>(
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
   CommCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};

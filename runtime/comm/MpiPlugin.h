@@ -7,7 +7,7 @@
 namespace dtc::rt {
 
 // Raised when anything that crosses the door changes: both sides come from one build.
-inline constexpr int kMpiPluginVersion = 6;
+inline constexpr int kMpiPluginVersion = 7;
 
 // Settings of the MPI communicator.
 struct MpiOptions {
@@ -16,7 +16,8 @@ struct MpiOptions {
   uint64_t maxElements = 0;  // most that one MPI call moves; 0: INT_MAX
   uint64_t peerBytes =
       0; // least size of a buffer that ranks of one machine read from each other; rank 0's counts
-  PhaseListener *phases = nullptr; // outlives the world
+  PhaseListener *phases = nullptr;       // outlives the world
+  void (*reportEnd)(int rank) = nullptr; // called when this rank leaves MPI
 };
 
 using MpiPluginVersion = int();

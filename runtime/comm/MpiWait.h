@@ -17,6 +17,7 @@ struct MpiJob {
   int maxElements = 0;
   uint64_t peerBytes = 0;
   PhaseListener *phases = nullptr;
+  void (*reportEnd)(int rank) = nullptr;
   std::atomic<bool> failed = false;
 
   // Keeps the first reason.

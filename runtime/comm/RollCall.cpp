@@ -21,7 +21,7 @@ using format::text;
 constexpr std::string_view kPrefix = "dtrun-launch-";
 constexpr size_t kMostCause = 2000; // bytes
 // In place of a rank, before words.
-constexpr int32_t kCause = -1, kNote = -2;
+constexpr int32_t kCause = -1, kNote = -2, kEnd = -3;
 
 // An abstract address begins with a zero byte, and is as long as it says.
 static socklen_t addressOf(const std::string &name, sockaddr_un &address) {
@@ -72,6 +72,8 @@ void RollCall::read() {
       present.insert(rank);
     else if (rank == kNote)
       left = words;
+    else if (rank == kEnd)
+      ended.emplace(words);
     else if (told.empty()) {
       told = format::printable(words);
       toldAt = launchClock();
@@ -101,6 +103,8 @@ static void sendToLauncher(int32_t rank, std::string_view words, int flags = 0) 
 }
 
 void answerRollCall(int rank) { sendToLauncher(rank, {}); }
+
+void reportEnd(int rank) { sendToLauncher(kEnd, text(rank)); }
 
 void sendToLauncher(std::string_view cause) {
   constexpr std::string_view prefix = "dtrun: ";

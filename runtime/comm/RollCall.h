@@ -29,6 +29,8 @@ public:
   // Returns true if none of `ranks` has answered. In a job on several hosts, ranks of other hosts
   // cannot.
   bool isDeserted() const { return socket >= 0 && present.empty(); }
+  // Returns true if each of `ranks` ranks has reported its end.
+  bool haveAllEnded(int ranks) const { return static_cast<int>(ended.size()) == ranks; }
   // Returns the first reported reason why the job ended, empty if there is none. causeTime() is the
   // time of the report by launchClock().
   const std::string &cause() const { return told; }
@@ -40,6 +42,7 @@ private:
   int socket = -1;
   std::string address = "1";
   std::set<int> present;
+  std::set<std::string> ended; // ranks as text
   std::string told, left;
   double toldAt = 0;
 };
@@ -50,6 +53,9 @@ double launchClock();
 
 // The rank's side: answers the launcher that this process was started by, if it was started by one.
 void answerRollCall(int rank);
+// And reports that this rank leaves MPI in order. MPI waits there until all ranks leave, so that
+// all have reported before the first one exits.
+void reportEnd(int rank);
 // And tells it why the job ends, in one line; for a rank or its keeper that is the first to know.
 void sendToLauncher(std::string_view cause);
 // And leaves it what the next start of the job is to know; the last note counts. It never waits, so

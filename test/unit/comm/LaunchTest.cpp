@@ -2,6 +2,7 @@
 // ranks.
 #include "runtime/comm/Launch.h"
 #include "runtime/comm/LauncherOutput.h"
+#include "test/unit/data/TempFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +166,36 @@ TEST(LaunchLocalRanks, PassesExitCodesOn) {
 }
 
 TEST(LaunchLocalRanks, NoticesARankThatLeavesEarly) {
+  Outcome run = runRanks({"--ranks", "2", "--mode", "leave"});
+  SKIP_WITHOUT_MPI(run);
+  EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
+  EXPECT_EQ(run.output, "launcher: rank 1 exited before the job's end\n");
+}
+
+// An mpirun that ends as Open MPI's does where it has missed that rank 0 left MPI in order.
+class LateDaemon : public TempFolder {
+protected:
+  LateDaemon() {
+    std::ofstream script(path("mpirun"));
+    script << "#!/bin/sh\nmpirun \"$@\"\ncat >&2 <<'END'\n"
+           << rule << "mpirun has exited due to process rank 0 with PID 0 on\n"
+           << "node vm exiting improperly. There are three reasons this could occur:\n"
+           << rule << "END\nexit 1\n";
+    script.close();
+    std::filesystem::permissions(path("mpirun"), std::filesystem::perms::owner_all);
+    ::setenv("DTC_MPIRUN", path("mpirun").c_str(), 1);
+  }
+  ~LateDaemon() override { ::unsetenv("DTC_MPIRUN"); }
+};
+
+TEST_F(LateDaemon, IsNotBelievedIfAllRanksLeftInOrder) {
+  Outcome run = runRanks({"--ranks", "2", "--mode", "well"});
+  SKIP_WITHOUT_MPI(run);
+  EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
+  EXPECT_EQ(run.output, "");
+}
+
+TEST_F(LateDaemon, IsBelievedIfARankDidNot) {
   Outcome run = runRanks({"--ranks", "2", "--mode", "leave"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;

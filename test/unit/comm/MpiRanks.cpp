@@ -2,6 +2,7 @@
 //   MpiRanks --ranks N [--max-elements M]   the conformance suite
 //   MpiRanks --mode kill|exit|leave|late|sleep  one way for rank 1 to end or hang (see LaunchTest)
 //   MpiRanks --mode worker   rank 1 is late by more than the time-out, and is waited for
+//   MpiRanks --mode well     all end well
 // Exit code 77 when there is no MPI here.
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
