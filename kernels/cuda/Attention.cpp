@@ -54,9 +54,10 @@ struct Choice {
 };
 
 // Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of
-// a row before scaling.
+// a row before scaling. They have no registers left for soft caps.
 Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
-  bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0;
+  bool narrow =
+      type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0 && p.softCap == 0;
   int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
                        : paddedTo(p.headDim, {32, 64, 128, 256});
   return {type, narrow, p.keptFrom > 0, headDim};

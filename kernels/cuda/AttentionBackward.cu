@@ -2,8 +2,7 @@
 //
 //   P = exp(scale * q k^T - lse)   dv += P^T dout   dP = dout v^T   dS = P * (dP - delta)
 //   dq = scale * dS k              dk = scale * dS^T q              delta = rowsum(dout * out)
-// With dropout, P counts as kept and scaled in dv, and dP in dS. With a soft cap c, P is that of
-// the capped scores t = c tanh(s / c), and dS is multiplied by 1 - (t / c)^2.
+// With dropout, P counts as kept and scaled in dv, and dP in dS.
 //
 // One block sums every result in a fixed order: without atomics, the bits are the same in every
 // run. So scores are computed twice, for dq and for dk and dv. One body does both: a block has 64
@@ -219,13 +218,12 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   }
 
   // Turns scores into P and products into dS for a warp's rows.
-  template <bool kAllSeen, bool kCapped>
+  template <bool kAllSeen>
   DTC_DEVICE void weigh(const Dropout<kDropout> &dropout, int stage, int row, int column,
                         Scores &scores, Scores &products) const {
     int lane = static_cast<int>(threadIndex() % kWarp);
     int firstRow = at.first + row + lane / 4, firstColumn = column + lane % 4 * 2;
     float scale = p.scale * kLog2E;
-    SoftCap softCap(p);
     const float *ofStage = statistics + 2 * kColumns * stage + lane % 4 * 2;
     Seen seen[kRowTiles][2];
     if (!kAllSeen)
@@ -248,10 +246,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
           for (int half = 0; half < 2; ++half) {
             int ofRow = firstRow + 16 * m + 8 * half, j = 2 * half + i;
             float rowLse = kKeyRows ? columnLse : lse[m][half];
-            float score = scores[m][n][j];
-            if (kCapped)
-              score = softCap.apply(score);
-            float weight = exp2Approximate(score * scale - rowLse);
+            float weight = exp2Approximate(scores[m][n][j] * scale - rowLse);
             if (!kAllSeen)
               weight = seen[m][half].has(ofColumn) ? weight : 0;
             float factor = dropout.factor(kKeyRows ? ofColumn : ofRow, kKeyRows ? ofRow : ofColumn);
@@ -259,23 +254,20 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
             if (kSumA)
               products[m][n][j] = weight * (products[m][n][j] * factor -
                                             (kKeyRows ? columnDelta : deltas[m][half]));
-            if (kSumA && kCapped)
-              products[m][n][j] *= softCap.slope(score);
           }
       }
   }
 
   // Chooses the version with masks only for the few steps at the edge of the seen columns.
-  template <bool kCapped>
   DTC_DEVICE void weighAll(int member, int stage, int row, int column, Scores &scores,
                            Scores &products) const {
     Dropout<kDropout> dropout(p, at.batchIndex, queryHead(member));
     int first = at.first + row;
     if (kKeyRows ? allSeen(p, column, kColumns, first, 16 * kRowTiles)
                  : allSeen(p, first, 16 * kRowTiles, column, kColumns))
-      weigh<true, kCapped>(dropout, stage, row, column, scores, products);
+      weigh<true>(dropout, stage, row, column, scores, products);
     else
-      weigh<false, kCapped>(dropout, stage, row, column, scores, products);
+      weigh<false>(dropout, stage, row, column, scores, products);
   }
 
   DTC_DEVICE void run() {
@@ -307,10 +299,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
       product(scores, rowsA, row, columns(stage, 0));
       if constexpr (kSumA)
         product(products, rowsB, row, columns(stage, 1));
-      if (p.softCap > 0)
-        weighAll<true>(member, stage, row, column, scores, products);
-      else
-        weighAll<false>(member, stage, row, column, scores, products);
+      weighAll(member, stage, row, column, scores, products);
       if constexpr (kSumB)
         multiplyWeights<T, D, kColumns>(sumsB, scores, columns(stage, 1));
       warpBarrier(); // keeps ptxas from reading columns so early that it runs out of registers

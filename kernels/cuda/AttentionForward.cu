@@ -81,16 +81,6 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
     }
   }
 
-  // Caps scores; see SoftCap.
-  DTC_DEVICE static void cap(const AttentionParams &p, float (&scores)[kTiles][4]) {
-    SoftCap softCap(p);
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        scores[n][i] = softCap.apply(scores[n][i]);
-  }
-
   DTC_DEVICE static void drop(const Dropout<kDropout> &dropout, float (&scores)[kTiles][4],
                               int query, int key) {
     int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 2;
@@ -173,8 +163,6 @@ template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const Attent
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
       int row = query + firstRow + 16 * m;
-      if (p.softCap > 0)
-        rowTiles[m].cap(p, scores[m]);
       rowTiles[m].mask(p, scores[m], row, key);
       softmaxRows<kKeys / 8, D>(p.scale * kLog2E, scores[m], rowTiles[m].rows, rowTiles[m].sums);
       if constexpr (kDropout)

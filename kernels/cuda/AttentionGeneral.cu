@@ -1,7 +1,9 @@
 // Attention forward and its gradients for tensors of any type, head dim up to 256 and strides, by
 // plain f32 FMAs: for f32 programs, and 16-bit ones whose rows are not whole 16 bytes.
 //
-// Formulas and shapes are those of AttentionForward.cu and AttentionBackward.cu.
+// Formulas and shapes are those of AttentionForward.cu and AttentionBackward.cu. With a soft cap c
+// of scores, P is that of the capped scores t = c tanh(s / c), and dS is multiplied by
+// 1 - (t / c)^2; only these kernels have that.
 //
 // Launch: blocks of 16 x 16 threads, one per 64 queries (32 for padded head dims above 128) and
 // head. Gradients: Queries, which writes delta too, then Keys, one block per 64 (32) keys and kv
