@@ -71,7 +71,7 @@ summary() {
 }
 
 jobs=$(nproc)
-tests=$((jobs + 2)) # many tests mostly wait, for deadlines and for the ranks of each other
+tests=$((jobs + 1)) # some tests mostly wait, for deadlines and for each other's ranks
 part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
