@@ -146,8 +146,8 @@ Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
 }
 
 #define SKIP_WITHOUT_MPI(run)                                                                      \
-  if (WIFEXITED(run.status) && WEXITSTATUS(run.status) == 77)                                      \
-  GTEST_SKIP() << run.output
+  if (WIFEXITED((run).status) && WEXITSTATUS((run).status) == 77)                                  \
+  GTEST_SKIP() << (run).output
 
 TEST(LaunchLocalRanks, NamesARankThatASignalKilled) {
   Outcome run = runRanks({"--ranks", "3", "--mode", "kill"});
