@@ -150,7 +150,7 @@ struct InPrograms {
   llvm::StringRef mend = "";                  // the flag of 'dtc plan' that keeps to it
 };
 
-// What a decision adds to the complexity of a plan (planner/Simplicity.h).
+// The complexity that a decision adds to a plan (planner/Simplicity.h).
 struct Mechanism {
   llvm::StringRef name = "";                  // for texts: "context parallelism"
   int (*points)(const Decisions &) = nullptr; // 0 for a plan that does not use it

@@ -64,7 +64,7 @@ constexpr llvm::StringRef kOrderOfPlans[] = {"dp",
                                              "bucket_bytes",
                                              "recompute"};
 
-// Of two plans that tie, the search takes the one that comes first by these, smaller values first.
+// The search takes the first of plans that tie, in order of these values, smaller ones first.
 constexpr llvm::StringRef kOrderOfTies[] = {"dp",
                                             "tp",
                                             "pp",

@@ -470,7 +470,7 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
   if (!request.shared || !model.kinds.empty())
     return boundOf(model, d, request);
   auto layers = static_cast<int64_t>(model.cells->chain.size());
-  // Of schedules the bound knows whether they split the backward pass, of chunks whether there are
+  // The bound knows of schedules whether they split the backward pass, of chunks whether there are
   // several and whether the first may be empty, and of layers whether all are on the host.
   Decisions key = d;
   key.schedule =

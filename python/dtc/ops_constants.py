@@ -12,7 +12,7 @@ from dtc.views import identity, with_dims
 
 
 LIKE = {"zeros_like": 0.0, "ones_like": 1.0, "new_zeros": 0.0, "new_ones": 1.0}
-# What such a tensor holds is not read: ops in place fill it.
+# Ops in place fill such a tensor; nothing reads it before.
 LIKE |= {"new_empty": 0.0, "empty_like": 0.0, "empty": 0.0}
 
 

@@ -1,4 +1,4 @@
-// What ops at indices and selection refuse: one function per constraint.
+// Errors of ops at indices and of selection: one function per constraint.
 // RUN: dtc-opt %s -split-input-file -verify-diagnostics
 
 // gather_c1

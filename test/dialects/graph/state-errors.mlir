@@ -1,4 +1,4 @@
-// What batch norm and the ops about state refuse: one function per constraint.
+// Errors of batch norm and of the ops about state: one function per constraint.
 // RUN: dtc-opt %s -split-input-file -verify-diagnostics
 
 // batch_norm_c1
