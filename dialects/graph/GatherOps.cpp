@@ -123,38 +123,25 @@ struct AlongDim {
 
 } // namespace
 
-// Returns the dims of an index that goes along with a tensor of dims `like`.
-static TensorLoops indexLoops(Value index, const TensorLoops &like, int64_t dim) {
+// Returns the rule of an op that moves the elements of `x` to `y` by an index of the one or the
+// other, and is linear in the elements.
+static OpRule movingRule(Value x, Value index, Value y, bool isIndexOfResult, int64_t dim) {
+  RuleBuilder builder;
+  AlongDim loops(builder, x, y, dim);
+  const TensorLoops &like = isIndexOfResult ? loops.to : loops.from;
   bool isShared = tensorType(index).getRank() != static_cast<int64_t>(like.size());
-  return isShared ? TensorLoops{like[dim]} : like;
+  builder.operand(loops.from).operand(isShared ? TensorLoops{like[dim]} : like).result(loops.to);
+  return builder.flops(0).zeroPreserving().linearBut(1).take();
 }
 
 // y[kept, i] = x[kept, index[kept, i]].
 OpRule GatherOp::getRule() {
-  RuleBuilder builder;
-  AlongDim loops(builder, getX(), getResult(), getDim());
-  TensorLoops index = indexLoops(getIndex(), loops.to, getDim());
-  return builder.operand(loops.from)
-      .operand(index)
-      .result(loops.to)
-      .flops(0)
-      .zeroPreserving()
-      .linearBut(1)
-      .take();
+  return movingRule(getX(), getIndex(), getResult(), /*isIndexOfResult=*/true, getDim());
 }
 
 // y[kept, j] = sum of u[kept, i] with index[kept, i] = j.
 OpRule ScatterAddOp::getRule() {
-  RuleBuilder builder;
-  AlongDim loops(builder, getU(), getResult(), getDim());
-  TensorLoops index = indexLoops(getIndex(), loops.from, getDim());
-  return builder.operand(loops.from)
-      .operand(index)
-      .result(loops.to)
-      .flops(0)
-      .zeroPreserving()
-      .linearBut(1)
-      .take();
+  return movingRule(getU(), getIndex(), getResult(), /*isIndexOfResult=*/false, getDim());
 }
 
 // Each selected element is found by a pass over all elements of the dim.

@@ -1,4 +1,5 @@
 // The kernel of the cumulative sum along any dim.
+#include "passes/codegen/DimShape.h"
 #include "passes/codegen/KernelModels.h"
 
 using namespace mlir;
@@ -8,22 +9,15 @@ using Values = KernelBuilder::Values;
 
 namespace {
 
-// A tensor as [rows, size, columns], where `size` is the dim that is added up.
-struct CumsumShape {
-  int64_t rows = 1, size = 1, columns = 1;
-
-  explicit CumsumShape(CumsumOp op) {
-    int64_t dim = op.getDim();
-    for (auto [i, extent] : llvm::enumerate(op.getType().getShape()))
-      (static_cast<int64_t>(i) < dim    ? rows
-       : static_cast<int64_t>(i) == dim ? size
-                                        : columns) *= extent;
-  }
-};
+// Returns the shape around the dim that is added up.
+DimShape shapeOf(Operation *op) {
+  auto cumsum = cast<CumsumOp>(op);
+  return {cumsum.getX(), static_cast<int64_t>(cumsum.getDim())};
+}
 
 // Adds up neighbouring columns of one row.
 struct ColumnSums {
-  CumsumShape shape;
+  DimShape shape;
   bool isReversed;
 
   void emit(KernelBuilder &k, Value row, Value column, const Lanes &lanes) const {
@@ -48,19 +42,19 @@ struct CumsumKernel : KernelOpInterface::ExternalModel<CumsumKernel, CumsumOp> {
   static constexpr int64_t blockColumns = 32;
 
   int64_t getKernelRange(Operation *op) const {
-    CumsumShape shape(cast<CumsumOp>(op));
+    DimShape shape = shapeOf(op);
     return KernelBuilder::columnUnits(shape.rows, shape.columns, blockColumns);
   }
   KernelUnit getKernelUnit(Operation *op) const {
-    CumsumShape shape(cast<CumsumOp>(op));
+    DimShape shape = shapeOf(op);
     int64_t width =
         std::min(shape.columns, KernelBuilder::vectorWidth(shape.columns, blockColumns));
     return {std::max<int64_t>(1, shape.size * width), /*combines=*/true};
   }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
-    ColumnSums sums{CumsumShape(cast<CumsumOp>(op)), cast<CumsumOp>(op).getReverse()};
-    const CumsumShape &shape = sums.shape;
+    ColumnSums sums{shapeOf(op), cast<CumsumOp>(op).getReverse()};
+    const DimShape &shape = sums.shape;
     // A single part: on a GPU one thread of the block adds up a column, and the others rest.
     k.forEachColumnUnit({shape.rows, shape.columns, blockColumns, /*parts=*/1},
                         [&](Value row, Value column, Lanes lanes) {

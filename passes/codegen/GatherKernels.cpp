@@ -3,6 +3,7 @@
 #include "dialects/graph/GatherOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/codegen/DimShape.h"
 #include "passes/codegen/KernelModels.h"
 
 using namespace mlir;
@@ -11,21 +12,6 @@ using namespace dtc::graph;
 using Values = KernelBuilder::Values;
 
 namespace {
-
-// A tensor as [rows, size, columns] around one dim of it.
-struct DimShape {
-  int64_t rows = 1, size = 1, columns = 1;
-
-  DimShape(Value tensor, int64_t dim) {
-    for (auto [i, extent] : llvm::enumerate(cast<RankedTensorType>(tensor.getType()).getShape()))
-      (static_cast<int64_t>(i) < dim    ? rows
-       : static_cast<int64_t>(i) == dim ? size
-                                        : columns) *= extent;
-  }
-  int64_t elements() const { return rows * size * columns; }
-  // The number of runs of `size` elements along the dim.
-  int64_t lines() const { return rows * columns; }
-};
 
 // Conditions and integers for kernels that choose by index.
 struct Choices {

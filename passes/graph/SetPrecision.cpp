@@ -115,16 +115,17 @@ private:
   // Returns the operands that share a type with the first result. Scalars (the keys of random ops),
   // masks, indices, the tables of a rotation and operands that only lend their size keep their
   // types.
-  static SmallVector<OpOperand *, 4> numbersOf(Operation *op) {
+  static SmallVector<OpOperand *, 4> numbersOf(Operation *op, const graph::OpRule &rule) {
     SmallVector<OpOperand *, 4> numbers;
     for (OpOperand &operand : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(operand.get().getType());
       if (!type || !isa<FloatType>(type.getElementType()) ||
           (isa<graph::RandomOpInterface>(op) && type.getRank() == 0) ||
-          (isa<graph::WhereOp>(op) && operand.getOperandNumber() == 0))
+          (isa<graph::WhereOp>(op) && operand.getOperandNumber() == 0) ||
+          rule.isComplete(operand.getOperandNumber()))
         continue;
       numbers.push_back(&operand);
-      if (isa<graph::RotaryOp, graph::BroadcastOp, graph::GatherOp>(op))
+      if (isa<graph::RotaryOp, graph::BroadcastOp>(op))
         break;
     }
     return numbers;
@@ -134,10 +135,10 @@ private:
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (!interface || isa<graph::CastOp>(op)) // a cast is a rounding that the model asks for
       return;
-    if (isa<graph::GatherOp, graph::ScatterAddOp>(op)) // whole numbers, which 16 bits may round
-      op->setOperand(1, cast(op, op->getOperand(1), wide));
-    SmallVector<OpOperand *, 4> numbers = numbersOf(op);
     graph::OpRule rule = interface.getRule();
+    for (unsigned index : rule.completeOperands) // whole numbers, which 16 bits may round
+      op->setOperand(index, cast(op, op->getOperand(index), wide));
+    SmallVector<OpOperand *, 4> numbers = numbersOf(op, rule);
     if (numbers.empty() || rule.kind == graph::OpKind::Loss)
       return;
     if (isa<graph::ReduceOp, graph::ScatterAddOp>(op)) // reads any type, returns f32

@@ -5,12 +5,16 @@ import torch
 from dtc import views
 from dtc.clean import bound, name_of, sizes_of
 from dtc.errors import Unsupported
-from dtc.ir import Batch
+from dtc.ir import Batch, elements
 from dtc.lower import lowers
 from dtc.ops_choices import compare
-from dtc.ops_points import as_numbers, binary, floats, number, pointwise, repeated_to, scaled
-from dtc.ops_points import uniform
+from dtc.ops_constants import index as counting
+from dtc.ops_points import as_numbers, binary, floats, number, repeated_to, scaled, uniform
+from dtc.ops_sums import dims_over, extreme_over
 from dtc.views import identity, with_dims
+
+
+MOST_WORK = 1 << 26  # elements that a selection looks at: 8192 sorted, 50 of a vocabulary
 
 
 def dim_of(node, dim):
@@ -125,17 +129,10 @@ def indexed(lower, node):
             "takes other elements for each sample of all samples; use torch.gather, or index by"
             " torch.arange over the batch beside it"
         )
-    flat = views.reshape(index, (count_of(index.sizes),)) or identity(
-        lower.build.reshape(lower.build.plain(index), (count_of(index.sizes),))
+    flat = views.reshape(index, (elements(index.sizes),)) or identity(
+        lower.build.reshape(lower.build.plain(index), (elements(index.sizes),))
     )
     return views.reshape(gathered(lower, x, flat, dim), sizes_of(node))
-
-
-def count_of(sizes):
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
 
 
 def counts_samples(lower, node, index):
@@ -165,6 +162,11 @@ def top(lower, view, dim, count, smallest=False):
     """Writes the largest or smallest elements of a dim, in order; returns views of them and of
     their indices."""
     x = lower.build.plain(floats(view))
+    if count * x.dims[dim] > MOST_WORK:
+        raise Unsupported(
+            f"selects {count} of {x.dims[dim]} elements, each by a pass over all of them, which"
+            " would take for ever; select fewer with topk"
+        )
     dims = x.dims[:dim] + (count,) + x.dims[dim + 1 :]
     results = lower.build.emit_many("top_k", [x], [dims, dims], dim=dim, smallest=smallest)
     return tuple(identity(each) for each in results)
@@ -208,28 +210,13 @@ def extreme(lower, node):
     if node.target._overloadname == "other":
         other = floats(lower.view(node.args[1]))
         return binary(lower, "minimum" if least else "maximum", x, other)
-    if node.target._overloadname == "":
-        raise Unsupported("is of all elements in an unknown form; name the dim")
     if node.target._overloadname == "default":
-        dims = range(len(x.dims))
-        if any(isinstance(size, Batch) for size in x.sizes):
-            raise Unsupported("is over the batch, which couples samples")
-        return with_dims(extreme_of(lower, x, list(dims), least), [])
+        return extreme_over(lower, x, dims_over(node, None), least)
     dim = of_dim(node)
-    if x.kind != "f32":
-        raise Unsupported("selects among integers; call .float() on them")
     results = top(lower, x, dim, 1, least)
     if not bound(node)["keepdim"]:
         results = tuple(without(view, dim) for view in results)
     return results
-
-
-def extreme_of(lower, x, dims, least):
-    from dtc.ops_layers import reduced
-
-    x = pointwise(lower, "negate", x) if least else x
-    view = reduced(lower, x, "max", dims)
-    return pointwise(lower, "negate", view) if least else view
 
 
 def without(view, dim):
@@ -243,7 +230,7 @@ def place(lower, node):
     if arguments["dim"] is None:
         if any(isinstance(size, Batch) for size in x.sizes):
             raise Unsupported("is over the batch, which couples samples; name the dim")
-        x = identity(lower.build.reshape(lower.build.plain(floats(x)), (count_of(x.sizes),)))
+        x = identity(lower.build.reshape(lower.build.plain(floats(x)), (elements(x.sizes),)))
         dim = 0
     else:
         dim = dim_of(node, arguments["dim"])
@@ -258,7 +245,7 @@ def one_hot(lower, node):
     """Writes the mask of classes that are a number."""
     sizes = sizes_of(node)
     index = as_numbers(lower, lower.view(node.args[0]))
-    classes = identity(lower.build.emit("iota", [], (sizes[-1],)))
+    classes = counting(lower, sizes[-1])
     index = with_dims(index, [*index.dims, ()])
     return repeated_to(compare(lower, "eq", index, classes), sizes)
 

@@ -218,10 +218,11 @@ def every(lower, view, dim, start, count, step):
         if split is not None:
             part = take(lower, split, dim + 1, start, 1)
             return views.reshape(part, view.sizes[:dim] + (count,) + view.sizes[dim + 1 :])
-    from dtc.ops_indices import gathered  # which uses functions of this module
+    from dtc.ops_constants import index  # which use functions of this module
+    from dtc.ops_indices import gathered
     from dtc.ops_points import floats, scaled
 
-    place = scaled(lower, identity(lower.build.emit("iota", [], (count,))), step)
+    place = scaled(lower, index(lower, count), step)
     if start:
         place = binary(lower, "add", place, number(lower, float(start)))
     return gathered(lower, floats(view), place, dim)
@@ -327,12 +328,12 @@ def padded(lower, node):
 def outside(lower, view, dim, low, high, value):
     """Writes a number where the index along a dim is not from `low` to before `high`."""
     from dtc.ops_choices import compare, where  # which use functions of this module
+    from dtc.ops_constants import index
 
     if value == 0:
         return view
     size = view.sizes[dim]
-    place = identity(lower.build.emit("iota", [], (size,)))
-    inside = None
+    place, inside = index(lower, size), None
     for kind, limit in (("ge", low), ("lt", high)):
         if limit not in (0, size):
             side = compare(lower, kind, place, number(lower, float(limit)))

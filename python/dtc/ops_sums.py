@@ -156,11 +156,15 @@ def extreme(lower, node):
     PyTorch divides it."""
     arguments = bound(node)
     x, dims = floats(lower.view(arguments["self"])), dims_over(node, arguments["dim"])
-    least = node.target._opname == "amin"
+    view = extreme_over(lower, x, dims, node.target._opname == "amin")
+    return kept_dims(view, dims) if arguments["keepdim"] else view
+
+
+def extreme_over(lower, x, dims, least):
+    """Returns the largest elements over dims, or the smallest."""
     x = pointwise(lower, "negate", x) if least else x
     view = reduced(lower, x, "max", dims)
-    view = pointwise(lower, "negate", view) if least else view
-    return kept_dims(view, dims) if arguments["keepdim"] else view
+    return pointwise(lower, "negate", view) if least else view
 
 
 @lowers("logsumexp")

@@ -117,7 +117,7 @@ CASES = {
         -1, keepdim=True) + x[:, 1::4, 2::3].sum((1, 2), keepdim=True), w=Parameter(torch.randn(3, 16))), ROWS),
     "the third of four": (Small(lambda m, x: x[:, -2::-1 * -5] * m.w, w=Parameter(torch.randn(1, 8))), ROWS),
     "flipped": (Small(lambda m, x: x.flip(1, 2) * m.w, w=Parameter(torch.randn(6, 8))), ROWS),
-    "the largest of two": (Small(lambda m, x: torch.max(x, m.w) + torch.min(x * 2, m.w), w=Parameter(
+    "the largest of two": (Small(lambda m, x: torch.max(x, m.w) + torch.min(x * 2, m.w) * m.w.max(), w=Parameter(
         torch.randn(6, 8))), ROWS),
     "pixels interpolated": (resized(size=(7, 9), mode="bilinear"), IMAGE),
     "pixels interpolated by factors": (resized(scale_factor=(1.5, 0.5), mode="bilinear"), IMAGE),

@@ -267,6 +267,8 @@ REFUSED = {
     "a sample by its index": (Outer(lambda m, x: x.index_select(0, torch.tensor([0, 0, 0]))), "mse",
                               [PLACE, "couples samples"]),
     "samples sorted": (Outer(lambda m, x: x.sort(0)[0]), "mse", [PLACE, "aten.sort", "couples samples"]),
+    "too much to sort": (Outer(lambda m, x: x + (x @ m.c).sort(-1)[0][:, :4], c=nn.Parameter(torch.ones(4, 9000))),
+                         "mse", [PLACE, "aten.sort selects 9000 of 9000", "topk"]),
     "written twice": (Outer(lambda m, x: x.scatter(1, (x > 0).long(), x)), "mse", [PLACE, "may be equal"]),
     "constant indices at random": (Outer(lambda m, x: m.c.view(20, 20)[torch.tensor(SHUFFLED)][:, :1].mean() + x,
                                          c=nn.Parameter(torch.ones(400))), "mse", [PLACE, "no simple pattern"]),
