@@ -145,7 +145,7 @@ std::strong_ordering Decisions::operator<=>(const Decisions &other) const {
     return getters;
   }();
   for (auto get : fields)
-    if (auto order = get(*this) <=> get(other); order != 0)
+    if (auto order = get(*this) <=> get(other); std::is_neq(order))
       return order;
   return std::strong_ordering::equal;
 }

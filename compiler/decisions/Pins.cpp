@@ -93,7 +93,7 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
   for (const auto &[name, text] : fixed) {
     auto all = decisions();
     const auto *found =
-        llvm::find_if(all, [&](const Decision *each) { return name == each->pin.name; });
+        llvm::find_if(all, [&key = name](const Decision *each) { return key == each->pin.name; });
     if (found == all.end() || name.empty()) {
       llvm::SmallVector<llvm::StringRef> names;
       for (const Decision *each : all)
