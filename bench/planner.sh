@@ -2,7 +2,7 @@
 # Compares the planner's estimates of fixed plans with published measurements and prints the table of
 # figures to reach:
 #   bench/planner.sh [--table TABLE.csv] [--format json] [--rows ROWS.csv] [--source TEXT] [--leave-one-out]
-#   bench/planner.sh --write-errors   writes compiler/uncertainty/errors.csv from the fitting half
+#   bench/planner.sh --write-errors   writes compiler/price/uncertainty/errors.csv from the fitting half
 #   bench/planner.sh --release        only the figures of the rows that are kept for releases
 # TABLE.csv has the columns of published.csv (default: ../shared/data/published.csv beside the
 # repository; without it nothing is compared, and that is printed). The searches of the table take
@@ -21,7 +21,7 @@ for argument in "$@"; do
     figures=()
   elif [[ $argument == --write-errors ]]; then
     figures=()
-    arguments+=(--write-errors compiler/uncertainty/errors.csv)
+    arguments+=(--write-errors compiler/price/uncertainty/errors.csv)
   elif [[ $argument == --release ]]; then
     figures=()
     arguments+=(--release)

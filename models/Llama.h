@@ -1,6 +1,6 @@
 // Builds Llama (Touvron et al. 2023, arXiv:2302.13971; grouped queries as in Llama 2 and 3) and
 // related models as graph IR, with the parameter names and layouts of Hugging Face. A family is a
-// set of features, LlamaFeatures: compiler/frontend/Families.cpp has one row for each.
+// set of features, LlamaFeatures: compiler/describe/frontend/Families.cpp has one row for each.
 #pragma once
 
 #include "models/ModelBuilder.h"

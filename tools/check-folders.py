@@ -30,9 +30,10 @@ LAYERS = {
 
 # These uses are allowed in addition, each with its reason.
 EXCEPTIONS = {
-    ("compiler/calibrate", "kernels/cpu"): "measures the kernels that programs run",
-    ("compiler/calibrate", "runtime/comm"): "measures the communicator that programs run on",
-    ("compiler/emit", "runtime/cuda/launches"): "puts into programs the kernels that the device is going to launch",
+    ("compiler/measure/calibrate", "kernels/cpu"): "measures the kernels that programs run",
+    ("compiler/measure/calibrate", "runtime/comm"): "measures the communicator that programs run on",
+    ("compiler/build/emit", "runtime/cuda/launches"):
+        "puts into programs the kernels that the device is going to launch",
     ("tools/dtc", "runtime/checkpoint"): "checks checkpoints as dtrun reads them",
     ("passes/native", "runtime/format"): "writes code that calls what the runtime lets code call",
     ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",

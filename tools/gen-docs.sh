@@ -51,11 +51,12 @@ for dialect in graph exec; do
 done
 
 {
-  echo "<!-- Written by tools/gen-docs.sh from passes/*/Passes.td and compiler/planner/Passes.td; edit those. -->"
+  echo "<!-- Written by tools/gen-docs.sh from passes/*/Passes.td and"
+  echo "compiler/search/planner/Passes.td; edit those. -->"
   echo "# Passes"
   echo
   echo "In pipeline order by phase; within a phase by name. \`dtc-opt --FLAG file.mlir\` runs one."
-  for folder in passes/graph compiler/planner passes/shard passes/schedule passes/codegen; do
+  for folder in passes/graph compiler/search/planner passes/shard passes/schedule passes/codegen; do
     [ -f "$folder/Passes.td" ] || continue
     phase=${folder##*/}
     printf '\n## %s\n\n' "$phase"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes compiler/frontend/HfTable.inc: the keys that transformers' config classes know, and the effect of each.
+"""Writes compiler/describe/frontend/HfTable.inc: the keys that transformers' config classes know,
+and the effect of each.
 
 pip install torch==2.8.0 transformers==5.24.0
 tools/hf-config-table.py [--check]      # --check fails if the file in the tree differs

@@ -1,7 +1,7 @@
 // Collectives that others have measured, beside the model's seconds.
 #pragma once
 
-#include "compiler/cost/Cost.h"
+#include "compiler/price/cost/Cost.h"
 
 namespace dtc {
 

@@ -2,7 +2,7 @@
 #include "bench/planner/Case.h"
 
 #include "bench/planner/Sources.h"
-#include "compiler/decisions/Words.h"
+#include "compiler/decide/decisions/Words.h"
 
 namespace dtc::published {
 namespace {

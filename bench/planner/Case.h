@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench/planner/Row.h"
-#include "compiler/estimate/StepEstimate.h"
-#include "compiler/planner/PlacementSearch.h"
+#include "compiler/price/estimate/StepEstimate.h"
+#include "compiler/search/planner/PlacementSearch.h"
 
 #include <map>
 #include <memory>
@@ -50,8 +50,8 @@ struct Case {
   const ModelCells *cells = nullptr;
 };
 
-// Returns the device family by which compiler/cost's table of constants is indexed, the first word
-// of the device: "A100" of "A100 40G".
+// Returns the device family by which compiler/price/cost's table of constants is indexed, the first
+// word of the device: "A100" of "A100 40G".
 inline std::string deviceFamily(const Case &item) {
   return llvm::StringRef(item.device).split(' ').first.str();
 }

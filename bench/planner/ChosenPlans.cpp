@@ -2,8 +2,8 @@
 #include "bench/planner/ChosenPlans.h"
 
 #include "bench/planner/Evaluate.h"
-#include "compiler/planner/JointSearch.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/search/planner/JointSearch.h"
 
 #include <algorithm>
 

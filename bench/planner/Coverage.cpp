@@ -1,4 +1,4 @@
-// Measures how often intervals and probabilities of compiler/uncertainty are right.
+// Measures how often intervals and probabilities of compiler/price/uncertainty are right.
 #include "bench/planner/Coverage.h"
 
 #include <cmath>

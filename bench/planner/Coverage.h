@@ -1,8 +1,8 @@
-// Measures how often intervals and probabilities of compiler/uncertainty are right.
+// Measures how often intervals and probabilities of compiler/price/uncertainty are right.
 #pragma once
 
 #include "bench/planner/Statistics.h"
-#include "compiler/uncertainty/Uncertainty.h"
+#include "compiler/price/uncertainty/Uncertainty.h"
 
 namespace dtc::published {
 

@@ -1,4 +1,4 @@
-// Fits the table of errors that compiler/uncertainty reads on published rows.
+// Fits the table of errors that compiler/price/uncertainty reads on published rows.
 #include "bench/planner/ErrorFit.h"
 
 #include "bench/planner/ErrorDistribution.h"

@@ -1,4 +1,4 @@
-// The table of errors that compiler/uncertainty reads, from published rows.
+// The table of errors that compiler/price/uncertainty reads, from published rows.
 #pragma once
 
 #include "bench/planner/Evaluate.h"
@@ -44,7 +44,7 @@ LeftOut coverageWithoutModel(const std::vector<CrossFitted> &rows, double tail);
 // Returns the largest tail for which the mean of the two shares of rows inside is nine in ten.
 double calibratedTail(const std::vector<CrossFitted> &rows);
 
-// Writes compiler/uncertainty/errors.csv. Returns an error, or "".
+// Writes compiler/price/uncertainty/errors.csv. Returns an error, or "".
 std::string writeErrors(const std::vector<ClassErrors> &table, const std::string &path);
 
 } // namespace dtc::published

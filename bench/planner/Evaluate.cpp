@@ -1,7 +1,7 @@
 // Estimates published cases.
 #include "bench/planner/Evaluate.h"
 
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
 
 #include "llvm/Support/FileSystem.h"
 

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "bench/planner/Case.h"
-#include "compiler/uncertainty/ErrorTable.h"
+#include "compiler/price/uncertainty/ErrorTable.h"
 
 #include <map>
 
 namespace dtc::published {
 
-// Factors on the figures of compiler/cost and the topology for one device type; all 1 outside of a
-// fit. The results of a fit go into Constants.cpp.
+// Factors on the figures of compiler/price/cost and the topology for one device type; all 1 outside
+// of a fit. The results of a fit go into Constants.cpp.
 struct DeviceFactors {
   double products = 1, memory = 1, insideBandwidth = 1, betweenBandwidth = 1, latency = 1;
 };

@@ -4,9 +4,9 @@
 #include "bench/planner/ReportTrust.h"
 #include "bench/planner/StaticPlans.h"
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/frontend/HfConfig.h"
-#include "compiler/planner/Planner.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/HfConfig.h"
+#include "compiler/search/planner/Planner.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Table.h"
 #include "passes/Pipelines.h"

@@ -3,7 +3,7 @@
 
 #include "bench/planner/FittedConstants.h"
 #include "bench/planner/Sources.h"
-#include "compiler/stack/StackFields.h"
+#include "compiler/describe/stack/StackFields.h"
 
 #include "llvm/Support/Format.h"
 

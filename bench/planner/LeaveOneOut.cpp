@@ -3,7 +3,7 @@
 
 #include "bench/planner/FittedConstants.h"
 #include "bench/planner/Sources.h"
-#include "compiler/cost/Constants.h"
+#include "compiler/price/cost/Constants.h"
 #include "compiler/support/Table.h"
 
 #include "llvm/Support/Format.h"

@@ -1,8 +1,8 @@
 // Builds the models of published rows, and caches cells by model and tensor group.
 #include "bench/planner/Case.h"
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/frontend/HfConfig.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
 

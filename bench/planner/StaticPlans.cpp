@@ -1,11 +1,11 @@
 // Compares the planner's estimate of memory with the static plan of the same program.
 #include "bench/planner/StaticPlans.h"
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/memory/ProgramMemory.h"
-#include "compiler/memory/StaticMemory.h"
-#include "compiler/planner/JointSearch.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/memory/ProgramMemory.h"
+#include "compiler/price/memory/StaticMemory.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/search/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

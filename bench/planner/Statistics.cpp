@@ -1,7 +1,7 @@
 // Statistics of errors of estimates against published measurements.
 #include "bench/planner/Statistics.h"
 
-#include "compiler/uncertainty/Uncertainty.h"
+#include "compiler/price/uncertainty/Uncertainty.h"
 
 #include <algorithm>
 #include <cmath>

@@ -38,7 +38,7 @@ def trace():
 
 
 def errors():
-    lines = (ROOT / "compiler/uncertainty/errors.csv").read_text().splitlines()
+    lines = (ROOT / "compiler/price/uncertainty/errors.csv").read_text().splitlines()
     return "\n".join(lines[:5] + lines[-2:]) + "\n"
 
 

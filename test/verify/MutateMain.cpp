@@ -3,7 +3,7 @@
 // Prints a table with a row for each kind. Exits with 0 only if every fault is found, or shown to
 // change nothing. With --write 'KIND' OUT.dte, one fault of the kind that the proof finds is
 // planted into the first file, and the result is written.
-#include "compiler/verify/VerifyFile.h"
+#include "compiler/prove/verify/VerifyFile.h"
 #include "runtime/format/Verify.h"
 #include "runtime/format/Write.h"
 #include "test/unit/schedule/TwoStages.h"

@@ -1,6 +1,6 @@
 #include "test/verify/SameEffect.h"
 
-#include "compiler/verify/Accesses.h"
+#include "compiler/prove/verify/Accesses.h"
 
 #include <algorithm>
 #include <functional>

@@ -8,7 +8,7 @@ namespace dtc::mutate {
 
 // Returns true if both manifests have the same effect. Both have passed the loader's checks and
 // have the same instructions; their order, memory, slots and waits may differ. The check shares no
-// code with the proof of compiler/verify: it uses a graph of happens-before, and a map of the
+// code with the proof of compiler/prove/verify: it uses a graph of happens-before, and a map of the
 // arena's bytes.
 bool haveSameEffect(const format::Manifest &before, const format::Manifest &after);
 

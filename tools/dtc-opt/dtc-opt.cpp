@@ -1,5 +1,5 @@
 // Runs passes of dtc on .mlir files; the tool behind the lit tests.
-#include "compiler/planner/Passes.h"
+#include "compiler/search/planner/Passes.h"
 #include "dialects/exec/Exec.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/PrintRules.h"

@@ -1,7 +1,7 @@
 // dtc calibrate: measures this CPU machine, or adopts the measurements of another machine.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/calibrate/Calibrate.h"
+#include "compiler/measure/calibrate/Calibrate.h"
 
 #include "llvm/Support/FileSystem.h"
 

@@ -2,7 +2,7 @@
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
-#include "compiler/explain/PlanDiff.h"
+#include "compiler/show/explain/PlanDiff.h"
 
 namespace dtc {
 namespace {

@@ -2,8 +2,8 @@
 #include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 
-#include "compiler/explain/Explain.h"
-#include "compiler/explain/Figures.h"
+#include "compiler/show/explain/Explain.h"
+#include "compiler/show/explain/Figures.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"

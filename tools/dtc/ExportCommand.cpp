@@ -1,7 +1,7 @@
 // dtc export: writes a plan as the flags or the configuration of other software.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/export/Export.h"
+#include "compiler/show/export/Export.h"
 #include "compiler/support/File.h"
 
 #include "llvm/ADT/STLExtras.h"

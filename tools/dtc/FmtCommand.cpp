@@ -1,10 +1,10 @@
 // dtc fmt: prints graph IR in its usual style.
 #include "tools/dtc/Commands.h"
 
+#include "compiler/describe/text/ModelPrinter.h"
+#include "compiler/describe/text/ParseModel.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Hints.h"
-#include "compiler/text/ModelPrinter.h"
-#include "compiler/text/ParseModel.h"
 #include "dialects/graph/Graph.h"
 
 #include "mlir/IR/MLIRContext.h"

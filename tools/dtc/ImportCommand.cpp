@@ -1,7 +1,7 @@
 // dtc import: makes graph IR from a Hugging Face config.json.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/frontend/Frontend.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "compiler/support/File.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -2,9 +2,9 @@
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
-#include "compiler/emit/Inspect.h"
-#include "compiler/explain/PlanText.h"
-#include "compiler/planner/Planner.h"
+#include "compiler/build/emit/Inspect.h"
+#include "compiler/search/planner/Planner.h"
+#include "compiler/show/explain/PlanText.h"
 #include "compiler/support/File.h"
 
 namespace dtc {

@@ -1,12 +1,12 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "tools/dtc/DecidedForYou.h"
 
-#include "compiler/decisions/Words.h"
-#include "compiler/explain/PlanText.h"
-#include "compiler/explain/Recipes.h"
-#include "compiler/explain/WhatIf.h"
-#include "compiler/planner/PlanCache.h"
-#include "compiler/report/Report.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/search/planner/PlanCache.h"
+#include "compiler/show/explain/PlanText.h"
+#include "compiler/show/explain/Recipes.h"
+#include "compiler/show/explain/WhatIf.h"
+#include "compiler/show/report/Report.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Hints.h"
 #include "compiler/support/Units.h"

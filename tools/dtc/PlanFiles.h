@@ -1,9 +1,9 @@
 // Reads plans from files, for the commands that explain them.
 #pragma once
 
-#include "compiler/plan/Plan.h"
+#include "compiler/decide/plan/Plan.h"
+#include "compiler/describe/topology/Topology.h"
 #include "compiler/support/Error.h"
-#include "compiler/topology/Topology.h"
 #include "tools/dtc/Commands.h"
 
 namespace dtc {

@@ -1,7 +1,7 @@
 // Steps that planning and compiling share.
 #pragma once
 
-#include "compiler/planner/Planner.h"
+#include "compiler/search/planner/Planner.h"
 #include "tools/dtc/Commands.h"
 
 #include "mlir/IR/OwningOpRef.h"

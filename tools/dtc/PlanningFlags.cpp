@@ -1,10 +1,10 @@
 // Flags and steps that planning and compiling share.
 #include "tools/dtc/Planning.h"
 
-#include "compiler/decisions/Pins.h"
-#include "compiler/explain/Figures.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/plan/Executable.h"
+#include "compiler/decide/decisions/Pins.h"
+#include "compiler/decide/plan/Executable.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/show/explain/Figures.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Units.h"

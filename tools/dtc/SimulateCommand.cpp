@@ -3,10 +3,10 @@
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
-#include "compiler/explain/PlanPipeline.h"
+#include "compiler/show/explain/PlanPipeline.h"
+#include "compiler/show/timeline/PrintTimeline.h"
+#include "compiler/show/timeline/ProgramTrace.h"
 #include "compiler/support/File.h"
-#include "compiler/timeline/PrintTimeline.h"
-#include "compiler/timeline/ProgramTrace.h"
 #include "runtime/format/Verify.h"
 
 #include <span>

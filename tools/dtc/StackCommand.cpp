@@ -1,7 +1,7 @@
 // dtc stack: shows the software that plans are made for.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/stack/Commands.h"
+#include "compiler/describe/stack/Commands.h"
 
 namespace dtc {
 namespace {

@@ -1,7 +1,7 @@
 // dtc topology: shows the hardware that plans are made for.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/topology/Commands.h"
+#include "compiler/describe/topology/Commands.h"
 
 namespace dtc {
 namespace {

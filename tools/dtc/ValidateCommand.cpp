@@ -2,14 +2,14 @@
 // process.
 #include "tools/dtc/Planning.h"
 
-#include "compiler/decisions/Words.h"
-#include "compiler/driver/Compile.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/frontend/ModelFile.h"
+#include "compiler/build/driver/Compile.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/ModelFile.h"
+#include "compiler/measure/validate/Deviation.h"
+#include "compiler/measure/validate/SmallModel.h"
+#include "compiler/measure/validate/TrainedTensors.h"
 #include "compiler/support/File.h"
-#include "compiler/validate/Deviation.h"
-#include "compiler/validate/SmallModel.h"
-#include "compiler/validate/TrainedTensors.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"

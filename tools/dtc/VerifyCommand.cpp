@@ -1,8 +1,8 @@
 // dtc verify: proves from all ranks' programs that an executable computes what it should.
 #include "tools/dtc/Commands.h"
 
+#include "compiler/prove/verify/VerifyFile.h"
 #include "compiler/support/File.h"
-#include "compiler/verify/VerifyFile.h"
 
 #include <chrono>
 

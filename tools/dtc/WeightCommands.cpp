@@ -1,8 +1,8 @@
 // dtc checkpoint export and import: converts between checkpoints and folders of Hugging Face's.
 #include "tools/dtc/Commands.h"
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/frontend/ModelFile.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/ModelFile.h"
 #include "compiler/support/Error.h"
 #include "compiler/support/JsonText.h"
 #include "dialects/graph/Graph.h"

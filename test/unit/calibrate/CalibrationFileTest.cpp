@@ -1,6 +1,6 @@
 // Tests which [calibration] tables are read and refused, and how they are printed.
-#include "compiler/topology/Calibration.h"
-#include "compiler/topology/Description.h"
+#include "compiler/describe/topology/Calibration.h"
+#include "compiler/describe/topology/Description.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests interpolation at points, between them and beyond them.
-#include "compiler/cost/Curves.h"
+#include "compiler/price/cost/Curves.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Checks that the reader of topology files accepts the output of tools/calibrate-gpu.
+#include "compiler/describe/topology/Calibration.h"
+#include "compiler/describe/topology/Topology.h"
 #include "compiler/support/File.h"
-#include "compiler/topology/Calibration.h"
-#include "compiler/topology/Topology.h"
 #include "tools/calibrate-gpu/CurvesFile.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Tests the text of points that ranks pass on, and the lists of shapes.
-#include "compiler/calibrate/Points.h"
-#include "compiler/calibrate/Shapes.h"
+#include "compiler/measure/calibrate/Points.h"
+#include "compiler/measure/calibrate/Shapes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests medians and the budget of a measurement.
-#include "compiler/calibrate/Stopwatch.h"
+#include "compiler/measure/calibrate/Stopwatch.h"
 #include "runtime/comm/Loopback.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests which algorithm the model chooses for a collective.
-#include "compiler/cost/Cost.h"
+#include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Tests that every field of Decisions is a decision, and that none is missing in a key or an order.
-#include "compiler/decisions/Decision.h"
+#include "compiler/decide/decisions/Decision.h"
 
-#include "compiler/decisions/Rules.h"
+#include "compiler/decide/decisions/Rules.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,7 @@
 // Tests that the keys of --fix are read as their table describes.
-#include "compiler/decisions/Pins.h"
+#include "compiler/decide/decisions/Pins.h"
 
-#include "compiler/decisions/Words.h"
+#include "compiler/decide/decisions/Words.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
 // Tests the words of decisions in both directions.
-#include "compiler/decisions/Words.h"
-#include "compiler/decisions/Decision.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/decide/decisions/Decision.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
-// Tests of compiler/emit/InstructionWriter.
-#include "compiler/emit/InstructionWriter.h"
+// Tests of compiler/build/emit/InstructionWriter.
+#include "compiler/build/emit/InstructionWriter.h"
 
 #include "mlir/Parser/Parser.h"
 

@@ -1,8 +1,8 @@
 // Megatron's cells of a model as a stack computes them, and the costs of meshes with them.
 #pragma once
 
-#include "compiler/planner/PlacementFrontier.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/search/planner/PlacementFrontier.h"
 
 namespace dtc {
 

@@ -1,6 +1,6 @@
 // The exchanges of batch norm over the ranks that share a batch.
-#include "compiler/estimate/CellCost.h"
-#include "compiler/estimate/ModelCost.h"
+#include "compiler/price/estimate/CellCost.h"
+#include "compiler/price/estimate/ModelCost.h"
 #include "test/unit/estimate/SmallLayers.h"
 
 #include "mlir/Parser/Parser.h"

@@ -1,8 +1,8 @@
 // Blocks under context and expert parallelism, computed by hand: sizes from the shapes of small
 // models.
-#include "compiler/estimate/ModelCost.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementSearch.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/estimate/ModelCost.h"
+#include "compiler/search/planner/PlacementSearch.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

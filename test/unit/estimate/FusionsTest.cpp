@@ -1,6 +1,6 @@
 // The effect of fused kernels of a stack on a layer, computed by hand.
-#include "compiler/workload/Fusions.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/Fusions.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/estimate/SmallLayers.h"
 

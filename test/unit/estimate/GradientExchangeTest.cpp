@@ -1,9 +1,9 @@
 // Tests the exposed time of gradient buckets, and the planner's choice of the best size.
-#include "compiler/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientExchange.h"
 
-#include "compiler/estimate/ModelCost.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/JointSearch.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/estimate/ModelCost.h"
+#include "compiler/search/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"

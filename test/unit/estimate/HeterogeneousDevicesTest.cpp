@@ -1,7 +1,7 @@
 // Stages on heterogeneous devices: cuts, device groups and plans.
-#include "compiler/estimate/StageDevices.h"
-#include "compiler/estimate/StageSplit.h"
-#include "compiler/estimate/StepEstimate.h"
+#include "compiler/price/estimate/StageDevices.h"
+#include "compiler/price/estimate/StageSplit.h"
+#include "compiler/price/estimate/StepEstimate.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // The costs of an optimizer on the host, computed by hand.
-#include "compiler/estimate/HostOffload.h"
+#include "compiler/price/estimate/HostOffload.h"
 
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
 // Compares estimates of memory with published formulas: activations of Korthikanti et al. 2022
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
-#include "compiler/estimate/StepEstimate.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementSearch.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/estimate/StepEstimate.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/search/planner/PlacementSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"

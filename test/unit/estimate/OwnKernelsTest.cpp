@@ -1,9 +1,9 @@
 // Effects of dtc's compiler on a layer on a GPU, as the planner counts them: epilogues of products,
 // tiles in place, ops that full recomputation leaves out.
-#include "compiler/estimate/CellCost.h"
-#include "compiler/estimate/ModelCost.h"
-#include "compiler/workload/ApplyStack.h"
-#include "compiler/workload/OpFacts.h"
+#include "compiler/price/estimate/CellCost.h"
+#include "compiler/price/estimate/ModelCost.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/price/workload/OpFacts.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/estimate/SmallLayers.h"
 

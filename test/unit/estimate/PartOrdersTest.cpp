@@ -1,8 +1,8 @@
 // Compares orders of device groups, and the search over them, with all permutations.
-#include "compiler/estimate/PartOrders.h"
+#include "compiler/price/estimate/PartOrders.h"
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/JointSearch.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/AppliedCells.h"

@@ -1,8 +1,8 @@
 // Saved activations, recomputed ops and repeated collectives of a layer of Llama for each kind of
 // recomputation, computed by hand.
-#include "compiler/estimate/CellCost.h"
-#include "compiler/estimate/ModelCost.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/estimate/CellCost.h"
+#include "compiler/price/estimate/ModelCost.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/estimate/SmallLayers.h"
 

@@ -1,5 +1,5 @@
 // The bound on any plan, computed by hand.
-#include "compiler/estimate/Relaxation.h"
+#include "compiler/price/estimate/Relaxation.h"
 
 #include "gtest/gtest.h"
 

@@ -1,9 +1,9 @@
 // Tests that sharing results between decisions changes no estimate.
-#include "compiler/estimate/SharedEstimates.h"
+#include "compiler/price/estimate/SharedEstimates.h"
 
-#include "compiler/estimate/StepEstimate.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/JointSearch.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/estimate/StepEstimate.h"
+#include "compiler/search/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/AppliedCells.h"

@@ -2,8 +2,8 @@
 // feed-forward part, 4 heads.
 #pragma once
 
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementSearch.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/PlacementSearch.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

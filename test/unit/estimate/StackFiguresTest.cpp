@@ -1,7 +1,7 @@
 // Tests that every figure of a stack affects the cost of a step.
-#include "compiler/estimate/CellCost.h"
-#include "compiler/stack/StackFields.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/describe/stack/StackFields.h"
+#include "compiler/price/estimate/CellCost.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Cuts of chains of layers into stages, computed by hand.
-#include "compiler/estimate/StageSplit.h"
+#include "compiler/price/estimate/StageSplit.h"
 
 #include "gtest/gtest.h"
 

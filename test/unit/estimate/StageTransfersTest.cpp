@@ -1,5 +1,5 @@
 // Transfers between stages: their times by boundary, and their use in schedules.
-#include "compiler/estimate/StageTransfers.h"
+#include "compiler/price/estimate/StageTransfers.h"
 
 #include "gtest/gtest.h"
 

@@ -1,9 +1,9 @@
 // Seconds and bytes of steps whose blocks have round numbers, each computed by hand.
-#include "compiler/decisions/RecomputeMixes.h"
-#include "compiler/estimate/GradientExchange.h"
-#include "compiler/estimate/HostOffload.h"
-#include "compiler/estimate/StageCoster.h"
-#include "compiler/estimate/StepEstimate.h"
+#include "compiler/decide/decisions/RecomputeMixes.h"
+#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/HostOffload.h"
+#include "compiler/price/estimate/StageCoster.h"
+#include "compiler/price/estimate/StepEstimate.h"
 #include "test/unit/estimate/RoundLayers.h"
 
 #include "gtest/gtest.h"

@@ -1,8 +1,8 @@
 // Stages with tensor-parallel degrees of their own cost the same as in plans where all stages have
 // that degree.
-#include "compiler/estimate/StageCoster.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/TensorChoices.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/estimate/StageCoster.h"
+#include "compiler/search/planner/TensorChoices.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/AppliedCells.h"

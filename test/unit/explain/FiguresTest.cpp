@@ -1,5 +1,5 @@
 // Tests figures in the form that people read.
-#include "compiler/explain/Figures.h"
+#include "compiler/show/explain/Figures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the differences of two plans.
-#include "compiler/explain/PlanDiff.h"
+#include "compiler/show/explain/PlanDiff.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the pipeline that a plan describes, and its simulation.
-#include "compiler/explain/PlanPipeline.h"
+#include "compiler/show/explain/PlanPipeline.h"
 
 #include <gtest/gtest.h>
 

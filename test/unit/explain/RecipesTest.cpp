@@ -1,7 +1,7 @@
 // Recipes that others publish or teach.
-#include "compiler/explain/Recipes.h"
+#include "compiler/show/explain/Recipes.h"
 
-#include "compiler/decisions/Pins.h"
+#include "compiler/decide/decisions/Pins.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>

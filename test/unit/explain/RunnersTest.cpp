@@ -1,7 +1,7 @@
 // Tests the candidates that are shown beside the chosen plan.
-#include "compiler/explain/Runners.h"
+#include "compiler/show/explain/Runners.h"
 
-#include "compiler/decisions/Words.h"
+#include "compiler/decide/decisions/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>

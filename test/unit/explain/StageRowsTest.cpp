@@ -1,6 +1,6 @@
 // Tests the stages of a plan in few rows.
-#include "compiler/explain/StageRows.h"
-#include "compiler/explain/CutRows.h"
+#include "compiler/show/explain/StageRows.h"
+#include "compiler/show/explain/CutRows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests that parameters of identical layers have one name.
-#include "compiler/explain/TensorGroups.h"
+#include "compiler/show/explain/TensorGroups.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Plans for the tests of exports.
 #pragma once
 
-#include "compiler/export/PlanView.h"
+#include "compiler/show/export/PlanView.h"
 
 namespace dtc::launch {
 

@@ -1,7 +1,7 @@
 // Tests plans in Megatron-Core's terms.
 #include "ExportPlans.h"
 
-#include "compiler/export/MegatronSettings.h"
+#include "compiler/show/export/MegatronSettings.h"
 
 #include "gtest/gtest.h"
 

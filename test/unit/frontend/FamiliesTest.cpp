@@ -1,8 +1,8 @@
 // Checks the models that families of transformers become: their parameters, and the ops in which
 // they are unlike Llama.
-#include "compiler/frontend/Frontend.h"
+#include "compiler/describe/frontend/Frontend.h"
 
-#include "compiler/frontend/HfConfig.h"
+#include "compiler/describe/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Checks that the models in models/configs have the published numbers of parameters, and model
 // flops as Megatron-LM counts them.
-#include "compiler/frontend/Frontend.h"
-#include "compiler/workload/ModelFacts.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/price/workload/ModelFacts.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Compares the estimate of a program's memory with the static plan of the program itself.
-#include "compiler/memory/ProgramMemory.h"
-#include "compiler/frontend/Frontend.h"
+#include "compiler/price/memory/ProgramMemory.h"
+#include "compiler/describe/frontend/Frontend.h"
 
-#include "compiler/memory/StaticMemory.h"
-#include "compiler/planner/PlacementFrontier.h"
+#include "compiler/price/memory/StaticMemory.h"
+#include "compiler/search/planner/PlacementFrontier.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

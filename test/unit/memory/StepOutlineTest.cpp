@@ -1,5 +1,5 @@
 // Tests outlines of steps: repeated layers, collectives beside compute.
-#include "compiler/memory/StepOutline.h"
+#include "compiler/price/memory/StepOutline.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Pipeline problems for tests.
 #pragma once
 
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/search/pipeline/Schedule.h"
 
 #include <random>
 

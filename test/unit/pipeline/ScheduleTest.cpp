@@ -1,7 +1,7 @@
 // Tests the orders of pipeline schedules: those of the papers, dependences, messages, and memory
 // caps.
-#include "compiler/pipeline/BuildingBlock.h"
-#include "compiler/pipeline/ListScheduler.h"
+#include "compiler/search/pipeline/BuildingBlock.h"
+#include "compiler/search/pipeline/ListScheduler.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>

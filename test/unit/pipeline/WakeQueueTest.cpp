@@ -1,5 +1,5 @@
 // Checks that moments come out as from a sorted list of all.
-#include "compiler/pipeline/WakeQueue.h"
+#include "compiler/search/pipeline/WakeQueue.h"
 
 #include "gtest/gtest.h"
 

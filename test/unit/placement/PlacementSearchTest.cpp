@@ -1,8 +1,8 @@
 // Placements over tensor parallelism that are searched for.
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementFrontier.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/PlacementFrontier.h"
 
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

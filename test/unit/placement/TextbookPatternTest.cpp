@@ -1,6 +1,6 @@
 // Checks tensor parallelism of software in which it is written by hand, collective by collective.
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/PlacementFrontier.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/PlacementFrontier.h"
 
 #include "models/Gpt2.h"
 #include "models/Llama.h"

@@ -1,5 +1,5 @@
 // Tests which plans compile, and the hints for those that do not.
-#include "compiler/plan/Executable.h"
+#include "compiler/decide/plan/Executable.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Tests the ranks at the places of a mesh.
-#include "compiler/plan/PlaceRanks.h"
+#include "compiler/decide/plan/PlaceRanks.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Tests the text of placements in plans.
-#include "compiler/plan/PlacementText.h"
+#include "compiler/decide/plan/PlacementText.h"
 
 #include <gtest/gtest.h>
 

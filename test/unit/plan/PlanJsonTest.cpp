@@ -1,7 +1,7 @@
 // Tests that a plan that is written as JSON reads back.
-#include "compiler/decisions/Decision.h"
-#include "compiler/decisions/Words.h"
-#include "compiler/plan/Plan.h"
+#include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/decide/plan/Plan.h"
 
 #include "gtest/gtest.h"
 

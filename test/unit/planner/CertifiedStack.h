@@ -2,7 +2,7 @@
 // dtc do not change the problems.
 #pragma once
 
-#include "compiler/stack/SoftwareStack.h"
+#include "compiler/describe/stack/SoftwareStack.h"
 
 namespace dtc {
 

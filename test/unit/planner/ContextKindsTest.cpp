@@ -1,5 +1,5 @@
 // Tests which kinds of context parallelism rule others out, on costs computed by hand.
-#include "compiler/planner/ContextKinds.h"
+#include "compiler/search/planner/ContextKinds.h"
 
 #include <gtest/gtest.h>
 

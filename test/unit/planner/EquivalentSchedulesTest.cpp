@@ -1,5 +1,5 @@
 // Tests the bounds that a schedule's step gives for equivalent schedules.
-#include "compiler/planner/EquivalentSchedules.h"
+#include "compiler/search/planner/EquivalentSchedules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Compares the choices that an estimate makes with all that it could have made.
 #include "test/unit/planner/EstimateCheck.h"
 
-#include "compiler/decisions/Decision.h"
-#include "compiler/decisions/Words.h"
+#include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/Words.h"
 #include "test/unit/planner/PlanEnumerator.h"
 
 #include "gtest/gtest.h"

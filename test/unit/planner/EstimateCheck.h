@@ -2,7 +2,7 @@
 // all that it could have made, and its pipeline time with an event simulation.
 #pragma once
 
-#include "compiler/estimate/StepEstimate.h"
+#include "compiler/price/estimate/StepEstimate.h"
 
 namespace dtc {
 

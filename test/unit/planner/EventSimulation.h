@@ -1,10 +1,10 @@
 // Simulates the seconds of a pipeline by its events alone: tasks, their dependences, and one task
-// at a time on a stage. It tests compiler/pipeline and its users. It shares with compiler/pipeline
-// only the problem's type, and the orders of schedules with split backward passes, which a search
-// finds there.
+// at a time on a stage. It tests compiler/search/pipeline and its users. It shares with
+// compiler/search/pipeline only the problem's type, and the orders of schedules with split backward
+// passes, which a search finds there.
 #pragma once
 
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/search/pipeline/Schedule.h"
 
 namespace dtc {
 

@@ -1,5 +1,5 @@
 // Tests the node counts that may train faster than all nodes.
-#include "compiler/planner/FewerNodes.h"
+#include "compiler/search/planner/FewerNodes.h"
 
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
 // Tests that the search agrees with costing everything, on many small cases.
-#include "compiler/planner/JointSearch.h"
-#include "compiler/estimate/Relaxation.h"
+#include "compiler/search/planner/JointSearch.h"
+#include "compiler/price/estimate/Relaxation.h"
 
-#include "compiler/decisions/Decision.h"
-#include "compiler/decisions/Words.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/planner/SmallModels.h"

@@ -1,10 +1,10 @@
 // Tests the plans that the search leaves out for a stack, and the errors for pins that the stack
 // does not support.
-#include "compiler/planner/LegalPlans.h"
+#include "compiler/search/planner/LegalPlans.h"
 
-#include "compiler/decisions/RecomputeMixes.h"
-#include "compiler/planner/SearchSpace.h"
-#include "compiler/stack/StackFields.h"
+#include "compiler/decide/decisions/RecomputeMixes.h"
+#include "compiler/describe/stack/StackFields.h"
+#include "compiler/search/planner/SearchSpace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Enumerates every plan of a small problem.
 #include "test/unit/planner/PlanEnumerator.h"
 
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
 #include "test/unit/planner/EventSimulation.h"
 
 #include <set>

@@ -4,8 +4,8 @@
 // pipeline. So the tests find faults of the search, but none of the cost model.
 #pragma once
 
-#include "compiler/estimate/StageCoster.h"
-#include "compiler/planner/JointSearch.h"
+#include "compiler/price/estimate/StageCoster.h"
+#include "compiler/search/planner/JointSearch.h"
 
 namespace dtc {
 

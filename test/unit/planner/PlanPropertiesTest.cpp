@@ -1,10 +1,10 @@
 // Tests properties of plans of any request: no pinned plan beats a certificate, and a better system
 // or a larger space makes no plan slower. DTC_PLAN_REQUESTS=300 DTC_PLAN_SEED=1 draws that many
 // random requests; the default is few.
-#include "compiler/decisions/Words.h"
-#include "compiler/frontend/Frontend.h"
-#include "compiler/planner/JointSearch.h"
-#include "compiler/planner/Simplicity.h"
+#include "compiler/decide/decisions/Words.h"
+#include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/Simplicity.h"
 #include "passes/Pipelines.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -1,9 +1,9 @@
 // Tests the search over plans that dtc compiles: it uses the memory of the programs themselves, and
 // lowers few of them.
-#include "compiler/memory/ProgramMemory.h"
-#include "compiler/memory/StaticMemory.h"
-#include "compiler/planner/JointSearch.h"
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/memory/ProgramMemory.h"
+#include "compiler/price/memory/StaticMemory.h"
+#include "compiler/price/workload/ApplyStack.h"
+#include "compiler/search/planner/JointSearch.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/planner/SmallModels.h"

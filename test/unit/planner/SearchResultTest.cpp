@@ -1,9 +1,9 @@
 // Tests the report of a search: its bound, whether the bound is a proof, and the smallest memory.
-#include "compiler/planner/DescribePlan.h"
-#include "compiler/planner/JointSearch.h"
-#include "compiler/planner/Simplicity.h"
+#include "compiler/search/planner/DescribePlan.h"
+#include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/Simplicity.h"
 
-#include "compiler/frontend/Frontend.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"

@@ -1,6 +1,6 @@
 // Tests the choices of the space, computed by hand for small cases.
-#include "compiler/planner/SearchSpace.h"
-#include "compiler/planner/ZeroGroups.h"
+#include "compiler/search/planner/SearchSpace.h"
+#include "compiler/search/planner/ZeroGroups.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Tests which of two plans is simpler.
-#include "compiler/planner/Simplicity.h"
+#include "compiler/search/planner/Simplicity.h"
 
-#include "compiler/decisions/Decision.h"
+#include "compiler/decide/decisions/Decision.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"

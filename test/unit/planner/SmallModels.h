@@ -1,7 +1,7 @@
 // Models that are planned in milliseconds.
 #pragma once
 
-#include "compiler/frontend/Frontend.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 

@@ -1,7 +1,7 @@
 // Simulates passes over a vocabulary that is divided over the stages, one by one, and compares them
 // with the estimate: all stages stop for the passes as if the pipeline were that of the layers
 // alone, and each barrier keeps one more micro-batch alive.
-#include "compiler/decisions/Decisions.h"
+#include "compiler/decide/decisions/Decisions.h"
 #include "test/unit/planner/EventSimulation.h"
 
 #include "gtest/gtest.h"

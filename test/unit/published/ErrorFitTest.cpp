@@ -1,5 +1,5 @@
 #include "bench/planner/ErrorFit.h"
-#include "compiler/uncertainty/Uncertainty.h"
+#include "compiler/price/uncertainty/Uncertainty.h"
 #include "test/unit/published/CaseResults.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Axes of charts.
-#include "compiler/report/Axis.h"
+#include "compiler/show/report/Axis.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests HTML and SVG text.
-#include "compiler/report/Html.h"
+#include "compiler/show/report/Html.h"
 
 #include <gtest/gtest.h>
 

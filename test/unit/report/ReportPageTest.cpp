@@ -1,5 +1,5 @@
 // Tests the whole page, for plans that no command makes.
-#include "compiler/report/Report.h"
+#include "compiler/show/report/Report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Trains a pipeline of two stages, with one forward and one backward in turn, and expects the bits
 // of the same model in one program.
-#include "compiler/emit/Inspect.h"
+#include "compiler/build/emit/Inspect.h"
 #include "runtime/base/Fill.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/format/Verify.h"

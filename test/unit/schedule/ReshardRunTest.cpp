@@ -2,7 +2,7 @@
 // for any two placements of a stored tensor, every rank must end with its part by the second one.
 // Both sides start from the runtime's own initial values, which find a tensor's parts by `shards`
 // of the file.
-#include "compiler/emit/Emit.h"
+#include "compiler/build/emit/Emit.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Reshard.h"
 #include "runtime/base/Fill.h"

@@ -1,7 +1,7 @@
 // Tests state of several types, with and without a parameter: the values that @update keeps from
 // step to step must equal those computed here, on one rank and split over two.
-#include "compiler/emit/Emit.h"
-#include "compiler/planner/Passes.h"
+#include "compiler/build/emit/Emit.h"
+#include "compiler/search/planner/Passes.h"
 #include "passes/codegen/KernelLibrary.h"
 #include "passes/codegen/Passes.h"
 #include "passes/schedule/Passes.h"

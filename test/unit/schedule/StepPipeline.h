@@ -1,7 +1,7 @@
 // Lowers a model to its scheduled step, for tests that run or inspect whole programs.
 #pragma once
 
-#include "compiler/planner/Passes.h"
+#include "compiler/search/planner/Passes.h"
 #include "passes/codegen/Passes.h"
 #include "passes/graph/Passes.h"
 #include "passes/schedule/Passes.h"

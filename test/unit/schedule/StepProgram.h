@@ -1,8 +1,8 @@
 // Small language models, compiled to training steps that the CPU runs, and their inputs.
 #pragma once
 
-#include "compiler/emit/Emit.h"
-#include "compiler/frontend/Frontend.h"
+#include "compiler/build/emit/Emit.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/codegen/KernelLibrary.h"

@@ -1,8 +1,8 @@
 // Schedules whole training steps of small models on several meshes and emits them. dtrun's verifier
 // and dtc-verify-exec must accept the results.
-#include "compiler/emit/Emit.h"
-#include "compiler/emit/Inspect.h"
-#include "compiler/frontend/Frontend.h"
+#include "compiler/build/emit/Emit.h"
+#include "compiler/build/emit/Inspect.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/schedule/Ordering.h"

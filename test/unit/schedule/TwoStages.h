@@ -7,7 +7,7 @@
 // program, so that all results have the same bits.
 #pragma once
 
-#include "compiler/emit/Emit.h"
+#include "compiler/build/emit/Emit.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelLibrary.h"
 #include "passes/schedule/Passes.h"

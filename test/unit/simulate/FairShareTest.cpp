@@ -1,5 +1,5 @@
 // Shares of links against the definition of max-min fairness, as transfers come and go.
-#include "compiler/simulate/FairShare.h"
+#include "compiler/show/simulate/FairShare.h"
 
 #include <gtest/gtest.h>
 

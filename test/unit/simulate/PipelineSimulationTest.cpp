@@ -1,5 +1,5 @@
 // Steps of pipelines: the same times as timeSchedule, tails, slowdown, memory, the trace.
-#include "compiler/simulate/PipelineSimulation.h"
+#include "compiler/show/simulate/PipelineSimulation.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include "llvm/Support/JSON.h"

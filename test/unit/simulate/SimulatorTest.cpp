@@ -1,5 +1,5 @@
 // Simulations by hand: streams, links, slowdown, deadlocks, the critical path, and speed.
-#include "compiler/simulate/Simulator.h"
+#include "compiler/show/simulate/Simulator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The trace file: its JSON, its events, its determinism.
-#include "compiler/simulate/Trace.h"
+#include "compiler/show/simulate/Trace.h"
 
 #include "llvm/Support/JSON.h"
 

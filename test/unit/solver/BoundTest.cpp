@@ -1,6 +1,6 @@
-#include "compiler/solver/Bound.h"
-#include "compiler/solver/Presolve.h"
-#include "compiler/solver/Search.h"
+#include "compiler/search/solver/Bound.h"
+#include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Search.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>

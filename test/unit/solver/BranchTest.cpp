@@ -1,5 +1,5 @@
-#include "compiler/solver/Branch.h"
-#include "compiler/solver/Presolve.h"
+#include "compiler/search/solver/Branch.h"
+#include "compiler/search/solver/Presolve.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>

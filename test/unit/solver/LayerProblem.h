@@ -2,7 +2,7 @@
 // dynamic programming.
 #pragma once
 
-#include "compiler/solver/Problem.h"
+#include "compiler/search/solver/Problem.h"
 
 #include <optional>
 

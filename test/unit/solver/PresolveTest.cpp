@@ -1,4 +1,4 @@
-#include "compiler/solver/Presolve.h"
+#include "compiler/search/solver/Presolve.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>

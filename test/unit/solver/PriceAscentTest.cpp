@@ -1,4 +1,4 @@
-#include "compiler/solver/PriceAscent.h"
+#include "compiler/search/solver/PriceAscent.h"
 
 #include <gtest/gtest.h>
 

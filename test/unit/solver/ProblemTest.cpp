@@ -1,4 +1,4 @@
-#include "compiler/solver/Problem.h"
+#include "compiler/search/solver/Problem.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Small random placement problems, and their answers by enumeration.
 #pragma once
 
-#include "compiler/solver/Problem.h"
+#include "compiler/search/solver/Problem.h"
 
 #include <optional>
 #include <random>

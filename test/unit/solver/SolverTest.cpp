@@ -1,4 +1,4 @@
-#include "compiler/solver/Solver.h"
+#include "compiler/search/solver/Solver.h"
 #include "test/unit/solver/LayerProblem.h"
 #include "test/unit/solver/RandomProblem.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/solver/UsageLedger.h"
+#include "compiler/search/solver/UsageLedger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Checks that the stacks of the catalogue and of the bench can be read, and that each figure has a
 // source.
-#include "compiler/stack/StackFields.h"
-#include "compiler/stack/StackFile.h"
+#include "compiler/describe/stack/StackFields.h"
+#include "compiler/describe/stack/StackFile.h"
 #include "compiler/support/File.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -1,6 +1,6 @@
 // Tests which stack files are accepted, and the messages about mistakes.
-#include "compiler/stack/StackFile.h"
-#include "compiler/stack/StackFields.h"
+#include "compiler/describe/stack/StackFile.h"
+#include "compiler/describe/stack/StackFields.h"
 #include "dialects/graph/Recompute.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The words of graph IR as text, and where lines are cut.
-#include "compiler/text/ParseModel.h"
-#include "compiler/text/Tokens.h"
-#include "compiler/text/WrapLine.h"
+#include "compiler/describe/text/ParseModel.h"
+#include "compiler/describe/text/Tokens.h"
+#include "compiler/describe/text/WrapLine.h"
 
 #include <gtest/gtest.h>
 

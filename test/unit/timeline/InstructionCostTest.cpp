@@ -1,6 +1,6 @@
 // Tests the seconds of single instructions of an executable, which depend on the sizes and the type
 // that they name.
-#include "compiler/timeline/InstructionCost.h"
+#include "compiler/show/timeline/InstructionCost.h"
 
 #include <gtest/gtest.h>
 

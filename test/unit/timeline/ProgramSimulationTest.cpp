@@ -1,7 +1,7 @@
 // Simulates programs made by hand with known seconds: compares pipelines with closed forms, and
 // checks exposed, idle and used time and memory.
-#include "compiler/timeline/ProgramSimulation.h"
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/show/timeline/ProgramSimulation.h"
+#include "compiler/search/pipeline/Schedule.h"
 
 #include <gtest/gtest.h>
 

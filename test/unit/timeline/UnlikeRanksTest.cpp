@@ -1,5 +1,5 @@
 // Tests the seconds of instructions if devices differ.
-#include "compiler/timeline/InstructionCost.h"
+#include "compiler/show/timeline/InstructionCost.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Compares the systems of the catalogue with the figures of their data sheets.
-#include "compiler/topology/Description.h"
+#include "compiler/describe/topology/Description.h"
 
 #include <gtest/gtest.h>
 

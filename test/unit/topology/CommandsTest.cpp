@@ -1,8 +1,8 @@
 // Tests the output of `dtc topology`.
-#include "compiler/topology/Commands.h"
+#include "compiler/describe/topology/Commands.h"
 
+#include "compiler/describe/topology/Topology.h"
 #include "compiler/support/File.h"
-#include "compiler/topology/Topology.h"
 
 #include "llvm/Support/JSON.h"
 

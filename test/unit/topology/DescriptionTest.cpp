@@ -1,5 +1,5 @@
 // Tests which topology files are accepted, and the places of errors.
-#include "compiler/topology/Description.h"
+#include "compiler/describe/topology/Description.h"
 #include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// A stand-in for NVIDIA's management library, with the functions that compiler/topology calls. The
-// variable DTC_FAKE_NVML selects the machine: "h100" has 4 H100 behind NVSwitches, "rtx" two linked
-// GPUs that are not in the catalogue, "broken" a driver that does not start, "hidden" GPUs that may
-// not be used, "many" a count that no machine has.
+// A stand-in for NVIDIA's management library, with the functions that compiler/describe/topology
+// calls. The variable DTC_FAKE_NVML selects the machine: "h100" has 4 H100 behind NVSwitches, "rtx"
+// two linked GPUs that are not in the catalogue, "broken" a driver that does not start, "hidden"
+// GPUs that may not be used, "many" a count that no machine has.
 #include <cstdlib>
 #include <cstring>
 

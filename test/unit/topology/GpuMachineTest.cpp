@@ -1,6 +1,6 @@
 // Tests the discovery of this machine's GPUs with a stand-in for NVIDIA's library.
-#include "compiler/topology/GpuMachine.h"
-#include "compiler/topology/Commands.h"
+#include "compiler/describe/topology/GpuMachine.h"
+#include "compiler/describe/topology/Commands.h"
 
 #include <gtest/gtest.h>
 

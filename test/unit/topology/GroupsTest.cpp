@@ -1,5 +1,5 @@
 // Tests groups of equal devices, slow links, and systems cut out of larger ones.
-#include "compiler/topology/Description.h"
+#include "compiler/describe/topology/Description.h"
 #include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests numbers of nodes and devices, and the nearest ones if a number cannot be divided.
-#include "compiler/topology/Description.h"
+#include "compiler/describe/topology/Description.h"
 
 #include <gtest/gtest.h>
 

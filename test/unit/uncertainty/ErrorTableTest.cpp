@@ -1,4 +1,4 @@
-#include "compiler/uncertainty/ErrorTable.h"
+#include "compiler/price/uncertainty/ErrorTable.h"
 #include "compiler/support/File.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(ParseErrorTable, SaysWhatIsWrong) {
 }
 
 TEST(ErrorTable, IsTheFileOfTheTree) {
-  Result<std::string> text = readFile(DTC_SOURCE_DIR "/compiler/uncertainty/errors.csv");
+  Result<std::string> text = readFile(DTC_SOURCE_DIR "/compiler/price/uncertainty/errors.csv");
   ASSERT_TRUE(text.ok());
   Result<std::vector<ClassErrors>> table = parseErrorTable(*text);
   ASSERT_TRUE(table.ok()) << table.error().text();

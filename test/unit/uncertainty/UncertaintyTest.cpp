@@ -1,4 +1,4 @@
-#include "compiler/uncertainty/Uncertainty.h"
+#include "compiler/price/uncertainty/Uncertainty.h"
 
 #include <gtest/gtest.h>
 

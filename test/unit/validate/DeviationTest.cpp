@@ -1,5 +1,5 @@
 // Tests how deviations of runs are measured, and which ones are mismatches.
-#include "compiler/validate/Deviation.h"
+#include "compiler/measure/validate/Deviation.h"
 
 #include <gtest/gtest.h>
 

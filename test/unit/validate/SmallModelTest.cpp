@@ -1,5 +1,5 @@
 // Small versions of plans and models must keep the properties that plans may fail on.
-#include "compiler/validate/SmallModel.h"
+#include "compiler/measure/validate/SmallModel.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

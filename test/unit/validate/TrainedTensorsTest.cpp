@@ -1,5 +1,5 @@
 // Reads tensors of safetensors files, and refuses other files.
-#include "compiler/validate/TrainedTensors.h"
+#include "compiler/measure/validate/TrainedTensors.h"
 
 #include "llvm/Support/FileSystem.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/verify/Columns.h"
+#include "compiler/prove/verify/Columns.h"
 
 #include <gtest/gtest.h>
 

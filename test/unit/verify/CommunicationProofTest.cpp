@@ -1,7 +1,7 @@
 // Checks that ranks of a collective do the same, and that all of them finish.
-#include "compiler/verify/CommunicationProof.h"
+#include "compiler/prove/verify/CommunicationProof.h"
 
-#include "compiler/emit/Emit.h"
+#include "compiler/build/emit/Emit.h"
 #include "runtime/device/WorkRing.h"
 #include "test/unit/verify/ExecText.h"
 

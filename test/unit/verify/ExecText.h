@@ -1,8 +1,8 @@
 // Makes files of programs that are written as exec text, for tests of proofs about them.
 #pragma once
 
-#include "compiler/emit/ManifestBuilder.h"
-#include "compiler/verify/Verify.h"
+#include "compiler/build/emit/ManifestBuilder.h"
+#include "compiler/prove/verify/Verify.h"
 #include "runtime/format/Header.h"
 #include "runtime/format/Verify.h"
 #include "test/verify/Packed.h"

@@ -1,4 +1,4 @@
-#include "compiler/verify/GroupAxes.h"
+#include "compiler/prove/verify/GroupAxes.h"
 
 #include "test/verify/Packed.h"
 

@@ -1,5 +1,5 @@
 // Tests where an order repeats itself.
-#include "compiler/verify/Periods.h"
+#include "compiler/prove/verify/Periods.h"
 
 #include <gtest/gtest.h>
 

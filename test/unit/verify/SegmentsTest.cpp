@@ -1,4 +1,4 @@
-#include "compiler/verify/Segments.h"
+#include "compiler/prove/verify/Segments.h"
 
 #include <gtest/gtest.h>
 

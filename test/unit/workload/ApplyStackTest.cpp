@@ -1,5 +1,5 @@
 // Tests how a software stack changes cells.
-#include "compiler/workload/ApplyStack.h"
+#include "compiler/price/workload/ApplyStack.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Tests how quantities scale.
-#include "compiler/workload/Cells.h"
+#include "compiler/price/workload/Cells.h"
 
 #include "gtest/gtest.h"
 

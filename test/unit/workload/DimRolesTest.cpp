@@ -1,5 +1,5 @@
 // Tests which dims of a program are sequence and channels, as its ops show.
-#include "compiler/workload/DimRoles.h"
+#include "compiler/price/workload/DimRoles.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"

@@ -1,7 +1,7 @@
 // Tests the products of a training step in which some parameters are frozen.
-#include "compiler/workload/TrainingFlops.h"
+#include "compiler/price/workload/TrainingFlops.h"
 
-#include "compiler/frontend/Frontend.h"
+#include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/workload/VocabularyShare.h"
+#include "compiler/price/workload/VocabularyShare.h"
 
 #include "gtest/gtest.h"
 

@@ -1,0 +1,33 @@
+// Compiles a model under a plan to the bytes of an executable.
+#pragma once
+
+#include "compiler/decide/plan/Plan.h"
+#include "compiler/support/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Pipelines.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace dtc {
+
+// Settings of a compilation.
+struct CompileOptions {
+  StepOptions step;           // batch, micro-batches and optimizer kind are taken from the plan
+  std::string target = "cpu"; // in the form that readCompileTarget takes
+  std::string saveTemps;      // directory for the IR after every phase; empty: none
+  std::string printAfter;     // pass flag after which the IR goes to stderr
+  bool timing = false;        // pass times to stderr
+  double defaultLearningRate = 1e-3;
+  double peakFlopsPerDevice = 0; // for MFU
+  // Is told each phase before it begins, as users call it: "splitting over ranks". May be empty.
+  std::function<void(llvm::StringRef phase)> onPhase;
+};
+
+// Changes `module` (checkModel holds). The error is the first diagnostic where there is one, with
+// its place in the model.
+Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan,
+                                          const CompileOptions &options);
+
+} // namespace dtc

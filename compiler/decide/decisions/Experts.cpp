@@ -1,0 +1,113 @@
+// Expert parallelism.
+#include "compiler/decide/decisions/Families.h"
+#include "compiler/decide/decisions/LegalSpace.h"
+
+namespace dtc::families {
+namespace {
+
+constexpr LeftOut kOfExpertCells[] = {
+    {KeptResult::Work, "the cells beside the key are those of it"}};
+
+std::string tensorOfExpert(const Decisions &d) { return d.foldedExperts ? "1" : "tp"; }
+
+// Reads the ranks of tensor parallelism that an expert is split over: one, or all.
+std::string readTensorOfExpert(int64_t ranks, Decisions &d) {
+  d.foldedExperts = ranks < d.tp;
+  if (ranks == 1 || ranks == d.tp)
+    return "";
+  return "is " + std::to_string(ranks) +
+         ", wanted 1, for whole experts, or tp = " + std::to_string(d.tp);
+}
+
+std::optional<UserError> readPinnedTensor(const std::string &text, Decisions &d) {
+  d.foldedExperts = text == "1";
+  if (text == "1" || text == "tp")
+    return std::nullopt;
+  return refusedWord("etp", text, "an expert is whole (1) or split over all ranks of tp (tp)",
+                     "choices are 1 and tp");
+}
+
+constexpr Rule kRulesOfRanks[] = {
+    {.keys = "ep,dp,cp,tp,etp",
+     .holds = [](const Decisions &d) { return d.ranksOfExperts() % d.ep == 0; },
+     .why = "ep has to divide dp x cp, and dp x cp x tp of folded experts",
+     .mend = "use another ep, or leave one of the others to the planner"}};
+
+constexpr Rule kRulesOfFolding[] = {
+    {.keys = "etp,sp",
+     .holds = [](const Decisions &d) { return !d.foldedExperts || d.sequenceParallel; },
+     .why = "experts folded over tp need sequence parallelism",
+     .mend = "use sp=1, or etp=tp"}};
+
+constexpr StackRule kStacksOfExperts[] = {
+    {.keys = "ep",
+     .holds = [](const Decisions &d,
+                 const LegalSpace &space) { return d.ep == 1 || space.expertParallel; },
+     .mend = "use ep=1",
+     .part = StackRule::Part::Mesh},
+    {.keys = "",
+     .holds =
+         [](const Decisions &d, const LegalSpace &space) {
+           return !space.expertsWithinData || d.zeroRanks() % d.ep == 0;
+         },
+     .part = StackRule::Part::Zero}};
+
+constexpr StackRule kStacksOfFolding[] = {
+    {.keys = "etp",
+     .holds = [](const Decisions &d,
+                 const LegalSpace &space) { return !d.foldedExperts || space.foldedExperts; },
+     .mend = "use etp=tp",
+     .part = StackRule::Part::Mesh,
+     .openIsSeveral = true},
+    {.keys = "tp,ep",
+     .holds =
+         [](const Decisions &d, const LegalSpace &space) {
+           return d.foldedExperts ? space.foldedExperts
+                                  : d.ep == 1 || d.tp == 1 || space.expertsBesideTensor;
+         },
+     .mend = "one of them has to be 1",
+     .part = StackRule::Part::Mesh}};
+
+constexpr Decision kExpertsRows[] = {
+    {.key = "ep",
+     .field = fieldOf<&Decisions::ep>(),
+     .listing = Listing::Always,
+     .plan = {.form = PlanForm::Number, .inMesh = true, .least = 1},
+     .pin = {.name = "ep",
+             .meaning = "ranks of expert parallelism, inside dp and cp, and tp with etp=1",
+             .low = 1,
+             .high = kMostPinned},
+     .program = {[](const Decisions &d) { return d.ep == 1; }, "--fix ep=1"},
+     .mechanism = {"expert parallelism", [](const Decisions &d) { return d.ep > 1 ? 4 : 0; }},
+     .rules = kRulesOfRanks,
+     .stackRules = kStacksOfExperts},
+    {.key = "etp",
+     .field = fieldOf<&Decisions::foldedExperts>(),
+     .value = tensorOfExpert,
+     .listing = Listing::IfUnusual,
+     .plan = {.form = PlanForm::Number,
+              .inMesh = true,
+              .mayMiss = true,
+              .onlyUnusual = true,
+              .least = 1,
+              .readNumber = readTensorOfExpert,
+              .number = [](const Decisions &d) { return d.foldedExperts ? int64_t(1) : d.tp; }},
+     .pin = {.name = "etp",
+             .meaning = "ranks of tensor parallelism that split an expert; 1 folds experts over tp",
+             .words = "1 or tp",
+             .readWord = readPinnedTensor,
+             .write = [](const Decisions &d) { return std::string(d.foldedExperts ? "1" : ""); },
+             .settle = [](Decisions &d, bool isPinned) { d.foldedExperts &= d.tp > 1; }},
+     .program = {[](const Decisions &d) { return !d.foldedExperts; }, "--fix etp=tp"},
+     .mechanism = {"experts folded over tp",
+                   [](const Decisions &d) { return d.foldedExperts ? 1 : 0; }},
+     .rules = kRulesOfFolding,
+     .stackRules = kStacksOfFolding,
+     .leftOut = kOfExpertCells},
+};
+
+} // namespace
+
+llvm::ArrayRef<Decision> experts() { return kExpertsRows; }
+
+} // namespace dtc::families

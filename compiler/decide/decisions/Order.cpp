@@ -1,0 +1,153 @@
+// The list of all families, and the orders in which decisions are listed, written and compared. A
+// decision that an order does not name comes last in it.
+#include "compiler/decide/decisions/Families.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <tuple>
+#include <vector>
+
+namespace dtc {
+namespace {
+
+using Keys = llvm::ArrayRef<llvm::StringRef>;
+using Rows = std::vector<const Decision *>;
+
+constexpr llvm::StringRef kOrderOfLists[] = {"dp",
+                                             "tp",
+                                             "tp_of_parts",
+                                             "pp",
+                                             "cp",
+                                             "cp_kind",
+                                             "cp_inner",
+                                             "ep",
+                                             "etp",
+                                             "sp",
+                                             "zero",
+                                             "zero_group",
+                                             "micro_batch",
+                                             "num_micro_batches",
+                                             "virtual_stages",
+                                             "schedule",
+                                             "vocab_over_pp",
+                                             "recompute",
+                                             "offload_optimizer",
+                                             "offload_activations",
+                                             "placement",
+                                             "axis_order",
+                                             "overlap_gradients",
+                                             "bucket_bytes"};
+
+// Programs read plan files, and people compare them line by line: this order stays.
+constexpr llvm::StringRef kOrderOfPlans[] = {"dp",
+                                             "tp",
+                                             "pp",
+                                             "cp",
+                                             "ep",
+                                             "etp",
+                                             "tp_of_parts",
+                                             "cp_kind",
+                                             "cp_inner",
+                                             "sp",
+                                             "zero",
+                                             "zero_group",
+                                             "micro_batch",
+                                             "num_micro_batches",
+                                             "schedule",
+                                             "virtual_stages",
+                                             "vocab_over_pp",
+                                             "axis_order",
+                                             "placement",
+                                             "offload_optimizer",
+                                             "offload_activations",
+                                             "overlap_gradients",
+                                             "bucket_bytes",
+                                             "recompute"};
+
+// The search takes the first of plans that tie, in order of these values, smaller ones first.
+constexpr llvm::StringRef kOrderOfTies[] = {"dp",
+                                            "tp",
+                                            "pp",
+                                            "cp",
+                                            "ep",
+                                            "etp",
+                                            "cp_kind",
+                                            "cp_inner",
+                                            "sp",
+                                            "zero",
+                                            "zero_group",
+                                            "micro_batch",
+                                            "num_micro_batches",
+                                            "schedule",
+                                            "virtual_stages",
+                                            "vocab_over_pp",
+                                            "recompute",
+                                            "recompute_most",
+                                            "even_stages",
+                                            "even_recompute",
+                                            "offload_optimizer",
+                                            "offload_activations",
+                                            "axis_order",
+                                            "placement",
+                                            "part_order",
+                                            "tp_of_parts",
+                                            "overlap_gradients",
+                                            "bucket_bytes"};
+
+Rows inOrder(llvm::ArrayRef<const Decision *> rows, Keys order) {
+  std::vector<std::tuple<size_t, size_t, const Decision *>> places;
+  for (const Decision *row : rows)
+    places.emplace_back(llvm::find(order, row->key) - order.begin(), places.size(), row);
+  llvm::sort(places);
+  Rows sorted;
+  for (auto [place, index, row] : places)
+    sorted.push_back(row);
+  return sorted;
+}
+
+Rows saidInOrder(Keys order) {
+  Rows rows = inOrder(allDecisions(), order);
+  llvm::erase_if(rows, [](const Decision *row) { return row->plan.form == PlanForm::Absent; });
+  return rows;
+}
+
+} // namespace
+
+llvm::ArrayRef<const Decision *> allDecisions() {
+  static const Rows all = [] {
+    Rows rows;
+    for (llvm::ArrayRef<Decision> family :
+         {families::data(), families::tensor(), families::pipeline(), families::context(),
+          families::experts(), families::zero(), families::memory(), families::axisOrder(),
+          families::buckets()})
+      for (const Decision &row : family)
+        rows.push_back(&row);
+    return rows;
+  }();
+  return all;
+}
+
+llvm::ArrayRef<const Decision *> decisions() {
+  static const Rows rows = saidInOrder(kOrderOfLists);
+  return rows;
+}
+
+llvm::ArrayRef<const Decision *> decisionsOfPlans() {
+  static const Rows rows = saidInOrder(kOrderOfPlans);
+  return rows;
+}
+
+std::strong_ordering Decisions::operator<=>(const Decisions &other) const {
+  static const std::vector<int64_t (*)(const Decisions &)> fields = [] {
+    std::vector<int64_t (*)(const Decisions &)> getters;
+    for (const Decision *row : inOrder(allDecisions(), kOrderOfTies))
+      getters.push_back(row->field.get);
+    return getters;
+  }();
+  for (auto get : fields)
+    if (auto order = get(*this) <=> get(other); std::is_neq(order))
+      return order;
+  return std::strong_ordering::equal;
+}
+
+} // namespace dtc

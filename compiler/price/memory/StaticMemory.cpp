@@ -1,0 +1,141 @@
+// Asks the compiler for placements and the static memory plan of a plan.
+#include "compiler/price/memory/StaticMemory.h"
+
+#include "compiler/decide/plan/ApplyPlan.h"
+#include "compiler/decide/plan/PlacementText.h"
+#include "compiler/decide/plan/PlanOrders.h"
+#include "compiler/decide/plan/ScheduleDecisions.h"
+#include "compiler/price/workload/DimRoles.h"
+#include "compiler/search/placement/PlaceStep.h"
+#include "passes/Pipelines.h"
+#include "passes/schedule/Passes.h"
+#include "passes/shard/Partition.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+StepOptions stepOf(const Plan &plan) {
+  StepOptions step;
+  step.batch = plan.decisions.dp * plan.decisions.microBatch;
+  step.microBatches = plan.decisions.numMicroBatches;
+  step.ranks = plan.decisions.dp;
+  step.optimizer = plan.optimizer;
+  step.precision = storedAs(plan.precision);
+  step.gradDtype = plan.origin.gradDtype;
+  step.offload = plan.decisions.offloadOptimizer;
+  return step;
+}
+
+// The expert dim of every parameter that has one: dims of weights say so in the ops that read them.
+llvm::StringMap<int64_t> expertDims(ModuleOp module) {
+  llvm::StringMap<int64_t> dims;
+  DimRoles roles(module, graph::kLossFunction);
+  for (auto get :
+       module.lookupSymbol<graph::FuncOp>(graph::kLossFunction).getBody().getOps<graph::GetOp>())
+    for (auto [dim, bits] : llvm::enumerate(roles.of(get.getResult())))
+      if (bits & ScalesWithExperts)
+        dims[get.getSymbol()] = static_cast<int64_t>(dim);
+  return dims;
+}
+
+} // namespace
+
+bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
+  OwningOpRef<ModuleOp> placed(model.clone());
+  plan.opSplits = placements.splits;
+  Mesh mesh = stageMesh(model, plan.decisions);
+  placeParameters(*placed, placements.parameters, mesh);
+  if (plan.decisions.zero >= 3)
+    for (auto parameter : placed->getOps<graph::ParameterOp>()) {
+      Placement inUse = fromAttr(parameter.getPlacementAttr(), mesh);
+      auto type = cast<RankedTensorType>(parameter.getType());
+      parameter.setPlacementAttr(toAttr(model.getContext(), shardedAtRest(type, inUse, mesh)));
+    }
+  recordPlacements(*placed, mesh, plan);
+  if (plan.decisions.ep > 1 || plan.decisions.foldedExperts) {
+    PassManager passes(model.getContext());
+    passes.enableVerifier(false);
+    addBindBatch(passes, stepOf(plan));
+    if (failed(passes.run(*placed)))
+      return false;
+    llvm::StringMap<int64_t> dims = expertDims(*placed);
+    for (auto parameter : placed->getOps<graph::ParameterOp>())
+      if (auto found = dims.find(parameter.getSymName()); found != dims.end())
+        for (const std::string &member : parameter.getMemberNames())
+          plan.tensors[member]["ep"] = shardText(found->second);
+  }
+  return true;
+}
+
+bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &options,
+                  llvm::function_ref<void(exec::ProgramOp)> use) {
+  OwningOpRef<ModuleOp> module(model.clone());
+  if (failed(applyPlan(*module, plan)))
+    return false;
+  bool hasStages = plan.decisions.pp > 1;
+  PassManager graph(model.getContext()), shard(model.getContext()), schedule(model.getContext());
+  for (PassManager *passes : {&graph, &shard, &schedule})
+    passes->enableVerifier(false);
+  addGraphPhase(graph, stepOf(plan));
+  addShardPhase(shard);
+  if (hasStages)
+    addStagesPhase(schedule, options);
+  else
+    addSchedulePhase(schedule, options);
+  if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
+      failed(shard.run(*module)) || (hasStages && !orderStages(*module, plan)) ||
+      failed(schedule.run(*module)))
+    return false;
+  for (auto program : module->getOps<exec::ProgramOp>())
+    use(program);
+  return true;
+}
+
+static std::optional<std::vector<StaticSize>> sizesWith(ModuleOp model, Plan plan,
+                                                        int64_t microBatches, bool onGpu) {
+  plan.decisions.numMicroBatches = microBatches;
+  std::vector<StaticSize> sizes;
+  auto read = [&](exec::ProgramOp program) {
+    sizes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
+                     static_cast<int64_t>(program.getHostBytes()), lengthOfStep(program)});
+  };
+  ScheduleOptions options = scheduleOptions(plan.decisions);
+  options.roll = options.check = false;
+  options.onGpu = onGpu;
+  if (!scheduleStep(model, plan, options, read))
+    return std::nullopt;
+  return sizes;
+}
+
+// Extrapolates from few micro-batches: beyond those in flight, each further one adds its tokens,
+// which exist from the start, and one more run of the same tasks.
+std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
+                                                   bool isWhole) {
+  const Decisions &d = plan.decisions;
+  // Two of the same rest by pp, so that interleaved rounds end alike.
+  int64_t fewer = 4 * d.pp * d.virtualStages + d.numMicroBatches % d.pp, more = fewer + 2 * d.pp;
+  if (isWhole || d.numMicroBatches <= more)
+    return sizesWith(model, plan, d.numMicroBatches, onGpu);
+  std::optional<std::vector<StaticSize>> least = sizesWith(model, plan, fewer, onGpu),
+                                         sizes = sizesWith(model, plan, more, onGpu);
+  if (!least || !sizes)
+    return std::nullopt;
+  for (auto [stage, before] : llvm::zip_equal(*sizes, *least)) {
+    auto grow = [&](int64_t &now, int64_t then) {
+      now += llvm::divideCeilSigned((now - then) * (d.numMicroBatches - more), more - fewer);
+    };
+    grow(stage.device, before.device);
+    grow(stage.host, before.host);
+    grow(stage.length.instructions, before.length.instructions);
+    grow(stage.length.stops, before.length.stops);
+  }
+  return sizes;
+}
+
+} // namespace dtc

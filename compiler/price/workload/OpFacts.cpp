@@ -1,0 +1,170 @@
+// Reads the costs of ops of a partitioned program.
+#include "compiler/price/workload/OpFacts.h"
+
+#include "passes/shard/Mesh.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+double tensorBytes(Type type) {
+  if (!isa<RankedTensorType, graph::StackType>(type))
+    return 0;
+  RankedTensorType tensor = graph::tensorOf(type);
+  double elements = 1;
+  for (int64_t size : tensor.getShape())
+    elements *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
+  return elements * tensor.getElementTypeBitWidth() / 8;
+}
+
+bool isFusible(Operation *op) { return isa_and_nonnull<graph::PointwiseOpInterface>(op); }
+
+bool isJoined(Operation *op) {
+  return isFusible(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           return isFusible(operand.getDefiningOp());
+         });
+}
+
+// A product's result that one op alone reads.
+static bool isOfProduct(Value value) {
+  return value.hasOneUse() && isa_and_nonnull<graph::LinearOp>(value.getDefiningOp());
+}
+
+// The operand of a sum that a product can take as its own result: which of both.
+static std::optional<unsigned> productOf(graph::AddOp add) {
+  for (unsigned operand : {0U, 1U})
+    if (isOfProduct(add->getOperand(operand)) &&
+        add->getOperand(operand).getType() == add.getType())
+      return operand;
+  return std::nullopt;
+}
+
+static bool addsBias(graph::AddOp add) {
+  std::optional<unsigned> product = productOf(add);
+  return product && graph::tensorOf(add->getOperand(1 - *product).getType()).getRank() <
+                        graph::tensorOf(add.getType()).getRank();
+}
+
+// Returns true if several sums of whole tensors share one kernel: a matmul can add one such tensor
+// only.
+static bool isOneOfSums(graph::AddOp add, unsigned product) {
+  Value other = add->getOperand(1 - product);
+  bool addsSum = other.hasOneUse() && isa_and_nonnull<graph::AddOp>(other.getDefiningOp());
+  return addsSum || (add->hasOneUse() && isa<graph::AddOp>(*add->getUsers().begin()));
+}
+
+std::optional<Epilogue> epilogueOf(Operation *op) {
+  if (auto add = dyn_cast<graph::AddOp>(op)) {
+    if (addsBias(add))
+      return Epilogue{{add->getOperand(*productOf(add)), add.getResult()}};
+    if (std::optional<unsigned> product = productOf(add)) {
+      if (isOneOfSums(add, *product))
+        return std::nullopt;
+      return Epilogue{{add->getOperand(*product), add.getResult()}, /*isNarrow=*/false};
+    }
+    for (Value operand : add->getOperands()) // behind a bias
+      if (auto bias = operand.getDefiningOp<graph::AddOp>())
+        if (operand.hasOneUse() && addsBias(bias))
+          return Epilogue{{add.getResult()}};
+    return std::nullopt;
+  }
+  if (auto gelu = dyn_cast<graph::GeluOp>(op)) {
+    auto bias = gelu.getX().getDefiningOp<graph::AddOp>();
+    if (gelu.getKind() == graph::GeluKind::Tanh && bias && addsBias(bias))
+      return Epilogue{};
+    return std::nullopt;
+  }
+  if (auto gradient = dyn_cast<graph::GeluGradOp>(op))
+    if (gradient.getKind() == graph::GeluKind::Tanh && isOfProduct(gradient.getDy()))
+      return Epilogue{{gradient.getDy(), gradient.getResult()}};
+  return std::nullopt;
+}
+
+bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind) {
+  return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
+    return llvm::any_of(dim, [&](unsigned loop) { return rule.productLoops[loop] == kind; });
+  });
+}
+
+static WorkKind workKindOf(graph::OpKind kind) {
+  switch (kind) {
+  case graph::OpKind::Product:
+    return WorkKind::Product;
+  case graph::OpKind::Attention:
+    return WorkKind::Attention;
+  case graph::OpKind::Memory:
+  case graph::OpKind::View:
+  case graph::OpKind::Normalisation:
+  case graph::OpKind::Exchange:
+  case graph::OpKind::Loss:
+    return WorkKind::Memory;
+  }
+  return WorkKind::Memory;
+}
+
+CellOp cellOpOf(Operation *op, const graph::OpRule &rule) {
+  CellOp cellOp;
+  cellOp.name = op->getName().stripDialect().str();
+  cellOp.kind = workKindOf(rule.kind);
+  cellOp.phase = rule.isGradient ? CellPhase::BackwardInput : CellPhase::Forward;
+  cellOp.causal = rule.isCausal;
+  cellOp.isLoss = rule.kind == graph::OpKind::Loss;
+  cellOp.isExchange = rule.kind == graph::OpKind::Exchange;
+  cellOp.isComposite = rule.isComposite;
+  cellOp.joined = isJoined(op);
+  cellOp.isInPlace = isa<graph::SliceOp, graph::ConcatOp>(op);
+  return cellOp;
+}
+
+void setSizes(CellOp &cellOp, const graph::OpRule &rule, ArrayRef<int64_t> sizes,
+              ArrayRef<uint8_t> bits) {
+  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
+  cellOp.flops = rule.flopsPerPoint;
+  for (auto [size, scale, kind] : llvm::zip(sizes, bits, rule.productLoops)) {
+    auto [ofKind, scaleOfKind] =
+        kind == graph::ProductLoop::Batch ? std::tie(cellOp.batch, cellOp.batchScale)
+        : kind == graph::ProductLoop::M   ? std::tie(cellOp.m, cellOp.mScale)
+        : kind == graph::ProductLoop::N   ? std::tie(cellOp.n, cellOp.nScale)
+                                          : std::tie(cellOp.k, cellOp.kScale);
+    ofKind *= size;
+    scaleOfKind |= scale;
+    cellOp.flops *= static_cast<double>(size);
+    cellOp.flopsScale |= scale;
+  }
+}
+
+std::optional<CollectiveWork> collectiveOf(Operation *op) {
+  if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
+    return CollectiveWork{CollectiveKind::AllReduce, tensorBytes(reduce.getInput().getType())};
+  if (auto scatter = dyn_cast<shard::ReduceScatterOp>(op))
+    return CollectiveWork{CollectiveKind::ReduceScatter, tensorBytes(scatter.getInput().getType())};
+  if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+    return CollectiveWork{CollectiveKind::AllGather, tensorBytes(gather.getResult().getType())};
+  if (auto exchange = dyn_cast<shard::AllToAllOp>(op))
+    return CollectiveWork{CollectiveKind::AllToAll, tensorBytes(exchange.getInput().getType())};
+  return std::nullopt;
+}
+
+RankSpan partOfTensorGroup(Operation *collective) {
+  auto axes = collective->getAttrOfType<DenseI16ArrayAttr>("grid_axes");
+  FailureOr<Mesh> mesh = readMesh(collective->getParentOfType<ModuleOp>());
+  assert(axes && succeeded(mesh) && "collectives are over axes of the module's mesh");
+  // Merges axes from the inside out. Neighbouring axes form one span; other combinations do not
+  // occur.
+  RankSpan part{1, 1};
+  int64_t stride = 1;
+  SmallVector<unsigned, 2> tensorAxes = mesh->axesOf(AxisRole::Tensor);
+  for (unsigned axis : llvm::reverse(tensorAxes)) {
+    if (llvm::is_contained(axes.asArrayRef(), static_cast<int16_t>(axis))) {
+      if (part.size == 1)
+        part.stride = stride;
+      part.size *= mesh->sizes[axis];
+    }
+    stride *= mesh->sizes[axis];
+  }
+  return part.size == stride ? RankSpan{0, 1} : part;
+}
+
+} // namespace dtc

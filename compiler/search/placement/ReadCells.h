@@ -1,0 +1,34 @@
+// Reads the cells of a model off the programs that partitioning makes of it.
+#pragma once
+
+#include "compiler/decide/plan/OpSplits.h"
+#include "compiler/price/workload/Cells.h"
+#include "compiler/price/workload/FoldLayers.h"
+#include "dialects/graph/Precision.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+
+namespace dtc {
+
+// Folded, with what of a precision plans know by name: the loss scale of f16, where other steps
+// have a constant. Types stay f32, as roundings are in no plan (OpChoices.h).
+FoldedModel foldFor(mlir::ModuleOp model, Precision precision);
+
+// The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a
+// diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
+
+// Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
+// each block does. Nothing after a diagnostic where the model can't be partitioned that way.
+// `foldsExperts`: the placements leave experts whole.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements,
+                                    bool foldsExperts = false);
+// The same where the model is differentiated already.
+std::optional<ModelCells> readCells(const FoldedModel &model, mlir::ModuleOp differentiated,
+                                    int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements, bool foldsExperts);
+
+} // namespace dtc

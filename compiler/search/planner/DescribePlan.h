@@ -1,0 +1,24 @@
+// Turns chosen decisions into a plan. Internal to this folder.
+#pragma once
+
+#include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/Planner.h"
+
+namespace dtc {
+
+// Returns the decisions of the plan, in which the allowed recomputation, layers on the host and
+// buckets are replaced by the ones that the candidate uses.
+Decisions decisionsOf(const Candidate &candidate);
+
+// Returns the plan of the candidate without the ranks of stages, the placements of tensors and the
+// report of the search.
+Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
+
+// Sets the ranks of each stage, which are long lists on a large cluster.
+void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology);
+
+// Moves the waits for transfers between stages from the bubble to the exposed communication.
+// Simulates the pipeline; does nothing for a candidate whose step was not simulated.
+void tellTransfers(Plan &plan, const Candidate &candidate);
+
+} // namespace dtc

@@ -1,0 +1,28 @@
+// Enumerates the ways in which layers save memory: recomputation, and offload of the remaining
+// saved activations to the host. Internal to this folder.
+#pragma once
+
+#include "compiler/search/planner/SearchSpace.h"
+
+namespace dtc {
+
+// The least and the most recomputation of a stage's layers.
+struct RecomputeChoice {
+  Recompute least, most;
+};
+
+// Returns the choices of recomputation of a mesh. A mix stands also for all layers doing its least.
+// If chunks may recompute different numbers of layers, it stands for all ways between its least and
+// its most that the software can mix (StageCoster::findMixes).
+std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
+                                              const Pins &pins);
+
+// Returns the decisions with other layers on the host. If all layers are there, all recompute the
+// same.
+Decisions withOnHost(Decisions decisions, LayersOnHost layers);
+
+// Returns the choices of layers on the host. The choice Some covers None.
+llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &decisions,
+                                               const SpaceLimits &limits, const Pins &pins);
+
+} // namespace dtc

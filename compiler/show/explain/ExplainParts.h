@@ -1,0 +1,42 @@
+// Texts that the explanations of stages, ops and tensors share. Internal to this folder.
+#pragma once
+
+#include "compiler/show/explain/Explain.h"
+#include "compiler/show/explain/StageCollectives.h"
+#include "compiler/support/Table.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+
+using Json = nlohmann::ordered_json;
+
+// "forward", "backward", "weight gradient".
+llvm::StringRef nameOf(CellPhase phase);
+
+// "compute", "memory" or "launch": the term that the op's seconds are mostly of.
+llvm::StringRef boundOf(const CostedOp &op);
+
+// Share of the device's peak, of products and attention; 0 of others.
+double peakShareOf(const CostedOp &op);
+
+// "8192 x 3072 x 768", with "16 of " before it where there are several; "" of other ops.
+std::string sizesText(const OpWork &work);
+
+// "4.83 GFLOP".
+std::string flopsText(double flops);
+
+// Returns an op of a stage as JSON.
+Json opToJson(const StageOp &op, const Plan &plan);
+// Returns a collective of a stage as JSON.
+Json collectiveToJson(const StageCollective &collective);
+
+// Returns the table of a stage's ops.
+Table opTable(llvm::ArrayRef<StageOp> ops, const Plan &plan);
+// Returns the table of a stage's collectives.
+Table collectiveTable(llvm::ArrayRef<StageCollective> collectives);
+
+// The object with two spaces of indentation.
+void printJson(llvm::raw_ostream &out, const Json &json);
+
+} // namespace dtc

@@ -1,0 +1,107 @@
+// The plan as one HTML page.
+#include "compiler/show/report/Report.h"
+
+#include "compiler/show/explain/Figures.h"
+#include "compiler/show/report/Html.h"
+#include "compiler/show/report/Sections.h"
+#include "compiler/show/report/Style.h"
+
+namespace dtc {
+namespace {
+
+using namespace html;
+
+std::string keyFigure(llvm::StringRef name, const std::string &value, const std::string &note,
+                      llvm::StringRef cssClass = "") {
+  return "<div" + (cssClass.empty() ? "" : " class=\"" + cssClass.str() + "\"") + "><dt>" +
+         escape(name) + "</dt><dd>" + escape(value) + "<small>" + escape(note) +
+         "</small></dd></div>\n";
+}
+
+std::string headerOf(const Plan &plan, const Topology &topology, int64_t limit) {
+  const PlanPrediction &p = plan.predicted;
+  std::string size = figures::number(static_cast<double>(plan.parameters) / 1e9) + " G parameters";
+  std::string html =
+      "<header>\n<h1>Plan for " + escape(plan.modelName) + " on " + escape(plan.topologyName) +
+      "</h1>\n<p>" + escape(size) +
+      (plan.sequenceLength > 0 ? ", sequence " + std::to_string(plan.sequenceLength) : "") +
+      ", on " + figures::counted(plan.devices, "device") + " in " +
+      figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
+  figures::Throughput rate = figures::throughputOf(plan);
+  html += keyFigure("Step", figures::seconds(p.stepSeconds),
+                    figures::number(rate.perSecond / 1000) + " k " + rate.unit +
+                        (p.stepHighSeconds > 0 ? "; " + figures::seconds(p.stepLowSeconds) +
+                                                     " to " + figures::seconds(p.stepHighSeconds) +
+                                                     " in nine of ten runs, by errors of " + p.basis
+                                               : ""));
+  html += keyFigure("Lower bound", figures::seconds(plan.search.searchBoundSeconds),
+                    "no plan of this space is faster, by this cost model; relaxation: " +
+                        figures::relaxationText(plan.search));
+  html += keyFigure("Gap", figures::percent(plan.search.searchGap, 1),
+                    std::to_string(plan.search.candidates) + " candidates in " +
+                        figures::seconds(plan.search.seconds) +
+                        (plan.search.exhaustive()             ? ""
+                         : plan.search.end == SearchEnd::Work ? ", ended by the limit of work"
+                                                              : ", ended by --search-seconds"));
+  std::string causal = figures::causalUtilisation(p);
+  html += keyFigure("Utilisation", figures::percent(p.mfu, 1),
+                    figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops" +
+                        (causal.empty() ? "" : "; " + causal));
+  html += keyFigure("Memory", figures::bytes(p.peakMemoryBytes),
+                    p.fits ? "of " + figures::bytes(limit) + figures::fitText(plan)
+                           : "does not fit into " + figures::bytes(limit),
+                    p.fits ? "" : "bad");
+  return html + "</dl>\n" + choiceList(plan, topology) + "</header>\n";
+}
+
+// The drawings that need a simulated step, or why there is none.
+std::string pipelineSections(const Plan &plan, int64_t limit) {
+  Result<SimulatedStep> step = compareWithSimulation(plan);
+  if (!step)
+    return section("pipeline", "Pipeline",
+                   "<p>No time line: " + escape(step.error().message) + ".</p>\n" +
+                       stageTable(plan)) +
+           section("memory", "Memory", memoryFigures(plan, nullptr, limit));
+  std::string agreement =
+      "<p>Simulated event by event: " + escape(figures::seconds(step->stepSeconds)) +
+      " a step, predicted " + escape(figures::seconds(plan.predicted.stepSeconds)) +
+      "; the stages wait " + escape(figures::percent(step->simulation.bubbleFraction, 1)) +
+      " of it in the mean.</p>\n";
+  return section("pipeline", "Pipeline",
+                 agreement + timelineFigures(plan, step->simulation) + stageTable(plan)) +
+         section("memory", "Memory", memoryFigures(plan, &step->simulation, limit));
+}
+
+} // namespace
+
+std::string reportPage(const PlanResult &outcome, const Topology &topology,
+                       std::optional<int64_t> memoryLimit, const std::string &command,
+                       const DecidedForUser &decided) {
+  const Plan &plan = outcome.best;
+  int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
+  std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
+  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+                     "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "
+                     "rel=\"icon\" href=\"data:,\">\n<title>" +
+                     title + "</title>\n<style>" + styleSheet().str() +
+                     "</style>\n</head>\n<body>\n" + headerOf(plan, topology, limit) + "<main>\n";
+  page += section("time-of-a-step", "Where the time of a step goes", timeFigure(outcome));
+  page += pipelineSections(plan, limit);
+  page += section("candidates", "Candidates",
+                  frontierFigure(outcome, limit) + candidateTable(outcome) +
+                      (plan.search.recipes.empty() ? "" : recipeTable(plan)) +
+                      (plan.search.pins.empty() ? "" : pinTable(plan)));
+  page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
+  page += section("tensors", "Placements", tensorTable(plan));
+  if (!decided.rows.empty() || !decided.hint.empty())
+    page += section("decided", "Decided for you", decidedTable(decided));
+  if (!command.empty())
+    page += section("again", "The same plan again",
+                    "<pre><code>" + escape(command) + "</code></pre>\n");
+  page += "</main>\n<footer>Made by dtc; the same plan as JSON comes of <code>dtc plan -o "
+          "plan.json</code>, and <code>dtc explain</code> says more of a tensor, an operation or a "
+          "stage.</footer>\n</body>\n</html>\n";
+  return page;
+}
+
+} // namespace dtc
