@@ -25,7 +25,7 @@ from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoModelForCa
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(os.environ.get("DTC_BIN", ROOT / "build" / "bin"))
-TABLE = ROOT / "compiler" / "frontend" / "HfTable.inc"
+TABLE = ROOT / "compiler" / "describe" / "frontend" / "HfTable.inc"
 MOST_PARAMETERS = 100_000_000  # more take long for a check
 sys.path.insert(0, str(ROOT / "test" / "run"))
 from dtc_tools import read_safetensors  # noqa: E402

@@ -24,7 +24,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
 
 VERSION = "5.24.0"
-FRONTEND = Path(__file__).resolve().parents[1] / "compiler" / "frontend"
+FRONTEND = Path(__file__).resolve().parents[1] / "compiler" / "describe" / "frontend"
 OUT = FRONTEND / "HfTable.inc"
 ROTARY = ("default", "dynamic", "linear", "llama3", "longrope", "proportional", "yarn")  # the types that dtc builds
 LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
