@@ -2,7 +2,10 @@
 #include "models/ModelBuilder.h"
 
 #include "dialects/graph/ActivationOps.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;

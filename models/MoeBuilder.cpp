@@ -2,6 +2,7 @@
 #include "models/ModelBuilder.h"
 
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
 
 using namespace mlir;
 

@@ -1,5 +1,6 @@
 // Implements the activations: rules, gradients and scalar bodies.
 #include "dialects/graph/ActivationOps.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "dialects/graph/Points.h"
 #include "dialects/graph/RuleBuilder.h"

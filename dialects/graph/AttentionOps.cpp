@@ -1,4 +1,6 @@
 // Checks attention and its gradient.
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

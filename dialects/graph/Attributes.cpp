@@ -7,6 +7,7 @@
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
 #include "dialects/graph/Recompute.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StageAttributes.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/Unfinished.h"

@@ -1,5 +1,7 @@
 // Canonicalization patterns: joins the gradients of a split linear into one concat and removes
 // unneeded dims and operands.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 #include "mlir/IR/PatternMatch.h"
 

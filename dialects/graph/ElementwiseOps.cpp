@@ -1,4 +1,6 @@
 // Checks and folds of the point-by-point ops.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,5 +1,7 @@
 // Scalar bodies of the point-by-point ops.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Points.h"
+#include "dialects/graph/ShapeOps.h"
 
 using namespace mlir;
 using namespace dtc::graph;

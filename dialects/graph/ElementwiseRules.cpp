@@ -1,5 +1,6 @@
 // Rules of the point-by-point ops: one loop per result dim. The flops of functions are those of
 // vector polynomials.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/RuleBuilder.h"
 
 using namespace dtc::graph;

@@ -1,5 +1,6 @@
 // Gather, scatter_add and top_k: checks, rules and gradients.
 #include "dialects/graph/GatherOps.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"

@@ -1,4 +1,5 @@
 // Checks of the backward ops.
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,6 @@
 // Scalar bodies of the pointwise backward ops.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Points.h"
 
 using namespace mlir;

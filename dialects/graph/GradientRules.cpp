@@ -1,4 +1,5 @@
 // Rules of the backward ops.
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 

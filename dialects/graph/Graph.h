@@ -99,15 +99,3 @@ llvm::LogicalResult checkCompilable(mlir::Operation *root);
 #include "dialects/graph/StructureOps.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/BlockOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/NnOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/MoeOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/ElementwiseOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/ShapeOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/GradientOps.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/graph/OptimizerOps.h.inc"

@@ -1,4 +1,5 @@
 // Registers the graph dialect: ops, types, attributes, constants.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/FamiliesApart.h"
 #include "dialects/graph/Graph.h"
 
@@ -37,30 +38,6 @@ void GraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/graph/BlockOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/NnOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/MoeOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/ElementwiseOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/ShapeOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/GradientOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/graph/OptimizerOps.cpp.inc"
       >();
 #include "dialects/graph/RegisterFamiliesApart.inc"
 }

@@ -1,5 +1,7 @@
 // Checks convolution and pooling; writes out the short form of convolution.
 #include "dialects/graph/ImageOps.h"
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 
 #include "dialects/graph/Verify.h"
 

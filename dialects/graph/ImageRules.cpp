@@ -1,6 +1,7 @@
 // Rules and gradients of convolution and pooling.
 #include "dialects/graph/ImageOps.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 

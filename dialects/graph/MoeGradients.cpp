@@ -1,5 +1,7 @@
 // Gradients of a mixture of experts.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Gradients.h"
+#include "dialects/graph/MoeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

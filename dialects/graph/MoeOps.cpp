@@ -1,4 +1,5 @@
 // Checks the ops of a mixture of experts.
+#include "dialects/graph/MoeOps.h"
 #include "dialects/graph/Moe.h"
 #include "dialects/graph/Verify.h"
 

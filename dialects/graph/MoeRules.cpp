@@ -1,6 +1,7 @@
 // Rules of a mixture of experts: a loop over experts that splits over a separate axis, loops over
 // tokens that split over the data axes.
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 

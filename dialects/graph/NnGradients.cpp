@@ -1,5 +1,8 @@
 // Gradients of the layers.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Gradients.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,6 @@
 // Checks the layers; assigns random streams.
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,6 @@
 // Scalar bodies of the pointwise layers: dropout and the table of rotary position embedding.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/Points.h"
 #include "dialects/graph/RandomOps.h"
 #include "dialects/graph/Verify.h"

@@ -1,4 +1,6 @@
 // Rules of the layers: their loops, and the loops that can be split.
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 

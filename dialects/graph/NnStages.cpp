@@ -2,7 +2,11 @@
 // each sum or maximum over it is a separate result, which is finished before the next op reads it.
 // The kernels of the whole ops (passes/codegen) compute the same formulas, so that both agree
 // except for the order of additions.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 // Checks the optimizer ops.
+#include "dialects/graph/OptimizerOps.h"
 #include "dialects/graph/OptimizerMath.h"
 #include "dialects/graph/Verify.h"
 

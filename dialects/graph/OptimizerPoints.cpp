@@ -1,5 +1,6 @@
 // Scalar bodies of the optimizer ops.
 #include "dialects/graph/OptimizerMath.h"
+#include "dialects/graph/OptimizerOps.h"
 
 using namespace mlir;
 using namespace dtc::graph;

@@ -1,4 +1,5 @@
 // Rules of the optimizer ops.
+#include "dialects/graph/OptimizerOps.h"
 #include "dialects/graph/RuleBuilder.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 // Emits the Philox4x32-10 random number generator as integer arithmetic.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Points.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 // Comparisons, choices by a mask and counting: checks, rules, gradients and bodies.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Gradients.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/Points.h"

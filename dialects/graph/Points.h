@@ -1,6 +1,7 @@
 // Helpers of the scalar bodies of pointwise ops (PointwiseOpInterface).
 #pragma once
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,5 +1,8 @@
 // Gradients of the ops that move elements, and of reductions.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Gradients.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 // Checks and folds of the ops that move elements, and of reductions.
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/RuleBuilder.h"
 #include "dialects/graph/Verify.h"
 

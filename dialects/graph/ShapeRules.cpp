@@ -1,5 +1,6 @@
 // Rules of the ops that move elements, and of reductions.
 #include "dialects/graph/RuleBuilder.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,5 +1,8 @@
 // Writes out the short forms of ops: derives the omitted results, operands and numbers.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/PointOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 #include <cmath>

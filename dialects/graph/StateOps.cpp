@@ -1,5 +1,6 @@
 // Checks batch norm and the ops about state; writes out the short form of batch norm.
 #include "dialects/graph/StateOps.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Verify.h"

@@ -2,9 +2,11 @@
 // each.
 #include "dialects/graph/StateOps.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Gradients.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/RuleBuilder.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/Verify.h"
 

@@ -1,5 +1,6 @@
 // Emits the loops and vectors of kernels for the processor.
 #include "passes/codegen/CpuKernelBuilder.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,5 +1,7 @@
 // Kernels of cross_entropy, of its gradient and of the partial ops into which both split if the
 // vocabulary is divided over ranks.
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/codegen/KernelFunction.h"

@@ -1,4 +1,5 @@
 // The kernel of the cumulative sum along any dim.
+#include "dialects/graph/ShapeOps.h"
 #include "passes/codegen/DimShape.h"
 #include "passes/codegen/KernelModels.h"
 

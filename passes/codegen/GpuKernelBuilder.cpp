@@ -1,5 +1,6 @@
 // Emits the bodies of kernels for the threads of one block on a GPU.
 #include "passes/codegen/GpuKernelBuilder.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

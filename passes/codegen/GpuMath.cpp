@@ -1,5 +1,6 @@
 // Emits sine, cosine and powers as arithmetic and exponentials as an instruction.
 #include "passes/codegen/GpuMath.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,6 +1,7 @@
 // Emits the communication of the threads of a block: shuffles within a warp, shared memory between
 // warps.
 #include "passes/codegen/GpuThreads.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -1,5 +1,7 @@
 // Emits the code that kernels other than pointwise ones share on processors and GPUs.
 #include "passes/codegen/KernelBuilder.h"
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

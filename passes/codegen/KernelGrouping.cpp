@@ -2,9 +2,11 @@
 #include "passes/codegen/KernelGrouping.h"
 
 #include "dialects/graph/Chunks.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/RecomputeOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/codegen/FusionGraph.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/UnfinishedSums.h"

@@ -1,4 +1,6 @@
 // Lowers kernels of loops and vectors to the LLVM dialect.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

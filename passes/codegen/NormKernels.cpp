@@ -1,4 +1,6 @@
 // Kernels of layer_norm and rms_norm: rows forward and backward, columns for the parameters.
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/PartOps.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"

@@ -1,4 +1,5 @@
 // Kernels of sums in two steps: partial sums, then the sum of those.
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/PartOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,4 +1,7 @@
 // Kernels of reduce over any dims and of sum_squares.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/OptimizerOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelModels.h"

@@ -1,4 +1,5 @@
 // The kernel of rotary position embedding.
+#include "dialects/graph/NnOps.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
 

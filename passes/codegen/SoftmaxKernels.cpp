@@ -1,4 +1,6 @@
 // Kernels of softmax and its gradient, row by row.
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
 

@@ -1,7 +1,11 @@
 // Splits long sums into two steps, so that a GPU uses all its multiprocessors for them (pass
 // dtc-split-sums).
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/HostMemory.h"
+#include "dialects/graph/OptimizerOps.h"
 #include "dialects/graph/PartOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/codegen/Passes.h"
 #include "passes/codegen/SumParts.h"
 #include "llvm/ADT/MapVector.h"

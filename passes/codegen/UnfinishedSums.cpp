@@ -1,6 +1,7 @@
 // Finds the values of a rank's program that are partial sums.
 #include "passes/codegen/UnfinishedSums.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Unfinished.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

@@ -1,4 +1,6 @@
 // Adds the function that updates the parameters (pass dtc-add-optimizer).
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/OptimizerOps.h"
 #include "passes/graph/LayerwiseStep.h"
 #include "passes/graph/Passes.h"
 

@@ -1,4 +1,5 @@
 // Gives the batch a size (pass dtc-bind-batch).
+#include "dialects/graph/ShapeOps.h"
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Inputs.h"

@@ -1,5 +1,6 @@
 // Differentiates each block once, into a forward and a backward function.
 #include "passes/graph/BlockGradients.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"

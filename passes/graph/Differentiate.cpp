@@ -1,5 +1,8 @@
 // Turns the loss into a function that also returns gradients (pass dtc-differentiate).
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/graph/BlockGradients.h"

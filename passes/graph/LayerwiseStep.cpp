@@ -1,7 +1,9 @@
 // Builds the LAMB and LARS updates of one tensor.
 #include "passes/graph/LayerwiseStep.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/LayerwiseOps.h"
+#include "dialects/graph/OptimizerOps.h"
 
 using namespace mlir;
 

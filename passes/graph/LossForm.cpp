@@ -1,6 +1,7 @@
 // Follows the batch from the inputs of a loss to its result.
 #include "passes/graph/LossForm.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/StateOps.h"
 #include "passes/graph/StepWeights.h"
 

@@ -1,6 +1,7 @@
 // Reverse-mode differentiation of a straight list of graph ops.
 #include "passes/graph/ReverseMode.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/StateOps.h"
 
 using namespace mlir;

@@ -2,6 +2,8 @@
 #include "passes/graph/SampleRows.h"
 
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 
 using namespace mlir;
 

@@ -9,6 +9,9 @@
 //
 // The result types of an op tell which results stay in f32 (statistics of norms, softmax, lse, the
 // loss of each row); all arithmetic is in f32 registers.
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/graph/LossScale.h"
 #include "passes/graph/Observations.h"
 #include "passes/graph/Passes.h"

@@ -6,6 +6,7 @@
 // the same.
 #include "passes/graph/StatisticsOfParts.h"
 
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 
 using namespace mlir;

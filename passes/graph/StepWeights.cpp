@@ -1,6 +1,10 @@
 // Finds the weights of weighted means beside other terms of a loss and builds '@prepare'.
 #include "passes/graph/StepWeights.h"
 
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/OptimizerOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StepWeights.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -5,7 +5,9 @@
 // way get f32 too, also from layer to layer of a repeat. Anything else is cast.
 #include "passes/graph/Passes.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/ShapeOps.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_WIDENGRADIENTS

@@ -1,5 +1,6 @@
 // Finds the values of a micro-batch that are addends of its returned sums.
 #include "passes/schedule/Addends.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/IR/SymbolTable.h"
 

@@ -1,4 +1,6 @@
 #include "passes/schedule/EpilogueKernel.h"
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
 
 #include "llvm/ADT/STLExtras.h"
 

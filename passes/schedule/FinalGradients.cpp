@@ -1,7 +1,9 @@
 // Finds the values of the update that are final gradients.
 #include "passes/schedule/FinalGradients.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/TransferOps.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

@@ -1,6 +1,8 @@
 // Exec lowering of the ops that the runtime has kernels for: matrix products, attention, embedding,
 // convolution, pooling.
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/ImageOps.h"
+#include "dialects/graph/NnOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 #include "passes/schedule/RowParts.h"

@@ -2,6 +2,7 @@
 // else copies.
 #include "dialects/graph/OffloadOps.h"
 #include "dialects/graph/RecomputeOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 #include "passes/schedule/RowParts.h"

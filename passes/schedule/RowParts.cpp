@@ -1,6 +1,9 @@
 #include "passes/schedule/RowParts.h"
 
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/RecomputeOps.h"
+#include "dialects/graph/ShapeOps.h"
 
 using namespace mlir;
 

@@ -2,6 +2,7 @@
 #include "passes/shard/CutMicrobatch.h"
 
 #include "dialects/graph/Chunks.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/TransferOps.h"
 #include "passes/shard/SumMoves.h"
 

@@ -1,6 +1,7 @@
 // Cuts '@update' into one function per pipeline stage.
 #include "passes/shard/CutUpdate.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/TransferOps.h"
 #include "passes/shard/SumMoves.h"
 

@@ -1,8 +1,10 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"

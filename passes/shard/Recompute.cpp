@@ -1,6 +1,7 @@
 // Saves fewer activations of each layer for the backward pass, which recomputes the rest (pass
 // dtc-recompute).
 #include "dialects/graph/RecomputeOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Slices.h"
 #include "dialects/graph/Views.h"
 #include "passes/shard/Passes.h"

@@ -1,6 +1,8 @@
 // Emits the steps that move a tensor from one placement to another.
 #include "passes/shard/Reshard.h"
 
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/shard/ReshardSteps.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

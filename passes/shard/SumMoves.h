@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/ShapeOps.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 

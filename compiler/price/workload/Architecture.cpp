@@ -1,7 +1,10 @@
 // Reads the shape of a transformer off its forward pass.
 #include "compiler/price/workload/Architecture.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/MoeOps.h"
+#include "dialects/graph/NnOps.h"
 
 #include "llvm/ADT/StringSet.h"
 

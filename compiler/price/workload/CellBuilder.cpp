@@ -4,6 +4,7 @@
 #include "compiler/price/workload/Fusions.h"
 #include "compiler/price/workload/OpFacts.h"
 #include "compiler/price/workload/OpNames.h"
+#include "dialects/graph/GradientOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/shard/Recomputation.h"

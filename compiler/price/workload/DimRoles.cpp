@@ -1,5 +1,7 @@
 // Spreads the roles of dims through a program.
 #include "compiler/price/workload/DimRoles.h"
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
 
 using namespace mlir;
 

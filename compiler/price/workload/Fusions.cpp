@@ -2,6 +2,10 @@
 #include "compiler/price/workload/Fusions.h"
 
 #include "compiler/price/workload/OpFacts.h"
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/MoeOps.h"
+#include "dialects/graph/NnOps.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

@@ -4,6 +4,8 @@
 #include "compiler/price/workload/Architecture.h"
 #include "compiler/price/workload/TrainingFlops.h"
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/StateOps.h"
 #include "passes/shard/OpSplit.h"
 

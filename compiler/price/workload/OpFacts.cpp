@@ -1,6 +1,10 @@
 // Reads the costs of ops of a partitioned program.
 #include "compiler/price/workload/OpFacts.h"
 
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "passes/shard/Mesh.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

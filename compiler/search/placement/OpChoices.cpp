@@ -2,6 +2,7 @@
 #include "compiler/search/placement/OpChoices.h"
 
 #include "compiler/search/placement/AxisGroups.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Slices.h"
 
 using namespace mlir;

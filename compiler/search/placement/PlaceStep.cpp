@@ -3,6 +3,7 @@
 
 #include "compiler/search/placement/PlaceUpdate.h"
 #include "compiler/search/solver/Solver.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Partition.h"
 

@@ -1,5 +1,6 @@
 // The rules of tensor parallelism that is written by hand.
 #include "compiler/search/placement/TextbookPattern.h"
+#include "dialects/graph/MoeOps.h"
 
 using namespace mlir;
 

@@ -4,6 +4,7 @@
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/price/workload/OpFacts.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/estimate/SmallLayers.h"
 

@@ -3,7 +3,10 @@
 #include "compiler/describe/frontend/Frontend.h"
 
 #include "compiler/describe/frontend/HfConfig.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
 

@@ -1,7 +1,9 @@
 // Compares the frequencies of rotary embedding of every kind with those of transformers 5.24.0:
 // Inputs/rope-vectors.json has them for heads of 16.
 #include "compiler/describe/frontend/HfConfig.h"
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/NnOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
 

@@ -1,6 +1,11 @@
 // Runs graph ops on small tensors in double precision.
 #include "Interpreter.h"
 
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 #include "Interpreter.h"
 
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,9 @@
 // Tests layers of experts: their results, and their gradients against central differences.
 #include "Interpreter.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

@@ -1,6 +1,7 @@
 // Runs the scalar bodies of pointwise ops.
 #include "Interpreter.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/RandomOps.h"
 #include "kernels/cpu/Philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

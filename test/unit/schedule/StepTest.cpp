@@ -3,6 +3,7 @@
 #include "compiler/build/emit/Emit.h"
 #include "compiler/build/emit/Inspect.h"
 #include "compiler/describe/frontend/Frontend.h"
+#include "dialects/graph/NnOps.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/schedule/Ordering.h"

@@ -1,6 +1,8 @@
 #include "test/unit/shard/Ranks.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/ShapeOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"

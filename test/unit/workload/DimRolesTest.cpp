@@ -1,5 +1,7 @@
 // Tests which dims of a program are sequence and channels, as its ops show.
 #include "compiler/price/workload/DimRoles.h"
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
