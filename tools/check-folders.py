@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Checks which folders use which: no circle of includes, the layers of docs/architecture.md, the links of CMake.
+"""Checks which folders and which files use which: no circle of includes, the layers of docs/architecture.md, the links
+of CMake, and that functions are defined where their declaration lets one expect them.
 
 tools/check-folders.py [--root DIR] [--print]
 
 Every `#include "folder/..."` of a source is an edge from its folder to that folder. A folder with a library has to
-link the libraries of the folders that it includes, and has to include something of those that it links. --print
-writes the edges.
+link the libraries of the folders that it includes, and has to include something of those that it links.
+
+Within the folders, a header and the source of its name are one pair, with the includes of both as edges. Pairs include
+each other in no circle, and a function that a header declares is defined in the header or in its pair's source. Headers
+that TableGen writes are no part of this. --print writes the edges between folders.
 """
 import argparse
 import re
@@ -13,6 +17,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from cpp_functions import declarations_of, functions_of, owners_of
+
+HEADERS = (".h", ".cuh", ".def")
 TOPS = ("dialects", "kernels", "models", "passes", "compiler", "runtime", "tools")
 
 # This maps the beginning of a path to the folders that it may use; a folder may always use itself.
@@ -58,6 +65,14 @@ HEADER_ONLY = {
     "tools/cli/EndWithWords.h",
 }
 
+# The functions that these headers declare are defined in several sources, each for its reason.
+DEFINED_IN_SEVERAL = {}
+
+# The pairs of these folders are not checked yet: they include each other in circles, or a header's functions are
+# defined elsewhere.
+UNCHECKED_PAIRS = ("compiler/", "dialects/", "kernels/", "models", "passes/", "runtime/comm", "runtime/data",
+                   "runtime/exec", "runtime/fakecuda", "runtime/format", "runtime/monitor", "runtime/simt", "tools/")
+
 LIBRARY = re.compile(r"dtc_add_(?:compiler|runtime)_library\(\s*(\w+)(.*?)\)", re.S)
 TOOL = re.compile(r"dtc_add_compiler_tool\(\s*([\w-]+)(.*?)\)", re.S)
 
@@ -65,7 +80,7 @@ TOOL = re.compile(r"dtc_add_compiler_tool\(\s*([\w-]+)(.*?)\)", re.S)
 def sources(root):
     for top in TOPS:
         for path in sorted((root / top).rglob("*")):
-            if path.suffix in (".h", ".cpp", ".td", ".c"):
+            if path.suffix in (".h", ".cpp", ".td", ".c", ".cu", ".cuh", ".def"):
                 yield path
 
 
@@ -111,6 +126,75 @@ def find_circle(edges):
         if circle:
             return circle
     return None
+
+
+def pair_of(file):
+    """Returns the pair of a file: its path without the ending."""
+    return file.rpartition(".")[0]
+
+
+def read_pairs(root):
+    """Returns (pair, pair) -> the includes between them, as "file: header", and file -> its functions."""
+    includes, functions = defaultdict(list), {}
+    for path in sources(root):
+        file, text = str(path.relative_to(root)), path.read_text()
+        for header in re.findall(r'^\s*(?:#include|include) "([^"]+)"', text, re.M):
+            if folder_of(header) and (root / header).exists() and pair_of(header) != pair_of(file):
+                includes[pair_of(file), pair_of(header)].append((file, header))
+        if path.suffix != ".td":
+            functions[file] = functions_of(text)
+    return includes, functions
+
+
+def find_knots(edges):
+    """Returns the largest sets of pairs that all include each other, in some steps, as sorted lists."""
+    uses = defaultdict(list)
+    for a, b in sorted(edges):
+        uses[a].append(b)
+    number, least, waiting, knots = {}, {}, [], []
+
+    def visit(pair):  # Tarjan's algorithm
+        number[pair] = least[pair] = len(number)
+        waiting.append(pair)
+        for used in uses[pair]:
+            if used not in number:
+                visit(used)
+            if used in waiting:
+                least[pair] = min(least[pair], least[used])
+        if least[pair] == number[pair]:
+            start = waiting.index(pair)
+            if len(waiting) - start > 1:
+                knots.append(sorted(waiting[start:]))
+            del waiting[start:]
+
+    for pair in sorted(uses):
+        if pair not in number:
+            visit(pair)
+    return sorted(knots)
+
+
+def mistakes_of_pairs(includes, functions):
+    includes = {(a, b): of for (a, b), of in includes.items()
+                if not a.startswith(UNCHECKED_PAIRS) and not b.startswith(UNCHECKED_PAIRS)}
+    for knot in find_knots(includes):
+        yield "files include each other in a circle: " + ", ".join(knot)
+        for (a, b), of in sorted(includes.items()):
+            if a in knot and b in knot:
+                for file, header in of:
+                    yield f"  {file} includes {header}"
+    elsewhere = defaultdict(list)
+    declarations = declarations_of({file: of for file, of in functions.items() if file.endswith(HEADERS)})
+    for file, of in functions.items():
+        for function in of:
+            if function.defined and not file.endswith(HEADERS):
+                owners = owners_of(function, declarations)
+                if owners and pair_of(file) not in map(pair_of, owners):
+                    elsewhere[owners[0], file].append(function.spelled)
+    for (header, file), names in sorted(elsewhere.items()):
+        if header not in DEFINED_IN_SEVERAL and not header.startswith(UNCHECKED_PAIRS):
+            yield f"{header} declares what {file} defines, a source of another name: " + ", ".join(sorted(set(names)))
+    for header in sorted(DEFINED_IN_SEVERAL.keys() - {header for header, _ in elsewhere}):
+        yield f"tools/check-folders.py: {header} declares nothing that other sources define, so the exception goes"
 
 
 def allowed(a, b):
@@ -176,11 +260,12 @@ def main():
     if options.prints:
         for (a, b), includes in sorted(edges.items()):
             print(f"{a} -> {b} ({len(includes)})")
-    mistakes = list(mistakes_of(edges, links))
+    includes, functions = read_pairs(options.root)
+    mistakes = list(mistakes_of(edges, links)) + list(mistakes_of_pairs(includes, functions))
     for mistake in mistakes:
         print(mistake)
     folders = {folder for edge in edges for folder in edge}
-    print(f"check-folders.py: {len(folders)} folders, {len(edges)} uses" + (", mistakes as above" if mistakes else ""))
+    print(f"check-folders.py: {len(folders)} folders, {len(edges)} uses, {len(functions)} files" + (", mistakes as above" if mistakes else ""))
     return 1 if mistakes else 0
 
 

@@ -1,10 +1,14 @@
 // Writes the parameters of a checkpoint as a Hugging Face folder.
+#include "runtime/checkpoint/HuggingFaceExport.h"
+
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/FolderFiles.h"
-#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/MatchWeights.h"
 #include "runtime/checkpoint/NestingDepth.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
+#include "runtime/checkpoint/SafetensorsWrite.h"
 #include "runtime/checkpoint/WeightFiles.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 
 #include <nlohmann/json.hpp>
 
@@ -312,7 +316,7 @@ Status checkSameTensors(const CheckpointReader &reader, const std::string &folde
   WeightFiles weights;
   DTC_RETURN_IF_ERROR(weights.open(folder));
   std::vector<StoredTensor> stored;
-  Status status = weights.match(specs, stored);
+  Status status = matchWeights(weights, specs, stored);
   return status.ok() ? status
                      : Status::invalidArgument(text("the parameters of '", reader.folder(),
                                                     "' are not those of the weights beside the "

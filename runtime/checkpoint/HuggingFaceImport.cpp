@@ -1,10 +1,14 @@
 // Makes a checkpoint from the weights in a Hugging Face folder.
+#include "runtime/checkpoint/HuggingFaceImport.h"
+
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/HuggingFaceExport.h"
 #include "runtime/checkpoint/Layout.h"
+#include "runtime/checkpoint/MatchWeights.h"
 #include "runtime/checkpoint/WeightFiles.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -114,7 +118,7 @@ Status importHuggingFace(const std::string &from, const std::string &model,
   WeightFiles files;
   DTC_RETURN_IF_ERROR(files.open(from));
   std::vector<StoredTensor> stored;
-  DTC_RETURN_IF_ERROR(files.match(parameters, stored));
+  DTC_RETURN_IF_ERROR(matchWeights(files, parameters, stored));
   DTC_RETURN_IF_ERROR(readDtypes(files, stored, parameters));
   std::vector<CheckpointSource> sources;
   for (const TensorSpec &spec : parameters)

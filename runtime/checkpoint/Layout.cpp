@@ -1,7 +1,9 @@
 #include "runtime/checkpoint/Layout.h"
 
+#include "runtime/checkpoint/SafetensorsWrite.h"
+
 #include "runtime/base/Text.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
 
 #include <algorithm>
 #include <map>

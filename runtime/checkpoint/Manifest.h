@@ -103,9 +103,4 @@ std::string entryName(const CheckpointTensor &tensor, const CheckpointPiece &pie
 // Returns the text of manifest.json.
 std::string toJson(const CheckpointManifest &manifest);
 
-// Reads a manifest, which is not trusted; `path` is for messages. DataLoss if anything differs from
-// the above: then nothing of it may be used. Checks types, sizes against each other, names, that
-// pieces are within their shards and share no byte, and that each tensor is there once.
-Status parseManifest(const std::string &path, std::string_view json, CheckpointManifest &manifest);
-
 } // namespace dtc::rt

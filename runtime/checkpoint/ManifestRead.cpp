@@ -1,4 +1,6 @@
 // Reads manifests without trusting them.
+#include "runtime/checkpoint/ManifestRead.h"
+
 #include "runtime/base/Checked.h"
 #include "runtime/base/TensorSpec.h"
 #include "runtime/base/Text.h"

@@ -1,4 +1,6 @@
 // Matches the tensors of files to those of a model.
+#include "runtime/checkpoint/MatchWeights.h"
+
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/format/ElementTypes.h"
@@ -221,10 +223,10 @@ Status Matcher::match(std::vector<StoredTensor> &stored) {
 
 } // namespace
 
-Status WeightFiles::match(std::span<const TensorSpec> tensors,
-                          std::vector<StoredTensor> &stored) const {
+Status matchWeights(const WeightFiles &files, std::span<const TensorSpec> tensors,
+                    std::vector<StoredTensor> &stored) {
   stored.clear();
-  return Matcher(*this, tensors).match(stored);
+  return Matcher(files, tensors).match(stored);
 }
 
 std::string memberOf(const std::string &name, uint64_t index) {

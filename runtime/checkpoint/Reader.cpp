@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/Reader.h"
 
+#include "runtime/checkpoint/ManifestRead.h"
+
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/FolderFiles.h"

@@ -1,9 +1,10 @@
 // Reads safetensors files without trusting them.
+#include "runtime/checkpoint/SafetensorsRead.h"
+
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
 #include "runtime/checkpoint/NestingDepth.h"
-#include "runtime/checkpoint/Safetensors.h"
 #include "runtime/format/ElementTypes.h"
 
 #include <nlohmann/json.hpp>

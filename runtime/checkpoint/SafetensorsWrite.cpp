@@ -1,8 +1,10 @@
 // Writes safetensors files, one tensor at a time.
+#include "runtime/checkpoint/SafetensorsWrite.h"
+
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
 #include "runtime/format/ElementTypes.h"
 #include "runtime/format/Operands.h"
 

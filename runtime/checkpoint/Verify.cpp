@@ -1,7 +1,9 @@
 // Checks all bytes of a checkpoint.
+#include "runtime/checkpoint/Verify.h"
+
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Reader.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
 
 namespace dtc::rt {
 namespace {

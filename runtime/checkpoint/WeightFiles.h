@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
 
 #include <deque>
 #include <map>
@@ -36,10 +36,6 @@ struct StoredTensor {
   Status readFloats(uint64_t first, std::span<float> out) const;
 };
 
-// Returns the name of a tensor that stores a part of a parameter with a "*" in its name:
-// memberOf("experts.*.w1", 3) is "experts.3.w1"; any other name stays.
-std::string memberOf(const std::string &name, uint64_t index);
-
 // The files of a model's weights.
 class WeightFiles {
 public:
@@ -49,14 +45,6 @@ public:
 
   const std::string &path() const { return name; }
   const std::deque<SafetensorsFile> &files() const { return opened; }
-
-  // Finds the stored tensors of each of `tensors`, or lists what does not fit, the first few of a
-  // kind: missing tensors, those of another shape or dtype, and those that the model does not know.
-  // Names may differ by a prefix that Hugging Face's files have or not ("transformer.", "model.");
-  // a "*" of a name stands for the index in dim 0, each in a tensor of its own. Buffers that such
-  // files carry are left out, and so is an lm_head.weight that equals the embedding that the model
-  // ties it to.
-  Status match(std::span<const TensorSpec> tensors, std::vector<StoredTensor> &stored) const;
 
 private:
   Status openFolder();

@@ -4,9 +4,11 @@
 // A reader may accept an input, or refuse it with an error that names the file. It may not crash,
 // read beyond the input, or print characters that are unsafe for a terminal.
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/HuggingFaceExport.h"
 #include "runtime/checkpoint/Reader.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
+#include "runtime/checkpoint/Verify.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 #include "runtime/cuda/ElfImage.h"
 #include "runtime/cuda/TuningFile.h"
 #include "runtime/data/NpyHeader.h"

@@ -1,10 +1,15 @@
 // Reads weights of Hugging Face: the index and two files of a folder, or the first file alone if
 // there is no index. Accepted weights must give a valid checkpoint, which can be written out again.
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/HuggingFace.h"
-#include "runtime/checkpoint/Parameters.h"
+#include "runtime/checkpoint/HuggingFaceExport.h"
+#include "runtime/checkpoint/HuggingFaceImport.h"
+#include "runtime/checkpoint/LoadParameters.h"
+#include "runtime/checkpoint/MatchWeights.h"
+#include "runtime/checkpoint/ParameterDump.h"
 #include "runtime/checkpoint/Reader.h"
+#include "runtime/checkpoint/Verify.h"
 #include "runtime/checkpoint/WeightFiles.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 #include "test/fuzz/Outside.h"
 
 #include <cstdlib>
@@ -59,7 +64,7 @@ void writeAgain(rt::CheckpointReader &reader) {
   rt::WeightFiles files;
   std::vector<rt::StoredTensor> stored;
   mustBeFine(files.open(out));
-  mustBeFine(files.match(model(), stored));
+  mustBeFine(matchWeights(files, model(), stored));
   std::filesystem::remove_all(out);
 }
 

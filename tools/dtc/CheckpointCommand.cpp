@@ -1,4 +1,5 @@
 // dtc checkpoint: shows and checks what dtrun saves.
+#include "runtime/checkpoint/Verify.h"
 #include "tools/dtc/Commands.h"
 
 #include "runtime/checkpoint/Folder.h"

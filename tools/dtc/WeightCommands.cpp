@@ -1,4 +1,6 @@
 // dtc checkpoint export and import: converts between checkpoints and folders of Hugging Face's.
+#include "runtime/checkpoint/HuggingFaceImport.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 #include "tools/dtc/Commands.h"
 
 #include "compiler/describe/frontend/Frontend.h"
@@ -8,7 +10,7 @@
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/HuggingFaceExport.h"
 #include "runtime/format/Counted.h"
 
 #include "mlir/IR/MLIRContext.h"

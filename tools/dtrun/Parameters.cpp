@@ -1,6 +1,7 @@
 #include "tools/dtrun/Parameters.h"
 
 #include "runtime/base/Fill.h"
+#include "runtime/checkpoint/LoadParameters.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
 #include "runtime/comm/Agree.h"

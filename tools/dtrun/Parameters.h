@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/checkpoint/Parameters.h"
+#include "runtime/checkpoint/ParameterDump.h"
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
 

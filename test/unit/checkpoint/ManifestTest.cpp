@@ -1,4 +1,5 @@
 #include "runtime/checkpoint/Manifest.h"
+#include "runtime/checkpoint/ManifestRead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,10 @@
 // Tests whole parameters from and to the shards of a mesh of loopback ranks.
-#include "runtime/checkpoint/Parameters.h"
 #include "runtime/base/Fill.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/LoadParameters.h"
+#include "runtime/checkpoint/MatchWeights.h"
+#include "runtime/checkpoint/ParameterDump.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
+#include "runtime/checkpoint/SafetensorsWrite.h"
 #include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/comm/Loopback.h"
 #include "test/unit/data/TempFolder.h"

@@ -1,4 +1,5 @@
 #include "runtime/checkpoint/Reader.h"
+#include "runtime/checkpoint/Verify.h"
 
 #include "runtime/base/Text.h"
 

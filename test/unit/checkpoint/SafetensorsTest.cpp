@@ -1,5 +1,6 @@
 // Tests safetensors files: the bytes of a good one, and all mistakes that one can have.
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
+#include "runtime/checkpoint/SafetensorsWrite.h"
 #include "test/unit/data/TempFolder.h"
 
 #include <bit>

@@ -1,20 +1,14 @@
-// Checkpoints from and to Hugging Face folders: config.json and model.safetensors.
+// Checkpoints as Hugging Face folders: config.json and model.safetensors.
 #pragma once
 
 #include "runtime/checkpoint/Reader.h"
+#include "runtime/checkpoint/WrittenWeights.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace dtc::rt {
-
-// A summary of the written files.
-struct WrittenWeights {
-  size_t tensors = 0, files = 0;
-  uint64_t bytes = 0;              // bytes of tensors
-  std::vector<std::string> copied; // files beside the weights, without config.json
-};
 
 // The files of a Hugging Face folder beside the weights.
 struct ModelFiles {
@@ -37,15 +31,7 @@ Status exportHuggingFace(CheckpointReader &reader, const ModelFiles &files,
                          const std::string &folder, uint64_t mostBytes, WrittenWeights &written);
 
 // Compares the parameters of a checkpoint with the weights in `folder`, if it has any: names and
-// shapes have to be the same, except where WeightFiles::match() allows differences.
+// shapes have to be the same, except where matchWeights() allows differences.
 Status checkSameTensors(const CheckpointReader &reader, const std::string &folder);
-
-// Makes a checkpoint of step 0, folder/step-0, from the weights in `from`, a folder or one file. A
-// run that continues from it starts with these weights and is new otherwise. `parameters` are the
-// model's (name, globalShape, storedShape), all of which have to be there. Elements are copied
-// unchanged, in the dtype of the file.
-Status importHuggingFace(const std::string &from, const std::string &model,
-                         const std::string &config, std::vector<TensorSpec> parameters,
-                         const std::string &folder, WrittenWeights &written);
 
 } // namespace dtc::rt

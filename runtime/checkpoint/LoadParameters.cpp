@@ -1,5 +1,8 @@
 // Cuts a rank's shards out of the weights of a file.
-#include "runtime/checkpoint/Parameters.h"
+#include "runtime/checkpoint/LoadParameters.h"
+
+#include "runtime/checkpoint/MatchWeights.h"
+#include "runtime/checkpoint/ParameterDump.h"
 #include "runtime/checkpoint/WeightFiles.h"
 
 namespace dtc::rt {
@@ -9,7 +12,7 @@ Status loadParameters(const std::string &path, std::span<const TensorSpec> tenso
   WeightFiles files;
   DTC_RETURN_IF_ERROR(files.open(path));
   std::vector<StoredTensor> stored;
-  DTC_RETURN_IF_ERROR(files.match(tensors, stored));
+  DTC_RETURN_IF_ERROR(matchWeights(files, tensors, stored));
   const std::vector<uint32_t> coordinates = mesh.coordinatesOf(rank);
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].isHeldBy(rank))

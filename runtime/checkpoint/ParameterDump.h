@@ -1,4 +1,4 @@
-// Whole, unsharded parameters in a safetensors file: `--dump-params` and `--init`.
+// Whole, unsharded parameters in a safetensors file: `--dump-params`.
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
@@ -13,10 +13,9 @@
 
 namespace dtc::rt {
 
-// Copies this rank's shard of tensor `index` (localShape elements, padding included) from or to the
+// Copies this rank's shard of tensor `index` (localShape elements, padding included) from the
 // executor's memory.
 using ShardReader = std::function<Status(size_t index, std::span<float> local)>;
-using ShardWriter = std::function<Status(size_t index, std::span<const float> local)>;
 
 // Gathers every tensor on rank 0, which writes a file of whole tensors (names and storedShape,
 // padding removed, in order of name). Both calls are collective over the world, whose ranks are
@@ -45,14 +44,5 @@ private:
   class Writer;
   std::unique_ptr<Writer> writer;
 };
-
-// Reads `path` and gives each tensor's shard for `rank` of the mesh to `write`, padding 0. Accepts
-// F32, BF16 and F16 tensors, in one file or in a Hugging Face folder; names are matched as
-// WeightFiles does. Several of `tensors` may have one name: a parameter and its copy in f32, which
-// may be split otherwise. One InvalidArgument names every missing, unknown and misshaped tensor
-// (the first few). `tensors` are those of all ranks; only those that this rank holds are given to
-// `write`.
-Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      const format::RankMesh &mesh, uint32_t rank, const ShardWriter &write);
 
 } // namespace dtc::rt

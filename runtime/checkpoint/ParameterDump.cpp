@@ -1,7 +1,10 @@
 // Gathers shards on rank 0 and writes them as whole tensors; one with a "*" in its name as several.
+#include "runtime/checkpoint/ParameterDump.h"
+
 #include "runtime/base/Text.h"
-#include "runtime/checkpoint/Parameters.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/MatchWeights.h"
+#include "runtime/checkpoint/SafetensorsRead.h"
+#include "runtime/checkpoint/SafetensorsWrite.h"
 #include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/comm/Agree.h"
 

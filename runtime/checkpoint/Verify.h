@@ -1,0 +1,17 @@
+// Checks all bytes of a checkpoint.
+#pragma once
+
+#include "runtime/checkpoint/Reader.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+
+// Checks all bytes of a checkpoint: hashes of all blocks, and that each shard is a safetensors file
+// whose tensors agree with the manifest. Each of `problems` names its file and bytes; none for a
+// good checkpoint.
+void verifyCheckpoint(const std::string &folder, CheckpointReader &reader,
+                      std::vector<std::string> &problems);
+
+} // namespace dtc::rt
