@@ -1,6 +1,7 @@
 #include "runtime/comm/Attendance.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/comm/JoinRendezvous.h"
 #include "runtime/comm/Rendezvous.h"
 
 #include <chrono>

@@ -4,6 +4,7 @@
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/GlooPlugin.h"
+#include "runtime/comm/JoinRendezvous.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/comm/MpiPlugin.h"
 #include "runtime/comm/Rendezvous.h"

@@ -1,8 +1,12 @@
-// Waits for MPI requests without stealing the cores that computing threads and other ranks need.
+// Calls MPI so that an error becomes a Status, and waits for its requests without stealing the cores that computing threads and other ranks need.
 #pragma once
 
-#include "runtime/comm/MpiCall.h"
+#include "runtime/comm/Names.h"
 #include "runtime/comm/StartUp.h"
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
 
 #include <atomic>
 #include <memory>
@@ -30,9 +34,21 @@ private:
   std::string firstReason;
 };
 
+// "all-reduce of 4 f32 on group 'dp' (rank 1 of 4): MPI_Test(...): MPI_ERR_TRUNCATE: message
+// truncated"; Aborted, since the job cannot go on, and `job` is marked so.
+Status mpiError(MpiJob &job, int code, const char *text, const CommCall &call);
+
 // Tests `request` until it is done: at first at once, then letting others run between two tests,
 // then sleeping for up to job.pollMicros. Aborted after the time-out, or when the job was given up;
 // then the request is left alone, as only the end of the process can end it.
 Status waitForMpi(MpiJob &job, MPI_Request &request, const CommCall &call);
 
 } // namespace dtc::rt
+
+// DTC_MPI(job, call, MPI_Comm_rank(comm, &rank)): returns from the caller on error.
+#define DTC_MPI(job, call, ...)                                                                    \
+  do {                                                                                             \
+    int dtcMpiCode = (__VA_ARGS__);                                                                \
+    if (dtcMpiCode != MPI_SUCCESS)                                                                 \
+      return ::dtc::rt::mpiError(job, dtcMpiCode, #__VA_ARGS__, call);                             \
+  } while (false)

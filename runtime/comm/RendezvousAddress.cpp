@@ -207,4 +207,10 @@ Status findRendezvousAddress(const LaunchEnvironment &launch, const EnvironmentR
   return {};
 }
 
+std::string takeHost(std::string_view &hosts) {
+  std::string host(hosts.substr(0, hosts.find(',')));
+  hosts.remove_prefix(std::min(host.size() + 1, hosts.size()));
+  return host;
+}
+
 } // namespace dtc::rt

@@ -33,4 +33,7 @@ Status firstHostOf(std::string_view list, std::string &host);
 // "10.0.0.7,192.168.0.7,fd00::7".
 std::string addressesOf(std::string_view uri);
 
+// Takes the first of several hosts off a list, which commas separate.
+std::string takeHost(std::string_view &hosts);
+
 } // namespace dtc::rt

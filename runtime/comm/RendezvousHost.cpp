@@ -1,8 +1,10 @@
 // Rank 0's side of a rendezvous.
+#include "runtime/comm/RendezvousHost.h"
+
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Names.h"
-#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousHello.h"
 #include "runtime/comm/RendezvousWire.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // on programs, messages of the rendezvous, launchers' addresses.
 #include "runtime/comm/Rendezvous.h"
 #include "runtime/comm/RendezvousAddress.h"
-#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousHello.h"
 #include "runtime/comm/RendezvousWire.h"
 #include "runtime/monitor/Hub.h"
 #include "runtime/monitor/Link.h"

@@ -1,6 +1,7 @@
 // Tests which hosts' ranks have started, as ranks find out beside MPI.
 #include "runtime/comm/Attendance.h"
-#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/JoinRendezvous.h"
+#include "runtime/comm/RendezvousHello.h"
 #include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/RanksAsThreads.h"
 

@@ -2,6 +2,7 @@
 // what only Gloo guarantees.
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/GlooPlugin.h"
+#include "runtime/comm/JoinRendezvous.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/Conformance.h"

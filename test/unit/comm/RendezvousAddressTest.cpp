@@ -1,5 +1,6 @@
 // Tests where rank 0 is, from the variables of launchers and from wrong ones.
 #include "runtime/comm/RendezvousAddress.h"
+#include "runtime/comm/JoinRendezvous.h"
 #include "runtime/comm/Rendezvous.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Tests the rendezvous: ranks that come, ranks that do not, and strangers.
 #include "runtime/comm/Rendezvous.h"
-#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/JoinRendezvous.h"
+#include "runtime/comm/RendezvousHello.h"
 #include "runtime/comm/RendezvousWire.h"
 #include "test/unit/comm/RanksAsThreads.h"
 

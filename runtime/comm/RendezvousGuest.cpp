@@ -1,34 +1,24 @@
-// Plans the rendezvous, and implements the side of guests.
-#include "runtime/comm/Rendezvous.h"
+// The side of guests of a rendezvous.
+#include "runtime/comm/RendezvousGuest.h"
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/RendezvousAddress.h"
-#include "runtime/comm/RendezvousSides.h"
+#include "runtime/comm/RendezvousHello.h"
 #include "runtime/comm/RendezvousWire.h"
 #include "runtime/format/Printable.h"
 
 #include <algorithm>
-#include <charconv>
-#include <climits>
 #include <cstring>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <thread>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace dtc::rt {
 using format::text;
 
 namespace {
-constexpr uint16_t kDefaultPort = 29500; // torchrun's
-constexpr int kMorePorts = 8;            // behind the first
-// Ports of jobs that launchers name: below Linux's ephemeral ports (32768), and far enough apart.
-constexpr uint16_t kFirstJobPort = 20000, kJobPorts = 512, kPortsApart = 16;
-constexpr int kMostRanks = 1024; // each is connected to each
 constexpr double kConnectSeconds = 2, kAnswerSeconds = 5;
 // Rank 0 knows more than a guest: it speaks first.
 constexpr double kPatience = 5;
@@ -38,170 +28,6 @@ constexpr double kMostPause = 0.5, kMostIdlePause = 3;
 // Longest text that is accepted at rank 0's port, where a stranger may listen; ranks send less.
 constexpr size_t kMostWords = 2000;
 } // namespace
-
-std::string encode(const Hello &hello) {
-  std::string out;
-  for (uint64_t number : {hello.job, hello.rank, hello.size, hello.process})
-    put(out, number);
-  put(out, hello.host);
-  put(out, hello.address);
-  return out;
-}
-
-bool decode(std::string_view payload, Hello &hello) {
-  for (uint64_t *number : {&hello.job, &hello.rank, &hello.size, &hello.process})
-    if (!take(payload, *number))
-      return false;
-  if (!take(payload, HOST_NAME_MAX, hello.host) || !take(payload, 64, hello.address) ||
-      !payload.empty())
-    return false;
-  for (char &letter : hello.host)
-    if (letter < '!' || letter > '~')
-      letter = '?';
-  return true;
-}
-
-std::string encodePieces(const std::vector<std::string> &pieces) {
-  std::string out;
-  for (const std::string &piece : pieces)
-    put(out, piece);
-  return out;
-}
-
-bool decodePieces(std::string_view payload, size_t size, std::vector<std::string> &pieces) {
-  pieces.assign(size, {});
-  for (std::string &piece : pieces)
-    if (!take(payload, Rendezvous::kMostParcel, piece))
-      return false;
-  return payload.empty();
-}
-
-uint64_t hashOf(const std::string &job) { return XXH3_64bits(job.data(), job.size()); }
-
-std::string ownHostName() {
-  char host[HOST_NAME_MAX + 1] = {};
-  (void)::gethostname(host, HOST_NAME_MAX);
-  return host;
-}
-
-size_t mostBytes(int size) {
-  return static_cast<size_t>(size) * (Rendezvous::kMostParcel + 8) + 4096;
-}
-
-static Status portOf(const char *name, const char *value, uint16_t &port) {
-  std::string_view digits = value;
-  auto [end, error] = std::from_chars(digits.begin(), digits.end(), port);
-  if (error == std::errc() && end == digits.end() && port > 0)
-    return {};
-  return Status::invalidArgument(text("reading the launch environment: ", name, " is '", value,
-                                      "'; wanted a port, 1 to 65535"));
-}
-
-// Jobs of one machine hardly ever have the same; where they do, their names keep them apart.
-static uint16_t portOf(const std::string &job) {
-  return static_cast<uint16_t>(kFirstJobPort + kPortsApart * (hashOf(job) % kJobPorts));
-}
-
-static std::string textOf(const EnvironmentReader &read, const char *name) {
-  const char *value = read(name);
-  return value ? value : "";
-}
-
-// The host, and the job's name, which is empty where nothing gives it one.
-static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                       RendezvousAddress &place, RendezvousOptions &options) {
-  // dtrun -n gives each job a name of its own.
-  std::string child = textOf(read, envInfo(EnvVar::Child).name);
-  bool isChild = child.size() > 1;
-  options.host = textOf(read, "MASTER_ADDR");
-  options.hostVariable = "MASTER_ADDR";
-  if (options.host.empty()) {
-    DTC_RETURN_IF_ERROR(findRendezvousAddress(launch, read, place));
-    options.host = place.host;
-    options.hostVariable = place.variable;
-  }
-  if (options.host.empty() && isChild) {
-    options.host = "127.0.0.1";
-    options.hostVariable = envInfo(EnvVar::Child).name;
-  }
-  if (options.host.empty())
-    return Status::invalidArgument(text("joining the job of ", launch.source,
-                                        ": MASTER_ADDR is not set; it names rank 0's host"));
-  options.job = textOf(read, envInfo(EnvVar::JobId).name);
-  if (options.job.empty())
-    options.job = isChild ? child : place.job;
-  return {};
-}
-
-Status planRendezvous(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                      double seconds, RendezvousOptions &options) {
-  options.rank = launch.rank;
-  options.size = launch.size;
-  options.seconds = seconds;
-  options.isQuiet = launch.localRank > 0;
-  if (launch.size > kMostRanks)
-    return Status::invalidArgument(text("joining the job of ", launch.source, ": more than ",
-                                        kMostRanks, " ranks need MPI: mpirun or srun --mpi=pmix"));
-  RendezvousAddress place;
-  DTC_RETURN_IF_ERROR(planHost(launch, read, place, options));
-  uint16_t port = place.job.empty() ? kDefaultPort : portOf(place.job);
-  std::string chosen = textOf(read, envInfo(EnvVar::RendezvousPort).name),
-              given = textOf(read, "MASTER_PORT");
-  bool isNamed = !options.job.empty();
-  if (!isNamed)
-    options.job = textOf(read, "TORCHELASTIC_RUN_ID");
-  if (!chosen.empty()) {
-    DTC_RETURN_IF_ERROR(portOf(envInfo(EnvVar::RendezvousPort).name, chosen.c_str(), port));
-    options.ports = {port};
-    return {};
-  }
-  if (!given.empty())
-    DTC_RETURN_IF_ERROR(portOf("MASTER_PORT", given.c_str(), port));
-  // Two jobs of one name, as torchrun calls all "none" that were given no other, keep apart.
-  if (!isNamed)
-    options.job += text(" at port ", port);
-  bool isTaken = textOf(read, "TORCHELASTIC_USE_AGENT_STORE") == "True";
-  options.ports.clear();
-  for (int next = port + (isTaken ? 1 : 0); next <= std::min(port + kMorePorts, 65535); ++next)
-    options.ports.push_back(static_cast<uint16_t>(next));
-  if (options.ports.empty())
-    return Status::invalidArgument(text("reading the launch environment: no port is behind "
-                                        "MASTER_PORT=",
-                                        given, ", which torchrun's agent has; set ",
-                                        envInfo(EnvVar::RendezvousPort).name));
-  return {};
-}
-
-// "a,b" is "a" and then "b".
-static std::string takeHost(std::string_view &hosts) {
-  std::string host(hosts.substr(0, hosts.find(',')));
-  hosts.remove_prefix(std::min(host.size() + 1, hosts.size()));
-  return host;
-}
-
-Status findAddresses(RendezvousOptions &options) {
-  std::string why = "there is none";
-  for (std::string_view rest = options.host; !rest.empty();) {
-    addrinfo hints = {}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    if (int error = ::getaddrinfo(takeHost(rest).c_str(), nullptr, &hints, &found)) {
-      why = ::gai_strerror(error);
-      continue;
-    }
-    for (const addrinfo *each = found; each; each = each->ai_next) {
-      char number[NI_MAXHOST];
-      if (::getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof(number), nullptr, 0,
-                        NI_NUMERICHOST) == 0)
-        options.addresses += (options.addresses.empty() ? "" : ",") + std::string(number);
-    }
-    ::freeaddrinfo(found);
-  }
-  return options.addresses.empty()
-             ? Status::unavailable(text("rank 0 is looked for at '", options.host, "' (",
-                                        options.hostVariable,
-                                        "), a name without an address: ", why))
-             : Status();
-}
 
 // On one line, without what would steer a terminal.
 static std::string quotePayload(std::string_view words) {
@@ -383,11 +209,6 @@ Status rendezvousAsGuest(const RendezvousOptions &options,
   DTC_RETURN_IF_ERROR(guest->join());
   rendezvous = std::move(guest);
   return {};
-}
-
-Status joinRendezvous(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous) {
-  return options.rank == 0 ? rendezvousAsHost(options, rendezvous)
-                           : rendezvousAsGuest(options, rendezvous);
 }
 
 } // namespace dtc::rt

@@ -1,4 +1,4 @@
-// The two sides of a rendezvous, and what both know of its messages.
+// The messages by which the two sides of a rendezvous meet.
 #pragma once
 
 #include "runtime/comm/Rendezvous.h"
@@ -32,10 +32,5 @@ uint64_t hashOf(const std::string &job);
 std::string ownHostName();
 // Most bytes of a message between ranks that know each other.
 size_t mostBytes(int size);
-
-// Runs the rendezvous as rank 0.
-Status rendezvousAsHost(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous);
-// Runs the rendezvous as any other rank.
-Status rendezvousAsGuest(const RendezvousOptions &options, std::unique_ptr<Rendezvous> &rendezvous);
 
 } // namespace dtc::rt
