@@ -4,9 +4,10 @@
 // sequences, u64 D document bounds; then i32 length[S] in tokens, i64 pointer[S] in bytes of X.bin,
 // i64 document[D] (indices of sequences), optionally i8 mode[S].
 // Source: megatron/core/datasets/indexed_dataset.py.
+#include "runtime/data/Megatron.h"
+
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
-#include "runtime/data/Formats.h"
 #include "runtime/data/TokenArray.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Rows of a .npy file as samples, converted to the input's element type while they are read.
+#include "runtime/data/NpySamples.h"
+
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/NpyHeader.h"

@@ -1,7 +1,9 @@
 // Token ids without a header: finds their width, and refuses one that the ids cannot have.
+#include "runtime/data/PlainIds.h"
+
 #include "runtime/base/Text.h"
-#include "runtime/data/Formats.h"
 #include "runtime/data/TokenArray.h"
+#include "runtime/data/TokenPath.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/data/TokenSource.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -46,22 +45,5 @@ public:
   // does not accept, with the file and its index.
   virtual Status read(uint64_t index, uint64_t begin, std::span<std::byte> out) const = 0;
 };
-
-// Makes samples of windows: sample i is the `length` tokens from i * length + shift on. There are
-// (tokens - 1) / length of them, for shifts of 0 (tokens) and 1 (targets: the next tokens).
-// InvalidArgument if the source is too short for one: names it, tokens found and needed.
-Status makeTokenSamples(std::shared_ptr<const TokenSource> tokens, uint64_t length, uint64_t shift,
-                        std::unique_ptr<SampleSource> &source);
-
-// Opens samples along dim 0 of a NumPy file (.npy of version 1.0 or 2.0, little endian, C order),
-// whose other dims must be those of `type`. Elements are converted to the input's type while they
-// are read:
-//   f32 from floats of 2, 4 or 8 bytes, integers and bool, rounded to nearest
-//   i32 from integers and bool; a value that does not fit, or that the input does not accept, is an
-//   error
-// Errors name file and input, what was found and what was wanted.
-// Example: openNpy("labels.npy", {"labels", SampleElement::I32, {}, 10, {}}, source)
-Status openNpy(const std::string &path, const SampleType &type,
-               std::unique_ptr<SampleSource> &source);
 
 } // namespace dtc::rt

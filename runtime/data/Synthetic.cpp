@@ -1,6 +1,8 @@
 // Random tokens for runs that only measure: token i is Philox word 0 of counter i under the seed.
+#include "runtime/data/Synthetic.h"
+
 #include "kernels/cpu/Philox.h"
-#include "runtime/data/Formats.h"
+#include "runtime/data/TokenArray.h"
 
 namespace dtc::rt {
 

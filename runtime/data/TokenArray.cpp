@@ -2,7 +2,6 @@
 #include "runtime/data/TokenArray.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/data/Formats.h"
 
 #include <algorithm>
 #include <array>

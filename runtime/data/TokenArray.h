@@ -35,4 +35,9 @@ private:
   uint64_t vocabulary;
 };
 
+// Returns DataLoss with token, position and vocabulary, unless `token` is in the vocabulary.
+Status checkToken(int64_t token, uint64_t position, const std::string &file, uint64_t vocabulary);
+// Returns InvalidArgument unless [begin, begin + count) lies inside `size` tokens.
+Status checkRange(uint64_t begin, uint64_t count, uint64_t size, const std::string &file);
+
 } // namespace dtc::rt

@@ -1,7 +1,11 @@
 // The token files of a folder, one after the other: of one split, and all of one kind.
+#include "runtime/data/TokenFolder.h"
+
 #include "runtime/base/Text.h"
 #include "runtime/data/Content.h"
-#include "runtime/data/Formats.h"
+#include "runtime/data/TokenArray.h"
+#include "runtime/data/TokenFile.h"
+#include "runtime/data/TokenPath.h"
 
 #include <algorithm>
 #include <cctype>

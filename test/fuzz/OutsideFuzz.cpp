@@ -12,6 +12,7 @@
 #include "runtime/cuda/ElfImage.h"
 #include "runtime/cuda/TuningFile.h"
 #include "runtime/data/NpyHeader.h"
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/format/CodeObject.h"
 #include "runtime/format/Header.h"

@@ -1,6 +1,9 @@
 #include "tools/dtrun/Batches.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/NpySamples.h"
+#include "runtime/data/OpenTokens.h"
+#include "runtime/data/TokenSamples.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/format/Counted.h"

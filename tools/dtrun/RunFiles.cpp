@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
+#include "runtime/data/TokenPath.h"
 #include "runtime/data/TokenSource.h"
 #include "tools/dtrun/DataFiles.h"
 

@@ -1,5 +1,6 @@
 // Tests .npy files: headers as numpy.save writes them, wrong headers, and conversions of elements.
 #include "runtime/data/NpyHeader.h"
+#include "runtime/data/NpySamples.h"
 #include "runtime/data/SampleSource.h"
 #include "test/unit/data/TempFolder.h"
 

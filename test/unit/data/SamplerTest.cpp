@@ -1,5 +1,6 @@
 // Tests the order of samples, and batches.
 #include "runtime/data/Sampler.h"
+#include "runtime/data/TokenSamples.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Tests token files of every format, whole and damaged.
 #include "runtime/data/TokenSource.h"
+#include "runtime/data/OpenTokens.h"
 #include "test/unit/data/TempFolder.h"
 
 #include <sys/stat.h>

@@ -1,11 +1,13 @@
-// Recognises what a path holds and opens it.
-#include "runtime/data/TokenSource.h"
+// Recognises what a file holds and opens it.
+#include "runtime/data/TokenFile.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/data/Content.h"
-#include "runtime/data/Formats.h"
 #include "runtime/data/LlmcHeader.h"
+#include "runtime/data/Megatron.h"
+#include "runtime/data/PlainIds.h"
 #include "runtime/data/TokenArray.h"
+#include "runtime/data/TokenPath.h"
 
 #include <sys/stat.h>
 
@@ -21,35 +23,10 @@ static bool isFile(const std::string &path) {
 }
 
 namespace {
-struct Prefix {
-  const char *spelling;
-  StatedFormat format;
-};
-constexpr Prefix kPrefixes[] = {{"bytes:", StatedFormat::Bytes},
-                                {"u16:", StatedFormat::U16},
-                                {"u32:", StatedFormat::U32},
-                                {"u64:", StatedFormat::U64}};
-
 // The vocabularies of models whose tokens may be the bytes of a text: 256 values, and some special
 // entries.
 constexpr uint64_t kLeastOfBytes = 256, kMostOfBytes = 512;
 } // namespace
-
-TokenPath parseTokenPath(const std::string &argument) {
-  for (const Prefix &prefix : kPrefixes)
-    if (argument.starts_with(prefix.spelling))
-      return {prefix.format, argument.substr(std::string_view(prefix.spelling).size())};
-  return {StatedFormat::Any, argument};
-}
-
-const char *prefixOf(StatedFormat stated) {
-  for (const Prefix &prefix : kPrefixes)
-    if (prefix.format == stated)
-      return prefix.spelling;
-  return "";
-}
-
-std::string pathOfTokens(const std::string &argument) { return parseTokenPath(argument).path; }
 
 // The number of tokens of an llm.c file is header word 2.
 static Status openLlmc(InputFile file, TokenType type, const TokenSourceOptions &options,
@@ -200,26 +177,6 @@ Status openTokenFile(const TokenPath &given, const TokenSourceOptions &options,
            path, ", u32:", path, " or u64:", path,
            " where it holds ids, by the bytes of an id, or bytes:", path,
            " to train on its bytes as they are"));
-}
-
-Status openTokens(const std::string &argument, const TokenSourceOptions &options,
-                  std::unique_ptr<TokenSource> &source) {
-  if (argument == "synthetic") {
-    constexpr uint64_t most = 1u << 31;
-    if (options.vocabulary == 0 || options.vocabulary > most)
-      return Status::invalidArgument(text("making synthetic tokens: the vocabulary size is ",
-                                          options.vocabulary, "; wanted 1 to ", most));
-    source = makeSyntheticTokens(options);
-    return Status::okStatus();
-  }
-  TokenPath path = parseTokenPath(argument);
-  if (path.path.empty())
-    return Status::invalidArgument(
-        text("'", argument, "' names no file; write ", argument, "FILE"));
-  struct stat info;
-  if (::stat(path.path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-    return openTokenFolder(path, options, source);
-  return openTokenFile(path, options, source);
 }
 
 } // namespace dtc::rt
