@@ -4,8 +4,8 @@
 
 #include "runtime/base/TensorSpec.h"
 #include "runtime/device/Device.h"
-#include "runtime/exec/Executor.h"
 #include "runtime/exec/Groups.h"
+#include "runtime/exec/Step.h"
 #include "runtime/format/Operands.h"
 
 #include <map>

@@ -423,12 +423,6 @@ Status ExecutorImpl::writeTrace(AtomicFile &file) const {
 
 } // namespace
 
-const char *nameOf(TimeClass timeClass) {
-  constexpr const char *names[numTimeClasses] = {"kernel", "gemm",       "attention", "embedding",
-                                                 "copy",   "collective", "wait"};
-  return names[static_cast<size_t>(timeClass)];
-}
-
 Status Executor::create(const Executable &executable, Control &control, Device &device,
                         const ExecutorOptions &options, std::unique_ptr<Executor> &executor) {
   if (static_cast<size_t>(control.size()) != executable.ranks())

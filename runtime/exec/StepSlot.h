@@ -1,8 +1,13 @@
 // The host's buffers of a step that is under way: its inputs, results and times.
 #pragma once
 
-#include "runtime/exec/Executor.h"
+#include "runtime/base/Status.h"
+#include "runtime/device/Device.h"
+#include "runtime/exec/Step.h"
+#include "runtime/format/dte_generated.h"
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace dtc::rt {
