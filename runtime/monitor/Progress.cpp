@@ -8,6 +8,8 @@
 
 namespace dtc::rt {
 
+static constexpr auto relaxed = std::memory_order_relaxed;
+
 const char *nameOf(HostCall call) {
   constexpr const char *names[] = {"all_reduce", "all_gather", "reduce_scatter",
                                    "all_to_all", "broadcast",  "barrier",
@@ -53,14 +55,14 @@ void Progress::start(uint64_t event, int64_t now) {
   FlightEvent copy = page.flights.find(event);
   size_t group = ProgressPage::indexOf(copy.group & ~kReceives);
   if (copy.id && group < ProgressPage::kGroups)
-    page.started[group][copy.group >> 31].store(copy.sequence, std::memory_order_relaxed);
+    page.started[group][copy.group >> 31].store(copy.sequence, relaxed);
 }
 
 void Progress::complete(uint64_t firstEvent, uint64_t lastEvent) {
   int64_t now = monotonicNanos();
   for (uint64_t id = firstEvent; id != 0 && id <= lastEvent; ++id)
     page.flights.complete(id, now);
-  page.hostMoves.fetch_add(1, std::memory_order_relaxed);
+  page.hostMoves.fetch_add(1, relaxed);
 }
 
 void Progress::beginThread(int stream) {
@@ -72,6 +74,33 @@ void Progress::say(const std::string &words) {
   std::memcpy(page.words, words.data(), size);
   page.words[size] = 0;
   page.hasWords.store(1, std::memory_order_release);
+}
+
+void Progress::addWork(uint32_t program, double workSeconds, double stepSeconds) {
+  auto add = [](std::atomic<uint64_t> &to, double seconds) {
+    to.fetch_add(seconds > 0 ? static_cast<uint64_t>(seconds * 1e9) : 0, relaxed);
+  };
+  page.work.program.store(program, relaxed);
+  add(page.work.workNanos, workSeconds);
+  add(page.work.stepNanos, stepSeconds);
+  page.work.steps.fetch_add(1, relaxed);
+  page.isInStep.store(0, relaxed);
+}
+
+RankWork Progress::workOf(int rank) const {
+  auto index = static_cast<size_t>(rank);
+  if (index >= WorkPage::kMostRanks)
+    return {};
+  const WorkPage::Entry &entry = page.work.ranks[index];
+  return {entry.step.load(relaxed), entry.workSeconds.load(relaxed)};
+}
+
+Straggler Progress::straggler() const {
+  return {.rank = page.work.straggler.load(relaxed) - 1,
+          .workSeconds = page.work.stragglerWork.load(relaxed),
+          .othersSeconds = page.work.othersWork.load(relaxed),
+          .stoppedSeconds = page.work.stragglerStopped.load(relaxed),
+          .costShare = page.work.stragglerCost.load(relaxed)};
 }
 
 } // namespace dtc::rt

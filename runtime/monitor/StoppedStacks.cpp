@@ -1,8 +1,9 @@
 #include "runtime/monitor/StoppedStacks.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/monitor/Stacks.h"
+#include "runtime/monitor/StackNames.h"
 #include "runtime/monitor/Unwind.h"
+#include "runtime/monitor/WatchedThreads.h"
 
 #include <cstdio>
 #include <cstring>

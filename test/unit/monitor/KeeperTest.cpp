@@ -1,5 +1,6 @@
 // Tests keepers as processes, with ranks that are functions.
 #include "runtime/monitor/Keeper.h"
+#include "runtime/monitor/StackNames.h"
 
 #include "runtime/monitor/Frames.h"
 #include "runtime/monitor/Stacks.h"
