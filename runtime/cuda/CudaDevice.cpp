@@ -14,6 +14,7 @@
 #include "runtime/cuda/HostWork.h"
 #include "runtime/cuda/PinnedStage.h"
 #include "runtime/device/CpuFeatures.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "kernels/cpu/ThreadPool.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/ElementTypes.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/Operands.h"
 
 #include <cstring>

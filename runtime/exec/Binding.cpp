@@ -2,6 +2,7 @@
 
 #include "runtime/format/Description.h"
 #include "runtime/format/ElementTypes.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 

@@ -8,6 +8,8 @@
 #include "runtime/exec/Trace.h"
 #include "runtime/format/Counted.h"
 #include "runtime/format/Description.h"
+#include "runtime/format/InstructionText.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Target.h"
 #include "runtime/monitor/Progress.h"

@@ -1,5 +1,7 @@
 #include "runtime/exec/Notes.h"
 
+#include "runtime/format/InstructionText.h"
+
 #include <algorithm>
 
 namespace dtc::rt {

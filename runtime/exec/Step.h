@@ -1,7 +1,7 @@
 // The numbers that go into a step, and the results and times that come out of it.
 #pragma once
 
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/Instructions.h"
 
 #include <array>
 #include <cstddef>

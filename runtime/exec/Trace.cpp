@@ -1,6 +1,7 @@
 #include "runtime/exec/Trace.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/InstructionText.h"
 #include "runtime/format/JsonString.h"
 
 #include <cstdio>

@@ -106,7 +106,4 @@ public:
   std::string broken; // the first broken rule; empty if all hold
 };
 
-// Replaces the content of `description` by that of `instruction`.
-void describe(const Instruction &instruction, Description &description);
-
 } // namespace dtc::format

@@ -1,7 +1,7 @@
 #include "runtime/format/Grid.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/format/Verify.h"
+#include "runtime/format/Limits.h"
 
 #include <algorithm>
 

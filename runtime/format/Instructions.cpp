@@ -1,7 +1,8 @@
 // The table of instructions, and the description of each.
+#include "runtime/format/Instructions.h"
+
 #include "runtime/format/Description.h"
-#include "runtime/format/InstructionKinds.h"
-#include "runtime/format/Verify.h"
+#include "runtime/format/Limits.h"
 
 #include <algorithm>
 #include <array>

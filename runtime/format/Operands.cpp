@@ -1,7 +1,6 @@
 #include "runtime/format/Operands.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/format/Repeats.h"
 
 #include <algorithm>
 
@@ -20,48 +19,6 @@ std::string groupName(const Manifest &manifest, uint32_t group) {
                                            : "a group that is not there";
 }
 
-// A file that is being checked may hold any number for kind, role and group.
-static std::string nameOf(const Instruction &instruction) {
-  if (const Collective *op = instruction.op_as_Collective())
-    if (op->kind() <= CollectiveKind::MAX)
-      return EnumNameCollectiveKind(op->kind());
-  if (const Transfer *op = instruction.op_as_Transfer())
-    if (op->kind() <= TransferKind::MAX)
-      return EnumNameTransferKind(op->kind());
-  return opName(instruction.op_type());
-}
-
-static std::string describe(const Manifest &manifest, const Instruction &instruction,
-                            const Meeting &meeting) {
-  constexpr const char *moved[] = {"gradients",         "parameters",        "activations",
-                                   "tokens of experts", "tensors of stages", "control values"};
-  constexpr size_t numRoles = sizeof(moved) / sizeof(*moved);
-  static_assert(numRoles == static_cast<size_t>(CollectiveRole::MAX) + 1);
-  auto role = static_cast<size_t>(meeting.role);
-  std::string out = text(nameOf(instruction), " of ", role < numRoles ? moved[role] : "something",
-                         " over ", groupName(manifest, meeting.group));
-  return meeting.name ? text(out, " '", meeting.name->string_view(), "'") : out;
-}
-
-std::string describe(const Manifest &manifest, const Instruction &instruction) {
-  std::optional<Meeting> meeting = meetingOf(instruction);
-  std::string out =
-      meeting ? describe(manifest, instruction, *meeting) : opName(instruction.op_type());
-  if (const Launch *launch = instruction.op_as_Launch())
-    if (launch->kernel() < sizeOf(manifest.kernels()))
-      out = text(out, " of '", manifest.kernels()->Get(launch->kernel())->symbol()->string_view(),
-                 "'");
-  if (instruction.location() >= sizeOf(manifest.locations()))
-    return out;
-  const Location *location = manifest.locations()->Get(instruction.location());
-  if (location->file() && location->file()->size() > 0)
-    out = text(out, " at ", location->file()->string_view(), ":", location->line(), ":",
-               location->column());
-  if (location->name() && location->name()->size() > 0)
-    out = text(out, " (", location->name()->string_view(), ")");
-  return out;
-}
-
 const Entry *findEntry(const Program &program, EntryKind kind) {
   for (const Entry *entry : *program.entries())
     if (entry->kind() == kind)
@@ -74,15 +31,6 @@ std::vector<uint32_t> countRuns(const Program &program, const Entry &entry) {
   for (const Run *run : *entry.order())
     ++runs[run->task()];
   return runs;
-}
-
-std::vector<uint32_t> countLayers(const Task &task) {
-  std::vector<uint32_t> layers(task.instructions()->size(), 1);
-  for (uint32_t i = 0; i < sizeOf(task.repeats()); ++i) {
-    const Repeat &repeat = *task.repeats()->Get(i);
-    std::fill(layers.begin() + repeat.begin(), layers.begin() + repeat.end(), repeat.count());
-  }
-  return layers;
 }
 
 bool isTrained(const Program &program, const Tensor &parameter) {

@@ -45,10 +45,6 @@ struct Operand {
   bool hasGaps() const { return rowStride > rowElements; }
 };
 
-// Returns the name of an op: "attention_grad" for Op::AttentionGrad; "unknown op" for an unknown
-// value.
-const char *opName(Op op);
-
 // The common part of collectives and transfers, which other ranks take part in.
 struct Meeting {
   uint32_t group;
@@ -65,10 +61,6 @@ inline bool hasEpilogue(const Gemm &op) {
 
 // Returns the name of a group: "dp", "dp x cp".
 std::string groupName(const Manifest &manifest, uint32_t group);
-
-// Returns an instruction in words: "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients
-// over dp 'grad wte +3'"; without the location if the file has none.
-std::string describe(const Manifest &manifest, const Instruction &instruction);
 
 // Returns the entry of that kind; null if the program has none.
 const Entry *findEntry(const Program &program, EntryKind kind);

@@ -1,4 +1,7 @@
 // Checks that programs agree on what they share by name: parameters, state, gradients, inputs.
+#include "runtime/format/VerifyAcross.h"
+
+#include "runtime/format/Limits.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>

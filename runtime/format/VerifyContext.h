@@ -2,9 +2,10 @@
 #pragma once
 
 #include "runtime/base/Checked.h"
+#include "runtime/base/Status.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/Operands.h"
-#include "runtime/format/Verify.h"
+#include "runtime/format/dte_generated.h"
 
 #include <cmath>
 #include <string>
@@ -82,13 +83,5 @@ template <typename Vector> bool isAligned(const Vector *vector) {
 
 // Returns the number of elements of a shape; 1, a scalar, if it is absent.
 Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
-
-// The parts of the check, in the order in which they run; each may rely on those before it.
-rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cpp
-rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
-rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp
-                             const Task &task, uint32_t index, uint32_t layers);
-rt::Status verifyAcross(const VerifyContext &context); // VerifyAcross.cpp
-rt::Status verifyOrder(const VerifyContext &context);  // VerifyOrder.cpp
 
 } // namespace dtc::format

@@ -1,6 +1,11 @@
 // Checks each instruction by itself: its indices, and that it stays inside its buffers on every
 // rank that runs it.
+#include "runtime/format/VerifyInstructions.h"
+
 #include "runtime/format/Description.h"
+#include "runtime/format/InstructionText.h"
+#include "runtime/format/Instructions.h"
+#include "runtime/format/Limits.h"
 #include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 

@@ -1,7 +1,10 @@
 // Checks the tables of a manifest that are outside of programs: mesh, ranks, kernels, locations,
 // numbers of the model.
+#include "runtime/format/VerifyManifest.h"
+
 #include "runtime/format/Grid.h"
 #include "runtime/format/Header.h"
+#include "runtime/format/Limits.h"
 #include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 

@@ -9,6 +9,10 @@
 //    many elements of one type.
 // 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
 //    A send waits for its receive: no transport has to keep messages.
+#include "runtime/format/VerifyOrder.h"
+
+#include "runtime/format/InstructionText.h"
+#include "runtime/format/Limits.h"
 #include "runtime/format/RankClasses.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"

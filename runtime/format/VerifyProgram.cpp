@@ -1,5 +1,8 @@
 // Checks what a program declares: arena, buffers, tensors, inputs, scalars, outputs, and the runs
 // of its entries.
+#include "runtime/format/VerifyProgram.h"
+
+#include "runtime/format/Limits.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 #include "test/verify/SameEffect.h"
 
 #include "compiler/prove/verify/Accesses.h"
+#include "runtime/format/Instructions.h"
 
 #include <algorithm>
 #include <functional>

@@ -7,6 +7,7 @@
 #include "runtime/device/CpuDevice.h"
 #include "runtime/fakecuda/FakeCuda.h"
 #include "runtime/format/Header.h"
+#include "runtime/format/InstructionText.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/Target.h"
 

@@ -1,6 +1,7 @@
 // Prints executables for people: what `dtc inspect model.dte` shows.
 #include "compiler/build/emit/Communication.h"
 #include "compiler/build/emit/InspectParts.h"
+#include "runtime/format/Instructions.h"
 
 #include "runtime/format/CodeObject.h"
 #include "runtime/format/Counted.h"

@@ -1,7 +1,7 @@
 // An instruction of the exec dialect as its table of dte.fbs, by the names that both have.
 #include "compiler/build/emit/InstructionWriter.h"
 
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/Instructions.h"
 
 #include "flatbuffers/minireflect.h"
 #include "llvm/ADT/MapVector.h"

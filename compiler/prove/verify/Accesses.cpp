@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/Accesses.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/Instructions.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/Steps.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/InstructionText.h"
 
 #include <numeric>
 #include <set>

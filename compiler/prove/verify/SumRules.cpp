@@ -16,7 +16,7 @@
 #include "compiler/prove/verify/Values.h"
 
 #include "runtime/format/Description.h"
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/Instructions.h"
 
 namespace dtc {
 

@@ -2,6 +2,7 @@
 
 #include "compiler/price/estimate/HostOffload.h"
 #include "runtime/format/Description.h"
+#include "runtime/format/Instructions.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,8 @@
 #include "compiler/show/timeline/Measured.h"
 
 #include "compiler/show/timeline/ReadTrace.h"
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/InstructionText.h"
+#include "runtime/format/Instructions.h"
 
 #include <algorithm>
 #include <map>

@@ -8,7 +8,8 @@
 #include "compiler/show/timeline/ProgramSimulation.h"
 
 #include "runtime/format/Description.h"
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/InstructionText.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/RankClasses.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"

@@ -5,6 +5,7 @@
 #include "kernels/cuda/StridedCopy.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/ElementTypes.h"
+#include "runtime/format/Instructions.h"
 #include "runtime/format/Operands.h"
 
 #include <cstring>

@@ -1,4 +1,5 @@
 // Tests the ranges that a profiler sees.
+#include "runtime/format/Instructions.h"
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/Nvtx.h"
