@@ -97,9 +97,17 @@ def skip_angles(tokens, start):
     return i
 
 
+def is_macro(tokens):
+    """Returns True if a statement begins with a call of a macro, MACRO(...), that no semicolon ends."""
+    return len(tokens) > 1 and tokens[0].isupper() and len(tokens[0]) > 1 and tokens[1] == "("
+
+
 def without_templates(tokens):
-    while tokens and tokens[0] in ("template", "["):
-        if tokens[0] == "[":
+    """Returns a statement without templates, attributes, and calls of macros before it."""
+    while tokens and (tokens[0] in ("template", "[") or is_macro(tokens)):
+        if is_macro(tokens):
+            tokens = tokens[closing_of(tokens, 1) + 1:]
+        elif tokens[0] == "[":
             tokens = tokens[closing_of(tokens, 0) + 1:]
         elif len(tokens) > 1 and tokens[1] == "<":
             tokens = tokens[skip_angles(tokens, 1):]

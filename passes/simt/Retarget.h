@@ -8,7 +8,7 @@
 
 namespace dtc {
 
-// Rewrites device IR, the same that becomes PTX, to an x86-64 shared object for simt::Module::load.
+// Rewrites device IR, the same that becomes PTX, to an x86-64 shared object for simt::loadModule.
 // The IR is optimised as for PTX first. Every access to memory that is not local is then checked by
 // the emulator before it is made, intrinsics and inline PTX become calls of the emulator, and
 // variables in shared memory move to the memory of the emulated block.

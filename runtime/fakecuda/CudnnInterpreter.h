@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/Cudnn.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
 
 #include <array>
 #include <map>

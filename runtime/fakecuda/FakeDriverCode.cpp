@@ -1,5 +1,6 @@
 // The fake driver: modules, functions, and their launches.
 #include "runtime/fakecuda/FakeDriver.h"
+#include "runtime/simt/LoadModule.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +32,7 @@ Result cuModuleLoadDataEx(cu::Module *module, const void *image, unsigned numOpt
   const auto *bytes = static_cast<const uint8_t *>(image);
   uint64_t size = sizeOfObject(bytes);
   auto made = std::make_unique<FakeModule>();
-  if (size == 0 || !simt::Module::load({bytes, size}, made->code).ok())
+  if (size == 0 || !simt::loadModule({bytes, size}, made->code).ok())
     return cu::errorInvalidImage;
   ++m.alive["module"];
   *module = reinterpret_cast<cu::Module>(made.release());

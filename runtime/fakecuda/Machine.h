@@ -3,7 +3,7 @@
 
 #include "runtime/base/Backoff.h"
 #include "runtime/fakecuda/FakeCuda.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 #include "runtime/simt/AccessCounters.h"
 
 #include "runtime/simt/Clocks.h"
-#include "runtime/simt/Engine.h"
+#include "runtime/simt/Place.h"
 
 #include <algorithm>
 #include <array>
@@ -10,25 +10,6 @@
 namespace dtc::simt {
 
 static constexpr uint64_t sectorBytes = 32, banks = 32, bankBytes = 4;
-
-static double ratio(uint64_t a, uint64_t b) {
-  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
-}
-
-double AccessCount::sectorsPerRequest() const { return ratio(globalSectors, globalRequests); }
-double AccessCount::sectorRatio() const { return ratio(globalSectors, globalSectorsNeeded); }
-double AccessCount::bankConflicts() const {
-  return ratio(sharedWavefronts, sharedWavefrontsNeeded);
-}
-
-void AccessCount::add(const AccessCount &other) {
-  globalRequests += other.globalRequests;
-  globalSectors += other.globalSectors;
-  globalSectorsNeeded += other.globalSectorsNeeded;
-  sharedRequests += other.sharedRequests;
-  sharedWavefronts += other.sharedWavefronts;
-  sharedWavefrontsNeeded += other.sharedWavefrontsNeeded;
-}
 
 void AccessCounters::note(uint32_t thread, const abi::Site &site, uint64_t address, uint64_t bytes,
                           uint32_t align, bool shared) {
@@ -116,7 +97,7 @@ void AccessCounters::addTo(Counters &counters) const {
   for (const Counters::Site &site : counters.sites)
     places[site.place].add(site.count);
   for (const auto &[site, count] : counts) {
-    places[Engine::place(*site)].add(count);
+    places[placeOf(*site)].add(count);
     counters.total.add(count);
   }
   counters.sites.clear();

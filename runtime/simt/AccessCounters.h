@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/simt/Abi.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/AccessCount.h"
 
 #include <map>
 #include <unordered_map>

@@ -6,7 +6,10 @@
 #include "runtime/simt/AccessCounters.h"
 #include "runtime/simt/Clocks.h"
 #include "runtime/simt/Fiber.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/HostThread.h"
+#include "runtime/simt/LaunchOptions.h"
+#include "runtime/simt/Memory.h"
+#include "runtime/simt/Module.h"
 
 #include <array>
 #include <string>
@@ -17,26 +20,6 @@ namespace dtc::simt {
 // Most shared memory of a block: what hardware gives (227 KiB on sm_90), and room for what hardware
 // places elsewhere.
 inline constexpr uint32_t maxSharedBytes = 228 * 1024;
-inline constexpr uint32_t sharedArenaBytes =
-    256 * 1024; // everything behind the block's part is out of bounds
-
-// The state that a thread of the host keeps from one launch to the next.
-struct HostThread {
-  HostThread() = default;
-  ~HostThread();
-  HostThread(const HostThread &) = delete;
-  HostThread &operator=(const HostThread &) = delete;
-
-  // Reserves shared memory below 4 GiB, because device code may hold its addresses in 32 bits.
-  // Returns false if there is none.
-  bool prepareShared();
-
-  StackPool stacks;
-  uint8_t *shared = nullptr;
-  std::vector<uint8_t> sharedWritten; // a flag per byte
-  Races sharedRaces;
-  uint64_t blockEpoch = 0; // counts blocks
-};
 
 // A thread of the running block.
 struct Thread {
@@ -145,9 +128,6 @@ public:
   void reportFor(const Thread &thread, const abi::Site *site, const std::string &what);
   // Ends the launch after report. Does not return.
   [[noreturn]] void abandon();
-
-  // Returns the place of a site, such as "Norm.cu:12", or the name of its function.
-  static std::string place(const abi::Site &site);
 
 private:
   struct Meeting {

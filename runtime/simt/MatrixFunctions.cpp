@@ -2,7 +2,8 @@
 // lays them out. With g = lane / 4 and t = lane % 4, a lane has rows g and g + 8 of A, C and D and
 // column g of B. In the other dimension its elements begin at 2 t (16 bits) or t (32 bits). Sums
 // are f32 in the order of k; how hardware rounds in between is not documented.
-#include "runtime/simt/DeviceFunctions.h"
+#include "runtime/simt/MatrixFunctions.h"
+
 #include "runtime/simt/Engine.h"
 #include "runtime/simt/MathFunctions.h"
 

@@ -1,6 +1,7 @@
 // Memory accesses of device code: loads and stores, matrices from shared memory, asynchronous
 // copies.
-#include "runtime/simt/DeviceFunctions.h"
+#include "runtime/simt/MemoryFunctions.h"
+
 #include "runtime/simt/Engine.h"
 
 #include <cstring>

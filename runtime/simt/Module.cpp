@@ -1,28 +1,12 @@
-// Loads retargeted code and connects its imports to the emulator's functions.
-#include "runtime/base/Text.h"
-#include "runtime/simt/DeviceFunctions.h"
-#include "runtime/simt/MathFunctions.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Module.h"
 
-#include <string_view>
-#include <unordered_map>
+#include "runtime/base/Text.h"
+#include "runtime/simt/Abi.h"
 
 namespace dtc::simt {
 
 using format::text;
 using rt::Status;
-
-static const std::unordered_map<std::string_view, void *> &functions() {
-  using namespace device;
-  static const auto *const table = new std::unordered_map<std::string_view, void *>{
-#define SIMT_PURE(name, function) {name, reinterpret_cast<void *>(&(function))},
-#define SIMT_CALL(name, function) {name, reinterpret_cast<void *>(&(function))},
-#include "runtime/simt/Intrinsics.def"
-#undef SIMT_PURE
-#undef SIMT_CALL
-  };
-  return *table;
-}
 
 static Kernel readKernel(const abi::KernelInfo &info, const Module *module) {
   Kernel kernel;
@@ -36,7 +20,8 @@ static Kernel readKernel(const abi::KernelInfo &info, const Module *module) {
   return kernel;
 }
 
-Status Module::load(std::span<const uint8_t> object, std::unique_ptr<Module> &module) {
+Status Module::load(std::span<const uint8_t> object, const DeviceFunctions &functions,
+                    std::unique_ptr<Module> &module) {
   auto loaded = std::make_unique<Module>();
   DTC_RETURN_IF_ERROR(loaded->code.load(object));
   auto *info = static_cast<const abi::ModuleInfo *>(loaded->code.find(abi::moduleSymbol));
@@ -48,8 +33,8 @@ Status Module::load(std::span<const uint8_t> object, std::unique_ptr<Module> &mo
                                         info->version, ", this is version ", abi::version,
                                         "; recompile with dtc"));
   for (const abi::Import &import : std::span(info->imports, info->numImports)) {
-    auto found = functions().find(import.name);
-    if (found == functions().end())
+    auto found = functions.find(import.name);
+    if (found == functions.end())
       return Status::invalidArgument(
           text("loading code for the emulated GPU: it calls '", import.name,
                "', which the emulator does not have; recompile with dtc"));

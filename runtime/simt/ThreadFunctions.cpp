@@ -1,5 +1,6 @@
 // Indices, barriers and operations of a warp.
-#include "runtime/simt/DeviceFunctions.h"
+#include "runtime/simt/ThreadFunctions.h"
+
 #include "runtime/simt/Engine.h"
 
 #include <bit>

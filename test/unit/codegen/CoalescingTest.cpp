@@ -2,7 +2,7 @@
 // side, so that a request of a warp reads only the 16 sectors of 32 bytes that it uses.
 #include "KernelCases.h"
 
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
 
 using namespace dtc;
 using namespace dtc::test;

@@ -5,7 +5,8 @@
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/simt/Retarget.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
+#include "runtime/simt/LoadModule.h"
 #include "llvm/Support/Error.h"
 #include <cstring>
 #include <tuple>
@@ -26,7 +27,7 @@ public:
     if (!object)
       throw std::runtime_error(llvm::toString(object.takeError()));
     const auto *bytes = reinterpret_cast<const uint8_t *>(object->data());
-    rt::Status loaded = simt::Module::load({bytes, object->size()}, module);
+    rt::Status loaded = simt::loadModule({bytes, object->size()}, module);
     if (!loaded.ok())
       throw std::runtime_error(loaded.message());
     kernel = module->find(symbol);

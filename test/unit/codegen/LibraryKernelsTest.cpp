@@ -1,12 +1,13 @@
 // Tests hand-written kernels beside generated ones in one device module.
 #include "passes/codegen/LibraryKernels.h"
+#include "runtime/simt/LoadModule.h"
 
 #include "CompiledKernel.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/PtxCode.h"
 #include "passes/simt/Retarget.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
@@ -111,8 +112,8 @@ TEST(LibraryKernels, RunOnTheEmulatorWithGeneratedOnes) {
   auto object = compileForSimt(std::move(device.module));
   ASSERT_TRUE(static_cast<bool>(object)) << llvm::toString(object.takeError());
   std::unique_ptr<simt::Module> module;
-  rt::Status status = simt::Module::load(
-      {reinterpret_cast<const uint8_t *>(object->data()), object->size()}, module);
+  rt::Status status =
+      simt::loadModule({reinterpret_cast<const uint8_t *>(object->data()), object->size()}, module);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(module->all().size(), 3U);
   const simt::Kernel *scale = module->find(symbol), *copy = module->find(launches[0].kernel);

@@ -2,7 +2,8 @@
 
 #include "kernels/cuda/bitcode/Bitcode.h"
 #include "passes/simt/Retarget.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
+#include "runtime/simt/LoadModule.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LLVMContext.h"
@@ -63,7 +64,7 @@ struct EmulatedGpu::State {
       const std::vector<char> &object = compiled(kernel);
       if (object.empty())
         return nullptr;
-      rt::Status status = simt::Module::load(
+      rt::Status status = simt::loadModule(
           {reinterpret_cast<const uint8_t *>(object.data()), object.size()}, module);
       EXPECT_TRUE(status.ok()) << status.message();
     }

@@ -1,6 +1,7 @@
 #include "test/unit/retarget/DeviceProgram.h"
 
 #include "passes/simt/Retarget.h"
+#include "runtime/simt/LoadModule.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -31,9 +32,8 @@ DeviceProgram::DeviceProgram(const std::string &assembly) {
   std::vector<char> object;
   failure = compile(assembly, object);
   if (failure.empty())
-    failure =
-        Module::load({reinterpret_cast<const uint8_t *>(object.data()), object.size()}, module)
-            .message();
+    failure = loadModule({reinterpret_cast<const uint8_t *>(object.data()), object.size()}, module)
+                  .message();
 }
 
 std::string DeviceProgram::run(const std::string &kernel, Dim3 grid, Dim3 block,

@@ -1,7 +1,7 @@
 // Compiles device code of a test for the emulator and loads it.
 #pragma once
 
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
 
 #include <algorithm>
 #include <memory>

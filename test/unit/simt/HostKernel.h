@@ -2,9 +2,11 @@
 // LLVM.
 #pragma once
 
-#include "runtime/simt/DeviceFunctions.h"
 #include "runtime/simt/Engine.h"
-#include "runtime/simt/Simt.h"
+#include "runtime/simt/Launch.h"
+#include "runtime/simt/MatrixFunctions.h"
+#include "runtime/simt/MemoryFunctions.h"
+#include "runtime/simt/ThreadFunctions.h"
 
 #include <algorithm>
 #include <string>

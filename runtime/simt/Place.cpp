@@ -1,0 +1,16 @@
+#include "runtime/simt/Place.h"
+
+#include "runtime/base/Text.h"
+
+namespace dtc::simt {
+
+using format::text;
+
+std::string placeOf(const abi::Site &site) {
+  if (site.file[0] == '\0')
+    return text("'", site.function, "'");
+  std::string file = site.file;
+  return text(file.substr(file.rfind('/') + 1), ":", site.line);
+}
+
+} // namespace dtc::simt
