@@ -1,5 +1,7 @@
 // Stand-in for cuBLASLt: the matrix products that CudaGemm asks for, computed on the host with f32
 // sums, column-major.
+#include "runtime/fakecuda/FakeBlasLt.h"
+
 #include "runtime/base/HalfFloats.h"
 #include "runtime/fakecuda/Machine.h"
 

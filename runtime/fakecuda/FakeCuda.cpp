@@ -1,6 +1,11 @@
 #include "runtime/fakecuda/FakeCuda.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/fakecuda/FakeBlasLt.h"
+#include "runtime/fakecuda/FakeCudaOptions.h"
+#include "runtime/fakecuda/FakeCudnn.h"
+#include "runtime/fakecuda/FakeDriver.h"
+#include "runtime/fakecuda/FakeNccl.h"
 #include "runtime/fakecuda/Machine.h"
 
 #include <cstdio>
@@ -10,13 +15,9 @@ namespace {
 
 using format::text;
 
-// The machine of the process: driver functions have no argument for it.
-fake::Machine *theMachine = nullptr;
-
 class FakeCudaImpl : public FakeCuda {
 public:
   explicit FakeCudaImpl(const FakeCudaOptions &options) : machine(options) {
-    theMachine = &machine;
     fake::fillDriver(driverTable);
     fake::fillBlasLt(blasTable);
     fake::fillCudnn(cudnnTable);
@@ -34,7 +35,6 @@ public:
                             ? ""
                             : text(", cuDNN ran ", machine.cudnnGraphs, " graphs"))
                        .c_str());
-    theMachine = nullptr;
   }
 
   Status driver(const cu::Driver *&table) override {
@@ -86,8 +86,6 @@ private:
 };
 
 } // namespace
-
-fake::Machine &fake::machine() { return *theMachine; }
 
 std::unique_ptr<FakeCuda> makeFakeCuda(const FakeCudaOptions &options) {
   return std::make_unique<FakeCudaImpl>(options);

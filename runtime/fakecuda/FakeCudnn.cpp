@@ -1,5 +1,7 @@
 // Stand-in for cuDNN's backend API: descriptors with the attributes that its documentation
 // requires, a few engines, and graphs that are computed on the host.
+#include "runtime/fakecuda/FakeCudnn.h"
+
 #include "runtime/fakecuda/CudnnInterpreter.h"
 #include "runtime/fakecuda/Machine.h"
 

@@ -41,3 +41,10 @@ inline void awaitGpu(Machine &m, Lock &lock) {
 }
 
 } // namespace dtc::rt::fake::driver
+
+namespace dtc::rt::fake {
+
+// Fills the driver's table with the functions above.
+void fillDriver(cu::Driver &table);
+
+} // namespace dtc::rt::fake

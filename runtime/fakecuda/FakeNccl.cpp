@@ -2,6 +2,8 @@
 // the stream and gives its output when all ranks have begun it; in between its input must not
 // change. Communicators that do not block are in progress for a while after each call, as NCCL's
 // may be.
+#include "runtime/fakecuda/FakeNccl.h"
+
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
 #include "runtime/fakecuda/Machine.h"

@@ -1,5 +1,7 @@
 #include "runtime/fakecuda/Machine.h"
 
+#include "runtime/fakecuda/FakeCudaOptions.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -7,12 +9,19 @@ namespace dtc::rt::fake {
 
 thread_local int Machine::currentGpu = -1;
 
+static Machine *theMachine = nullptr;
+
+Machine &machine() { return *theMachine; }
+
 Machine::Machine(const FakeCudaOptions &options) : options(options), random(options.seed) {
   for (int i = 0; i < options.gpus; ++i) {
     gpus.push_back(std::make_unique<FakeGpu>());
     gpus.back()->defaultStream.gpu = i;
   }
+  theMachine = this;
 }
+
+Machine::~Machine() { theMachine = nullptr; }
 
 Result Machine::enter(bool isSafe) {
   if (++calls == options.failingCall)

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "runtime/base/Backoff.h"
-#include "runtime/fakecuda/FakeCuda.h"
+#include "runtime/cuda/CudaLibraries.h"
+#include "runtime/fakecuda/FakeCudaOptions.h"
 #include "runtime/simt/Launch.h"
 
 #include <functional>
@@ -106,6 +107,9 @@ struct NcclWorld; // the ranks of a communicator (FakeNccl.cpp)
 class Machine {
 public:
   explicit Machine(const FakeCudaOptions &options);
+  ~Machine();
+  Machine(const Machine &) = delete;
+  Machine &operator=(const Machine &) = delete;
 
   // Begins a call. Most calls must not be made by a thread that captures; `isSafe` marks those that
   // may. Returns an error if the call has to end at once.
@@ -184,16 +188,8 @@ private:
   Backoff idle; // time since something has run
 };
 
-// Returns the machine of this process, of which there is one, as with a driver.
+// Returns the machine of this process, of which there is one, as with a driver: its functions have
+// no argument for it.
 Machine &machine();
-
-// Fills a table with the functions that stand in for it.
-void fillDriver(cu::Driver &table);
-// Fills cuBLASLt's table.
-void fillBlasLt(cu::BlasLt &blas);
-// Fills cuDNN's table.
-void fillCudnn(cu::Cudnn &cudnn);
-// Fills NCCL's table.
-void fillNccl(cu::Nccl &nccl);
 
 } // namespace dtc::rt::fake

@@ -6,6 +6,7 @@
 #include "runtime/device/CpuDevice.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/fakecuda/FakeCuda.h"
+#include "runtime/fakecuda/FakeCudaOptions.h"
 #include "test/unit/cudalibrary/DeviceCode.h"
 #include "test/unit/data/TempFolder.h"
 #include "test/unit/format/Sample.h"

@@ -5,6 +5,7 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/fakecuda/FakeCuda.h"
+#include "runtime/fakecuda/FakeCudaOptions.h"
 #include "test/unit/format/Sample.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Tests the choice of algorithms for matrix products: the fastest is taken, by all ranks the same,
 // and reused at the next start.
+#include "runtime/fakecuda/FakeCudaOptions.h"
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/TuningFile.h"
