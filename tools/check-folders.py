@@ -70,7 +70,9 @@ DEFINED_IN_SEVERAL = {}
 
 # The pairs of these folders are not checked yet: they include each other in circles, or a header's functions are
 # defined elsewhere.
-UNCHECKED_PAIRS = ("compiler/", "dialects/", "kernels/", "models", "passes/", "tools/")
+UNCHECKED_PAIRS = ("compiler/build/emit", "compiler/decide", "compiler/describe/frontend", "compiler/describe/stack",
+                   "compiler/measure", "compiler/price", "compiler/prove/verify", "compiler/search", "compiler/show",
+                   "dialects/", "kernels/", "models", "passes/", "tools/")
 
 LIBRARY = re.compile(r"dtc_add_(?:compiler|runtime)_library\(\s*(\w+)(.*?)\)", re.S)
 TOOL = re.compile(r"dtc_add_compiler_tool\(\s*([\w-]+)(.*?)\)", re.S)

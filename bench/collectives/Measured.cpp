@@ -1,6 +1,7 @@
 // Reads measured.csv.
 #include "bench/collectives/Measured.h"
 
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/support/File.h"
 
 #include "llvm/ADT/SmallVector.h"

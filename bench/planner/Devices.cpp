@@ -1,5 +1,6 @@
 // Builds topologies of published rows: an entry of the catalogue with the row's figures.
 #include "bench/planner/Case.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -3,6 +3,7 @@
 
 #include "bench/planner/ReportTrust.h"
 #include "bench/planner/StaticPlans.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/frontend/HfConfig.h"

@@ -1,4 +1,5 @@
 // dtc explain: shows what a stage, an op or a tensor of a plan does and costs.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 

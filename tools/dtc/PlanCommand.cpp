@@ -1,4 +1,5 @@
 // dtc plan: chooses how to spread a model over a cluster.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/DecidedForYou.h"
 
 #include "compiler/decide/decisions/Words.h"

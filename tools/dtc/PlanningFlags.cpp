@@ -1,4 +1,5 @@
 // Flags and steps that planning and compiling share.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/Planning.h"
 
 #include "compiler/decide/decisions/Pins.h"

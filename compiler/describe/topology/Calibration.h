@@ -13,7 +13,11 @@ namespace dtc {
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
 constexpr int numCollectiveKinds = 6;
 
-llvm::StringRef nameOf(CollectiveKind kind); // "all-reduce", "all-gather", "reduce-scatter", ...
+// The names of collectives in topology files, in their order.
+inline constexpr llvm::StringRef kCollectiveKindNames[] = {
+    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive"};
+// Returns "all-reduce", "all-gather", "reduce-scatter", ...
+llvm::StringRef nameOf(CollectiveKind kind);
 
 // One measurement: the median of `repeats` runs, and the distance between the first and the third
 // quartile as a share of the median.
@@ -49,7 +53,10 @@ enum class MemoryPattern {
 };
 constexpr int numMemoryPatterns = 3;
 
-llvm::StringRef nameOf(MemoryPattern pattern); // "copy", "triad", "pointwise"
+// The names of patterns in topology files, in their order.
+inline constexpr llvm::StringRef kMemoryPatternNames[] = {"copy", "triad", "pointwise"};
+// Returns "copy", "triad" or "pointwise".
+llvm::StringRef nameOf(MemoryPattern pattern);
 
 // A measurement of memory traffic. `bytes` counts bytes read and written, from memory and not from
 // caches.
@@ -132,15 +139,5 @@ struct Calibration {
 // Sets the launch latencies of a device of some units to those measured with as many, or with the
 // nearest number of units. Without measurements the file's figures stay.
 void setLaunches(DeviceKind &device, const Calibration &calibration);
-
-// Reads the [calibration] of `curvesFile` (whatever else that file contains), for the topology file
-// or catalogue system `nameOrFile`. Errors: those of withCalibration; a file without [calibration];
-// a type or level that the system does not have, or more units than it has.
-Result<Calibration> readCurves(const std::string &curvesFile, const std::string &nameOrFile);
-
-// Returns the topology file `nameOrFile` (or catalogue system) as TOML text, with `calibration` in
-// place of its own. Errors: those of loadTopology; a system with parts; points that the reader
-// would refuse.
-Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration);
 
 } // namespace dtc

@@ -1,9 +1,8 @@
 // Converts measured curves from TOML to points and back.
 #include "compiler/describe/topology/CalibrationReader.h"
 
-#include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/Calibration.h"
 #include "compiler/describe/topology/LevelReader.h"
-#include "compiler/support/File.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,14 +23,9 @@ constexpr llvm::StringRef attentionKeys[] = {"type",    "sequence", "head_dim", 
                                              "repeats", "spread"};
 constexpr llvm::StringRef collectiveKeys[] = {"kind", "level",   "ranks", "bytes",
                                               "time", "repeats", "spread"};
-constexpr llvm::StringRef patternNames[] = {"copy", "triad", "pointwise"};
-constexpr llvm::StringRef kindNames[] = {"all-reduce", "all-gather", "reduce-scatter",
-                                         "all-to-all", "broadcast",  "send-receive"};
-
 constexpr int64_t maxSize = int64_t(1) << 31;  // size of a dimension
 constexpr int64_t maxBytes = int64_t(1) << 50; // 1 PiB
 constexpr int64_t maxCount = int64_t(1) << 31;
-constexpr int64_t maxFileBytes = int64_t(16) << 20;
 constexpr size_t maxPoints = 20000;                       // per kind
 constexpr double leastSeconds = 1e-9, mostSeconds = 3600; // time of one run
 
@@ -159,7 +153,7 @@ void CalibrationReader::readProduct(const toml::table &table, const std::string 
 void CalibrationReader::readMemory(const toml::table &table, const std::string &what) {
   TableReader reader(table, what, memoryKeys, errors);
   MemoryPoint point;
-  point.pattern = static_cast<MemoryPattern>(reader.choice("pattern", patternNames));
+  point.pattern = static_cast<MemoryPattern>(reader.choice("pattern", kMemoryPatternNames));
   point.bytes = reader.count("bytes", 1, maxBytes);
   point.units = readUnits(reader);
   point.time = readTime(reader);
@@ -188,7 +182,7 @@ void CalibrationReader::readAttention(const toml::table &table, const std::strin
 void CalibrationReader::readCollective(const toml::table &table, const std::string &what) {
   TableReader reader(table, what, collectiveKeys, errors);
   CollectivePoint point;
-  point.kind = static_cast<CollectiveKind>(reader.choice("kind", kindNames));
+  point.kind = static_cast<CollectiveKind>(reader.choice("kind", kCollectiveKindNames));
   point.level = reader.word("level");
   point.ranks = reader.count("ranks", 2, 1 << 20);
   point.bytes = reader.count("bytes", 1, maxBytes);
@@ -249,32 +243,6 @@ void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &o
 
 } // namespace
 
-llvm::StringRef nameOf(CollectiveKind kind) { return kindNames[static_cast<size_t>(kind)]; }
-llvm::StringRef nameOf(MemoryPattern pattern) { return patternNames[static_cast<size_t>(pattern)]; }
-
-// Returns the nearest measured latency, or `latency` if none of the kind was measured.
-static double measuredLatency(const Calibration &calibration, bool graph, int64_t units,
-                              double latency) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const LaunchPoint &point : calibration.launches) {
-    double apart = std::abs(std::log2(static_cast<double>(point.units)) -
-                            std::log2(static_cast<double>(units)));
-    if (point.graph != graph || apart >= least)
-      continue;
-    least = apart;
-    latency = point.time.seconds;
-  }
-  return latency;
-}
-
-void setLaunches(DeviceKind &device, const Calibration &calibration) {
-  const DeviceKind &ofFile = calibration.device;
-  device.launchLatency =
-      measuredLatency(calibration, false, device.computeUnits, ofFile.launchLatency);
-  device.graphLatency =
-      measuredLatency(calibration, true, device.computeUnits, ofFile.graphLatency);
-}
-
 std::shared_ptr<const Calibration> readCalibration(const toml::table &table,
                                                    const DeviceKind &device,
                                                    llvm::ArrayRef<LinkLevel> levels,
@@ -313,56 +281,6 @@ void printCalibration(const Calibration &calibration, const std::string &prefix,
     out << "kind = " << quoteToml(nameOf(point.kind)) << ", level = " << quoteToml(point.level)
         << ", ranks = " << point.ranks << ", bytes = " << point.bytes << ", ";
   });
-}
-
-// Reads the system that curves belong to. It must have one kind of device.
-static Result<SystemDescription> readSystem(const std::string &nameOrFile, std::string &path) {
-  Result<NamedText> file = openNamed(topologyCatalogue(), nameOrFile, "a topology");
-  if (!file)
-    return file.error();
-  path = file->path;
-  Result<SystemDescription> system = parseDescription(file->text, path);
-  if (system && !system->parts.empty())
-    return UserError("'" + nameOrFile + "' has parts of different devices, and one was measured",
-                     "calibrate a file of that part alone, and move its [calibration] to "
-                     "[part.calibration]");
-  return system;
-}
-
-Result<Calibration> readCurves(const std::string &curvesFile, const std::string &nameOrFile) {
-  std::string path;
-  Result<SystemDescription> system = readSystem(nameOrFile, path);
-  if (!system)
-    return system.error();
-  Result<std::string> text = readFile(curvesFile, maxFileBytes);
-  if (!text)
-    return text.error();
-  Result<toml::table> root = parseToml(*text, curvesFile);
-  if (!root)
-    return root.error();
-  const toml::node *table = root->get("calibration");
-  if (!table || !table->is_table())
-    return UserError("'" + curvesFile + "' has no table [calibration]",
-                     "dtc calibrate and tools/calibrate-gpu write one");
-  FirstError errors{curvesFile, std::nullopt};
-  std::shared_ptr<const Calibration> curves =
-      readCalibration(*table->as_table(), system->device, system->levels, errors);
-  if (errors.error)
-    return *errors.error;
-  return *curves;
-}
-
-Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration) {
-  std::string path;
-  Result<SystemDescription> system = readSystem(nameOrFile, path);
-  if (!system)
-    return system.error();
-  system->device.calibration = std::make_shared<const Calibration>(calibration);
-  std::string printed = printDescription(*system);
-  if (Result<SystemDescription> again = parseDescription(printed, path); !again)
-    return UserError("the measured curves of '" + nameOrFile + "': " + again.error().message,
-                     again.error().note);
-  return printed;
 }
 
 } // namespace dtc

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "compiler/describe/topology/Topology.h"
-#include "compiler/support/Catalogue.h"
 
 namespace dtc {
 
@@ -39,37 +38,5 @@ struct SystemDescription {
   std::vector<SystemDescription> parts;
   std::vector<PartLinkDescription> partLinks;
 };
-
-// Reads TOML. For class "cpu", values "discover" are filled in from this machine. Errors: text that
-// is not TOML, or a value that is not valid, with its place.
-Result<SystemDescription> parseDescription(llvm::StringRef text, const std::string &path);
-
-// Prints TOML that parseDescription reads back to the same description.
-std::string printDescription(const SystemDescription &system);
-
-// Decides the numbers of nodes and devices. 0 takes the number of the description. Errors: numbers
-// that the levels cannot be divided into.
-Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t devices);
-
-// Same as resolve, for a system with parts. Takes nodes and devices from the parts in their order.
-Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes, int64_t devices);
-
-// Fits a level to the `count` groups that it joins. Returns false if they do not fill its torus.
-bool fitLevel(LinkLevel &level, int64_t count);
-
-// Fills in the groups of a homogeneous topology, and lowers its levels to its slow links.
-void addGroups(const SystemDescription &system, Topology &topology);
-// Fills in the figures that a whole system gets from its parts: counts, groups, and a device and
-// level that are nowhere better than those of a part.
-void summarizeParts(Topology &whole);
-
-// Returns a count with its noun. Example: plural(2, "node") is "2 nodes".
-std::string plural(int64_t count, const char *noun);
-
-// Returns the files of topologies/, which CMake compiles in.
-Catalogue topologyCatalogue();
-
-// Returns the text of a catalogue file, or "" if there is none of that name.
-llvm::StringRef catalogueText(llvm::StringRef name);
 
 } // namespace dtc

@@ -1,6 +1,9 @@
 // Derives levels of links from an inventory of GPUs, bridges and adapters.
 #include "compiler/describe/topology/Inventory.h"
 
+#include "compiler/describe/topology/ParseDescription.h"
+#include "compiler/describe/topology/TopologyCatalogue.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t maxCount = int64_t(1) << 20;
 constexpr size_t maxAxes = 6;
-constexpr llvm::StringRef linkNames[] = {"nvlink", "xgmi", "ici",      "pcie",
-                                         "ib",     "efa",  "ethernet", "shm"};
-constexpr llvm::StringRef shapeNames[] = {"switch", "host-bridge", "direct",
-                                          "torus",  "rail",        "dragonfly"};
 constexpr llvm::StringRef levelKeys[] = {"name",
                                          "kind",
                                          "shape",
@@ -134,16 +130,13 @@ void readRates(TableReader &reader, double discovered, LinkLevel &level) {
 
 } // namespace
 
-llvm::StringRef nameOf(LinkKind kind) { return linkNames[static_cast<size_t>(kind)]; }
-llvm::StringRef nameOf(LinkShape shape) { return shapeNames[static_cast<size_t>(shape)]; }
-
 LinkLevel readLevel(const toml::table &table, const LevelPlace &place, FirstError &errors) {
   TableReader reader(table, place.what, levelKeys, errors);
   LinkLevel level;
   level.name = reader.word("name");
-  level.kind = static_cast<LinkKind>(reader.choice("kind", linkNames));
+  level.kind = static_cast<LinkKind>(reader.choice("kind", kLinkNames));
   if (reader.has("shape"))
-    level.shape = static_cast<LinkShape>(reader.choice("shape", shapeNames));
+    level.shape = static_cast<LinkShape>(reader.choice("shape", kShapeNames));
   if (place.inCpuNode && (reader.has("group") || reader.has("dims")))
     reader.fail(
         reader.has("group") ? "group" : "dims",
@@ -165,7 +158,7 @@ LinkLevel readPartLink(const toml::table &table, llvm::ArrayRef<llvm::StringRef>
   LinkLevel level;
   level.name = "link";
   level.groupSize = 2;
-  level.kind = static_cast<LinkKind>(reader.choice("kind", linkNames));
+  level.kind = static_cast<LinkKind>(reader.choice("kind", kLinkNames));
   readRates(reader, 0, level);
   if (!reader.has("between"))
     return level;

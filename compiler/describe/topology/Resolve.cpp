@@ -1,6 +1,10 @@
 // Decides how many devices of a system are used, and how they are divided over its levels.
+#include "compiler/describe/topology/Resolve.h"
+
 #include "compiler/describe/topology/Calibration.h"
 #include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/Groups.h"
+#include "compiler/describe/topology/Plural.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -66,46 +70,6 @@ int64_t capacityOf(llvm::ArrayRef<LinkLevel> levels) {
   for (const LinkLevel &level : levels)
     capacity = level.groupSize ? std::min(maxDevices, capacity * level.groupSize) : maxDevices;
   return capacity;
-}
-
-// Returns the sizes of a torus's axes for `count` groups: the most cubic ones, with short axes
-// first. 32 on 3 axes is {2, 4, 4}.
-std::vector<int64_t> cubicDims(int64_t count, size_t axes) {
-  if (axes == 1)
-    return {count};
-  std::vector<int64_t> best;
-  int64_t least = 0;
-  for (int64_t first = 1; first <= count; ++first) {
-    int64_t power = 1; // the first axis is the shortest
-    for (size_t i = 0; i < axes && power <= count; ++i)
-      power *= first;
-    if (power > count)
-      break;
-    if (count % first != 0)
-      continue;
-    std::vector<int64_t> dims = cubicDims(count / first, axes - 1);
-    dims.insert(dims.begin(), first);
-    int64_t sum = std::accumulate(dims.begin(), dims.end(), int64_t(0));
-    if (best.empty() || sum < least) {
-      best = dims;
-      least = sum;
-    }
-  }
-  return best;
-}
-
-// Returns the part of a torus with fixed axes that `count` groups use: whole lines, then whole
-// planes.
-std::optional<std::vector<int64_t>> filledDims(llvm::ArrayRef<int64_t> dims, int64_t count) {
-  std::vector<int64_t> used;
-  for (int64_t dim : dims) {
-    int64_t size = std::min(dim, count);
-    if (count % size != 0)
-      return std::nullopt;
-    used.push_back(size);
-    count /= size;
-  }
-  return used;
 }
 
 // Returns the topology with `sizes` groups per level, or nothing if a torus is not filled.
@@ -209,39 +173,63 @@ Result<Topology> resolveGpu(const SystemDescription &system, int64_t nodes, int6
                    nearest.empty() ? "" : "nearest feasible: --devices " + nearest);
 }
 
-} // namespace
-
-std::string plural(int64_t count, const char *noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+// Returns the link of two parts: their own, or else the one for all pairs.
+LinkLevel linkOf(const SystemDescription &system, llvm::StringRef a, llvm::StringRef b) {
+  const LinkLevel *any = nullptr;
+  for (const PartLinkDescription &link : system.partLinks) {
+    if ((link.first == a && link.second == b) || (link.first == b && link.second == a))
+      return link.link;
+    if (link.first.empty())
+      any = &link.link;
+  }
+  assert(any && "every two parts are joined, which the reader checked");
+  return *any;
 }
 
-bool fitLevel(LinkLevel &level, int64_t count) {
-  if (level.shape == LinkShape::Torus) {
-    if (level.dims[0] == 0) {
-      level.dims = cubicDims(count, level.dims.size());
-    } else if (count != level.groupSize) {
-      std::optional<std::vector<int64_t>> dims = filledDims(level.dims, count);
-      if (!dims)
-        return false;
-      // An axis that is cut has no link between its ends.
-      if (!llvm::all_of(llvm::zip(*dims, level.dims), [](auto pair) {
-            return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair) == 1;
-          }))
-        level.wrapFrom = 0;
-      level.dims = *dims;
-    }
+} // namespace
+
+// Resolves the parts of a heterogeneous system: their counts, and the links between them. Takes
+// nodes and devices from the parts in their order.
+static Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes,
+                                     int64_t devices) {
+  Topology whole;
+  whole.name = system.name;
+  whole.description = system.description;
+  int64_t nodesLeft = nodes, devicesLeft = devices, total = 0;
+  std::vector<size_t> indices; // positions in the description
+  for (size_t i = 0; i < system.parts.size(); ++i) {
+    const SystemDescription &part = system.parts[i];
+    total += part.nodes * part.devicesPerNode;
+    int64_t partNodes = nodes ? std::min(nodesLeft, part.nodes) : part.nodes;
+    int64_t partDevices = devices ? std::min(devicesLeft, partNodes * part.devicesPerNode) : 0;
+    if (!partNodes || (devices && !partDevices))
+      continue;
+    Result<Topology> resolved = resolve(part, partNodes, partDevices);
+    if (!resolved)
+      return resolved.error();
+    nodesLeft -= partNodes;
+    devicesLeft -= partDevices;
+    whole.parts.push_back(std::move(*resolved));
+    indices.push_back(i);
   }
-  if (level.shape == LinkShape::Direct && count > 1 && count != level.groupSize) {
-    // A device keeps only its links to devices that are used.
-    if (level.subsetBandwidth.empty()) {
-      level.bandwidth *= static_cast<double>(count - 1) / static_cast<double>(level.groupSize - 1);
-    } else {
-      level.subsetBandwidth.resize(static_cast<size_t>(count) - 1);
-      level.bandwidth = level.subsetBandwidth.back();
-    }
-  }
-  level.groupSize = count;
-  return true;
+  if (nodesLeft > 0)
+    return UserError("'" + system.name + "' has " + plural(system.nodes, "node") + ", but " +
+                         std::to_string(nodes) + " are asked for",
+                     "nearest feasible: --nodes " + std::to_string(system.nodes) +
+                         ", or more 'nodes' in a [[part]] of the file");
+  if (devicesLeft > 0)
+    return UserError("'" + system.name + "' has " + plural(total, "device") + " in " +
+                         plural(nodes ? nodes : system.nodes, "node") + ", but " +
+                         std::to_string(devices) + " are asked for",
+                     "nearest feasible: --devices " + std::to_string(devices - devicesLeft));
+  if (whole.parts.size() == 1)
+    return whole.parts.front();
+  for (size_t a = 0; a < indices.size(); ++a)
+    for (size_t b = a + 1; b < indices.size(); ++b)
+      whole.partLinks.push_back(
+          {a, b, linkOf(system, system.parts[indices[a]].name, system.parts[indices[b]].name)});
+  summarizeParts(whole);
+  return whole;
 }
 
 Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t devices) {

@@ -1,5 +1,5 @@
 // Prints a topology as JSON for programs. docs/topologies.md has its keys.
-#include "compiler/describe/topology/Show.h"
+#include "compiler/describe/topology/ShowJson.h"
 
 #include "llvm/Support/JSON.h"
 

@@ -1,5 +1,7 @@
 // Prints a topology as text for people.
-#include "compiler/describe/topology/Show.h"
+#include "compiler/describe/topology/ShowText.h"
+
+#include "compiler/describe/topology/Plural.h"
 
 #include "compiler/describe/topology/Description.h"
 #include "compiler/support/Table.h"

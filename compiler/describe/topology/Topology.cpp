@@ -1,13 +1,9 @@
-// Loads a topology by name or file.
 #include "compiler/describe/topology/Topology.h"
 
-#include "compiler/describe/topology/Description.h"
-
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/xxhash.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace dtc {
 
@@ -99,6 +95,183 @@ const PartLink *Topology::linkBetween(size_t part, size_t other) const {
   return nullptr;
 }
 
+namespace {
+
+// Returns a conservative device for a system with parts: the worst of each figure of their devices.
+DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
+  DeviceKind device = parts.front().device;
+  device.calibration = nullptr; // belongs to the first part only
+  for (const Topology &part : parts.drop_front()) {
+    device.memoryBytes = std::min(device.memoryBytes, part.device.memoryBytes);
+    device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
+    device.graphLatency = std::max(device.replayLatency(), part.device.replayLatency());
+    device.launchLatency = std::max(device.launchLatency, part.device.launchLatency);
+    device.computeUnits = std::min(device.computeUnits, part.device.computeUnits);
+    HostShare &host = device.host;
+    const HostShare &other = part.device.host;
+    host.memoryBytes = std::min(host.memoryBytes, other.memoryBytes);
+    host.memoryBandwidth = std::min(host.memoryBandwidth, other.memoryBandwidth);
+    host.linkBandwidth = std::min(host.linkBandwidth, other.linkBandwidth);
+    if (part.device.peak(ComputeType::F32) < device.peak(ComputeType::F32))
+      device.name = part.device.name; // takes the constants of the slower device
+    for (size_t type = 0; type < numComputeTypes; ++type)
+      device.peakFlops[type] = std::min(device.peakFlops[type], part.device.peakFlops[type]);
+  }
+  return device;
+}
+
+// Returns one level that joins all devices and is nowhere quicker than the real links.
+LinkLevel slowestLink(const Topology &whole) {
+  LinkLevel slowest;
+  auto take = [&](const LinkLevel &level, double bandwidth) {
+    double latency = std::max(slowest.latency, level.latency);
+    if (slowest.bandwidth == 0 || bandwidth < slowest.bandwidth) {
+      slowest.kind = level.kind;
+      slowest.bandwidth = bandwidth;
+    }
+    slowest.latency = latency;
+  };
+  for (const Topology &part : whole.parts)
+    for (const LinkLevel &level : part.levels)
+      take(level, level.effectiveBandwidth());
+  for (const PartLink &link : whole.partLinks) {
+    int64_t sharing =
+        std::min(whole.parts[link.first].numDevices(), whole.parts[link.second].numDevices());
+    take(link.link, link.link.effectiveBandwidth() / static_cast<double>(sharing));
+  }
+  slowest.name = "any";
+  slowest.groupSize = whole.numDevices();
+  return slowest;
+}
+
+// Returns how many ranks stay together if `count` ranks from `first` are divided into units of
+// `unit` consecutive ranks, wherever the cut begins.
+int64_t together(int64_t first, int64_t count, int64_t unit) {
+  bool isInOne = first / unit == (first + count - 1) / unit;
+  return isInOne ? count : std::gcd(std::gcd(first, count), unit);
+}
+
+// A torus that is cut in the middle of its axes becomes a line.
+void cutLevel(LinkLevel &level, int64_t count) {
+  if (fitLevel(level, count))
+    return;
+  level.dims = {count};
+  level.wrapFrom = 0;
+  level.groupSize = count;
+}
+
+// Returns the levels of `whole` that still join something, from `levels`, which are its own or a
+// group's.
+std::vector<LinkLevel> cutLevels(const Topology &whole, llvm::ArrayRef<LinkLevel> levels,
+                                 int64_t first, int64_t count) {
+  std::vector<LinkLevel> cut;
+  int64_t inside = 1;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    int64_t within = together(first, count, whole.devicesWithin(i));
+    if (within > inside) {
+      cut.push_back(levels[i]);
+      cutLevel(cut.back(), within / inside);
+    }
+    inside = within;
+  }
+  return cut;
+}
+
+Topology sliceAlike(const Topology &whole, int64_t first, int64_t count) {
+  Topology cut;
+  cut.name = whole.name;
+  cut.description = whole.description;
+  cut.fingerprint = whole.fingerprint;
+  cut.device = whole.device;
+  cut.devicesPerNode = together(first, count, whole.devicesPerNode);
+  cut.nodes = count / cut.devicesPerNode;
+  for (const DeviceGroup &group : whole.groups) {
+    int64_t begin = std::max(first, group.firstDevice);
+    int64_t end = std::min(first + count, group.firstDevice + group.numDevices);
+    if (begin >= end)
+      continue;
+    DeviceGroup kept = group;
+    kept.firstDevice = begin - first;
+    kept.numDevices = end - begin;
+    kept.devicesPerNode = together(begin, kept.numDevices, group.devicesPerNode);
+    kept.nodes = kept.numDevices / kept.devicesPerNode;
+    kept.levels = cutLevels(whole, group.levels, first, count);
+    if (cut.groups.empty())
+      cut.levels = kept.levels;
+    else
+      takeWorst(cut.levels, kept.levels);
+    cut.groups.push_back(std::move(kept));
+  }
+  if (whole.groups.empty()) // made by hand, without groups
+    cut.levels = cutLevels(whole, whole.levels, first, count);
+  return cut;
+}
+
+} // namespace
+
+void summarizeParts(Topology &whole) {
+  whole.nodes = 0;
+  whole.devicesPerNode = 1;
+  whole.groups.clear();
+  for (size_t i = 0; i < whole.parts.size(); ++i) {
+    const Topology &part = whole.parts[i];
+    whole.nodes += part.nodes;
+    whole.devicesPerNode = std::max(whole.devicesPerNode, part.devicesPerNode);
+    int64_t first = whole.firstRankOf(i);
+    for (DeviceGroup group : part.groups) {
+      group.part = i;
+      group.firstDevice += first;
+      whole.groups.push_back(std::move(group));
+    }
+  }
+  whole.device = weakest(whole.parts);
+  whole.levels = {slowestLink(whole)};
+}
+
+std::vector<LinkLevel> Topology::levelsOf(llvm::ArrayRef<int64_t> ranks) const {
+  assert(parts.empty() && "each part has levels of its own");
+  std::vector<LinkLevel> worst;
+  for (const DeviceGroup &group : groups) {
+    bool has = llvm::any_of(ranks, [&](int64_t rank) {
+      return rank >= group.firstDevice && rank < group.firstDevice + group.numDevices;
+    });
+    if (!has)
+      continue;
+    if (worst.empty())
+      worst = group.levels;
+    else
+      takeWorst(worst, group.levels);
+  }
+  return worst.empty() ? levels : worst;
+}
+
+Topology Topology::slice(int64_t first, int64_t count) const {
+  assert(first >= 0 && count > 0 && first + count <= numDevices() && "ranks of the topology");
+  if (parts.empty())
+    return sliceAlike(*this, first, count);
+  Topology cut;
+  cut.name = name;
+  cut.description = description;
+  cut.fingerprint = fingerprint;
+  std::vector<size_t> kept; // indices of the parts that are kept
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int64_t start = firstRankOf(i);
+    int64_t begin = std::max(first, start);
+    int64_t end = std::min(first + count, start + parts[i].numDevices());
+    if (begin >= end)
+      continue;
+    cut.parts.push_back(sliceAlike(parts[i], begin - start, end - begin));
+    kept.push_back(i);
+  }
+  if (kept.size() == 1)
+    return cut.parts.front();
+  for (size_t a = 0; a < kept.size(); ++a)
+    for (size_t b = a + 1; b < kept.size(); ++b)
+      cut.partLinks.push_back({a, b, linkBetween(kept[a], kept[b])->link});
+  summarizeParts(cut);
+  return cut;
+}
+
 // Returns the innermost level that joins two different ranks of a homogeneous topology.
 static size_t joiningLevel(int64_t a, int64_t b, const Topology &topology) {
   for (size_t level = 0; level < topology.levels.size(); ++level) {
@@ -167,32 +340,6 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
   }
   path.bandwidth += std::min({crossing, sent, received});
   return path;
-}
-
-Result<Topology> parseTopology(llvm::StringRef text, const std::string &path, int64_t nodes,
-                               int64_t devices) {
-  Result<SystemDescription> system = parseDescription(text, path);
-  if (!system)
-    return system.error();
-  Result<Topology> topology = resolve(*system, nodes, devices);
-  if (!topology)
-    return topology;
-  // Includes the device's figures, because those of 'cpu' are the machine's.
-  const DeviceKind &device = topology->device;
-  topology->fingerprint = llvm::formatv("{0:x-} {1} {2} {3}", llvm::xxh3_64bits(text), device.name,
-                                        device.memoryBytes, device.computeUnits);
-  return topology;
-}
-
-std::vector<std::string> catalogueNames() { return namesOf(topologyCatalogue()); }
-
-llvm::StringRef catalogueText(llvm::StringRef name) { return textOf(topologyCatalogue(), name); }
-
-Result<Topology> loadTopology(const std::string &nameOrFile, int64_t nodes, int64_t devices) {
-  Result<NamedText> file = openNamed(topologyCatalogue(), nameOrFile, "a topology");
-  if (!file)
-    return file.error();
-  return parseTopology(file->text, file->path, nodes, devices);
 }
 
 } // namespace dtc

@@ -2,6 +2,7 @@
 // inside out.
 #pragma once
 
+#include "compiler/describe/topology/Levels.h"
 #include "compiler/support/Error.h"
 #include "dialects/graph/Precision.h"
 
@@ -78,62 +79,6 @@ struct DeviceKind {
                ? HostShare{memoryBytes, memoryBandwidth, memoryBandwidth / 2}
                : host;
   }
-};
-
-// The technology of a link.
-enum class LinkKind {
-  NvLink,
-  InfinityFabric, // AMD's links between GPUs
-  Ici,            // a TPU's links to its neighbours
-  Pcie,
-  InfiniBand,
-  Efa, // AWS's adapters: Ethernet with a reliable datagram protocol of their own
-  Ethernet,
-  SharedMemory
-};
-
-// "nvlink", "xgmi", "ici", "pcie", "ib", "efa", "ethernet", "shm"
-llvm::StringRef nameOf(LinkKind kind);
-
-// The shape of a level: how it joins its groups, and so the meaning of `LinkLevel::bandwidth`.
-enum class LinkShape {
-  Switch,     // all reach each other at the bandwidth: an NVSwitch, a tier of a fat tree
-  HostBridge, // one bridge that the whole level shares: a PCIe box
-  Direct,     // a link between each two groups; the bandwidth is the sum of a device's links
-  Torus,      // neighbours along each axis; the bandwidth is that of one link in one direction
-  Rail,       // a leaf switch per position in the node: equal positions stay on their leaf
-  Dragonfly   // links between each two groups, which traffic may also reach through a third
-};
-
-llvm::StringRef nameOf(LinkShape shape); // "switch", "host-bridge", "direct", "torus", "rail", ...
-
-// One level of the hierarchy. It joins `groupSize` devices (innermost level) or groups of the level
-// below. Bandwidth is per device and direction while all devices of the level communicate, so a
-// link that several devices share is divided among them: one 200 Gbit/s adapter for 8 devices is
-// 3.125 GB/s.
-struct LinkLevel {
-  std::string name;
-  LinkKind kind = LinkKind::Ethernet;
-  LinkShape shape = LinkShape::Switch;
-  int64_t groupSize = 1;
-  double bandwidth = 0; // bytes/s
-  double latency = 0;   // seconds per hop of a small message
-  bool inNetworkReduction = false;
-  double oversubscription =
-      1; // for a switched fabric; the bandwidth across it is bandwidth / oversubscription
-
-  double sharedBandwidth = 0; // host-bridge: bytes/s of the bridge, for all traffic across it
-  // direct, may be empty: bytes/s of a device within the first 2, 3, .. groups
-  std::vector<double> subsetBandwidth;
-  std::vector<int64_t>
-      dims;             // torus: sizes of the axes, innermost first; their product is groupSize
-  int64_t wrapFrom = 3; // torus: the shortest axis whose ends are joined; 0 for none
-  // rail: oversubscription of the way between rails over the spine; 0: traffic changes rails inside
-  // the node
-  double crossRail = 0;
-
-  // Returns the bytes/s of one device while all communicate, or for a torus of one link.
-  double effectiveBandwidth() const { return bandwidth / oversubscription; }
 };
 
 struct PartLink;
@@ -213,6 +158,10 @@ struct PartLink {
   LinkLevel link;
 };
 
+// Fills in the figures that a whole system gets from its parts: counts, groups, and a device and
+// level that are nowhere better than those of a part.
+void summarizeParts(Topology &whole);
+
 // The way from one set of ranks to another: the bytes/s that all senders move together while all
 // send at the same time, and the latency of one message in seconds.
 struct Path {
@@ -223,20 +172,5 @@ struct Path {
 // Example: from the 8 ranks of a DGX H100 to those of the next node it is {400e9, 2.7e-6}.
 Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
                  const Topology &topology);
-
-// Returns the names of the catalogue, sorted: "cpu", "dgx-a100-40g", ...
-std::vector<std::string> catalogueNames();
-
-// Loads a system of the catalogue, or else a topology file. `nodes` 0 takes the number of the
-// description, and `devices` 0 takes all devices (`cpu`: one). Errors: an unknown name (nearest
-// name), any mistake in a file (its line and column), or counts that the hierarchy cannot be
-// divided into (nearest possible count).
-// Example: loadTopology("dgx-h100", /*nodes=*/2, /*devices=*/0) has 16 devices.
-Result<Topology> loadTopology(const std::string &nameOrFile, int64_t nodes = 0,
-                              int64_t devices = 0);
-
-// Same as loadTopology, from TOML text. Errors name `path`.
-Result<Topology> parseTopology(llvm::StringRef text, const std::string &path, int64_t nodes = 0,
-                               int64_t devices = 0);
 
 } // namespace dtc

@@ -1,6 +1,8 @@
 // Orders the measurements on this machine.
 #include "compiler/measure/calibrate/Calibrate.h"
 
+#include "compiler/describe/topology/CalibrationFiles.h"
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/measure/calibrate/Runs.h"
 #include "compiler/support/File.h"
 #include "runtime/comm/Loopback.h"

@@ -1,4 +1,5 @@
 // Tests secondsOf and collectiveSeconds for a topology with measured curves.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>

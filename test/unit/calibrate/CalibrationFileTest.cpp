@@ -1,6 +1,10 @@
 // Tests which [calibration] tables are read and refused, and how they are printed.
 #include "compiler/describe/topology/Calibration.h"
+#include "compiler/describe/topology/CalibrationFiles.h"
 #include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/describe/topology/ParseDescription.h"
+#include "compiler/describe/topology/Resolve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Checks that the reader of topology files accepts the output of tools/calibrate-gpu.
 #include "compiler/describe/topology/Calibration.h"
+#include "compiler/describe/topology/CalibrationFiles.h"
 #include "compiler/describe/topology/Topology.h"
 #include "compiler/support/File.h"
 #include "tools/calibrate-gpu/CurvesFile.h"

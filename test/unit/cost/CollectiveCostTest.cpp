@@ -1,5 +1,6 @@
 // Tests seconds of collectives between processes (MPI), computed by hand for small invented
 // clusters, and the ranks of a group on each level.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>

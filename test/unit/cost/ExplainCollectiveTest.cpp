@@ -1,4 +1,5 @@
 // Tests which algorithm the model chooses for a collective.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>

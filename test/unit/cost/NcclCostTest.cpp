@@ -1,6 +1,7 @@
 // Tests NCCL's algorithms and protocols on systems of the catalogue: which one a collective uses,
 // the cost of slow links and rails, and the distance to measured seconds.
 #include "bench/collectives/Measured.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Blocks under context and expert parallelism, computed by hand: sizes from the shapes of small
 // models.
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/search/planner/PlacementSearch.h"
 #include "models/Gpt2.h"

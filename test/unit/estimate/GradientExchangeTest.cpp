@@ -1,5 +1,6 @@
 // Tests the exposed time of gradient buckets, and the planner's choice of the best size.
 #include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/price/estimate/ModelCost.h"

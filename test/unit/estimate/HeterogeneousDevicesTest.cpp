@@ -1,4 +1,5 @@
 // Stages on heterogeneous devices: cuts, device groups and plans.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/StageDevices.h"
 #include "compiler/price/estimate/StageSplit.h"
 #include "compiler/price/estimate/StepEstimate.h"

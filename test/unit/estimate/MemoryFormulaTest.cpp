@@ -2,6 +2,7 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/StepEstimate.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/search/planner/PlacementSearch.h"

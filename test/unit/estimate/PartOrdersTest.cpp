@@ -1,5 +1,6 @@
 // Compares orders of device groups, and the search over them, with all permutations.
 #include "compiler/price/estimate/PartOrders.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/search/planner/JointSearch.h"

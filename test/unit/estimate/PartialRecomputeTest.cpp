@@ -1,5 +1,6 @@
 // Saved activations, recomputed ops and repeated collectives of a layer of Llama for each kind of
 // recomputation, computed by hand.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/CellCost.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/price/workload/ApplyStack.h"

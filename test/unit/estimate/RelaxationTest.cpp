@@ -1,5 +1,6 @@
 // The bound on any plan, computed by hand.
 #include "compiler/price/estimate/Relaxation.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "gtest/gtest.h"
 

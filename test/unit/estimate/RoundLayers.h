@@ -1,6 +1,7 @@
 // Steps whose layers have round numbers, so that all other figures can be computed by hand.
 #pragma once
 
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/StepEstimate.h"
 #include "test/unit/estimate/OwnStack.h"
 

@@ -1,5 +1,6 @@
 // Tests that sharing results between decisions changes no estimate.
 #include "compiler/price/estimate/SharedEstimates.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/price/estimate/StepEstimate.h"

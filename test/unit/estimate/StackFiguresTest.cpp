@@ -1,5 +1,6 @@
 // Tests that every figure of a stack affects the cost of a step.
 #include "compiler/describe/stack/StackFields.h"
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/CellCost.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "test/unit/estimate/OwnStack.h"

@@ -1,5 +1,6 @@
 // Transfers between stages: their times by boundary, and their use in schedules.
 #include "compiler/price/estimate/StageTransfers.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,7 @@
 // Stages with tensor-parallel degrees of their own cost the same as in plans where all stages have
 // that degree.
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/StageCoster.h"
 #include "compiler/search/planner/TensorChoices.h"
 #include "models/Gpt2.h"

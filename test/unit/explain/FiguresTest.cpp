@@ -1,5 +1,6 @@
 // Tests figures in the form that people read.
 #include "compiler/show/explain/Figures.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include <gtest/gtest.h>
 

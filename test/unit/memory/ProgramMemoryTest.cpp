@@ -1,6 +1,7 @@
 // Compares the estimate of a program's memory with the static plan of the program itself.
 #include "compiler/price/memory/ProgramMemory.h"
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/price/memory/StaticMemory.h"
 #include "compiler/search/planner/PlacementFrontier.h"

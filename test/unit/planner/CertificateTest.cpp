@@ -1,4 +1,5 @@
 // Compares results of the search and its bounds on small problems with every possible plan.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "test/unit/planner/PlanEnumerator.h"
 #include "test/unit/planner/SmallModels.h"
 

@@ -1,5 +1,6 @@
 // Tests the node counts that may train faster than all nodes.
 #include "compiler/search/planner/FewerNodes.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,6 @@
 // Tests the search over plans that dtc compiles: it uses the memory of the programs themselves, and
 // lowers few of them.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/memory/ProgramMemory.h"
 #include "compiler/price/memory/StaticMemory.h"
 #include "compiler/price/workload/ApplyStack.h"

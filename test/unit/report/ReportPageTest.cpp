@@ -1,4 +1,5 @@
 // Tests the whole page, for plans that no command makes.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/show/report/Report.h"
 
 #include <gtest/gtest.h>

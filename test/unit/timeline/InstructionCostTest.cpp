@@ -1,6 +1,7 @@
 // Tests the seconds of single instructions of an executable, which depend on the sizes and the type
 // that they name.
 #include "compiler/show/timeline/InstructionCost.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include <gtest/gtest.h>
 

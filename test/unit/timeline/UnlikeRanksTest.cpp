@@ -1,4 +1,5 @@
 // Tests the seconds of instructions if devices differ.
+#include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/show/timeline/InstructionCost.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,9 @@
 // Compares the systems of the catalogue with the figures of their data sheets.
 #include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/describe/topology/ParseDescription.h"
+#include "compiler/describe/topology/Resolve.h"
+#include "compiler/describe/topology/TopologyCatalogue.h"
 
 #include <gtest/gtest.h>
 

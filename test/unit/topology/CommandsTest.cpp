@@ -1,5 +1,6 @@
 // Tests the output of `dtc topology`.
 #include "compiler/describe/topology/Commands.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/topology/Topology.h"
 #include "compiler/support/File.h"

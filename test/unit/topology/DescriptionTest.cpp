@@ -1,5 +1,8 @@
 // Tests which topology files are accepted, and the places of errors.
 #include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/ParseDescription.h"
+#include "compiler/describe/topology/Resolve.h"
+#include "compiler/describe/topology/TopologyCatalogue.h"
 #include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>

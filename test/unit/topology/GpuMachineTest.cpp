@@ -1,6 +1,7 @@
 // Tests the discovery of this machine's GPUs with a stand-in for NVIDIA's library.
 #include "compiler/describe/topology/GpuMachine.h"
 #include "compiler/describe/topology/Commands.h"
+#include "compiler/describe/topology/LoadTopology.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 // Tests groups of equal devices, slow links, and systems cut out of larger ones.
 #include "compiler/describe/topology/Description.h"
+#include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/describe/topology/ParseDescription.h"
 #include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>

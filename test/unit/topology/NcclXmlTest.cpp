@@ -1,5 +1,6 @@
 // Tests NCCL's descriptions of a node, which come from unknown sources.
 #include "compiler/describe/topology/NcclXml.h"
+#include "compiler/describe/topology/ParseDescription.h"
 
 #include "compiler/support/File.h"
 #include "test/unit/topology/Edited.h"

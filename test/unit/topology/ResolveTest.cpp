@@ -1,4 +1,5 @@
 // Tests numbers of nodes and devices, and the nearest ones if a number cannot be divided.
+#include "compiler/describe/topology/Resolve.h"
 #include "compiler/describe/topology/Description.h"
 
 #include <gtest/gtest.h>
