@@ -2,6 +2,7 @@
 #include "bench/collectives/Measured.h"
 
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/support/File.h"
 
 #include "llvm/ADT/SmallVector.h"

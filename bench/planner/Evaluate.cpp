@@ -1,6 +1,7 @@
 // Estimates published cases.
 #include "bench/planner/Evaluate.h"
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/workload/ApplyStack.h"
 
 #include "llvm/Support/FileSystem.h"

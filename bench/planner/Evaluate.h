@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/planner/Case.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/uncertainty/ErrorTable.h"
 
 #include <map>

@@ -3,6 +3,7 @@
 
 #include "bench/planner/FittedConstants.h"
 #include "bench/planner/Sources.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/StackFields.h"
 
 #include "llvm/Support/Format.h"

@@ -2,6 +2,7 @@
 #include "bench/planner/StaticPlans.h"
 
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/memory/ProgramMemory.h"
 #include "compiler/price/memory/StaticMemory.h"

@@ -5,6 +5,7 @@
 // crash. An accepted input that can be written is read back.
 #include "compiler/decide/plan/Plan.h"
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/SoftwareStack.h"
 #include "compiler/describe/topology/Calibration.h"
 #include "compiler/describe/topology/CalibrationFiles.h"

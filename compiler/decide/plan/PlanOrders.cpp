@@ -1,6 +1,7 @@
 // The pipeline that a plan describes, and the orders of its stages.
 #include "compiler/decide/plan/PlanOrders.h"
 
+#include "compiler/search/pipeline/BuildSchedule.h"
 #include "compiler/search/pipeline/Transfers.h"
 #include "dialects/graph/Attributes.h"
 #include "dialects/graph/StageAttributes.h"

@@ -1,6 +1,7 @@
 // Implements the commands `dtc stack list|show|check`.
 #include "compiler/describe/stack/Commands.h"
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/ShowStack.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Table.h"

@@ -1,6 +1,7 @@
 // Prints a software stack as text for people, and as JSON for programs.
 #include "compiler/describe/stack/ShowStack.h"
 
+#include "compiler/describe/stack/Fingerprint.h"
 #include "compiler/describe/stack/StackFields.h"
 #include "compiler/support/Table.h"
 
@@ -99,19 +100,6 @@ void showJson(const StackFile &file, llvm::raw_ostream &out) {
     });
   });
   out << "\n";
-}
-
-std::string fingerprintOf(const SoftwareStack &stack) {
-  std::string text = stack.name;
-  for (const StackFlag &flag : stackFlags())
-    text += stack.*flag.member ? " 1" : " 0";
-  for (const StackFigure &figure : stackFigures())
-    text += " " + exactText(stack.*figure.member);
-  for (const SpaceFlag &flag : spaceFlags())
-    text += stack.space.*flag.member ? " 1" : " 0";
-  for (const SpaceSet &set : spaceSets())
-    text += " " + std::to_string(stack.space.*set.member);
-  return text;
 }
 
 } // namespace dtc

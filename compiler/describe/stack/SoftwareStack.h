@@ -54,22 +54,4 @@ struct SoftwareStack {
 // dtc itself, the default stack of plans.
 constexpr const char *kOwnStack = "dtc";
 
-// Returns the names of the catalogue, sorted.
-std::vector<std::string> stackNames();
-
-// Loads a stack of the catalogue, or else a stack file. Errors: an unknown name (nearest name), any
-// mistake in the file or in one that it extends (its line and column).
-Result<SoftwareStack> loadStack(const std::string &nameOrFile);
-
-// Same as loadStack, but on GPUs loads the stack that replaces it there. Example: "dtc" is
-// dtc-gpu.toml on GPUs.
-Result<SoftwareStack> loadStackFor(const std::string &nameOrFile, const DeviceKind &device);
-
-// Same as loadStack, from TOML text. Errors name `path`, and the files that it extends are relative
-// to `path`.
-Result<SoftwareStack> parseStack(llvm::StringRef text, const std::string &path);
-
-// Returns everything that a plan's seconds and bytes depend on, as text: equal for equal stacks.
-std::string fingerprintOf(const SoftwareStack &stack);
-
 } // namespace dtc

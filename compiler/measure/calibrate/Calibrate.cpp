@@ -3,7 +3,9 @@
 
 #include "compiler/describe/topology/CalibrationFiles.h"
 #include "compiler/describe/topology/LoadTopology.h"
-#include "compiler/measure/calibrate/Runs.h"
+#include "compiler/measure/calibrate/CalibrateResult.h"
+#include "compiler/measure/calibrate/DeviceRuns.h"
+#include "compiler/measure/calibrate/Report.h"
 #include "compiler/support/File.h"
 #include "runtime/comm/Loopback.h"
 

@@ -1,6 +1,7 @@
 // Measures this CPU machine: makes the curves that the cost model then uses instead of constants.
 #pragma once
 
+#include "compiler/measure/calibrate/CalibrateResult.h"
 #include "compiler/measure/calibrate/Ranks.h"
 
 namespace dtc {
@@ -14,13 +15,6 @@ struct CalibrateOptions {
   std::string curvesFile;       // if not "", the curves of this file are used instead of measuring
 };
 
-// The result of a calibration.
-struct CalibrateResult {
-  Calibration calibration;
-  std::string text;                 // the topology file with the curves
-  std::vector<std::string> remarks; // what was not measured, and why
-};
-
 // Measures matrix products, memory traffic and attention with all cores in one process. Then
 // measures, with 2 and more processes, collectives, and the same products and memory traffic in all
 // processes at once, each with its part of the cores. Errors: a topology that cannot be this
@@ -28,9 +22,6 @@ struct CalibrateResult {
 // remark tells so.
 Result<CalibrateResult> calibrateMachine(const CalibrateOptions &options,
                                          llvm::raw_ostream &progress);
-
-// Prints tables of all points for people.
-void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &out);
 
 // Takes the curves in `curvesFile`, which another machine or tools/calibrate-gpu measured. Errors:
 // those of readCurves.

@@ -1,5 +1,7 @@
 // Measures collectives through the communicator that compiled programs use.
-#include "compiler/measure/calibrate/Runs.h"
+#include "compiler/measure/calibrate/CollectiveRuns.h"
+
+#include "compiler/measure/calibrate/DeviceRuns.h"
 
 #include "llvm/ADT/STLExtras.h"
 

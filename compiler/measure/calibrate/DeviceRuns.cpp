@@ -1,6 +1,7 @@
 // Measures products, memory traffic and attention through the kernels of the CPU device.
+#include "compiler/measure/calibrate/DeviceRuns.h"
+
 #include "compiler/measure/calibrate/MemoryLoops.h"
-#include "compiler/measure/calibrate/Runs.h"
 #include "kernels/cpu/Kernels.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Starts ranks under mpirun, and runs as one.
 #include "compiler/measure/calibrate/Ranks.h"
 
+#include "compiler/measure/calibrate/CollectiveRuns.h"
+#include "compiler/measure/calibrate/DeviceRuns.h"
 #include "compiler/measure/calibrate/Points.h"
-#include "compiler/measure/calibrate/Runs.h"
 #include "compiler/support/File.h"
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"

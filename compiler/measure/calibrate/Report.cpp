@@ -1,5 +1,7 @@
 // Prints tables of measured points.
-#include "compiler/measure/calibrate/Calibrate.h"
+#include "compiler/measure/calibrate/Report.h"
+
+#include "compiler/measure/calibrate/CalibrateResult.h"
 
 #include "compiler/support/Table.h"
 #include "compiler/support/Units.h"

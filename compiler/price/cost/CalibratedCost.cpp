@@ -1,7 +1,10 @@
 // Measured curves as the cost model asks them.
 #include "compiler/price/cost/CalibratedCost.h"
 
+#include "compiler/price/cost/CollectiveModel.h"
 #include "compiler/price/cost/Curves.h"
+#include "compiler/price/cost/OpModel.h"
+#include "compiler/price/cost/UsedLevels.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -79,7 +82,7 @@ struct CollectiveCurve {
   ByteCurve seconds;
 
   double model(double bytes) const {
-    return collectiveSeconds(kind, bytes, {{ranks, 1}}, reference);
+    return modelChoice(kind, bytes, {{ranks, 1}}, reference).seconds;
   }
 };
 
@@ -99,7 +102,7 @@ namespace {
 void addProducts(Curves &curves, const Calibration &calibration) {
   for (const ProductPoint &point : calibration.products) {
     OpWork work = productWork(point.m, point.n, point.k, point.batch, point.type);
-    double model = secondsOf(work, partOf(calibration, point.units));
+    double model = modelSeconds(work, partOf(calibration, point.units), Launch::Single);
     curves.products[static_cast<size_t>(point.type)].add(productPlace(work, point.units),
                                                          model / point.time.seconds);
   }
@@ -108,7 +111,7 @@ void addProducts(Curves &curves, const Calibration &calibration) {
 void addAttention(Curves &curves, const Calibration &calibration) {
   for (const AttentionPoint &point : calibration.attention) {
     OpWork work = attentionWork(point);
-    double model = secondsOf(work, partOf(calibration, point.units));
+    double model = modelSeconds(work, partOf(calibration, point.units), Launch::Single);
     curves.attention[attentionForm(work)][static_cast<size_t>(point.type)].add(
         attentionPlace(work, point.units), model / point.time.seconds);
   }
@@ -235,7 +238,9 @@ double memorySeconds(const OpWork &work, const DeviceKind &device, const Curves 
   for (const MemoryCurve &curve : curves.memory)
     if (distance(curve) < distance(*nearest))
       nearest = &curve;
-  auto reference = [&](double bytes) { return secondsOf(memoryWork(bytes), nearest->device); };
+  auto reference = [&](double bytes) {
+    return modelSeconds(memoryWork(bytes), nearest->device, Launch::Single);
+  };
   // Units that were not measured take their share as the model has it.
   double scale = model(memoryWork(work.bytes)) / reference(work.bytes);
   return std::max(compute, nearest->seconds.at(work.bytes, reference) * scale);

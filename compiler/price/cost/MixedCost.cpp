@@ -2,6 +2,7 @@
 #include "compiler/price/cost/MixedCost.h"
 
 #include "compiler/price/cost/CollectiveConstants.h"
+#include "compiler/price/cost/HomogeneousCost.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -69,13 +70,13 @@ RankGroup spansOf(size_t ranks, const RankGroup &group) {
 double alikeSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                     llvm::ArrayRef<int64_t> ranks, const Topology &topology) {
   if (topology.isUniform())
-    return collectiveSeconds(kind, bytes, group, topology);
+    return homogeneousChoice(kind, bytes, group, topology).seconds;
   Topology seen;
   seen.device = topology.device;
   seen.nodes = topology.nodes;
   seen.devicesPerNode = topology.devicesPerNode;
   seen.levels = topology.levelsOf(ranks);
-  return collectiveSeconds(kind, bytes, group, seen);
+  return homogeneousChoice(kind, bytes, group, seen).seconds;
 }
 
 // Returns the number of groups with ranks in both device groups: all of them share the link between

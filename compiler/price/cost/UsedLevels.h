@@ -30,4 +30,8 @@ std::vector<UsedLevel> usedLevels(const RankGroup &group, const Topology &topolo
 // within one group, ascending; the last one holds all.
 llvm::SmallVector<int64_t> ranksWithin(const RankGroup &group, llvm::ArrayRef<int64_t> boundaries);
 
+// Returns the number of joined ranks of a group at each level, inside out; their product is the
+// size of the group. Example: {{16, 1}} on two nodes of 8 is {8, 2}; {{2, 8}} is {1, 2}.
+llvm::SmallVector<int64_t> ranksPerLevel(const RankGroup &group, const Topology &topology);
+
 } // namespace dtc

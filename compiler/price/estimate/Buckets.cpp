@@ -1,6 +1,8 @@
 // Buckets in which gradients and parameters travel between replicas.
 #include "compiler/price/estimate/Buckets.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+
 #include <algorithm>
 #include <cmath>
 

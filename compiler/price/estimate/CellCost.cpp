@@ -1,8 +1,11 @@
 // Seconds and bytes of one block.
 #include "compiler/price/estimate/CellCost.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Constants.h"
 #include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/OpCost.h"
+#include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/price/estimate/NetworkLevels.h"
 

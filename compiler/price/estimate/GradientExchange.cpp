@@ -1,6 +1,7 @@
 // Gradients and parameters between replicas, once a step, in buckets.
 #include "compiler/price/estimate/GradientExchange.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/MeshPlacement.h"
 #include "compiler/price/estimate/Buckets.h"
 

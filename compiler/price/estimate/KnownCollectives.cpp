@@ -1,6 +1,8 @@
 // Seconds of collectives, each computed once.
 #include "compiler/price/estimate/KnownCollectives.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+
 #include "llvm/ADT/Hashing.h"
 
 #include <bit>

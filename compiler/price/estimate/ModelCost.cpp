@@ -2,6 +2,7 @@
 #include "compiler/price/estimate/ModelCost.h"
 
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/NetworkLevels.h"
 #include "compiler/price/estimate/StageTransfers.h"
 #include "compiler/price/workload/VocabularyShare.h"

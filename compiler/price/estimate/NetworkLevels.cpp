@@ -1,6 +1,8 @@
 // Distinguishes network links.
 #include "compiler/price/estimate/NetworkLevels.h"
 
+#include "compiler/price/cost/UsedLevels.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {

@@ -1,6 +1,8 @@
 // A bound on what any plan of a model could reach.
 #include "compiler/price/estimate/Relaxation.h"
 
+#include "compiler/price/cost/OpCost.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {

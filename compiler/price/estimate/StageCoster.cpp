@@ -1,6 +1,8 @@
 // Costs the stages of one set of decisions.
 #include "compiler/price/estimate/StageCoster.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/Buckets.h"
 #include "compiler/price/estimate/HostOffload.h"
 

@@ -1,6 +1,7 @@
 // Costs the stages of one set of decisions. Internal to this folder.
 #pragma once
 
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/SharedEstimates.h"
 #include "compiler/price/estimate/StageSplit.h"
 #include "compiler/price/estimate/StepEstimate.h"

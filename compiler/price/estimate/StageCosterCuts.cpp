@@ -1,5 +1,6 @@
 // Cuts a model into stages.
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/StageCoster.h"
 #include "compiler/price/estimate/StageSplit.h"

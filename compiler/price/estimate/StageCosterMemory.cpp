@@ -1,5 +1,6 @@
 // Computes the memory of stages, and recomputes layers so that they fit.
 #include "compiler/price/estimate/StageCoster.h"
+#include "compiler/price/memory/RepeatLayer.h"
 
 #include "compiler/price/memory/ProgramMemory.h"
 

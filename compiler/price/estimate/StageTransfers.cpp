@@ -1,6 +1,8 @@
 // Seconds that activations and their gradients take from stage to stage.
 #include "compiler/price/estimate/StageTransfers.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/ModelCost.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -5,6 +5,8 @@
 #include "compiler/price/estimate/StageCoster.h"
 #include "compiler/price/estimate/StageTransfers.h"
 #include "compiler/price/memory/ProgramMemory.h"
+#include "compiler/search/pipeline/LowerBound.h"
+#include "compiler/search/pipeline/Makespan.h"
 
 #include "llvm/ADT/STLExtras.h"
 

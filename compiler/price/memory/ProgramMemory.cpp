@@ -3,6 +3,7 @@
 
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/decide/plan/ScheduleDecisions.h"
+#include "compiler/price/memory/RepeatLayer.h"
 #include "compiler/price/memory/StaticMemory.h"
 #include "compiler/search/placement/ReadCells.h"
 #include "dialects/graph/Declaration.h"

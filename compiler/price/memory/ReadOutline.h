@@ -1,6 +1,7 @@
 // Reads the outline of a step off its exec.program.
 #pragma once
 
+#include "compiler/price/memory/RepeatLayer.h"
 #include "compiler/price/memory/StepOutline.h"
 
 #include "llvm/ADT/StringMap.h"

@@ -1,4 +1,6 @@
 // Lengthens the outline of a step by layers.
+#include "compiler/price/memory/RepeatLayer.h"
+
 #include "compiler/price/memory/StepOutline.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -7,7 +7,7 @@
 // sail-sg/zero-bubble-pipeline-parallelism at 39f2c186.
 #pragma once
 
-#include "compiler/search/pipeline/Schedule.h"
+#include "compiler/search/pipeline/ScheduleKind.h"
 
 namespace dtc {
 

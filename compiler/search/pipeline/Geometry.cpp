@@ -1,4 +1,4 @@
-// Places of chunks, arrivals of inputs, and the checks of a pipeline problem.
+// Arrivals of inputs, and the checks of a pipeline problem.
 #include "compiler/search/pipeline/Geometry.h"
 
 #include "llvm/ADT/Twine.h"
@@ -7,32 +7,6 @@
 #include <cmath>
 
 using namespace dtc;
-
-int dtc::stageOfChunk(ScheduleKind kind, int stages, int chunk) {
-  if (isV(kind) && chunk >= stages)
-    return 2 * stages - 1 - chunk;
-  return chunk % stages;
-}
-
-int dtc::chunkOfStage(ScheduleKind kind, int stages, int stage, int turn) {
-  bool isUp = isV(kind) && turn == 1;
-  return turn * stages + (isUp ? stages - 1 - stage : stage);
-}
-
-bool dtc::splitsBackward(ScheduleKind kind) {
-  return kind == ScheduleKind::ZeroBubbleH1 || kind == ScheduleKind::ZeroBubble2P || isV(kind);
-}
-
-bool dtc::isV(ScheduleKind kind) {
-  return kind == ScheduleKind::ZeroBubbleV || kind == ScheduleKind::VHalf ||
-         kind == ScheduleKind::VMin;
-}
-
-std::optional<int> dtc::virtualStagesOf(ScheduleKind kind) {
-  if (kind == ScheduleKind::Interleaved)
-    return std::nullopt;
-  return isV(kind) ? 2 : 1;
-}
 
 double dtc::secondsOf(const PipelineTask &task, const PipelineProblem &problem) {
   const ChunkTimes &chunk = problem.chunks[task.chunk];

@@ -1,5 +1,5 @@
-// Geometry shared by scheduling and timing: the stage of each chunk, and transfers that share a
-// channel.
+// Geometry shared by scheduling and timing: arrivals of inputs, over transfers that share a channel,
+// and the memory of stages.
 #pragma once
 
 #include "compiler/search/pipeline/Schedule.h"

@@ -4,6 +4,7 @@
 
 #include "compiler/search/pipeline/BuildingBlock.h"
 #include "compiler/search/pipeline/WakeQueue.h"
+#include "compiler/support/Units.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -416,4 +417,21 @@ int64_t dtc::leastBytes(const PipelineProblem &problem, int stage) {
     if (stageOfChunk(problem.kind, problem.stages, static_cast<int>(chunk)) == stage)
       bytes += footprint(problem.chunks[chunk], splitsBackward(problem.kind));
   return bytes;
+}
+
+Status dtc::checkSchedulable(const PipelineProblem &problem) {
+  if (Status checked = checkProblem(problem); !checked)
+    return checked;
+  for (size_t stage = 0; stage < problem.memoryCap.size(); ++stage) {
+    int64_t least = leastBytes(problem, static_cast<int>(stage));
+    if (problem.memoryCap[stage] < least)
+      return UserError(("scheduling a '" + toString(problem.kind) + "' pipeline: stage " +
+                        llvm::Twine(stage) + " has " + llvm::Twine(problem.memoryCap[stage]) +
+                        " bytes for activations, wanted at least " + llvm::Twine(least) + " (" +
+                        printRounded(static_cast<double>(least), Quantity::Bytes) +
+                        ") for one micro-batch")
+                           .str(),
+                       "recompute more, shard more or cut the stage");
+  }
+  return {};
 }

@@ -42,11 +42,6 @@ std::optional<PipelineSchedule> listSchedule(const PipelineProblem &problem,
 // The problem with the times that the policy looks at.
 PipelineProblem seenBy(const SchedulePolicy &policy, const PipelineProblem &problem);
 
-// The policies of the problem's kind under its caps; its schedule is the shortest of theirs, the
-// first of equals. One strict policy where its memory fits. Wants a problem that is checked and
-// caps that one micro-batch fits in.
-std::vector<SchedulePolicy> policiesOf(const PipelineProblem &problem);
-
 // The bytes that one micro-batch needs on a stage.
 int64_t leastBytes(const PipelineProblem &problem, int stage);
 

@@ -1,4 +1,6 @@
 // A lower bound of the makespan that holds for every order of a pipeline's tasks.
+#include "compiler/search/pipeline/LowerBound.h"
+
 #include "compiler/search/pipeline/Geometry.h"
 
 #include <algorithm>

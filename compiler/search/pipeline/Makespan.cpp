@@ -1,5 +1,9 @@
 // Makespans without the whole schedule: closed forms, and steady states that repeat.
+#include "compiler/search/pipeline/Makespan.h"
+
 #include "compiler/search/pipeline/ListScheduler.h"
+#include "compiler/search/pipeline/Policies.h"
+#include "compiler/search/pipeline/Timing.h"
 
 #include <algorithm>
 #include <cmath>

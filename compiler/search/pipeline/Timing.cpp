@@ -1,4 +1,6 @@
 // Seconds and peaks of a schedule whose orders are given.
+#include "compiler/search/pipeline/Timing.h"
+
 #include "compiler/search/pipeline/Geometry.h"
 
 #include "llvm/ADT/Twine.h"

@@ -1,7 +1,9 @@
 // Prices the ways to split one op over the mesh on a device and its links.
 #include "compiler/search/planner/DeviceCosts.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/price/workload/OpFacts.h"
 #include "passes/shard/ReshardSteps.h"

@@ -1,6 +1,8 @@
 // Bounds pipeline schedules by equivalent ones.
 #include "compiler/search/planner/EquivalentSchedules.h"
 
+#include "compiler/search/pipeline/LowerBound.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>

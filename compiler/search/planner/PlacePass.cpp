@@ -1,4 +1,5 @@
 // Decides the placement of every tensor in a step (pass dtc-place).
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/MeshPlacement.h"
 #include "compiler/search/placement/PlaceStep.h"

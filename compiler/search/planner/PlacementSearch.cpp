@@ -1,7 +1,9 @@
 // Solves the networks of a model's placements.
 #include "compiler/search/planner/PlacementSearch.h"
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/MeshPlacement.h"
 #include "compiler/search/placement/OpChoices.h"
 #include "compiler/search/placement/PlaceStep.h"

@@ -1,6 +1,7 @@
 // Keeps finished plans in a folder.
 #include "compiler/search/planner/PlanCache.h"
 
+#include "compiler/describe/stack/Fingerprint.h"
 #include "compiler/support/File.h"
 #include "compiler/support/JsonText.h"
 

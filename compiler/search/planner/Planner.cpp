@@ -3,6 +3,7 @@
 
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/plan/Executable.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/estimate/Relaxation.h"
 #include "compiler/price/estimate/SharedEstimates.h"
 #include "compiler/price/memory/ProgramMemory.h"

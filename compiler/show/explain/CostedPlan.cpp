@@ -2,6 +2,9 @@
 #include "compiler/show/explain/CostedPlan.h"
 
 #include "compiler/decide/plan/PlacementText.h"
+#include "compiler/describe/stack/LoadStack.h"
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/price/workload/ModelFacts.h"
 #include "compiler/price/workload/VocabularyShare.h"

@@ -3,6 +3,7 @@
 
 #include "compiler/decide/plan/ApplyPlan.h"
 #include "compiler/decide/plan/Plan.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/StepEstimate.h"
 
 namespace dtc {

@@ -1,4 +1,5 @@
 // Ops of a plan: their sizes, and their seconds term by term.
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/Figures.h"
 

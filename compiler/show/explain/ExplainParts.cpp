@@ -1,6 +1,7 @@
 // Texts that the explanations of stages, ops and tensors share.
 #include "compiler/show/explain/ExplainParts.h"
 
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/show/explain/Figures.h"
 
 #include "llvm/ADT/STLExtras.h"

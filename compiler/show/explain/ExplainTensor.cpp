@@ -1,6 +1,7 @@
 // Parameters of a plan: where they are, who reads them, and the collectives that they cause.
 #include "compiler/decide/plan/ApplyPlan.h"
 #include "compiler/decide/plan/PlacementText.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/Buckets.h"
 #include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/show/explain/ExplainParts.h"

@@ -1,6 +1,8 @@
 // Every collective of a stage in a step.
 #include "compiler/show/explain/StageCollectives.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/Buckets.h"
 #include "compiler/price/estimate/GradientExchange.h"
 

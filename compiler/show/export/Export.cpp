@@ -1,5 +1,6 @@
 #include "compiler/show/export/Export.h"
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/show/export/Launchers.h"
 
 #include "llvm/ADT/STLExtras.h"

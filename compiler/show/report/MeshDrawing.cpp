@@ -1,5 +1,6 @@
 // The mesh on the topology: for each axis, the coordinates of the devices of one node and of the
 // nodes of the cluster.
+#include "compiler/price/cost/UsedLevels.h"
 #include "compiler/show/report/Html.h"
 #include "compiler/show/report/Sections.h"
 

@@ -1,6 +1,9 @@
 // Builds the simulation of a pipeline's step from its schedule.
 #include "compiler/show/simulate/PipelineSimulation.h"
 
+#include "compiler/search/pipeline/BuildSchedule.h"
+#include "compiler/search/pipeline/Timing.h"
+
 #include "llvm/ADT/Twine.h"
 
 #include <map>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/search/pipeline/Schedule.h"
+#include "compiler/search/pipeline/Timing.h"
 #include "compiler/show/simulate/Trace.h"
 
 namespace dtc {

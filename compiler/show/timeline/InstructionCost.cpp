@@ -1,5 +1,7 @@
 #include "compiler/show/timeline/InstructionCost.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/HostOffload.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/Instructions.h"

@@ -1,6 +1,7 @@
 // Seconds of one instruction of an executable, by the cost model.
 #pragma once
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Cost.h"
 #include "runtime/format/Operands.h"
 

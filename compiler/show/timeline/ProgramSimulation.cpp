@@ -7,6 +7,7 @@
 // 4. Start and end times give bubbles, exposed communication and memory.
 #include "compiler/show/timeline/ProgramSimulation.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/InstructionText.h"
 #include "runtime/format/Instructions.h"

@@ -1,6 +1,8 @@
 // Tests secondsOf and collectiveSeconds for a topology with measured curves.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Cost.h"
+#include "compiler/price/cost/OpCost.h"
 
 #include <gtest/gtest.h>
 

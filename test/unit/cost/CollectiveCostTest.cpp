@@ -1,7 +1,9 @@
 // Tests seconds of collectives between processes (MPI), computed by hand for small invented
 // clusters, and the ranks of a group on each level.
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/Cost.h"
+#include "compiler/price/cost/UsedLevels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Tests which algorithm the model chooses for a collective.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>

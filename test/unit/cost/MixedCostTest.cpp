@@ -1,6 +1,7 @@
 // Tests collectives over two kinds of devices, computed by hand: parts of processes with 9 GB/s and
 // 10 us per hop, and 36 GB/s and 5 us per hop, joined by 18 GB/s and 50 us. Ethernet reaches 0.90
 // of its bandwidth, and a collective of processes starts after 10 us.
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Cost.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 // the cost of slow links and rails, and the distance to measured seconds.
 #include "bench/collectives/Measured.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Tests seconds of single ops, by hand for a small invented device and against published
 // measurements.
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/Cost.h"
 

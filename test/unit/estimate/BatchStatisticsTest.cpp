@@ -1,5 +1,6 @@
 // The exchanges of batch norm over the ranks that share a batch.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/CellCost.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "test/unit/estimate/SmallLayers.h"

@@ -2,6 +2,8 @@
 // models.
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/search/planner/PlacementSearch.h"
 #include "models/Gpt2.h"

@@ -1,6 +1,7 @@
 // Tests the exposed time of gradient buckets, and the planner's choice of the best size.
 #include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/price/estimate/ModelCost.h"

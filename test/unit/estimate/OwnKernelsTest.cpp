@@ -1,5 +1,6 @@
 // Effects of dtc's compiler on a layer on a GPU, as the planner counts them: epilogues of products,
 // tiles in place, ops that full recomputation leaves out.
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/CellCost.h"
 #include "compiler/price/estimate/ModelCost.h"

@@ -1,6 +1,7 @@
 // dtc's own software stack, for tests that need any stack.
 #pragma once
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/SoftwareStack.h"
 
 namespace dtc {

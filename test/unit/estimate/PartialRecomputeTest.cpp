@@ -1,6 +1,8 @@
 // Saved activations, recomputed ops and repeated collectives of a layer of Llama for each kind of
 // recomputation, computed by hand.
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/CellCost.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/price/workload/ApplyStack.h"

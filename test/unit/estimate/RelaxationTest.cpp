@@ -1,6 +1,7 @@
 // The bound on any plan, computed by hand.
 #include "compiler/price/estimate/Relaxation.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/OpCost.h"
 
 #include "gtest/gtest.h"
 

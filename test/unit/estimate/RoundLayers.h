@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/StepEstimate.h"
 #include "test/unit/estimate/OwnStack.h"
 

@@ -1,6 +1,7 @@
 // Transfers between stages: their times by boundary, and their use in schedules.
 #include "compiler/price/estimate/StageTransfers.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 
 #include "gtest/gtest.h"
 

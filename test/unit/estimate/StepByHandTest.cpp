@@ -1,5 +1,6 @@
 // Seconds and bytes of steps whose blocks have round numbers, each computed by hand.
 #include "compiler/decide/decisions/RecomputeMixes.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/StageCoster.h"

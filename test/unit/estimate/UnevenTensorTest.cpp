@@ -2,6 +2,7 @@
 // that degree.
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/StageCoster.h"
 #include "compiler/search/planner/TensorChoices.h"
 #include "models/Gpt2.h"

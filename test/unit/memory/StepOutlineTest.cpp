@@ -1,5 +1,6 @@
 // Tests outlines of steps: repeated layers, collectives beside compute.
 #include "compiler/price/memory/StepOutline.h"
+#include "compiler/price/memory/RepeatLayer.h"
 
 #include "gtest/gtest.h"
 

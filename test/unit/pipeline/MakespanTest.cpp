@@ -1,4 +1,8 @@
 // Tests makespans: closed forms of the papers, bounds, and steady states that are skipped.
+#include "compiler/search/pipeline/Makespan.h"
+#include "compiler/search/pipeline/BuildSchedule.h"
+#include "compiler/search/pipeline/LowerBound.h"
+#include "compiler/search/pipeline/Timing.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>

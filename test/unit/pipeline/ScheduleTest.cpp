@@ -1,7 +1,9 @@
 // Tests the orders of pipeline schedules: those of the papers, dependences, messages, and memory
 // caps.
+#include "compiler/search/pipeline/BuildSchedule.h"
 #include "compiler/search/pipeline/BuildingBlock.h"
 #include "compiler/search/pipeline/ListScheduler.h"
+#include "compiler/search/pipeline/Timing.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 // Tests times of given orders: by hand, transfers, peaks, and orders that cannot run.
+#include "compiler/search/pipeline/Timing.h"
+#include "compiler/search/pipeline/BuildSchedule.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>

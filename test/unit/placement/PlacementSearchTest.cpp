@@ -1,6 +1,7 @@
 // Placements over tensor parallelism that are searched for.
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/search/planner/PlacementFrontier.h"
 
 #include "compiler/price/workload/ApplyStack.h"

@@ -2,6 +2,7 @@
 // dtc do not change the problems.
 #pragma once
 
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/SoftwareStack.h"
 
 namespace dtc {

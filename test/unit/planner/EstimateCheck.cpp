@@ -3,6 +3,8 @@
 
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
+#include "compiler/price/cost/OpCost.h"
+#include "compiler/search/pipeline/LowerBound.h"
 #include "test/unit/planner/PlanEnumerator.h"
 
 #include "gtest/gtest.h"

@@ -1,6 +1,8 @@
 // Simulates the seconds of a pipeline by its events alone.
 #include "test/unit/planner/EventSimulation.h"
 
+#include "compiler/search/pipeline/BuildSchedule.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>

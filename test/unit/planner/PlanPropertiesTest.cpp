@@ -3,6 +3,7 @@
 // random requests; the default is few.
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/search/planner/JointSearch.h"
 #include "compiler/search/planner/Simplicity.h"

@@ -1,4 +1,5 @@
 // Tests the report of a search: its bound, whether the bound is a proof, and the smallest memory.
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/search/planner/DescribePlan.h"
 #include "compiler/search/planner/JointSearch.h"

@@ -1,5 +1,6 @@
 // Tests the choices of the space, computed by hand for small cases.
 #include "compiler/search/planner/SearchSpace.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/search/planner/ZeroGroups.h"
 

@@ -1,5 +1,6 @@
 // Steps of pipelines: the same times as timeSchedule, tails, slowdown, memory, the trace.
 #include "compiler/show/simulate/PipelineSimulation.h"
+#include "compiler/search/pipeline/Timing.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include "llvm/Support/JSON.h"

@@ -1,5 +1,6 @@
 // Checks that the stacks of the catalogue and of the bench can be read, and that each figure has a
 // source.
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/StackFields.h"
 #include "compiler/describe/stack/StackFile.h"
 #include "compiler/support/File.h"

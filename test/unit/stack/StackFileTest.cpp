@@ -1,5 +1,7 @@
 // Tests which stack files are accepted, and the messages about mistakes.
 #include "compiler/describe/stack/StackFile.h"
+#include "compiler/describe/stack/Fingerprint.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/StackFields.h"
 #include "dialects/graph/Recompute.h"
 

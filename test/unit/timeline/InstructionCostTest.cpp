@@ -2,6 +2,7 @@
 // that they name.
 #include "compiler/show/timeline/InstructionCost.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/OpCost.h"
 
 #include <gtest/gtest.h>
 

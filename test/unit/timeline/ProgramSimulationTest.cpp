@@ -1,7 +1,10 @@
 // Simulates programs made by hand with known seconds: compares pipelines with closed forms, and
 // checks exposed, idle and used time and memory.
 #include "compiler/show/timeline/ProgramSimulation.h"
+#include "compiler/search/pipeline/BuildSchedule.h"
+#include "compiler/search/pipeline/Makespan.h"
 #include "compiler/search/pipeline/Schedule.h"
+#include "compiler/search/pipeline/Timing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 // Tests the seconds of instructions if devices differ.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/show/timeline/InstructionCost.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,6 @@
 // Tests how a software stack changes cells.
 #include "compiler/price/workload/ApplyStack.h"
+#include "compiler/describe/stack/LoadStack.h"
 
 #include "gtest/gtest.h"
 

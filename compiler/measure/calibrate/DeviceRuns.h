@@ -13,8 +13,4 @@ namespace dtc {
 rt::Status measureDevice(const CalibrationShapes &shapes, int units, Stopwatch &watch,
                          Calibration &result);
 
-// Measures collectives of all ranks of `world`. Their `level` stays empty.
-rt::Status measureCollectives(const CalibrationShapes &shapes, rt::Comm &world, Stopwatch &watch,
-                              Calibration &result);
-
 } // namespace dtc

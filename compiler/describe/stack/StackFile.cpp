@@ -1,6 +1,7 @@
 // Reads stack files: TOML to figures.
-#include "compiler/describe/stack/StackFields.h"
 #include "compiler/describe/stack/StackFile.h"
+
+#include "compiler/describe/stack/StackFields.h"
 #include "compiler/support/TomlReader.h"
 #include "dialects/graph/Recompute.h"
 
@@ -98,7 +99,7 @@ std::string relativeTo(const std::string &path, llvm::StringRef named) {
 
 // Returns a note for a name that is not in the catalogue.
 std::string noteOnNames(llvm::StringRef named) {
-  std::vector<std::string> names = stackNames();
+  std::vector<std::string> names = namesOf(stackCatalogue());
   std::string nearest =
       nearestName(named, std::vector<llvm::StringRef>(names.begin(), names.end()));
   return nearest.empty() ? "'dtc stack list' names its stacks; the name of a file ends in .toml"
@@ -254,29 +255,6 @@ Result<StackFile> openStack(const std::string &nameOrFile) {
   if (!file)
     return file.error();
   return readStack(file->text, file->path);
-}
-
-std::vector<std::string> stackNames() { return namesOf(stackCatalogue()); }
-
-Result<SoftwareStack> parseStack(llvm::StringRef text, const std::string &path) {
-  Result<StackFile> file = readStack(text, path);
-  if (!file)
-    return file.error();
-  return file->stack;
-}
-
-Result<SoftwareStack> loadStack(const std::string &nameOrFile) {
-  Result<StackFile> file = openStack(nameOrFile);
-  if (!file)
-    return file.error();
-  return file->stack;
-}
-
-Result<SoftwareStack> loadStackFor(const std::string &nameOrFile, const DeviceKind &device) {
-  Result<SoftwareStack> stack = loadStack(nameOrFile);
-  if (!stack || stack->onGpu.empty() || device.deviceClass != DeviceClass::Gpu)
-    return stack;
-  return loadStack(stack->onGpu);
 }
 
 } // namespace dtc
