@@ -17,7 +17,9 @@
 #include "compiler/price/uncertainty/ErrorTable.h"
 #include "compiler/search/planner/PlanCache.h"
 #include "compiler/search/solver/Problem.h"
+#include "compiler/search/solver/ProblemReader.h"
 #include "compiler/show/export/Export.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/timeline/ReadTrace.h"
 #include "test/fuzz/MutateJson.h"
 

@@ -1,4 +1,5 @@
 // dtc-solve: solves placement problems in the format of the IOPDDL contest.
+#include "compiler/search/solver/ProblemReader.h"
 #include "compiler/search/solver/Solver.h"
 #include "compiler/support/FinishOutput.h"
 #include "tools/cli/CommandLine.h"

@@ -1,5 +1,6 @@
 #include "tools/dtc/DecidedForYou.h"
 
+#include "compiler/show/report/DecidedForUser.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
 

@@ -1,6 +1,7 @@
 // Lists the choices of a plan that its user did not make.
 #pragma once
 
+#include "compiler/show/report/DecidedForUser.h"
 #include "compiler/show/report/Report.h"
 #include "tools/dtc/Planning.h"
 

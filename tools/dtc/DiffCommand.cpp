@@ -1,4 +1,5 @@
 // dtc diff: compares two plans.
+#include "compiler/show/explain/PrintDiff.h"
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 

@@ -1,9 +1,13 @@
 // dtc explain: shows what a stage, an op or a tensor of a plan does and costs.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/show/explain/ExplainOps.h"
+#include "compiler/show/explain/ExplainParts.h"
+#include "compiler/show/explain/ExplainStage.h"
+#include "compiler/show/explain/ExplainTensor.h"
 #include "tools/dtc/PlanFiles.h"
 #include "tools/dtc/Planning.h"
 
-#include "compiler/show/explain/Explain.h"
+#include "compiler/show/explain/ExplainRequest.h"
 #include "compiler/show/explain/Figures.h"
 
 #include "mlir/IR/MLIRContext.h"

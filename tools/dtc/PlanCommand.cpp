@@ -1,5 +1,6 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/show/report/DecidedForUser.h"
 #include "tools/dtc/DecidedForYou.h"
 
 #include "compiler/decide/decisions/Words.h"

@@ -1,6 +1,7 @@
 // dtc simulate: runs a step of a plan event by event, or of an executable instruction by
 // instruction.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/show/explain/PrintSimulation.h"
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 

@@ -1,4 +1,6 @@
 // Prints executables for programs: `dtc inspect model.dte --format json`.
+#include "compiler/build/emit/InspectJson.h"
+
 #include "compiler/build/emit/Communication.h"
 #include "compiler/build/emit/InspectParts.h"
 

@@ -1,9 +1,11 @@
 // Facts of an executable that its text and its JSON share.
 #pragma once
 
-#include "compiler/build/emit/Inspect.h"
+#include "compiler/support/Error.h"
+#include "runtime/format/dte_generated.h"
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,9 +59,5 @@ std::vector<OperandText> operandsOf(const format::Program &program,
 // the error with which dtrun rejects it; nullopt for other segments. `file`: all bytes of the file.
 std::optional<Result<std::vector<std::string>>> callsOf(const format::Segment &segment,
                                                         std::span<const uint8_t> file);
-
-// Writes the executable as JSON, with the instructions of `rank` if it is set.
-void printJson(const format::Manifest &manifest, std::span<const uint8_t> file,
-               std::optional<uint32_t> rank, llvm::raw_ostream &out);
 
 } // namespace dtc

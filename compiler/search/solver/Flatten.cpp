@@ -1,6 +1,8 @@
 // Writes nodes, tables and pieces in the order of the network.
 #include "compiler/search/solver/Flatten.h"
 
+#include "compiler/search/solver/Reduction.h"
+
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Turns the problem that presolve has rewritten into the flat form for the bound and the search.
 #pragma once
 
-#include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 
 namespace dtc::solver {
 

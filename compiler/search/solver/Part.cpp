@@ -3,6 +3,7 @@
 
 #include "compiler/search/solver/Bound.h"
 #include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 #include "compiler/search/solver/Search.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Reads the JSON of the IOPDDL contest.
+#include "compiler/search/solver/ProblemReader.h"
+
 #include "compiler/search/solver/JsonScanner.h"
 #include "compiler/search/solver/Problem.h"
 

@@ -4,6 +4,7 @@
 #include "compiler/search/solver/Bound.h"
 #include "compiler/search/solver/Branch.h"
 #include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 #include "compiler/search/solver/Search.h"
 
 #include <algorithm>

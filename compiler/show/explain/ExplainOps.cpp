@@ -1,4 +1,6 @@
 // Ops of a plan: their sizes, and their seconds term by term.
+#include "compiler/show/explain/ExplainOps.h"
+
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/Figures.h"

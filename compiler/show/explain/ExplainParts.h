@@ -1,7 +1,7 @@
 // Texts that the explanations of stages, ops and tensors share. Internal to this folder.
 #pragma once
 
-#include "compiler/show/explain/Explain.h"
+#include "compiler/show/explain/ExplainRequest.h"
 #include "compiler/show/explain/StageCollectives.h"
 #include "compiler/support/Table.h"
 
@@ -10,6 +10,22 @@
 namespace dtc {
 
 using Json = nlohmann::ordered_json;
+
+// An op as one stage runs it.
+struct StageOp {
+  const CostedPart *part = nullptr;
+  const CostedOp *op = nullptr;
+  size_t stage = 0;
+  double runs = 0; // runs per step
+  // Returns the seconds per step.
+  double stepSeconds() const { return runs * op->seconds; }
+};
+
+// The ops of a stage, the costliest in a step first.
+std::vector<StageOp> opsOfStage(const Plan &plan, const CostedPlan &costed, size_t stage);
+
+// The stage that computes longest.
+size_t slowestStage(const Plan &plan);
 
 // "forward", "backward", "weight gradient".
 llvm::StringRef nameOf(CellPhase phase);

@@ -1,4 +1,6 @@
 // A stage of a plan: what it holds, what it does and what that takes.
+#include "compiler/show/explain/ExplainStage.h"
+
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/Figures.h"
 

@@ -1,4 +1,6 @@
 // Parameters of a plan: where they are, who reads them, and the collectives that they cause.
+#include "compiler/show/explain/ExplainTensor.h"
+
 #include "compiler/decide/plan/ApplyPlan.h"
 #include "compiler/decide/plan/PlacementText.h"
 #include "compiler/price/cost/CollectiveCost.h"

@@ -40,11 +40,4 @@ struct PlanDiff {
 // Compares two plans.
 PlanDiff diffPlans(const Plan &a, const Plan &b);
 
-// Prints the differences as text.
-void printDiff(llvm::raw_ostream &out, const Plan &a, const Plan &b, const PlanDiff &diff);
-
-// {"schema": "dtc.diff/1", "summary", "request", "decisions", "step_time_s": {"a","b",...}, "time",
-// "memory", "tensors"}
-std::string diffToJson(const Plan &a, const Plan &b, const PlanDiff &diff);
-
 } // namespace dtc

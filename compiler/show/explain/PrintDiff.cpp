@@ -1,4 +1,6 @@
 // The differences of two plans, as text and as JSON.
+#include "compiler/show/explain/PrintDiff.h"
+
 #include "compiler/show/explain/Figures.h"
 #include "compiler/show/explain/PlanDiff.h"
 #include "compiler/support/Table.h"

@@ -1,4 +1,6 @@
 // The simulation of a plan's step, as text and as JSON.
+#include "compiler/show/explain/PrintSimulation.h"
+
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/pipeline/Timing.h"
 #include "compiler/show/explain/Figures.h"

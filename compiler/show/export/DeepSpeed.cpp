@@ -1,6 +1,7 @@
 // DeepSpeed's JSON configuration. Pipelines, recomputation and attention are the model code's
 // there: notes say what it has to be given.
 #include "compiler/show/export/Capabilities.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 
 #include <nlohmann/json.hpp>

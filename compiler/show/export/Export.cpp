@@ -1,6 +1,7 @@
 #include "compiler/show/export/Export.h"
 
 #include "compiler/describe/stack/LoadStack.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 
 #include "llvm/ADT/STLExtras.h"

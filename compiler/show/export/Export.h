@@ -4,6 +4,7 @@
 
 #include "compiler/decide/plan/Plan.h"
 #include "compiler/describe/stack/SoftwareStack.h"
+#include "compiler/show/export/ExportedPlan.h"
 
 namespace dtc {
 
@@ -15,27 +16,11 @@ llvm::ArrayRef<llvm::StringRef> launcherNames();
 // Returns the launcher with that name; nullopt if there is none.
 std::optional<Launcher> launcherFrom(llvm::StringRef name);
 
-// A version of a launcher that exports are written for: a release, by the number of its package, or
-// a commit of its repository, by its first digits.
-struct LauncherRelease {
-  llvm::StringRef name;    // for people: "torchtitan"
-  llvm::StringRef version; // "0.3.0" or "b5bcd76c"
-  llvm::StringRef date;    // "2026-09"
-};
-
 // The versions that a launcher's exports can be written for, the newest release first.
 llvm::ArrayRef<LauncherRelease> releasesOf(Launcher launcher);
 
 // The one of that version; of "" the newest release. Errors: another version, with those there are.
 Result<LauncherRelease> releaseFrom(Launcher launcher, llvm::StringRef version);
-
-// An exported plan: a file, and notes for the user.
-struct ExportedPlan {
-  std::string text; // content of the file
-  // For the user: what the file can't say and the launch or the model's code has to, and what the
-  // launcher does in another way without harm. One line each.
-  std::vector<std::string> notes;
-};
 
 // `software` is the stack that the plan was made for (stackOf): it says what the plan's words mean,
 // as selective recomputation. `version` is one of releasesOf(launcher), or "" for the newest

@@ -1,6 +1,7 @@
 // One function for each launcher. Internal to this folder.
 #pragma once
 
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/PlanView.h"
 
 namespace dtc::launch {

@@ -1,5 +1,6 @@
 // MaxText's YAML configuration, on top of its base.yml.
 #include "compiler/show/export/Capabilities.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 
 #include "llvm/Support/Format.h"

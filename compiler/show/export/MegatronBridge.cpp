@@ -1,5 +1,6 @@
 // A Python module that sets a ConfigContainer of Megatron-Bridge. A YAML file of overrides can't
 // say mixed_precision, which recipes hold as a word or as an object.
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 #include "compiler/show/export/MegatronSettings.h"
 #include "compiler/show/export/PythonFile.h"

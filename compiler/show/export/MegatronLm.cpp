@@ -1,4 +1,5 @@
 // Flags of Megatron-LM's pretrain_gpt.py, as a file that bash sources.
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 #include "compiler/show/export/MegatronSettings.h"
 

@@ -2,6 +2,7 @@
 
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/pipeline/Schedule.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,7 +1,9 @@
 // A view of a plan for all launchers. Internal to this folder.
 #pragma once
 
-#include "compiler/show/export/Export.h"
+#include "compiler/decide/plan/Plan.h"
+#include "compiler/describe/stack/SoftwareStack.h"
+#include "compiler/show/export/ExportedPlan.h"
 
 #include "llvm/ADT/SmallVector.h"
 

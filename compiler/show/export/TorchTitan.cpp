@@ -1,5 +1,6 @@
 // A Python module with a configuration of torchtitan, as its --module and --config take them.
 #include "compiler/show/export/Capabilities.h"
+#include "compiler/show/export/ExportedPlan.h"
 #include "compiler/show/export/Launchers.h"
 #include "compiler/show/export/PythonFile.h"
 

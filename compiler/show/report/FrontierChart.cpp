@@ -1,6 +1,7 @@
 // All candidates by memory and step time.
+#include "compiler/show/report/FrontierChart.h"
+
 #include "compiler/show/report/Axis.h"
-#include "compiler/show/report/Sections.h"
 
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/show/explain/Figures.h"

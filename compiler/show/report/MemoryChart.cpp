@@ -1,6 +1,7 @@
 // Memory of stages over time and at their peaks, by kind.
+#include "compiler/show/report/MemoryChart.h"
+
 #include "compiler/show/report/Axis.h"
-#include "compiler/show/report/Sections.h"
 
 #include "compiler/show/explain/Figures.h"
 

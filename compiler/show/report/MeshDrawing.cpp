@@ -1,8 +1,9 @@
 // The mesh on the topology: for each axis, the coordinates of the devices of one node and of the
 // nodes of the cluster.
+#include "compiler/show/report/MeshDrawing.h"
+
 #include "compiler/price/cost/UsedLevels.h"
 #include "compiler/show/report/Html.h"
-#include "compiler/show/report/Sections.h"
 
 #include "compiler/price/cost/Cost.h"
 #include "compiler/show/explain/Figures.h"

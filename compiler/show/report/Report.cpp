@@ -2,9 +2,15 @@
 #include "compiler/show/report/Report.h"
 
 #include "compiler/show/explain/Figures.h"
+#include "compiler/show/report/DecidedForUser.h"
+#include "compiler/show/report/FrontierChart.h"
 #include "compiler/show/report/Html.h"
-#include "compiler/show/report/Sections.h"
+#include "compiler/show/report/MemoryChart.h"
+#include "compiler/show/report/MeshDrawing.h"
 #include "compiler/show/report/Style.h"
+#include "compiler/show/report/Tables.h"
+#include "compiler/show/report/TimeBars.h"
+#include "compiler/show/report/Timeline.h"
 
 namespace dtc {
 namespace {

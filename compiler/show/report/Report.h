@@ -2,19 +2,9 @@
 #pragma once
 
 #include "compiler/search/planner/Planner.h"
+#include "compiler/show/report/DecidedForUser.h"
 
 namespace dtc {
-
-// A choice that no flag made: its name, what was chosen, and what would choose otherwise.
-struct DecidedRow {
-  std::string what, decided, flag;
-};
-
-// The choices of a plan that its user did not make, and a hint or "".
-struct DecidedForUser {
-  std::vector<DecidedRow> rows;
-  std::string hint;
-};
 
 // One self-contained page: no network, no scripts, light and dark. The choice with its certificate,
 // the pipeline's time line, memory over time, the candidates by time and memory, the mesh on the

@@ -1,6 +1,8 @@
 // Tables of the page.
+#include "compiler/show/report/Tables.h"
+
+#include "compiler/show/report/DecidedForUser.h"
 #include "compiler/show/report/Html.h"
-#include "compiler/show/report/Sections.h"
 
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/show/explain/CutRows.h"

@@ -1,6 +1,7 @@
 // Draws the parts of a step's time as bars.
+#include "compiler/show/report/TimeBars.h"
+
 #include "compiler/show/report/Axis.h"
-#include "compiler/show/report/Sections.h"
 
 #include "compiler/show/explain/Figures.h"
 #include "compiler/show/explain/Runners.h"

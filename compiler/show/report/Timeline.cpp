@@ -1,6 +1,7 @@
 // The pipeline's time line: all of it where the tasks can be told apart, else as shares, with its
 // beginning and its end task by task.
-#include "compiler/show/report/Sections.h"
+#include "compiler/show/report/Timeline.h"
+
 #include "compiler/show/report/TimelineRows.h"
 
 #include "compiler/show/explain/Figures.h"

@@ -1,7 +1,12 @@
 // The rates of transfers that share links, kept up to date as transfers come and go.
 #pragma once
 
-#include "compiler/show/simulate/Simulator.h"
+#include "compiler/show/simulate/SimTask.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace dtc {
 

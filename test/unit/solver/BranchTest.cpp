@@ -1,5 +1,6 @@
 #include "compiler/search/solver/Branch.h"
 #include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "compiler/search/solver/Forest.h"
 #include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 #include "compiler/search/solver/Search.h"
 #include "test/unit/solver/RandomProblem.h"
 

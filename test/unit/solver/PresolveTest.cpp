@@ -1,4 +1,5 @@
 #include "compiler/search/solver/Presolve.h"
+#include "compiler/search/solver/Reduction.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>
