@@ -2,6 +2,7 @@
 #include "bench/planner/Case.h"
 
 #include "bench/planner/Sources.h"
+#include "compiler/decide/decisions/Pipeline.h"
 #include "compiler/decide/decisions/Words.h"
 
 namespace dtc::published {

@@ -4,6 +4,8 @@
 // A reader may accept an input, or refuse it with a message that begins with the place; it may not
 // crash. An accepted input that can be written is read back.
 #include "compiler/decide/plan/Plan.h"
+#include "compiler/decide/plan/PlanJson.h"
+#include "compiler/decide/plan/PlanToJson.h"
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/stack/SoftwareStack.h"

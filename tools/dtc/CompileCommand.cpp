@@ -1,4 +1,5 @@
 // dtc compile: writes the executable that dtrun runs.
+#include "compiler/decide/plan/PlanJson.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/PhaseLine.h"
 #include "tools/dtc/PlanFiles.h"

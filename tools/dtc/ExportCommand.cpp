@@ -1,4 +1,5 @@
 // dtc export: writes a plan as the flags or the configuration of other software.
+#include "compiler/decide/plan/PlanJson.h"
 #include "compiler/show/export/ExportedPlan.h"
 #include "tools/dtc/Commands.h"
 

@@ -1,4 +1,6 @@
 // dtc inspect: shows the content of an executable or a plan.
+#include "compiler/decide/plan/PlanJson.h"
+#include "compiler/decide/plan/PlanToJson.h"
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 

@@ -1,4 +1,5 @@
 // dtc plan: chooses how to spread a model over a cluster.
+#include "compiler/decide/plan/PlanToJson.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/show/report/DecidedForUser.h"
 #include "tools/dtc/DecidedForYou.h"

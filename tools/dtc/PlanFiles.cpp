@@ -1,6 +1,7 @@
 // Reads plans from files, for the commands that explain them.
 #include "tools/dtc/PlanFiles.h"
 
+#include "compiler/decide/plan/PlanJson.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/support/File.h"
 #include "runtime/format/Verify.h"

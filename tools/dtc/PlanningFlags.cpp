@@ -1,4 +1,5 @@
 // Flags and steps that planning and compiling share.
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/Planning.h"

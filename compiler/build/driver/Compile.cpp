@@ -8,6 +8,7 @@
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/decide/plan/PlaceRanks.h"
 #include "compiler/decide/plan/PlanOrders.h"
+#include "compiler/decide/plan/PlanToJson.h"
 #include "compiler/decide/plan/ScheduleDecisions.h"
 #include "compiler/price/memory/StaticMemory.h"
 #include "compiler/price/workload/ModelFacts.h"

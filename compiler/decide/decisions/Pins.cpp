@@ -1,7 +1,6 @@
-// Reads the pairs of --fix.
 #include "compiler/decide/decisions/Pins.h"
 
-#include "compiler/decide/decisions/Rules.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/support/Hints.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,14 +10,6 @@
 
 namespace dtc {
 namespace {
-
-std::string allNames() {
-  std::string list;
-  for (const Decision *each : decisions())
-    if (!each->pin.name.empty())
-      list += (list.empty() ? "" : ", ") + each->pin.name.str();
-  return list;
-}
 
 // Returns the key's values that stand alone: "gpipe", "1f1b". Empty for values of another form.
 llvm::SmallVector<llvm::StringRef> choicesOf(const InPins &key) {
@@ -77,51 +68,6 @@ bool Pins::allows(ScheduleKind kind) const {
   std::optional<ScheduleKind> pin = (*this)[&Decisions::schedule];
   bool isZeroBubble = pin == ScheduleKind::ZeroBubbleH1; // with either number of virtual stages
   return !pin || *pin == kind || (isZeroBubble && kind == ScheduleKind::ZeroBubbleV);
-}
-
-std::string pinKeysText() {
-  std::string text;
-  for (const Decision *each : decisions())
-    if (const InPins &key = each->pin; !key.name.empty())
-      text += (text.empty() ? "" : "\n") + key.name.str() + "=" + key.values() + "; " +
-              key.meaning.str();
-  return text;
-}
-
-Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
-  Pins pins;
-  for (const auto &[name, text] : fixed) {
-    auto all = decisions();
-    const auto *found =
-        llvm::find_if(all, [&key = name](const Decision *each) { return key == each->pin.name; });
-    if (found == all.end() || name.empty()) {
-      llvm::SmallVector<llvm::StringRef> names;
-      for (const Decision *each : all)
-        if (!each->pin.name.empty())
-          names.push_back(each->pin.name);
-      return UserError("--fix " + name + "=" + text + ": there is no key '" + name + "'",
-                       didYouMean(name, names) + "keys are " + allNames());
-    }
-    if (std::optional<UserError> error = pins.read(**found, text))
-      return *error;
-  }
-  if (std::optional<UserError> error = findBrokenRule(pins))
-    return *error;
-  for (const Decision *each : decisions())
-    if (each->pin.imply && pins.has(*each))
-      each->pin.imply(pins);
-  return pins;
-}
-
-std::map<std::string, std::string> pinsOf(const Decisions &d) {
-  std::map<std::string, std::string> pins;
-  for (const Decision *each : decisions())
-    if (const InPins &key = each->pin; !key.name.empty()) {
-      std::string value = key.write ? key.write(d) : std::to_string(each->field.get(d));
-      if (!value.empty())
-        pins[key.name.str()] = value;
-    }
-  return pins;
 }
 
 } // namespace dtc

@@ -1,10 +1,10 @@
 // The decisions that the user fixes with --fix.
 #pragma once
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 
 #include <bitset>
-#include <map>
 #include <optional>
 
 namespace dtc {
@@ -56,15 +56,5 @@ private:
   Decisions values;                     // at their defaults where they are open
   std::bitset<sizeof(Decisions)> fixed; // by offset
 };
-
-// Returns a line for each key, for --help: "zero  0 to 3: ...".
-std::string pinKeysText();
-
-// Reads the keys and values of --fix. Errors: a key that does not exist, a value that is not of its
-// kind, pins that break a rule between decisions.
-Result<Pins> readPins(const std::map<std::string, std::string> &fixed);
-
-// Returns the decisions as --fix takes them, without those that it can't ask for: "tp" -> "8".
-std::map<std::string, std::string> pinsOf(const Decisions &decisions);
 
 } // namespace dtc

@@ -1,4 +1,6 @@
 // Pipeline stages, their schedule, and the vocabulary on them.
+#include "compiler/decide/decisions/Pipeline.h"
+
 #include "compiler/decide/decisions/Families.h"
 #include "compiler/decide/decisions/LegalSpace.h"
 #include "compiler/decide/decisions/Words.h"

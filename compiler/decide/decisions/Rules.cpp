@@ -1,6 +1,8 @@
 // Checks the rules between decisions.
 #include "compiler/decide/decisions/Rules.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {

@@ -29,10 +29,6 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 // Ranks of tensor parallelism by part, "1-8-8"; "even" where all parts have as many.
 std::string tensorOfPartsText(const Decisions &decisions);
 
-// Returns true if stages may share the vocabulary under these decisions: passes S and T have
-// positions in 1F1B and V-Half, and keep their parameters whole. Ignores `vocabOverPp` itself.
-bool mayDivideVocabulary(const Decisions &decisions);
-
 // "none", "some" or "all"; and by how many of the layers it is.
 llvm::StringRef toString(LayersOnHost layers);
 // Returns the choice for `onHost` of `layers` layers on the host.

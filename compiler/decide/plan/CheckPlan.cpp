@@ -1,6 +1,7 @@
 // Checks a plan that people may have edited.
 #include "compiler/decide/plan/CheckPlan.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Rules.h"
 #include "compiler/decide/plan/PlacementText.h"
 

@@ -1,6 +1,7 @@
 // Limits of 'dtc compile'.
 #include "compiler/decide/plan/Executable.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "runtime/format/Limits.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -3,6 +3,7 @@
 // (PlanOnlyOpInterface).
 #pragma once
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/plan/Plan.h"
 #include "passes/schedule/StepLength.h"

@@ -199,11 +199,4 @@ struct Plan {
   PlanOrigin origin;
 };
 
-// One JSON object, keys in the interface's order, two spaces of indentation.
-std::string planToJson(const Plan &plan);
-
-// Reads what planToJson wrote (or a person edited). An error points into `path` and names the key,
-// the value found and the value wanted.
-Status planFromJson(const std::string &text, const std::string &path, Plan &plan);
-
 } // namespace dtc

@@ -1,4 +1,7 @@
 // Reads the JSON form of plans.
+#include "compiler/decide/plan/PlanJson.h"
+
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/plan/CheckPlan.h"
 
 #include "compiler/decide/decisions/Decision.h"

@@ -1,4 +1,7 @@
 // Writes the JSON form of plans.
+#include "compiler/decide/plan/PlanToJson.h"
+
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/plan/ArchitectureJson.h"
 #include "compiler/decide/plan/OpSplitsJson.h"

@@ -1,7 +1,9 @@
 // The kinds of parallelism of a plan, on as many processes as one machine runs.
 #include "compiler/measure/validate/SmallPlan.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Pins.h"
+#include "compiler/decide/decisions/ReadPins.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // Costs the parts of a model.
 #include "compiler/price/estimate/ModelCost.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/NetworkLevels.h"

@@ -1,6 +1,7 @@
 // Caches results that estimates of many decisions have in common.
 #include "compiler/price/estimate/SharedEstimates.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 
 namespace dtc {

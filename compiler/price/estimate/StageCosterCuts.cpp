@@ -1,4 +1,5 @@
 // Cuts a model into stages.
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/HostOffload.h"

@@ -1,6 +1,7 @@
 // Adds up a training step from the costs of its blocks.
 #include "compiler/price/estimate/StepEstimate.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/estimate/StageCoster.h"
 #include "compiler/price/estimate/StageTransfers.h"

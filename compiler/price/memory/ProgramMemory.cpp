@@ -1,6 +1,7 @@
 // Memory of programs that dtc compiles, before they are compiled.
 #include "compiler/price/memory/ProgramMemory.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/decide/plan/ScheduleDecisions.h"
 #include "compiler/price/memory/RepeatLayer.h"

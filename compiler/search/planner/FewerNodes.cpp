@@ -1,6 +1,8 @@
 // Finds the numbers of nodes that may train faster than all nodes of a system.
 #include "compiler/search/planner/FewerNodes.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>

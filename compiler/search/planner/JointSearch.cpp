@@ -1,6 +1,7 @@
 // Finds the fastest decisions that fit.
 #include "compiler/search/planner/JointSearch.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/estimate/SharedEstimates.h"
 #include "compiler/search/planner/ContextKinds.h"

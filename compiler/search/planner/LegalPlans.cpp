@@ -1,6 +1,7 @@
 // Checks which plans the software that runs them supports.
 #include "compiler/search/planner/LegalPlans.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Rules.h"
 #include "compiler/describe/stack/StackFields.h"
 

@@ -1,5 +1,6 @@
 #include "compiler/search/planner/MeshCosts.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/search/planner/LegalPlans.h"

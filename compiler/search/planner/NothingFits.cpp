@@ -1,7 +1,9 @@
 // Writes the errors of requests that no plan fits.
 #include "compiler/search/planner/NothingFits.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Pins.h"
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/STLExtras.h"

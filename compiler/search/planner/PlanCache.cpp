@@ -1,6 +1,8 @@
 // Keeps finished plans in a folder.
 #include "compiler/search/planner/PlanCache.h"
 
+#include "compiler/decide/plan/PlanJson.h"
+#include "compiler/decide/plan/PlanToJson.h"
 #include "compiler/describe/stack/Fingerprint.h"
 #include "compiler/support/File.h"
 #include "compiler/support/JsonText.h"

@@ -1,7 +1,9 @@
 // Chooses the plan that trains fastest and fits.
 #include "compiler/search/planner/Planner.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/estimate/Relaxation.h"

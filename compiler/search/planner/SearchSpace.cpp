@@ -1,6 +1,7 @@
 // Enumerates everything that the planner may choose.
 #include "compiler/search/planner/SearchSpace.h"
 
+#include "compiler/decide/decisions/Pipeline.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/price/estimate/PartOrders.h"

@@ -1,6 +1,7 @@
 // Says which of two plans is simpler.
 #include "compiler/search/planner/Simplicity.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 
 #include <algorithm>

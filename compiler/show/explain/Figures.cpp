@@ -1,6 +1,7 @@
 // Figures as people read them.
 #include "compiler/show/explain/Figures.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/decide/plan/Executable.h"

@@ -1,6 +1,7 @@
 // Compares two plans, and what their differences cost.
 #include "compiler/show/explain/PlanDiff.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/show/explain/Figures.h"

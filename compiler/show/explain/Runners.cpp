@@ -1,6 +1,7 @@
 // The candidates beside the chosen plan, and how they differ from it.
 #include "compiler/show/explain/Runners.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/planner/Simplicity.h"

@@ -1,5 +1,6 @@
 // Tests that every field of Decisions is a decision, and that none is missing in a key or an order.
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 
 #include "compiler/decide/decisions/Rules.h"
 

@@ -1,5 +1,7 @@
 // Tests that the keys of --fix are read as their table describes.
 #include "compiler/decide/decisions/Pins.h"
+#include "compiler/decide/decisions/AllDecisions.h"
+#include "compiler/decide/decisions/ReadPins.h"
 
 #include "compiler/decide/decisions/Words.h"
 

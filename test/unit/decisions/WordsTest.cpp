@@ -1,5 +1,6 @@
 // Tests the words of decisions in both directions.
 #include "compiler/decide/decisions/Words.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,6 @@
 // Recipes that others publish or teach.
 #include "compiler/show/explain/Recipes.h"
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/decide/decisions/Pins.h"

@@ -1,7 +1,10 @@
 // Tests that a plan that is written as JSON reads back.
+#include "compiler/decide/plan/PlanJson.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/decide/plan/Plan.h"
+#include "compiler/decide/plan/PlanToJson.h"
 
 #include "gtest/gtest.h"
 

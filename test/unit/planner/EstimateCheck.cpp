@@ -1,6 +1,7 @@
 // Compares the choices that an estimate makes with all that it could have made.
 #include "test/unit/planner/EstimateCheck.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/price/cost/OpCost.h"

@@ -1,5 +1,6 @@
 // Tests that the search agrees with costing everything, on many small cases.
 #include "compiler/search/planner/JointSearch.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/estimate/Relaxation.h"
 

@@ -1,6 +1,7 @@
 // Tests the plans that the search leaves out for a stack, and the errors for pins that the stack
 // does not support.
 #include "compiler/search/planner/LegalPlans.h"
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 

@@ -1,6 +1,7 @@
 // Tests properties of plans of any request: no pinned plan beats a certificate, and a better system
 // or a larger space makes no plan slower. DTC_PLAN_REQUESTS=300 DTC_PLAN_SEED=1 draws that many
 // random requests; the default is few.
+#include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/stack/LoadStack.h"

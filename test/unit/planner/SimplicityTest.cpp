@@ -1,5 +1,6 @@
 // Tests which of two plans is simpler.
 #include "compiler/search/planner/Simplicity.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 
 #include "compiler/decide/decisions/Decision.h"
 

@@ -1,5 +1,7 @@
 // The list of all families, and the orders in which decisions are listed, written and compared. A
 // decision that an order does not name comes last in it.
+#include "compiler/decide/decisions/AllDecisions.h"
+
 #include "compiler/decide/decisions/Families.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -111,6 +113,26 @@ Rows saidInOrder(Keys order) {
   return rows;
 }
 
+// The fields that a key leaves out, with their usual values.
+struct UsualField {
+  DecisionField field;
+  int64_t usual;
+};
+
+const std::vector<UsualField> &fieldsOutside(KeptResult result) {
+  static const auto all = [] {
+    std::vector<std::vector<UsualField>> lists;
+    for (KeptResult of : kKeptResults) {
+      std::vector<UsualField> &list = lists.emplace_back();
+      for (const Decision *each : allDecisions())
+        if (!each->whyLeftOut(of).empty())
+          list.push_back({each->field, each->field.get(Decisions())});
+    }
+    return lists;
+  }();
+  return all[static_cast<size_t>(result)];
+}
+
 } // namespace
 
 llvm::ArrayRef<const Decision *> allDecisions() {
@@ -148,6 +170,39 @@ std::strong_ordering Decisions::operator<=>(const Decisions &other) const {
     if (auto order = get(*this) <=> get(other); std::is_neq(order))
       return order;
   return std::strong_ordering::equal;
+}
+
+const Decision *findDecision(llvm::StringRef key) {
+  auto all = decisions();
+  const auto *found = llvm::find_if(all, [&](const Decision *each) { return each->key == key; });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::string valueOf(const Decisions &d, llvm::StringRef key) {
+  const Decision *decision = findDecision(key);
+  assert(decision && "a key of decisions()");
+  return decision->valueOf(d);
+}
+
+const Decision *findUncompilable(const Decisions &d) {
+  auto all = decisions();
+  const auto *found = llvm::find_if(
+      all, [&](const Decision *each) { return each->program.holds && !each->program.holds(d); });
+  return found == all.end() ? nullptr : *found;
+}
+
+Decisions keyOf(KeptResult result, const Decisions &d) {
+  Decisions key = d;
+  for (const UsualField &each : fieldsOutside(result))
+    each.field.set(key, each.usual);
+  return key;
+}
+
+llvm::SmallVector<int64_t, 16> restOf(KeptResult result, const Decisions &d) {
+  llvm::SmallVector<int64_t, 16> rest;
+  for (const UsualField &each : fieldsOutside(result))
+    rest.push_back(each.field.get(d));
+  return rest;
 }
 
 } // namespace dtc
