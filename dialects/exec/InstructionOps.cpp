@@ -133,16 +133,6 @@ LogicalResult verifyStartsSum(InstructionOpInterface op) {
 }
 } // namespace
 
-bool dtc::exec::hasUnit(Operation *op, StringRef name) {
-  std::optional<Attribute> flag = op->getInherentAttr(name);
-  return flag && *flag;
-}
-
-void dtc::exec::setUnit(Operation *op, StringRef name, bool value) {
-  op->setInherentAttr(StringAttr::get(op->getContext(), name),
-                      value ? UnitAttr::get(op->getContext()) : UnitAttr());
-}
-
 SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());

@@ -1,5 +1,5 @@
 // Names that passes share: the dialect's discardable attributes, its functions and the mesh.
-// Attributes.cpp checks the holder and the value of each attribute.
+// CheckAttributes.cpp checks the holder and the value of each attribute.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -51,19 +51,3 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
   return ConstantOp::create(builder, loc, tensor,
                             builder.getF64FloatAttr(number.getValueAsDouble()));
 }
-
-PlanOnlyOpInterface dtc::graph::findPlanOnly(Operation *root) {
-  PlanOnlyOpInterface found;
-  root->walk([&](PlanOnlyOpInterface op) {
-    if (op.whyPlanOnly().empty())
-      return WalkResult::advance();
-    found = op;
-    return WalkResult::interrupt();
-  });
-  return found;
-}
-
-LogicalResult dtc::graph::checkCompilable(Operation *root) {
-  PlanOnlyOpInterface op = findPlanOnly(root);
-  return op ? op->emitOpError(op.whyPlanOnly()) : success();
-}

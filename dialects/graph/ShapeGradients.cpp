@@ -8,17 +8,6 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-Value dtc::graph::repeatLike(OpBuilder &builder, Location loc, Value grad, ArrayRef<int64_t> dims,
-                             Value like) {
-  if (dims.empty())
-    return grad;
-  RankedTensorType type = tensorType(like);
-  auto result = RankedTensorType::get(type.getShape(), tensorType(grad).getElementType());
-  bool needsLike = dims[0] == 0 && type.isDynamicDim(0);
-  return BroadcastOp::create(builder, loc, result, grad, builder.getDenseI64ArrayAttr(dims),
-                             needsLike ? like : Value());
-}
-
 // Returns the number of elements that each result of a mean stands for; fails with a diagnostic
 // while the batch is unbound.
 static FailureOr<int64_t> countOfMean(ReduceOp op) {

@@ -1,4 +1,6 @@
 // Turns kernel functions of the graph dialect into functions over buffers.
+#include "passes/codegen/ConvertKernels.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -6,8 +8,9 @@
 #include "passes/codegen/CpuKernelBuilder.h"
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/KernelFunction.h"
-#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/KernelPlace.h"
 #include "passes/codegen/MergedKernels.h"
+#include "passes/codegen/Processor.h"
 
 using namespace mlir;
 using namespace dtc;

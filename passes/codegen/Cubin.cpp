@@ -1,4 +1,6 @@
 // Runs ptxas if it is installed.
+#include "passes/codegen/Cubin.h"
+
 #include "passes/codegen/PtxCode.h"
 
 #include "llvm/ADT/SmallString.h"

@@ -8,6 +8,7 @@
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelGrouping.h"
+#include "passes/codegen/KernelInterfaces.h"
 #include "passes/codegen/Passes.h"
 #include "passes/codegen/UnfinishedSums.h"
 #include "llvm/ADT/SetVector.h"

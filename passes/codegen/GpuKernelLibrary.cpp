@@ -8,9 +8,15 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/codegen/ConvertKernels.h"
+#include "passes/codegen/GpuPointwise.h"
 #include "passes/codegen/KernelBuilder.h"
-#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/KernelInterfaces.h"
+#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/LoopsToLlvm.h"
 #include "passes/codegen/MergedKernels.h"
+#include "passes/codegen/Processor.h"
+#include "passes/codegen/RandomWords.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;

@@ -1,10 +1,11 @@
 // Turns the linalg.generic of a pointwise kernel into GPU code in which each thread has vectors of
 // the block's unit.
+#include "passes/codegen/GpuPointwise.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/codegen/GpuKernels.h"
-#include "passes/codegen/KernelLowering.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/PointwiseBody.h"
 #include "llvm/Support/MathExtras.h"

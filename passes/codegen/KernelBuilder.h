@@ -3,12 +3,13 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
+#include "passes/codegen/RowShape.h"
+#include "passes/codegen/WindowIndex.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/OpDefinition.h"
-#include "passes/codegen/RowShape.h"
-#include "passes/codegen/WindowIndex.h"
 
 namespace dtc {
 
@@ -19,9 +20,6 @@ class KernelBuilder;
 #include "passes/codegen/KernelOpInterface.h.inc"
 
 namespace dtc {
-
-// Attaches KernelOpInterface to the ops of the graph dialect.
-void registerKernelInterfaces(mlir::DialectRegistry &registry);
 
 // The lanes of one vector and a mask for those past the end of a row.
 struct Lanes {

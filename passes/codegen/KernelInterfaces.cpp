@@ -1,4 +1,6 @@
 // Attaches KernelOpInterface to the ops of the graph dialect when it is loaded.
+#include "passes/codegen/KernelInterfaces.h"
+
 #include "passes/codegen/KernelModels.h"
 
 using namespace mlir;

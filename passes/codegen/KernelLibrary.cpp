@@ -2,12 +2,19 @@
 #include "passes/codegen/KernelLibrary.h"
 
 #include "dialects/graph/HostMemory.h"
+#include "passes/codegen/ConvertKernels.h"
+#include "passes/codegen/KernelInterfaces.h"
+#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/LoopsToLlvm.h"
+#include "passes/codegen/RandomWords.h"
+#include "passes/codegen/VectorizeKernels.h"
+#include "passes/native/LinkObjects.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/codegen/KernelBuilder.h"
-#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/Processor.h"
 #include "llvm/IR/LLVMContext.h"
 
 using namespace mlir;
@@ -51,11 +58,6 @@ llvm::Expected<llvm::SmallVector<char, 0>> compile(ModuleOp kernels, const Kerne
 }
 
 } // namespace
-
-bool dtc::isAt(graph::FuncOp kernel, KernelPlace place) {
-  bool isHosts = kernel->hasAttr(graph::kHostAttr);
-  return place == KernelPlace::Any || isHosts == (place == KernelPlace::Host);
-}
 
 FailureOr<KernelLibrary> dtc::lowerKernels(ModuleOp module, const KernelTarget &target,
                                            KernelPlace place) {

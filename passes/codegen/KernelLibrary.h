@@ -2,9 +2,11 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
+#include "passes/codegen/KernelPlace.h"
+
+#include "passes/native/ObjectCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/native/ObjectCode.h"
 #include <string>
 #include <vector>
 
@@ -19,11 +21,6 @@ struct KernelLibrary {
   std::vector<char> bytes;          // empty if there are no kernels
   std::vector<std::string> symbols; // in the order of the module
 };
-
-// The processor that a kernel runs on: the host for kernels marked graph.host, else the device.
-enum class KernelPlace { Any, Device, Host };
-// True if the kernel runs on `place`.
-bool isAt(graph::FuncOp kernel, KernelPlace place);
 
 // Compiles the kernel functions of `module` that run on `place`; leaves the module as it is. The
 // bytes depend on the kernels and the target only, not on the machine, the time or the paths. The

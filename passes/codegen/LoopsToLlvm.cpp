@@ -1,6 +1,8 @@
 // Lowers kernels of loops and vectors to the LLVM dialect.
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ShapeOps.h"
+#include "passes/codegen/LoopsToLlvm.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -15,10 +17,12 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/codegen/ConvertKernels.h"
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/GpuMath.h"
-#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/MergedEntry.h"
 #include "passes/codegen/MergedKernels.h"
+#include "passes/codegen/Processor.h"
 
 using namespace mlir;
 using namespace dtc;

@@ -1,9 +1,16 @@
 // Lowers kernel functions to loops, vectors or the LLVM dialect (pass dtc-lower-kernels).
+#include "passes/codegen/ConvertKernels.h"
 #include "passes/codegen/GpuKernelLibrary.h"
+#include "passes/codegen/GpuPointwise.h"
 #include "passes/codegen/KernelBuilder.h"
-#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/KernelInterfaces.h"
+#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/LoopsToLlvm.h"
 #include "passes/codegen/Passes.h"
+#include "passes/codegen/Processor.h"
 #include "passes/codegen/PtxCode.h"
+#include "passes/codegen/RandomWords.h"
+#include "passes/codegen/VectorizeKernels.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace dtc {

@@ -1,5 +1,7 @@
 // Emits the search by which a block of a merged kernel finds its piece.
 #include "dialects/graph/ElementwiseOps.h"
+#include "passes/codegen/MergedEntry.h"
+
 #include "passes/codegen/MergedKernels.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

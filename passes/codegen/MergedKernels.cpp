@@ -2,7 +2,7 @@
 #include "passes/codegen/MergedKernels.h"
 
 #include "passes/codegen/KernelFunction.h"
-#include "passes/codegen/KernelLibrary.h"
+#include "passes/codegen/KernelPlace.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 

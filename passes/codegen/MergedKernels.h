@@ -3,8 +3,9 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/codegen/PointwiseLoops.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/MapVector.h"
 #include <string>
 
@@ -39,11 +40,5 @@ inline constexpr llvm::StringLiteral mergedByName = "dtc.merged_by";
 // Attribute of a function that is a piece of a merged kernel, with the arguments (memref per
 // buffer, block: index, size: index): bytes of an element of its last buffer.
 inline constexpr llvm::StringLiteral mergedElementName = "dtc.merged_element_bytes";
-
-// Wraps a piece, which becomes internal, in a merged kernel:
-//   ptx_kernel void NAME(ptr firsts, ptr records, i64 count)
-// Piece i of `count` has the blocks from firsts[i], an i64, on. Its record holds the bytes of its
-// last buffer, an i64, and a pointer to each buffer.
-void addMergedEntry(mlir::LLVM::LLVMFuncOp piece);
 
 } // namespace dtc

@@ -1,12 +1,14 @@
 // Draws random numbers in one function that all kernels of a module call: ten rounds of Philox are
 // as much machine code as the rest of a kernel, and take as long to compile.
 #include "dialects/graph/ElementwiseOps.h"
+#include "passes/codegen/RandomWords.h"
+
+#include "dialects/graph/Philox.h"
 #include "dialects/graph/Points.h"
 #include "dialects/graph/RandomOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/codegen/KernelLowering.h"
 
 using namespace mlir;
 using namespace dtc;

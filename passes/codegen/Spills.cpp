@@ -1,4 +1,7 @@
 // Lets kernels use as many registers as they need.
+#include "passes/codegen/Spills.h"
+
+#include "passes/codegen/Cubin.h"
 #include "passes/codegen/PtxCode.h"
 
 #include "llvm/ADT/StringExtras.h"

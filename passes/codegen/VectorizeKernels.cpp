@@ -1,12 +1,14 @@
 // Turns the linalg.generic of a pointwise kernel into vector code of a processor, in loops over the
 // units.
+#include "passes/codegen/VectorizeKernels.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/codegen/CpuKernelBuilder.h"
-#include "passes/codegen/KernelLowering.h"
 #include "passes/codegen/PointwiseBody.h"
+#include "passes/codegen/RandomWords.h"
 
 using namespace mlir;
 using namespace dtc;

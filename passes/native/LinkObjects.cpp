@@ -1,4 +1,6 @@
 // Links object files to a shared object by calling LLVM's linker as a library.
+#include "passes/native/LinkObjects.h"
+
 #include "passes/native/ObjectCode.h"
 
 #include "lld/Common/Driver.h"

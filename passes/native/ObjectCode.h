@@ -34,9 +34,4 @@ llvm::Expected<llvm::SmallVector<char, 0>> compileObject(llvm::Module &module,
 llvm::Expected<llvm::SmallVector<char, 0>> compileObjectQuickly(llvm::Module &module,
                                                                 llvm::TargetMachine &machine);
 
-// Links object files to a shared object. Errors: messages of the linker; imports that are neither
-// in libm nor among `others`, by name.
-llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
-                                              llvm::ArrayRef<llvm::StringRef> others = {});
-
 } // namespace dtc

@@ -9,6 +9,8 @@
 //
 // Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277,
 // section 3.2.
+#include "passes/shard/StatePlacement.h"
+
 #include "passes/shard/Partition.h"
 
 using namespace mlir;

@@ -1,6 +1,7 @@
 // Compiles device IR to a shared object for the emulator.
 #include "passes/simt/Retarget.h"
 
+#include "passes/native/LinkObjects.h"
 #include "passes/native/ObjectCode.h"
 #include "passes/simt/AccessChecks.h"
 #include "passes/simt/Bf16.h"

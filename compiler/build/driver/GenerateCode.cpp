@@ -3,8 +3,10 @@
 #include "compiler/build/emit/LaunchedKernels.h"
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/KernelLibrary.h"
+#include "passes/codegen/KernelPlace.h"
 #include "passes/codegen/LibraryKernels.h"
 #include "passes/codegen/MergedKernels.h"
+#include "passes/codegen/Spills.h"
 #include "passes/simt/Retarget.h"
 #include "runtime/format/Grid.h"
 

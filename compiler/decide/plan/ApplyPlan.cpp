@@ -4,6 +4,7 @@
 #include "compiler/decide/plan/ApplyLayers.h"
 #include "compiler/decide/plan/PlacementText.h"
 #include "passes/shard/Partition.h"
+#include "passes/shard/StatePlacement.h"
 #include "passes/shard/StepMesh.h"
 
 using namespace mlir;

@@ -10,6 +10,7 @@
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Partition.h"
+#include "passes/shard/StatePlacement.h"
 
 #include "mlir/IR/OwningOpRef.h"
 

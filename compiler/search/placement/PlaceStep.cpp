@@ -6,6 +6,7 @@
 #include "dialects/graph/ElementwiseOps.h"
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Partition.h"
+#include "passes/shard/StatePlacement.h"
 
 #include "llvm/ADT/IntEqClasses.h"
 

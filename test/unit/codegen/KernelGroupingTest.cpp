@@ -1,4 +1,5 @@
 #include "passes/codegen/KernelGrouping.h"
+#include "passes/codegen/KernelInterfaces.h"
 
 #include "dialects/graph/Graph.h"
 #include "mlir/Parser/Parser.h"

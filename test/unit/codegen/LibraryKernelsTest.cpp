@@ -1,5 +1,6 @@
 // Tests hand-written kernels beside generated ones in one device module.
 #include "passes/codegen/LibraryKernels.h"
+#include "passes/codegen/Cubin.h"
 #include "runtime/simt/LoadModule.h"
 
 #include "CompiledKernel.h"

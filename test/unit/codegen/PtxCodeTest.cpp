@@ -2,9 +2,11 @@
 // ptxas. Prints the resources of each.
 #include "KernelCases.h"
 
+#include "passes/codegen/Cubin.h"
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/PtxCode.h"
+#include "passes/codegen/Spills.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/FileSystem.h"

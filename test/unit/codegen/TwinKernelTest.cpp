@@ -3,6 +3,7 @@
 #include "KernelCases.h"
 
 #include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/KernelInterfaces.h"
 #include <cmath>
 
 using namespace dtc;

@@ -1,6 +1,7 @@
 // Compares the scalar bodies of pointwise ops with formulas and published numbers.
 #include "Interpreter.h"
 
+#include "dialects/graph/Philox.h"
 #include "dialects/graph/Points.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"

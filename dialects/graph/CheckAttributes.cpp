@@ -228,11 +228,6 @@ LogicalResult checkPlacement(Operation *op, const Twine &where, NamedAttribute a
 }
 } // namespace
 
-bool dtc::graph::isCollective(Operation *op) {
-  return isa<shard::AllReduceOp, shard::AllGatherOp, shard::ReduceScatterOp, shard::AllToAllOp,
-             shard::BroadcastOp, shard::SendOp, shard::RecvOp>(op);
-}
-
 LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (failed(check(op, "", attribute, [&](Holder holder) { return isHolder(op, holder); })))
     return failure();

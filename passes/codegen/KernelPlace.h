@@ -1,0 +1,13 @@
+// The processors that kernels run on.
+#pragma once
+
+#include "dialects/graph/Graph.h"
+
+namespace dtc {
+
+// The processor that a kernel runs on: the host for kernels marked graph.host, else the device.
+enum class KernelPlace { Any, Device, Host };
+// True if the kernel runs on `place`.
+bool isAt(graph::FuncOp kernel, KernelPlace place);
+
+} // namespace dtc
