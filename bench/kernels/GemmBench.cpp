@@ -1,8 +1,10 @@
 // Matrix products of training steps: the choice of the table, each way to compute them, and one
 // direct call of each library on one thread.
 #include "bench/kernels/BenchSupport.h"
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/Gemm.h"
+#include "kernels/cpu/GemmArgs.h"
 #include "kernels/cpu/IsaKernels.h"
+#include "kernels/cpu/NarrowGemm.h"
 
 #include <cmath>
 #include <string>

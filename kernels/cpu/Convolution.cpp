@@ -1,7 +1,8 @@
 // Convolution and its gradients by oneDNN, in the plain layouts that tensors have between
 // instructions. The batch is cut into pieces whose number of samples follows from the shape alone;
 // each piece is a call on one thread. So results do not depend on the number of threads.
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/Convolution.h"
+
 #include "kernels/cpu/OneDnn.h"
 #include "kernels/cpu/ThreadPool.h"
 

@@ -3,6 +3,8 @@
 // In the gradient threads split the columns, so each element is summed by one thread in order of
 // the tokens, and no two threads write the same part of a row. Cost: 8 (forward) or 12 (backward)
 // bytes per element of the output: bandwidth-bound.
+#include "kernels/cpu/Embedding.h"
+
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"

@@ -1,8 +1,10 @@
 // Matrix products: special cases, the split into independent pieces, and the library calls.
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/Gemm.h"
+
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/OutOfMemory.h"
 #include "kernels/cpu/ThreadPool.h"
+#include "kernels/cpu/TiledGemm.h"
 
 #include <algorithm>
 #include <cblas.h>

@@ -1,6 +1,7 @@
 // Packing and the block product of one instruction set, and that set's table of kernels.
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/IsaTables.h"
+#include "kernels/cpu/NarrowFloats.h"
 #include "kernels/cpu/Tile.h"
 
 namespace dtc::cpu::DTC_ISA {

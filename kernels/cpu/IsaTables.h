@@ -19,9 +19,4 @@ int64_t attentionGradWorkspace(const AttentionArgs &args);
 void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &range,
                        float *workspace);
 
-// Converts `count` elements of `type` to f32.
-void widen(ElementType type, const void *from, float *to, int64_t count);
-// Rounds `count` f32 to `type`, to nearest even.
-void narrow(ElementType type, const float *from, void *to, int64_t count);
-
 } // namespace dtc::cpu::DTC_ISA

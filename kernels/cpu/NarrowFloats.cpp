@@ -2,6 +2,8 @@
 //
 // bf16 is the upper half of an f32. Rounds to nearest, ties to even; NaN stays NaN, quiet, with the
 // sign and the upper bits of its payload. Cost: 6 bytes per element: bandwidth-bound.
+#include "kernels/cpu/NarrowFloats.h"
+
 #include "kernels/cpu/IsaTables.h"
 
 #include <immintrin.h>

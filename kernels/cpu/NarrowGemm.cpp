@@ -6,8 +6,11 @@
 // task sums every element of C completely, in order of k, before it is rounded. So its bits depend
 // on neither threads nor blocks. Cost: 2*batch*m*n*k flops at the rate of f32, and the conversion
 // of B once and of A once for each block of columns.
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/NarrowGemm.h"
+
+#include "kernels/cpu/GemmTable.h"
 #include "kernels/cpu/IsaKernels.h"
+#include "kernels/cpu/OneDnnGemm.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/cpu/OneDnn.h"
 
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/Gemm.h"
 #include "kernels/cpu/OutOfMemory.h"
 #include "kernels/cpu/Scratch.h"
 

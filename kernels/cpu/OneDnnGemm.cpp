@@ -1,6 +1,7 @@
 // Matrix products of bf16 by oneDNN, on processors that multiply bf16 (AVX-512 BF16, AMX): they add
 // pairs of products in f32, twice as many per cycle as in f32. oneDNN 2.6 has none for f16 on CPUs.
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/OneDnnGemm.h"
+
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/OneDnn.h"
 

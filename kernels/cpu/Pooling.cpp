@@ -1,6 +1,7 @@
 // Pooling and its gradients. Uses own loops instead of oneDNN's, whose maximum would save an index
 // for every result from forward to backward; all of it is bound by memory.
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/Pooling.h"
+
 #include "kernels/cpu/ThreadPool.h"
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 // Dims are ordered by the stride of dst and joined if both sides are contiguous; the result is rows
 // of contiguous elements, two-dimensional transposes, or single elements. Cost: 2 (copy) or 3
 // (accumulate) times the bytes of the box: bandwidth-bound.
+#include "kernels/cpu/StridedCopy.h"
+
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"

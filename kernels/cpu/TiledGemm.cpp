@@ -4,7 +4,8 @@
 // threads pack panels of B; then threads take blocks of rows, pack those rows of A into their own
 // second-level cache, and multiply. Every element of C is a sum in order of k within depths in
 // order, so its bits depend on neither threads nor blocks of rows and columns.
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/TiledGemm.h"
+
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
 #include "kernels/cpu/ThreadPool.h"

@@ -1,6 +1,13 @@
 #include "runtime/device/CpuInstructions.h"
 
+#include "kernels/cpu/Convolution.h"
+#include "kernels/cpu/Embedding.h"
+#include "kernels/cpu/Gemm.h"
+#include "kernels/cpu/GemmArgs.h"
 #include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/NarrowGemm.h"
+#include "kernels/cpu/Pooling.h"
+#include "kernels/cpu/StridedCopy.h"
 #include "kernels/cpu/ThreadPool.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/ElementTypes.h"

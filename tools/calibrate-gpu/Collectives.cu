@@ -1,5 +1,5 @@
 // Measures NCCL between the devices of this machine. This one process drives them all.
-#include "Runs.h"
+#include "Collectives.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,9 +1,11 @@
 // Cold: operands rotate through at least four times the second-level cache. Warm: each run is
 // repeated before it is timed. Clocks and power are not changed. All measurements of one kind take
 // turns in several rounds. The result is the median over all rounds.
+#include "Collectives.h"
 #include "CurvesFile.h"
 #include "Device.h"
-#include "Runs.h"
+#include "Memory.h"
+#include "Products.h"
 
 #include <algorithm>
 #include <cerrno>

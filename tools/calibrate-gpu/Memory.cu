@@ -1,6 +1,6 @@
 // Measures memory traffic and the cost of starting a kernel.
+#include "Memory.h"
 #include "Pool.h"
-#include "Runs.h"
 
 #include <algorithm>
 #include <chrono>

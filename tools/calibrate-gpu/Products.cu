@@ -1,7 +1,7 @@
 // Measures matrix products of cuBLASLt. Each uses the first algorithm of the heuristic, as
 // frameworks do.
 #include "Pool.h"
-#include "Runs.h"
+#include "Products.h"
 
 #include <algorithm>
 #include <memory>

@@ -27,14 +27,3 @@ void takeSamples(std::vector<Entry> &entries, const Settings &settings, cudaStre
       for (int i = 0; i < settings.samples; ++i)
         entry.samples.push_back(timer.sample([&] { run(entry); }, entry.batch));
 }
-
-// Measures the matrix products of the types that the device has units for. Prints on stderr what is
-// left out and why; so do all functions below.
-std::vector<MeasuredProduct> measureProducts(const Settings &settings, const DeviceFacts &facts);
-// Measures the patterns of memory traffic.
-std::vector<MeasuredMemory> measureMemory(const Settings &settings);
-// Measures kernel launches on a stream and in a graph.
-std::vector<MeasuredLaunch> measureLaunch(const Settings &settings);
-// Measures collectives of 2, 4, .. and all devices of this machine. Returns nothing on a machine
-// with one device, or without NCCL.
-std::vector<MeasuredCollective> measureCollectives(const Settings &settings);

@@ -2,9 +2,6 @@
 // was given, and sets `exitCode`.
 #pragma once
 
-#include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
-#include "dialects/graph/Precision.h"
 #include "tools/cli/CommandLine.h"
 
 #include <string>
@@ -13,27 +10,6 @@ namespace dtc {
 
 // Exit code of an error in dtc itself.
 inline constexpr int kInternalError = 70;
-
-// Flags of all commands that make a plan.
-struct PlanningFlags {
-  std::string model, topology = "cpu", maxMemory, memoryMargin;
-  OptimizerKind optimizer = OptimizerKind::AdamW;
-  std::optional<GradientType> gradDtype; // default: as the software reduces gradients
-  std::optional<Precision> precision;    // default: Topology::usualPrecision
-  std::string fix, stack = "dtc";
-  int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
-  bool executable = false;
-  std::optional<double> risk;
-  double searchSeconds = 0;
-
-  CLI::App *command = nullptr;
-
-  // Adds the flags to a command. `planGiven` means that a plan file may replace them, so that none
-  // is required.
-  void add(CLI::App &command, bool planGiven);
-  // Returns true if the user wrote `flag`, even with its default value.
-  bool given(const char *flag) const { return command->count(flag) > 0; }
-};
 
 // Adds `dtc import`: makes graph IR from a Hugging Face config.json.
 void addImport(CLI::App &app, int &exitCode);

@@ -3,7 +3,7 @@
 #include "compiler/describe/topology/LoadTopology.h"
 #include "tools/dtc/PhaseLine.h"
 #include "tools/dtc/PlanFiles.h"
-#include "tools/dtc/Planning.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "compiler/build/driver/Compile.h"
 #include "compiler/build/driver/CompileTarget.h"

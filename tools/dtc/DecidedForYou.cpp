@@ -3,6 +3,7 @@
 #include "compiler/show/report/DecidedForUser.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/ModelConfig.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

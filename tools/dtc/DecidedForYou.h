@@ -3,7 +3,7 @@
 
 #include "compiler/show/report/DecidedForUser.h"
 #include "compiler/show/report/Report.h"
-#include "tools/dtc/Planning.h"
+#include "tools/dtc/PlanningFlags.h"
 
 namespace dtc {
 

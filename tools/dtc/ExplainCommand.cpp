@@ -5,7 +5,7 @@
 #include "compiler/show/explain/ExplainStage.h"
 #include "compiler/show/explain/ExplainTensor.h"
 #include "tools/dtc/PlanFiles.h"
-#include "tools/dtc/Planning.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "compiler/show/explain/ExplainRequest.h"
 #include "compiler/show/explain/Figures.h"

@@ -3,6 +3,7 @@
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/show/report/DecidedForUser.h"
 #include "tools/dtc/DecidedForYou.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/planner/PlanCache.h"

@@ -5,6 +5,7 @@
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/support/File.h"
 #include "runtime/format/Verify.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

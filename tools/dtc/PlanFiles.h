@@ -5,6 +5,7 @@
 #include "compiler/describe/topology/Topology.h"
 #include "compiler/support/Error.h"
 #include "tools/dtc/Commands.h"
+#include "tools/dtc/PlanningFlags.h"
 
 namespace dtc {
 

@@ -1,8 +1,9 @@
 // Flags and steps that planning and compiling share.
+#include "tools/dtc/PlanningFlags.h"
+
 #include "compiler/decide/decisions/ReadPins.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
-#include "tools/dtc/Planning.h"
 
 #include "compiler/decide/decisions/Pins.h"
 #include "compiler/decide/plan/Executable.h"

@@ -1,6 +1,6 @@
 // dtc validate: runs a small model under a plan like the user's, and compares the result with one
 // process.
-#include "tools/dtc/Planning.h"
+#include "tools/dtc/PlanningFlags.h"
 
 #include "compiler/build/driver/Compile.h"
 #include "compiler/decide/decisions/Words.h"

@@ -5,6 +5,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/data/Sampler.h"
+#include "runtime/data/TokenSource.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/DataFiles.h"
 #include "tools/dtrun/DataSummary.h"

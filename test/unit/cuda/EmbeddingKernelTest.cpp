@@ -1,4 +1,5 @@
 // Checks that the embedding's CUDA kernels on the emulator give the same bits as those of CPUs.
+#include "kernels/cpu/Embedding.h"
 #include "kernels/cpu/ThreadPool.h"
 #include "kernels/cuda/Embedding.h"
 #include "test/unit/cuda/CudaTestSupport.h"

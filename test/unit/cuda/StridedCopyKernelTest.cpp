@@ -1,4 +1,5 @@
 // Checks that strided copies by CUDA kernels on the emulator give the same bits as those of CPUs.
+#include "kernels/cpu/StridedCopy.h"
 #include "kernels/cpu/ThreadPool.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "test/unit/cuda/CudaTestSupport.h"

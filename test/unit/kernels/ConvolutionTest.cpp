@@ -1,3 +1,4 @@
+#include "kernels/cpu/Convolution.h"
 #include "kernels/cpu/Kernels.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 

@@ -1,3 +1,4 @@
+#include "kernels/cpu/Embedding.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
 namespace dtc::cpu {

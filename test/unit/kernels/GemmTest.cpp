@@ -1,4 +1,6 @@
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/Gemm.h"
+#include "kernels/cpu/GemmArgs.h"
+#include "kernels/cpu/TiledGemm.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
 #include <limits>

@@ -4,7 +4,10 @@
 // bf16 and 2^-11 for f16 (and at most 2^-25 of what is denormal in f16); a sum of n terms in f32,
 // in any order, at most n * 2^-24 of the sum of their magnitudes (Higham 2002, "Accuracy and
 // Stability of Numerical Algorithms", section 4.2).
-#include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/Embedding.h"
+#include "kernels/cpu/GemmArgs.h"
+#include "kernels/cpu/NarrowGemm.h"
+#include "kernels/cpu/OneDnnGemm.h"
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 #include "test/unit/kernels/NarrowTestSupport.h"

@@ -1,3 +1,4 @@
+#include "kernels/cpu/StridedCopy.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
 #include <numeric>
