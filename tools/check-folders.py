@@ -274,7 +274,8 @@ def main():
     for mistake in mistakes:
         print(mistake)
     folders = {folder for edge in edges for folder in edge}
-    print(f"check-folders.py: {len(folders)} folders, {len(edges)} uses, {len(functions)} files" + (", mistakes as above" if mistakes else ""))
+    print(f"check-folders.py: {len(folders)} folders, {len(edges)} uses, {len(functions)} files" +
+          (", mistakes as above" if mistakes else ""))
     return 1 if mistakes else 0
 
 

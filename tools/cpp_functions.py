@@ -117,7 +117,7 @@ def without_templates(tokens):
 
 
 def name_and_parameters(tokens):
-    """Returns the index where the name begins, its parts, and the index of its parenthesis; nothing if there is none."""
+    """Returns the index where the name begins, its parts, and the index of its parenthesis; nothing without a name."""
     i, parts, start = 0, [], 0
     while i < len(tokens):
         token = tokens[i]
@@ -245,7 +245,7 @@ class Reader:
         if found is None:
             return
         start, parts, open_parenthesis = found
-        if parts[-1].isupper() and start == 0:
+        if start == 0 and len(parts) == 1 and len(parts[0]) > 1 and parts[0].isupper():
             return  # a macro
         close = closing_of(words, open_parenthesis)
         behind = words[close + 1:]

@@ -9,12 +9,12 @@
 
 namespace dtc::rt {
 
-// Finds the stored tensors of each of `tensors` in `files`, or lists what does not fit, the first few
-// of a kind: missing tensors, those of another shape or dtype, and those that the model does not
-// know. Names may differ by a prefix that Hugging Face's files have or not ("transformer.",
+// Finds the stored tensors of each of `tensors` in `files`, or lists what does not fit, the first
+// few of a kind: missing tensors, those of another shape or dtype, and those that the model does
+// not know. Names may differ by a prefix that Hugging Face's files have or not ("transformer.",
 // "model."); a "*" of a name stands for the index in dim 0, each in a tensor of its own. Buffers
-// that such files carry are left out, and so is an lm_head.weight that equals the embedding that the
-// model ties it to.
+// that such files carry are left out, and so is an lm_head.weight that equals the embedding that
+// the model ties it to.
 Status matchWeights(const WeightFiles &files, std::span<const TensorSpec> tensors,
                     std::vector<StoredTensor> &stored);
 

@@ -1,4 +1,5 @@
-// Calls MPI so that an error becomes a Status, and waits for its requests without stealing the cores that computing threads and other ranks need.
+// Calls MPI so that an error becomes a Status, and waits for its requests without stealing the
+// cores that computing threads and other ranks need.
 #pragma once
 
 #include "runtime/comm/Names.h"

@@ -1,6 +1,6 @@
 // The emulator's functions for memory that device code calls, by the names in
-// Intrinsics.def. A function that has an effect takes its site as the last argument. A function that
-// finds a fault ends the launch and does not return.
+// Intrinsics.def. A function that has an effect takes its site as the last argument. A function
+// that finds a fault ends the launch and does not return.
 #pragma once
 
 #include "runtime/simt/Abi.h"

@@ -1,5 +1,5 @@
-// All decisions: their order in lists, in plan files and between plans that tie, and what is asked of
-// all of them.
+// All decisions: their order in lists, in plan files and between plans that tie, and what is asked
+// of all of them.
 #pragma once
 
 #include "compiler/decide/decisions/Decision.h"

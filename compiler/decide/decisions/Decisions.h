@@ -139,7 +139,7 @@ struct Decisions {
   // Returns true if layers may save more memory than at first.
   bool mayKeepLess() const { return mayRecomputeMore() || layersOnHost == LayersOnHost::Some; }
   bool operator==(const Decisions &) const = default;
-  // Compares in the order that decides ties between plans (AllDecisions.cpp), not in that of the fields.
+  // Compares in the order that decides ties between plans (AllDecisions.cpp), not that of fields.
   std::strong_ordering operator<=>(const Decisions &other) const;
 };
 

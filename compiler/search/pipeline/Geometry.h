@@ -1,5 +1,5 @@
-// Geometry shared by scheduling and timing: arrivals of inputs, over transfers that share a channel,
-// and the memory of stages.
+// Geometry shared by scheduling and timing: arrivals of inputs, over transfers that share a
+// channel, and the memory of stages.
 #pragma once
 
 #include "compiler/search/pipeline/Schedule.h"
