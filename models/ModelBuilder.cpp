@@ -4,9 +4,10 @@
 #include "dialects/graph/ActivationOps.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/Moe.h"
+#include "dialects/graph/MoeOps.h"
 #include "dialects/graph/NnOps.h"
 #include "dialects/graph/ShapeOps.h"
-#include "dialects/graph/Moe.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;

@@ -1,5 +1,6 @@
 #include "dialects/graph/Gradients.h"
 
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/ShapeOps.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

@@ -1,6 +1,6 @@
 // Emits the Philox4x32-10 random number generator as integer arithmetic.
-#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Philox.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "dialects/graph/Points.h"
 

@@ -1,4 +1,5 @@
 #include "dialects/graph/Points.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 using namespace mlir;
 using namespace dtc::graph;

@@ -1,7 +1,7 @@
 // Lowers kernels of loops and vectors to the LLVM dialect.
+#include "passes/codegen/LoopsToLlvm.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ShapeOps.h"
-#include "passes/codegen/LoopsToLlvm.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

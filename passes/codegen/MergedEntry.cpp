@@ -1,6 +1,6 @@
 // Emits the search by which a block of a merged kernel finds its piece.
-#include "dialects/graph/ElementwiseOps.h"
 #include "passes/codegen/MergedEntry.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "passes/codegen/MergedKernels.h"
 

@@ -1,7 +1,7 @@
 // Draws random numbers in one function that all kernels of a module call: ten rounds of Philox are
 // as much machine code as the rest of a kernel, and take as long to compile.
-#include "dialects/graph/ElementwiseOps.h"
 #include "passes/codegen/RandomWords.h"
+#include "dialects/graph/ElementwiseOps.h"
 
 #include "dialects/graph/Philox.h"
 #include "dialects/graph/Points.h"

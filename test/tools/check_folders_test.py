@@ -101,7 +101,8 @@ class Owners(unittest.TestCase):
 
 class Pairs(unittest.TestCase):
     def test_pairs_without_circles_and_with_functions_in_place_pass(self):
-        self.assertEqual(mistakes(A_h="int f();", A_cpp='#include "runtime/a/A.h"\n#include "runtime/a/B.h"\nint f() {}',
+        self.assertEqual(mistakes(A_h="int f();",
+                                  A_cpp='#include "runtime/a/A.h"\n#include "runtime/a/B.h"\nint f() {}',
                                   B_h='int g();', B_cpp='#include "runtime/a/B.h"\nint g() {}'), [])
 
     def test_a_circle_through_sources_is_found(self):

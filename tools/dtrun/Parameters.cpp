@@ -1,9 +1,9 @@
 #include "tools/dtrun/Parameters.h"
 
 #include "runtime/base/Fill.h"
-#include "runtime/checkpoint/LoadParameters.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
+#include "runtime/checkpoint/LoadParameters.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/format/Operands.h"
