@@ -100,7 +100,7 @@ SystemDescription FileReader::partOfCatalogue(const toml::table &table, const st
   int64_t nodes = reader.count("nodes", 1, maxCount, 0);
   llvm::StringRef text = catalogueText(wanted);
   if (text.empty()) {
-    std::vector<std::string> names = catalogueNames();
+    std::vector<std::string> names = namesOf(topologyCatalogue());
     std::string nearest =
         nearestName(wanted, std::vector<llvm::StringRef>(names.begin(), names.end()));
     reader.fail("system", "'system' of " + what + " is '" + wanted + "', which the catalogue lacks",
