@@ -8,16 +8,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
-#include <charconv>
-
 namespace dtc {
 namespace {
-
-// Returns text that reads back as exactly the same number.
-std::string exactText(double value) {
-  char buffer[64];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
-}
 
 std::string valueText(const SoftwareStack &stack, const StackFigure &figure) {
   double value = stack.*figure.member;

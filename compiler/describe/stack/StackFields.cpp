@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <charconv>
+
 namespace dtc {
 namespace {
 
@@ -219,6 +221,11 @@ std::string wordsOf(const SpaceSet &set, const LegalSpace &space) {
 llvm::ArrayRef<llvm::StringRef> stackTables() { return tables; }
 llvm::ArrayRef<StackFigure> stackFigures() { return figures; }
 llvm::ArrayRef<StackFlag> stackFlags() { return flags; }
+
+std::string exactText(double value) {
+  char buffer[64];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
+}
 
 std::vector<llvm::StringRef> keysOf(llvm::StringRef table) {
   std::vector<llvm::StringRef> keys;

@@ -55,6 +55,9 @@ std::string wordsOf(const SpaceSet &set, const LegalSpace &space);
 // Returns the set with that key, which must exist.
 const SpaceSet &spaceSet(llvm::StringRef key);
 
+// Returns text that reads back as exactly the same number.
+std::string exactText(double value);
+
 // Returns the keys of one table, flags first.
 std::vector<llvm::StringRef> keysOf(llvm::StringRef table);
 

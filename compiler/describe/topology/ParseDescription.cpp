@@ -1,9 +1,8 @@
 // Converts topology files from TOML to a description and back.
 #include "compiler/describe/topology/ParseDescription.h"
 
-#include "compiler/describe/topology/Description.h"
-
 #include "compiler/describe/topology/CalibrationReader.h"
+#include "compiler/describe/topology/Description.h"
 #include "compiler/describe/topology/LevelReader.h"
 #include "compiler/describe/topology/SystemReader.h"
 #include "compiler/describe/topology/TopologyCatalogue.h"
