@@ -2,6 +2,7 @@
 #include "compiler/show/report/Report.h"
 
 #include "compiler/show/explain/Figures.h"
+#include "compiler/show/explain/PlanPipeline.h"
 #include "compiler/show/report/DecidedForUser.h"
 #include "compiler/show/report/FrontierChart.h"
 #include "compiler/show/report/Html.h"
