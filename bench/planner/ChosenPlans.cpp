@@ -3,7 +3,9 @@
 
 #include "bench/planner/Evaluate.h"
 #include "compiler/price/workload/ApplyStack.h"
+#include "compiler/price/workload/ModelFacts.h"
 #include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/MeshSpace.h"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include "compiler/price/estimate/Buckets.h"
 
 #include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/estimate/AxisGroups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,7 @@
 namespace dtc {
 
 int64_t bucketsOf(double bytes, const RankGroup &group) {
-  double ranks = 1;
-  for (const RankSpan &span : group)
-    ranks *= static_cast<double>(span.size);
+  double ranks = ranksOf(group);
   if (bytes <= 0 || ranks <= 1)
     return 0;
   return std::max<int64_t>(1, std::llround(std::ceil(bytes / std::max(160e6, 4e6 * ranks))));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/describe/stack/SoftwareStack.h"
+#include "compiler/price/estimate/AxisGroups.h"
 #include "compiler/price/workload/Cells.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/OptimizerKind.h"
@@ -89,18 +90,6 @@ struct BlockCost {
 
 // Returns the bytes of activations that a block saves of a micro-batch under a recomputation.
 double keptOf(const BlockCost &block, Recompute recompute);
-
-// The ranks of each axis.
-struct AxisGroups {
-  RankGroup tp, ep;        // inside a block
-  RankGroup dense, expert; // ranks that share gradients of dense and of expert parameters
-  RankGroup pp;            // stage to stage
-  // Context parallelism inside a block: the ranks over which heads are spread, and those that hold
-  // the keys and values of the same heads.
-  RankGroup heads, keys;
-  // Keys and values are gathered before their attention: ContextKind::AllGather.
-  bool gathersKeys = false;
-};
 
 // One op as costBlock counts it: its work on one rank, and its seconds.
 struct OpCosting {

@@ -11,11 +11,11 @@
 
 namespace dtc {
 
-double ranksOf(const RankGroup &group) {
-  double ranks = 1;
-  for (const RankSpan &span : group)
-    ranks *= static_cast<double>(span.size);
-  return ranks;
+Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes) {
+  Decisions d = decisions;
+  d.overlapGradients = bucketBytes != kOneBucket;
+  d.bucketBytes = d.overlapGradients ? bucketBytes : 0;
+  return d;
 }
 
 llvm::ArrayRef<int64_t> bucketSizes() {

@@ -12,6 +12,10 @@ namespace dtc {
 // overlaps.
 constexpr int64_t kOneBucket = int64_t(1) << 50;
 
+// Returns the decisions with gradients in buckets of the size that an estimate chose; kOneBucket
+// means no overlap.
+Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes);
+
 // Returns the sizes that the planner chooses from, bytes on the wire: powers of two from 4 MiB to 1
 // GiB, then kOneBucket. Small buckets pay the latency of many collectives; large ones leave a long
 // last bucket exposed.
@@ -29,9 +33,6 @@ struct ShardGroups {
 
   ShardGroups(const AxisGroups &groups, const Decisions &decisions);
 };
-
-// Returns the number of ranks of a group.
-double ranksOf(const RankGroup &group);
 
 // The collectives of a stage's gradients and parameters, once a step.
 struct GradientExchange {

@@ -1,5 +1,6 @@
 // Costs the parts of a model.
 #include "compiler/price/estimate/ModelCost.h"
+#include "compiler/describe/topology/Groups.h"
 
 #include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
@@ -11,43 +12,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace dtc {
 namespace {
-
-int64_t strideOf(const Decisions &d, char axis) {
-  int64_t stride = 1;
-  for (char inner : d.order) {
-    if (inner == axis)
-      return stride;
-    stride *= d.sizeOf(inner);
-  }
-  return stride;
-}
-
-// Adds the ranks of expert parallelism: the innermost of context and data, and of tensor
-// parallelism where experts are folded over it, as Megatron-Core's RankGenerator of experts has
-// them (megatron/core/parallel_state.py: with a tp of 1 its ep lies inside of its dp, and cp is
-// none).
-void addExpertGroups(const Decisions &d, AxisGroups &groups) {
-  int64_t left = d.ep;
-  for (char axis : d.order) {
-    if (axis == 'p' || (axis == 't' && !d.foldedExperts))
-      continue;
-    int64_t size = d.sizeOf(axis), stride = strideOf(d, axis);
-    int64_t taken = std::gcd(left, size);
-    if (taken > 1)
-      groups.ep.push_back({taken, stride});
-    if (size / taken > 1)
-      groups.expert.push_back({size / taken, stride * taken});
-    left /= taken;
-  }
-  if (groups.ep.empty())
-    groups.ep.push_back({1, 1});
-  if (groups.expert.empty())
-    groups.expert.push_back({1, 1});
-}
 
 CellScale scaleOf(const Decisions &decisions) {
   return {static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
@@ -152,25 +119,6 @@ const ModelCost &workOfModel(const ModelCells &cells, const Decisions &decisions
   return work->second;
 }
 
-AxisGroups groupsOf(const Decisions &d) {
-  AxisGroups groups;
-  groups.tp = {{d.tp, strideOf(d, 't')}};
-  int64_t heads = d.headRanks(), stride = strideOf(d, 'c');
-  groups.heads = {{heads, stride}};
-  groups.keys = {{d.cp / heads, stride * heads}};
-  groups.gathersKeys = d.contextKind == ContextKind::AllGather;
-  groups.pp = {{d.pp, strideOf(d, 'p')}};
-  for (char axis : d.order) {
-    int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
-    if (size > 1)
-      groups.dense.push_back({size, strideOf(d, axis)});
-  }
-  if (groups.dense.empty())
-    groups.dense.push_back({1, 1});
-  addExpertGroups(d, groups);
-  return groups;
-}
-
 Overlap overlapOf(const ModelCells &cells, const AxisGroups &groups, const Topology &topology) {
   Overlap overlap = cells.overlap;
   if (!cells.sequenceParallel || spansNetwork(groups.tp, topology))
@@ -193,6 +141,20 @@ static ModelCost costOnKind(size_t kind, const StageDevices &devices, const Mode
   return cost->second;
 }
 
+// Returns the transfers between the stages of a model whose blocks and devices are costed.
+static StageTransfers transfersOf(const ModelCost &cost, const Decisions &decisions,
+                                  const Topology &topology) {
+  if (decisions.pp == 1 || cost.blocks.empty())
+    return {};
+  double bytes = cost.blocks.front().input;
+  if (cost.devices.empty())
+    return transfersBetween(bytes, cost.groups, decisions, topology);
+  std::vector<KindOfActivation> kinds;
+  for (const ModelCost &kind : cost.kinds)
+    kinds.push_back({kind.blocks.front().input, kind.groups.tp});
+  return transfersOver(bytes, cost.devices, kinds, decisions);
+}
+
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, KnownCosts *known, CellsOfDecisions cellsOf) {
   ModelCost cost = known ? costOn(topology, cells, decisions, precision, *known)
@@ -204,7 +166,9 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
     assert(of.chain == cells.chain && "stages have layers of the same model");
     cost.kinds.push_back(costOnKind(kind, cost.devices, of, own, precision, known));
   }
-  addTransfers(cost, decisions, topology);
+  StageTransfers transfers = transfersOf(cost, decisions, topology);
+  cost.transferSeconds = transfers.slowest;
+  cost.transfers = std::move(transfers.each);
   return cost;
 }
 

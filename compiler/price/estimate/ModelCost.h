@@ -15,9 +15,6 @@ namespace dtc {
 
 struct SearchedPlacements;
 
-// Returns the ranks of each axis under the decisions' order of axes.
-AxisGroups groupsOf(const Decisions &decisions);
-
 // Returns the overlap that software reaches for the collectives of a mesh. All-gathers of keys and
 // values end before their attention begins (TransformerEngine, context_parallel.py,
 // AttnFuncWithCPAndKVAllGather), so that nothing hides them. Matrix products run piece by piece

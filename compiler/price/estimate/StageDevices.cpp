@@ -1,7 +1,8 @@
 // The devices of each pipeline stage.
 #include "compiler/price/estimate/StageDevices.h"
 
-#include "compiler/price/estimate/ModelCost.h"
+#include "compiler/decide/decisions/Decisions.h"
+#include "compiler/price/estimate/AxisGroups.h"
 #include "compiler/price/estimate/PartOrders.h"
 
 #include <map>

@@ -1,6 +1,7 @@
 // Time and memory of one stage of a pipeline.
 #pragma once
 
+#include "compiler/price/estimate/LayerWay.h"
 #include "compiler/price/memory/MemoryParts.h"
 #include "compiler/search/pipeline/Schedule.h"
 #include "dialects/graph/Recompute.h"
@@ -10,16 +11,6 @@
 #include <limits>
 
 namespace dtc {
-
-// The way in which a layer saves fewer bytes on its device: recomputation and offloading.
-struct LayerWay {
-  Recompute recompute = Recompute::None;
-  bool isOnHost = false; // activations that are still saved lie on the host
-  bool operator==(const LayerWay &) const = default;
-  // Returns a number below kNumLayerWays.
-  size_t index() const { return static_cast<size_t>(recompute) + (isOnHost ? kNumRecomputes : 0); }
-};
-constexpr size_t kNumLayerWays = 2 * kNumRecomputes;
 
 // The cost of one stage of the pipeline with all its chunks; seconds are of one micro-batch.
 struct StageEstimate {

@@ -1,6 +1,7 @@
 // Seconds that activations and their gradients take from stage to stage.
 #include "compiler/price/estimate/StageTransfers.h"
 
+#include "compiler/decide/decisions/Decisions.h"
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/ModelCost.h"
@@ -44,48 +45,48 @@ std::vector<double> transfersAlong(const RankGroup &group, double bytes, const T
 // (Narayanan et al. 2021, section 4.1).
 static bool sendsParts(const Decisions &d) { return !d.sequenceParallel && d.tp > 1; }
 
-static double sentBytes(const ModelCost &cost, const Decisions &d) {
-  return cost.blocks.front().input / (sendsParts(d) ? static_cast<double>(d.tp) : 1);
+static double sentBytes(double bytes, const Decisions &d) {
+  return bytes / (sendsParts(d) ? static_cast<double>(d.tp) : 1);
 }
 
-static double gatherSeconds(const ModelCost &cost, const Decisions &d, const Topology &topology) {
-  return sendsParts(d) ? collectiveSeconds(CollectiveKind::AllGather, cost.blocks.front().input,
-                                           cost.groups.tp, topology)
-                       : 0;
+static double gatherSeconds(double bytes, const RankGroup &tp, const Decisions &d,
+                            const Topology &topology) {
+  return sendsParts(d) ? collectiveSeconds(CollectiveKind::AllGather, bytes, tp, topology) : 0;
 }
 
-// Adds transfers between heterogeneous devices. All stages have as many devices, and so a rank of
-// each as large a part of a micro-batch. Activations are gathered behind a boundary, and their
-// gradients before it: the slower one counts.
-static void addTransfersOfPlaces(ModelCost &cost, const Decisions &d, double sent) {
+// All stages have as many devices, and so a rank of each as large a part of a micro-batch.
+// Activations are gathered behind a boundary, and their gradients before it: the slower one counts.
+StageTransfers transfersOver(double bytes, const StageDevices &devices,
+                             llvm::ArrayRef<KindOfActivation> kinds, const Decisions &d) {
+  StageTransfers transfers;
+  double sent = sentBytes(bytes, d);
   auto gatherOn = [&](size_t stage) {
-    size_t kind = cost.devices.kindOfStage[stage];
-    return gatherSeconds(cost.kinds[kind], d.onPart(cost.devices.whereOfKind[kind].first),
-                         cost.devices.kinds[kind]);
+    size_t kind = devices.kindOfStage[stage];
+    return gatherSeconds(kinds[kind].bytes, kinds[kind].tp,
+                         d.onPart(devices.whereOfKind[kind].first), devices.kinds[kind]);
   };
-  for (auto [stage, path] : llvm::enumerate(cost.devices.boundaries)) {
+  for (auto [stage, path] : llvm::enumerate(devices.boundaries)) {
     double gather = std::max(gatherOn(stage), gatherOn(stage + 1));
-    cost.transfers.push_back(path.latency + sent / path.bandwidth + gather);
-    cost.transferSeconds = std::max(cost.transferSeconds, cost.transfers.back());
+    transfers.each.push_back(path.latency + sent / path.bandwidth + gather);
+    transfers.slowest = std::max(transfers.slowest, transfers.each.back());
   }
+  return transfers;
 }
 
-void addTransfers(ModelCost &cost, const Decisions &d, const Topology &topology) {
-  if (d.pp == 1 || cost.blocks.empty())
-    return;
-  double sent = sentBytes(cost, d);
-  if (!cost.devices.empty()) {
-    addTransfersOfPlaces(cost, d, sent);
-    return;
-  }
-  double gather = gatherSeconds(cost, d, topology);
-  cost.transfers = transfersAlong(cost.groups.pp, sent, topology);
-  cost.transferSeconds =
-      collectiveSeconds(CollectiveKind::SendRecv, sent, cost.groups.pp, topology) + gather;
-  for (double &seconds : cost.transfers) {
+StageTransfers transfersBetween(double bytes, const AxisGroups &groups, const Decisions &d,
+                                const Topology &topology) {
+  if (d.pp == 1)
+    return {};
+  double sent = sentBytes(bytes, d), gather = gatherSeconds(bytes, groups.tp, d, topology);
+  StageTransfers transfers;
+  transfers.each = transfersAlong(groups.pp, sent, topology);
+  transfers.slowest =
+      collectiveSeconds(CollectiveKind::SendRecv, sent, groups.pp, topology) + gather;
+  for (double &seconds : transfers.each) {
     seconds += gather;
-    cost.transferSeconds = std::max(cost.transferSeconds, seconds);
+    transfers.slowest = std::max(transfers.slowest, seconds);
   }
+  return transfers;
 }
 
 } // namespace dtc

@@ -1,19 +1,14 @@
 // Time and memory of one training step under a complete set of decisions.
 #pragma once
 
-#include "compiler/price/estimate/Buckets.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/EstimateRequest.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/price/estimate/StageEstimate.h"
 
 #include <algorithm>
-#include <bitset>
 #include <memory>
 
 namespace dtc {
-
-class ProgramMemory;
-class SharedEstimates;
 
 // The time and memory of one training step; seconds are of the whole step.
 struct StepEstimate {
@@ -31,7 +26,7 @@ struct StepEstimate {
   double transferSeconds = 0;    // one activation from a stage to the next, at the slowest boundary
   std::vector<double> transfers; // one per boundary between stages, if these differ
   double loopSeconds = 0;        // all micro-batches through all stages
-  double vocabularySeconds = 0;  // part of these: StageCoster::vocabularySeconds
+  double vocabularySeconds = 0;  // part of these: dtc::vocabularySeconds
   std::vector<StageEstimate> stages;
   double peakBytes = 0; // bytes of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
@@ -76,46 +71,6 @@ struct StepEstimate {
   }
 };
 
-// The inputs of an estimate besides the model and its decisions.
-struct EstimateRequest {
-  const Topology *topology = nullptr;
-  // Needed to make cells; estimates see only its effect on them.
-  const SoftwareStack *software = nullptr;
-  CellPrecision precision;
-  double memoryLimit = 0; // bytes of a device that a plan may use
-  // Bucket sizes of gradients; the planner takes the best one.
-  std::vector<int64_t> bucketSizes{kStackBuckets};
-  // The same for pipelines alone, if these differ.
-  std::vector<int64_t> bucketSizesOfPipelines{};
-  // The ZeRO stages, a bit each, whose gradients travel as one bucket without a pipeline.
-  std::bitset<4> zeroThatReducesLast{};
-  // Returns the bucket sizes to try under the decisions.
-  const std::vector<int64_t> &bucketSizesOf(const Decisions &d) const {
-    static const std::vector<int64_t> one{kOneBucket};
-    return d.pp == 1 && zeroThatReducesLast[static_cast<size_t>(d.zero)] ? one
-           : d.pp > 1 && !bucketSizesOfPipelines.empty()                 ? bucketSizesOfPipelines
-                                                                         : bucketSizes;
-  }
-  // True: memoryLimit is that of the weakest device, and each heterogeneous device has its own
-  // limit.
-  bool isLimitOfDevice = false;
-  double usableShare = 1; // share of a device's memory that is in memoryLimit
-  // True: memory decides nothing. No layer recomputes or is offloaded so that its stage fits, and
-  // no cut is moved; the limit only says whether a step fits.
-  bool ignoresMemory = false;
-  // True: stages whose layers have no choice, or all the same one, are cut so that they fit. False
-  // for runs that people have planned.
-  bool cutsToFit = true;
-  // If given, the memory of steps that dtc compiles is that of their programs.
-  ProgramMemory *programs = nullptr;
-  // If given, results that decisions have in common are computed once.
-  SharedEstimates *shared = nullptr;
-};
-
-// Returns the decisions with gradients in buckets of the size that an estimate chose; kOneBucket
-// means no overlap.
-Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes);
-
 // Estimates a step. Cuts the chain of layers into pp x virtualStages chunks so that the slowest
 // stage is as fast as possible, chooses recomputation per stage, and adds up. Recomputation that
 // makes stages fit counts in the cut; if layers have no choice, a cut in which all stages fit is
@@ -129,12 +84,6 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
 // without the passes of a shared vocabulary.
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
 
-// Returns a lower bound of the same step with ZeRO within groups of ranks, on homogeneous devices:
-// it needs more memory, and saves no more than collectives between ranks of dp. Infinite if it
-// cannot fit; 0 if nothing is known, as for pipelines under ZeRO-2 and 3, whose layers cost
-// otherwise and so may be cut otherwise.
-double leastSecondsInGroups(const StepEstimate &step, const Decisions &decisions);
-
 // Returns the seconds by which the schedule of a refined step would end sooner if transfers were
 // free.
 double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions);
@@ -142,27 +91,5 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself; of two
 // cuts takes the faster.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
-
-// Returns false if the step cannot fit: even the mean stage exceeds the limit with its parameters,
-// gradients, states and the activations that layers with the most recomputation save of one
-// micro-batch. Without a pipeline, programs answer for themselves. True on heterogeneous devices.
-bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
-
-// Returns false if no step that fits takes `seconds` or less, by all that is known before it is
-// costed: the recomputation that memory asks for, and the update. True if memory is not known.
-bool mayFitWithin(const ModelCost &model, const Decisions &decisions,
-                  const EstimateRequest &request, double seconds);
-
-// Returns a lower bound of lowerBoundSeconds over all schedules, orders of axes and ZeRO stages, on
-// homogeneous devices and without a shared vocabulary. `work` is workOfModel, so that nothing is
-// sent or waited for.
-double floorSeconds(const ModelCost &work, const Decisions &decisions,
-                    const EstimateRequest &request);
-
-// Returns a lower bound of the step under these decisions, for every cut into stages and every
-// recomputation: work at the best rate, collectives that nothing hides, and the way down to each
-// stage and up again. Ignores memory.
-double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
-                         const EstimateRequest &request);
 
 } // namespace dtc

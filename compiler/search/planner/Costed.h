@@ -1,9 +1,8 @@
 // The result of costing a step. Internal to this folder.
 #pragma once
 
-#include "compiler/search/planner/JointSearch.h"
-
-#include <optional>
+#include "compiler/search/planner/Candidate.h"
+#include "compiler/search/planner/SearchOptions.h"
 
 namespace dtc {
 
@@ -17,13 +16,17 @@ struct SameCut {
 
 // The result of costing a step, with bounds of other steps that follow from it; in seconds.
 struct Costed {
-  Decisions decisions;
-  std::optional<Candidate> candidate; // nullopt if it does not fit
-  double leastWithHost = 0;           // lower bound with the optimizer on the host
-  double leastOfGroups = 0;           // lower bound with ZeRO in groups
+  Candidate candidate;
+  bool counts = false;      // it fits, or memory is ignored
+  double leastWithHost = 0; // lower bound with the optimizer on the host
+  double leastOfGroups = 0; // lower bound with ZeRO in groups
   // Bounds under any recomputation of the step in groups, and of the step itself; 0: unknown.
   double leastOfGroupsWithoutRecomputation = 0, leastWithoutRecomputation = 0;
   SameCut sameCut; // with ZeRO in groups
 };
+
+// Costs a step, as the candidate of this number.
+Costed costStep(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request,
+                const SearchOptions &options, int64_t number);
 
 } // namespace dtc

@@ -33,7 +33,7 @@ void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const
     stage.recompute = std::move(all);
     return;
   }
-  // Orders the layers by their index in their chunk, as StageCoster::recomputeEvenly does.
+  // Orders the layers by their index in their chunk, as recomputeEvenly does.
   std::vector<std::pair<int64_t, size_t>> order;
   for (auto [first, last] : stage.chunks)
     for (int64_t layer = first; layer <= last; ++layer)
@@ -68,30 +68,6 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   stage.hostBytes = whole(estimate.hostBytes);
   stage.peakMemoryBytes = stage.memory.total();
   return stage;
-}
-
-// Replaces the allowed recomputation by the one that layers of the estimate use.
-void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
-  Recompute least = Recompute::Full, most = Recompute::None;
-  for (const StageEstimate &stage : stages)
-    for (Recompute recompute : kRecomputes)
-      if (stage.layersThat(recompute) > 0) {
-        least = std::min(least, recompute);
-        most = std::max(most, recompute);
-      }
-  d.recompute = std::min(least, most); // no layers: none
-  d.recomputeMost = most;
-}
-
-// Sets which layers are on the host in the estimate.
-void tellLayersOnHost(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
-  int64_t layers = 0, onHost = 0;
-  for (const StageEstimate &stage : stages) {
-    for (Recompute recompute : kRecomputes)
-      layers += stage.layersThat(recompute);
-    onHost += stage.layersOnHost;
-  }
-  d.layersOnHost = layersOnHostOf(onHost, layers);
 }
 
 void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
@@ -149,13 +125,6 @@ void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology)
   for (size_t stage = 0; stage < plan.stages.size(); ++stage)
     plan.stages[stage].ranks =
         ranksOfStage(candidate.decisions, topology, static_cast<int64_t>(stage));
-}
-
-Decisions decisionsOf(const Candidate &candidate) {
-  Decisions d = withBuckets(candidate.decisions, candidate.step.bucketBytes);
-  tellRecompute(d, candidate.step.stages);
-  tellLayersOnHost(d, candidate.step.stages);
-  return d;
 }
 
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts) {

@@ -1,14 +1,12 @@
 // Turns chosen decisions into a plan. Internal to this folder.
 #pragma once
 
-#include "compiler/search/planner/JointSearch.h"
-#include "compiler/search/planner/Planner.h"
+#include "compiler/decide/plan/Plan.h"
+#include "compiler/price/workload/ModelFacts.h"
+#include "compiler/search/planner/Candidate.h"
+#include "compiler/search/planner/PlanRequest.h"
 
 namespace dtc {
-
-// Returns the decisions of the plan, in which the allowed recomputation, layers on the host and
-// buckets are replaced by the ones that the candidate uses.
-Decisions decisionsOf(const Candidate &candidate);
 
 // Returns the plan of the candidate without the ranks of stages, the placements of tensors and the
 // report of the search.

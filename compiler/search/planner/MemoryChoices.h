@@ -2,7 +2,12 @@
 // saved activations to the host. Internal to this folder.
 #pragma once
 
-#include "compiler/search/planner/SearchSpace.h"
+#include "compiler/decide/decisions/Pins.h"
+#include "compiler/search/planner/SpaceLimits.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <vector>
 
 namespace dtc {
 
@@ -13,7 +18,7 @@ struct RecomputeChoice {
 
 // Returns the choices of recomputation of a mesh. A mix stands also for all layers doing its least.
 // If chunks may recompute different numbers of layers, it stands for all ways between its least and
-// its most that the software can mix (StageCoster::findMixes).
+// its most that the software can mix (LayerMixes).
 std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
                                               const Pins &pins);
 

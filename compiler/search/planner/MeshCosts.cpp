@@ -2,8 +2,9 @@
 
 #include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/price/estimate/StepBounds.h"
 #include "compiler/price/workload/ApplyStack.h"
-#include "compiler/search/planner/LegalPlans.h"
+#include "compiler/search/planner/VocabularyChoices.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,8 +1,9 @@
 // The costs of meshes under the placements of a frontier. Internal to this folder.
 #pragma once
 
+#include "compiler/decide/decisions/Pins.h"
 #include "compiler/search/planner/PlacementFrontier.h"
-#include "compiler/search/planner/SearchSpace.h"
+#include "compiler/search/planner/SpaceLimits.h"
 
 #include "llvm/ADT/SmallVector.h"
 

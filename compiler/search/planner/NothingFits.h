@@ -1,7 +1,8 @@
 // The errors of requests that no plan fits. Internal to this folder.
 #pragma once
 
-#include "compiler/search/planner/JointSearch.h"
+#include "compiler/decide/plan/Plan.h"
+#include "compiler/search/planner/Candidate.h"
 #include "compiler/support/Error.h"
 
 namespace dtc {

@@ -2,7 +2,8 @@
 // folder.
 #pragma once
 
-#include "compiler/search/planner/SearchSpace.h"
+#include "compiler/decide/decisions/Pins.h"
+#include "compiler/search/planner/SpaceLimits.h"
 
 namespace dtc {
 

@@ -1,4 +1,5 @@
 // Stages of several chunks that memory cuts, computed by hand.
+#include "compiler/price/estimate/StepBounds.h"
 #include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {

@@ -1,4 +1,5 @@
 // Layers whose activations are on the host, each figure computed by hand.
+#include "compiler/price/estimate/StepBounds.h"
 #include "test/unit/estimate/RoundLayers.h"
 
 namespace dtc {

@@ -3,7 +3,9 @@
 #include "compiler/describe/topology/LoadTopology.h"
 
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/DetailSpace.h"
 #include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/MeshSpace.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/AppliedCells.h"

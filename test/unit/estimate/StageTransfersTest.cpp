@@ -2,6 +2,7 @@
 #include "compiler/price/estimate/StageTransfers.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/search/pipeline/Transfers.h"
 
 #include "gtest/gtest.h"
 

@@ -3,7 +3,8 @@
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/price/estimate/HostOffload.h"
-#include "compiler/price/estimate/StageCoster.h"
+#include "compiler/price/estimate/StageFit.h"
+#include "compiler/price/estimate/StepBounds.h"
 #include "compiler/price/estimate/StepEstimate.h"
 #include "test/unit/estimate/RoundLayers.h"
 
@@ -312,9 +313,9 @@ TEST_F(StepByHand, MixesTheTwoWaysThatAreFastest) {
                   stage.layersThat(Recompute::None), stage.layersThat(Recompute::Selective),
                   stage.layersThat(Recompute::SelectiveLinear), stage.layersThat(Recompute::Full)}),
               c.layers);
-    StageCoster coster(model, d, request);
-    EXPECT_TRUE(coster.mayFitWithin(36 + c.relaxed + 0.01));
-    EXPECT_FALSE(coster.mayFitWithin(36 + c.relaxed - 0.01));
+    StageInputs in(model, d, request);
+    EXPECT_TRUE(mayFitWithin(in, 36 + c.relaxed + 0.01));
+    EXPECT_FALSE(mayFitWithin(in, 36 + c.relaxed - 0.01));
   }
   request.memoryLimit = 136; // Nothing fits: the estimate comes as near as possible.
   EXPECT_FALSE(estimate(d).fits);

@@ -51,7 +51,7 @@ protected:
 
   std::vector<StageEstimate> stagesOf(const Decisions &d) {
     ModelCost cost = applied.cost(d);
-    return StageCoster(cost, d, request).stagesOf({{0, 0}, {1, 2}, {3, 5}}, ways);
+    return stagesOfCut(StageInputs(cost, d, request), {{0, 0}, {1, 2}, {3, 5}}, ways);
   }
 
   MLIRContext context;

@@ -6,7 +6,11 @@
 
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/decide/decisions/Words.h"
+#include "compiler/price/estimate/StepBounds.h"
 #include "compiler/price/workload/ApplyStack.h"
+#include "compiler/price/workload/ModelFacts.h"
+#include "compiler/search/planner/DetailSpace.h"
+#include "compiler/search/planner/MeshSpace.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/planner/SmallModels.h"

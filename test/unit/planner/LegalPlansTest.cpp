@@ -7,7 +7,8 @@
 
 #include "compiler/decide/decisions/RecomputeMixes.h"
 #include "compiler/describe/stack/StackFields.h"
-#include "compiler/search/planner/SearchSpace.h"
+#include "compiler/search/planner/DetailSpace.h"
+#include "compiler/search/planner/MeshSpace.h"
 
 #include <gtest/gtest.h>
 

@@ -390,14 +390,14 @@ static Recompute leastOf(llvm::ArrayRef<LayerWay> ways) {
 }
 
 OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut, llvm::ArrayRef<LayerWay> ways) {
-  StageCoster &coster = costersOf(leastOf(ways)).front()->coster;
+  const StageInputs &in = costersOf(leastOf(ways)).front()->stages;
   Plan plan;
-  plan.stages = coster.stagesOf(cut, ways);
+  plan.stages = stagesOfCut(in, cut, ways);
   for (auto [index, stage] : llvm::enumerate(plan.stages)) {
     plan.slowest = std::max(plan.slowest, stage.microBatch());
     plan.fits &= stage.memory.total() <= stage.memoryLimit;
     if (outline.offloadOptimizer || stage.layersOnHost > 0) {
-      double limit = coster.hostLimitOf(index, stage);
+      double limit = hostLimitOf(in, index, stage);
       plan.fits &= limit > 0 && stage.hostBytes <= limit;
     }
   }
@@ -408,7 +408,7 @@ double OutlinedPlans::secondsOnce(const LayerChunks &cut, llvm::ArrayRef<LayerWa
   double least = kInfinity;
   for (std::unique_ptr<Coster> &each : costersOf(leastOf(ways))) {
     double gradients = 0, update = 0;
-    for (const StageEstimate &stage : each->coster.stagesOf(cut, ways)) {
+    for (const StageEstimate &stage : stagesOfCut(each->stages, cut, ways)) {
       gradients = std::max(gradients, stage.exposedGradientSeconds);
       update = std::max(update, stage.optimizerSeconds);
     }

@@ -1,6 +1,6 @@
 // Enumerates every plan of a small problem, by loops that share no code with the planner's search:
 // neither its space, nor its cuts into stages, its recomputation, its buckets, its bounds. The cost
-// model (StageCoster::stagesOf) costs a plan that decides everything, and an event simulation its
+// model (stagesOfCut) costs a plan that decides everything, and an event simulation its
 // pipeline. So the tests find faults of the search, but none of the cost model.
 #pragma once
 
@@ -88,14 +88,14 @@ public:
   PipelineProblem pipelineOf(llvm::ArrayRef<StageEstimate> stages) const;
 
 private:
-  // A StageCoster of a fixed size of buckets, and the decisions with the plan's least
+  // The inputs of stages with a fixed size of buckets, and the decisions with the plan's least
   // recomputation.
   struct Coster {
     Decisions decisions;
     EstimateRequest request;
-    StageCoster coster;
+    StageInputs stages;
     Coster(const ModelCost &model, const Decisions &d, const EstimateRequest &of, int64_t bucket)
-        : decisions(d), request(with(of, bucket)), coster(model, decisions, request) {}
+        : decisions(d), request(with(of, bucket)), stages(model, decisions, request) {}
     static EstimateRequest with(EstimateRequest request, int64_t bucket) {
       request.bucketSizes = {bucket};
       return request;

@@ -1,10 +1,13 @@
 // Tests the search over plans that dtc compiles: it uses the memory of the programs themselves, and
 // lowers few of them.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/price/estimate/StepBounds.h"
 #include "compiler/price/memory/ProgramMemory.h"
 #include "compiler/price/memory/StaticMemory.h"
 #include "compiler/price/workload/ApplyStack.h"
+#include "compiler/price/workload/ModelFacts.h"
 #include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/MeshSpace.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
 #include "test/unit/planner/SmallModels.h"

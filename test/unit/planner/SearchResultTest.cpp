@@ -6,6 +6,7 @@
 #include "compiler/search/planner/Simplicity.h"
 
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/search/planner/MeshSpace.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"

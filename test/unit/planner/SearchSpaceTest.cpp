@@ -1,7 +1,10 @@
 // Tests the choices of the space, computed by hand for small cases.
-#include "compiler/search/planner/SearchSpace.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/search/planner/ContextChoices.h"
+#include "compiler/search/planner/DetailSpace.h"
+#include "compiler/search/planner/ExpertTemplates.h"
+#include "compiler/search/planner/MeshSpace.h"
 #include "compiler/search/planner/ZeroGroups.h"
 
 #include "gtest/gtest.h"

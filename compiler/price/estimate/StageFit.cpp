@@ -1,5 +1,8 @@
 // Decides whether stages can fit, and be as fast as they would have to be.
-#include "compiler/price/estimate/StageCoster.h"
+#include "compiler/price/estimate/StageFit.h"
+
+#include "compiler/price/estimate/LayerMixes.h"
+#include "compiler/price/estimate/StageBounds.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -51,27 +54,18 @@ llvm::SmallVector<FreeingBound, 8> boundsOf(llvm::SmallVector<Freed, 32> ways) {
 
 } // namespace
 
-bool StageCoster::holdsHead(size_t stage) const {
-  return stage == stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
-}
-
-int64_t StageCoster::leastLayersOf(size_t stage) const {
-  if (d.evenStages) // any chunk may have none
-    return 0;
-  bool mayBegin = stage == 0 && mayBeginWithoutLayers(), mayEnd = holdsHead(stage) && d.pp > 1;
-  return d.virtualStages - mayBegin - mayEnd;
-}
-
-// Solves a relaxation: every layer has the best figures of all, and any share of the layers may
+// Returns an upper bound of the layers of a stage that fits and takes at most so many seconds of a
+// micro-batch. Solves a relaxation: every layer has the best figures of all, and any share of the layers may
 // save less. With n layers of t seconds and b bytes, each has to free (n b - room) / n on average,
 // in a + f x seconds for x bytes by every line of the hull. So the stage takes
 //   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <=
 //   room.
-double StageCoster::mostLayersWithin(size_t index, double seconds) const {
-  const StageDevice &at = kindOf(index);
+static double mostLayersWithin(const StageInputs &in, size_t index, double seconds) {
+  const StageKind &at = in.kindOf(index);
   const ModelCost &cost = at.model;
-  double fragmentation = process.fragmentation, infinity = std::numeric_limits<double>::infinity();
-  Alive alive = aliveOf(index);
+  double fragmentation = in.process.fragmentation,
+         infinity = std::numeric_limits<double>::infinity();
+  MicroBatchesAlive alive = aliveOf(in, index);
   PartSums sums;
   double embeddingAndHead = 0, kept = 0;
   if (index == 0) {
@@ -79,7 +73,7 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
     embeddingAndHead += at.embedding.total();
     kept = cost.embedding.kept;
   }
-  if (holdsHead(index)) {
+  if (in.holdsHead(index)) {
     sums.add(cost.head, false);
     sums.headKept = cost.head.kept;
     embeddingAndHead += at.head.total();
@@ -90,39 +84,39 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   llvm::SmallVector<Freed, 32> ways;
   double transient = infinity, largest = infinity, workspace = infinity;
   double ownWorkspace = infinity; // with the minimum recomputation
-  const llvm::SmallVector<LayerWay, kNumLayerWays> more = waysToKeepLess();
+  const llvm::SmallVector<LayerWay, kNumLayerWays> more = waysToKeepLess(in);
   for (size_t block = 0; block < cost.blocks.size(); ++block) {
     const BlockCost &part = cost.blocks[block];
     const PartTimes &times = at.blocks[block];
-    double least = keptBy(part, leastWay());
-    own = std::min(own, leastOf(times));
-    bytes =
-        std::min(bytes, statesOf(part, at) + fragmentation * (alive.inFlight * least +
-                                                              alive.stashed * (part.kept - least)));
+    double least = keptBy(part, in.leastWay());
+    own = std::min(own, in.leastOf(times));
+    bytes = std::min(bytes, statesOf(in, part, at) +
+                                fragmentation *
+                                    (alive.inFlight * least + alive.stashed * (part.kept - least)));
     for (LayerWay way : more) {
       double less = fragmentation * (alive.inFlight - alive.stashed) * (least - keptBy(part, way));
-      double again = times.againOf(way) - times.againOf(leastWay());
+      double again = times.againOf(way) - times.againOf(in.leastWay());
       freed = std::max(freed, less);
       ways.push_back({less, again});
       workspace = std::min(workspace, workspaceOf(part, way));
     }
-    ownWorkspace = std::min(ownWorkspace, workspaceOf(part, leastWay()));
+    ownWorkspace = std::min(ownWorkspace, workspaceOf(part, in.leastWay()));
     transient = std::min(transient, part.transient);
     largest = std::min(largest, part.allDense() + part.allExpert());
   }
-  if (leastLayersOf(index) > 0) {
+  if (in.leastLayersOf(index) > 0) {
     sums.transient = std::max(sums.transient, transient);
     sums.largestLayer = largest;
   }
-  if (leastLayersOf(index) == 0)
+  if (in.leastLayersOf(index) == 0)
     workspace = ownWorkspace = 0;
-  double room =
-      at.memoryLimit * (1 + kRounding) - memoryOf(sums, at, alive, kept, 0, ownWorkspace).total();
+  double room = at.memoryLimit * (1 + kRounding) -
+                memoryOf(in, sums, at, alive, {kept, 0, ownWorkspace}).total();
   double byTime = (seconds - embeddingAndHead) / own, plain = std::min(byTime, room / bytes);
   // The workspace of a recomputed layer has to fit, too.
-  if (d.mayKeepLess())
+  if (in.d.mayKeepLess())
     room -= fragmentation * std::max(0.0, workspace - ownWorkspace);
-  if (!d.mayKeepLess() || freed <= 0 || room <= 0)
+  if (!in.d.mayKeepLess() || freed <= 0 || room <= 0)
     return plain;
   double most = byTime;
   for (FreeingBound bound : boundsOf(std::move(ways)))
@@ -133,22 +127,23 @@ double StageCoster::mostLayersWithin(size_t index, double seconds) const {
   return std::max(plain, most);
 }
 
-bool StageCoster::mayFitWithin(double seconds) const {
-  auto layers = static_cast<double>(model.cells->chain.size());
+bool mayFitWithin(const StageInputs &in, double seconds) {
+  StageBounds least(in);
+  auto layers = static_cast<double>(in.model.cells->chain.size());
   // The whole model is one part; or every stage has a part of the vocabulary, too, which is not
   // counted here.
-  if (layers == 0 || sharesVocabulary())
+  if (layers == 0 || in.sharesVocabulary())
     return true;
-  double loop = (seconds - leastUpdateSeconds()) * (1 + kRounding), sum = 0;
-  double m = static_cast<double>(d.numMicroBatches);
+  double loop = (seconds - least.update()) * (1 + kRounding), sum = 0;
+  double m = static_cast<double>(in.d.numMicroBatches);
   // A stage starts after the way down to it and, but for gradients of weights, ends before the way
   // up.
-  bool isSplit = splitsBackward(d.schedule);
-  for (int64_t stage = 0; stage < d.pp; ++stage) {
+  bool isSplit = splitsBackward(in.d.schedule);
+  for (int64_t stage = 0; stage < in.d.pp; ++stage) {
     auto index = static_cast<size_t>(stage);
-    double most = mostLayersWithin(index, (loop - leastSecondsBefore(stage, isSplit)) / m);
+    double most = mostLayersWithin(in, index, (loop - least.before(stage, isSplit)) / m);
     double whole = std::floor(most * (1 + kRounding));
-    if (whole < static_cast<double>(leastLayersOf(index)))
+    if (whole < static_cast<double>(in.leastLayersOf(index)))
       return false;
     sum += whole;
   }

@@ -1,0 +1,129 @@
+// What a stage does once a step.
+#include "compiler/price/estimate/OncePerStep.h"
+
+#include "compiler/price/estimate/Buckets.h"
+#include "compiler/price/estimate/HostOffload.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtc {
+
+OpWork updateOf(double parameters, const CellPrecision &p) {
+  double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
+                 (p.parameterBytes == 4 ? 4 : 0);
+  OpWork update;
+  update.bytes = parameters * bytes;
+  return update;
+}
+
+// Returns the collectives of a stage with so many dense and expert parameters, by bucket size.
+static const std::vector<GradientExchange> &exchangesOf(const StageInputs &in, double dense,
+                                                        double expert, const StageKind &at) {
+  std::vector<GradientExchange> &exchanges =
+      in.known.exchanges[{at.number, in.d.zero, dense, expert}];
+  if (exchanges.empty())
+    for (int64_t bytes : in.bucketSizes)
+      exchanges.push_back(exchangeIn(bytes, dense, expert, in.d.zero, at.shards, at.topology,
+                                     in.request.precision));
+  return exchanges;
+}
+
+// Returns the passes that hide gradients. Virtual stages complete the gradients of a chunk while
+// the last micro-batches are still in the others.
+static double hiddenPasses(const StageInputs &in) {
+  double passes =
+      in.d.virtualStages > 1 ? static_cast<double>(std::min(in.d.pp, in.d.numMicroBatches)) : 1;
+  return in.overlap.gradients * passes;
+}
+
+// Adds the cost of the stage's gradient collectives in one bucket size, once a step.
+static void addExchange(const StageInputs &in, const GradientExchange &exchange, double sums,
+                        StageEstimate &stage) {
+  double backward = hiddenPasses(in) * (stage.backwardInput + stage.backwardWeight);
+  double forward = hiddenPasses(in) * stage.forward, reduce = exchange.reduce.all,
+         gather = exchange.gather.all;
+  double exposedReduce = exposedSeconds(exchange.reduce, backward);
+  double exposedGather = exposedSeconds(exchange.gather, forward);
+  if (in.d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
+    double chunk = 1 / static_cast<double>(in.d.virtualStages);
+    exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - in.overlap.gradients));
+    exposedGather = std::max(exposedGather, chunk * gather * (1 - in.overlap.gradients));
+  }
+  double hidden = reduce + gather - exposedReduce - exposedGather;
+  stage.exchanges.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
+                                                         (in.overlap.slowdown - 1) * hidden});
+}
+
+// Returns true if gradients may travel in buckets of this size. Collectives of every micro-batch
+// (ZeRO-2 and 3) are costed block by block, beside compute, so that a bucket has to hold a layer's.
+static bool mayTravelIn(const StageInputs &in, int64_t bucketBytes) {
+  if (in.d.zero < 2 || bucketBytes == kStackBuckets)
+    return true;
+  double largest = 0;
+  for (const StageKind &at : in.kinds)
+    for (const BlockCost &block : at.model.blocks)
+      if (at.isShared())
+        largest = std::max(largest, (block.allDense() + block.allExpert()) *
+                                        std::max(in.request.precision.parameterBytes,
+                                                 in.request.precision.reduceBytes));
+  if (largest == 0)
+    return true;
+  // Layers larger than all sizes take the largest one.
+  bool isMost = llvm::none_of(
+      in.bucketSizes, [&](int64_t bytes) { return bytes > bucketBytes && bytes != kOneBucket; });
+  return bucketBytes != kOneBucket && (isMost || static_cast<double>(bucketBytes) >= largest);
+}
+
+int64_t chooseBuckets(const StageInputs &in, std::vector<StageEstimate> &stages) {
+  const std::vector<int64_t> &sizes = in.bucketSizes;
+  size_t exchange = 0; // index into sizes
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
+    if (sizes.size() > 1 && !mayTravelIn(in, sizes[way]))
+      continue;
+    double slack = 0, most = 0;
+    for (const StageEstimate &stage : stages) {
+      most = std::max(most, stage.exchanges[way].exposedSeconds - slack);
+      slack += stage.backwardInput / static_cast<double>(in.d.virtualStages);
+    }
+    if (most < least) {
+      least = most;
+      exchange = way;
+    }
+  }
+  double slack = 0;
+  for (StageEstimate &stage : stages) {
+    stage.gradientSeconds = stage.exchanges[exchange].seconds;
+    stage.exposedGradientSeconds = std::max(0.0, stage.exchanges[exchange].exposedSeconds - slack);
+    slack += stage.backwardInput / static_cast<double>(in.d.virtualStages);
+    stage.exchanges.clear();
+  }
+  return sizes[exchange];
+}
+
+void addOncePerStep(const StageInputs &in, const PartSums &sums, const StageKind &at,
+                    StageEstimate &stage) {
+  const CellPrecision &p = in.request.precision;
+  const Topology &topology = at.topology;
+  // Tensor parallelism sums the gradients that its ranks share once data parallelism has reduced
+  // them.
+  double tensorSums = bucketedSeconds(
+      CollectiveKind::AllReduce, sums.summed * p.reduceBytes / (in.d.zero >= 1 ? at.dataRanks : 1),
+      at.model.groups.tp, topology);
+  for (const GradientExchange &each : exchangesOf(in, sums.dense, sums.expert, at))
+    addExchange(in, each, tensorSums, stage);
+  double own = at.ownOf(sums.dense, sums.expert);
+  stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
+  HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
+  double behind = hiddenPasses(in) * (stage.backwardInput + stage.backwardWeight);
+  stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;
+  if (in.d.offloadOptimizer) {
+    stage.optimizerSeconds = stage.hostOptimizerSeconds;
+    stage.statesOnHost = onHost.bytes;
+  }
+}
+
+} // namespace dtc

@@ -1,0 +1,54 @@
+// Decisions with the estimate of their step.
+#include "compiler/search/planner/Candidate.h"
+
+#include "compiler/decide/decisions/Words.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace dtc {
+namespace {
+
+// Replaces the allowed recomputation by the one that layers of the estimate use.
+void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
+  Recompute least = Recompute::Full, most = Recompute::None;
+  for (const StageEstimate &stage : stages)
+    for (Recompute recompute : kRecomputes)
+      if (stage.layersThat(recompute) > 0) {
+        least = std::min(least, recompute);
+        most = std::max(most, recompute);
+      }
+  d.recompute = std::min(least, most); // no layers: none
+  d.recomputeMost = most;
+}
+
+// Sets which layers are on the host in the estimate.
+void tellLayersOnHost(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
+  int64_t layers = 0, onHost = 0;
+  for (const StageEstimate &stage : stages) {
+    for (Recompute recompute : kRecomputes)
+      layers += stage.layersThat(recompute);
+    onHost += stage.layersOnHost;
+  }
+  d.layersOnHost = layersOnHostOf(onHost, layers);
+}
+
+} // namespace
+
+Decisions decisionsOf(const Candidate &candidate) {
+  Decisions d = withBuckets(candidate.decisions, candidate.step.bucketBytes);
+  tellRecompute(d, candidate.step.stages);
+  tellLayersOnHost(d, candidate.step.stages);
+  return d;
+}
+
+void sortByScore(llvm::MutableArrayRef<Candidate> candidates) {
+  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+    return std::tuple(a.score(), !a.step.isRefined, a.number) <
+           std::tuple(b.score(), !b.step.isRefined, b.number);
+  });
+}
+
+} // namespace dtc
