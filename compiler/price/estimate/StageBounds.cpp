@@ -1,5 +1,6 @@
 // Bounds the seconds of stages from below.
 #include "compiler/price/estimate/StageBounds.h"
+#include "compiler/price/cost/OpCost.h"
 
 #include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/OncePerStep.h"

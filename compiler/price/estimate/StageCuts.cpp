@@ -1,5 +1,6 @@
 // Cuts a model into stages.
 #include "compiler/price/estimate/StageCuts.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/price/cost/OpCost.h"
 
 #include "compiler/decide/decisions/Decision.h"

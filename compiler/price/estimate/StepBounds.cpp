@@ -1,5 +1,6 @@
 // Bounds the seconds and bytes of a step.
 #include "compiler/price/estimate/StepBounds.h"
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/search/pipeline/ListScheduler.h"
 
 #include "compiler/decide/decisions/Decision.h"

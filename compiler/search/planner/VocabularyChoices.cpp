@@ -1,5 +1,6 @@
 // Enumerates the ways in which stages may share the vocabulary.
 #include "compiler/search/planner/VocabularyChoices.h"
+#include "compiler/decide/decisions/Pipeline.h"
 
 #include "compiler/decide/decisions/Words.h"
 

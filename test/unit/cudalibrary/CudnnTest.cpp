@@ -7,6 +7,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/fakecuda/FakeCuda.h"
 #include "runtime/fakecuda/FakeCudaOptions.h"
+#include "runtime/format/Operands.h"
 #include "test/unit/cudalibrary/DeviceCode.h"
 #include "test/unit/data/TempFolder.h"
 #include "test/unit/format/Sample.h"

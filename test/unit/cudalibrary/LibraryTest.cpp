@@ -1,6 +1,7 @@
 // Runs programs of library instructions on the CPU device, and on the CUDA device over the emulated
 // GPU: every buffer must be equal. This checks that operands, sizes, strides and scalars of
 // commands reach the kernels' parameters correctly.
+#include "runtime/format/Operands.h"
 #include "test/unit/cudalibrary/DeviceCode.h"
 
 #include "runtime/base/HalfFloats.h"

@@ -1,6 +1,7 @@
 // Tests how a program is bound to one rank: types of tensors, and which instructions of each run
 // the host enqueues.
 #include "runtime/exec/Binding.h"
+#include "runtime/exec/Loader.h"
 
 #include "runtime/device/CpuDevice.h"
 #include "runtime/format/ElementTypes.h"

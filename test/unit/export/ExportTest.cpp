@@ -1,3 +1,4 @@
+#include "compiler/show/export/Export.h"
 // Tests exports of single plans: the parts that only some launchers need.
 #include "ExportPlans.h"
 

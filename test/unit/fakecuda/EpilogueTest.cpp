@@ -1,5 +1,6 @@
 // Tests the epilogues of cuBLASLt: operations on results of matrix products before they are
 // rounded.
+#include "runtime/format/Operands.h"
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/base/HalfFloats.h"

@@ -7,6 +7,8 @@
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/search/planner/JointSearch.h"
+#include "compiler/search/planner/PlanRequest.h"
+#include "compiler/search/planner/Planner.h"
 #include "compiler/search/planner/Simplicity.h"
 #include "passes/Pipelines.h"
 
