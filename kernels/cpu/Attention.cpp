@@ -1,4 +1,5 @@
 // Splits attention and its gradient over the pool.
+#include "kernels/cpu/AttentionBias.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
@@ -116,8 +117,11 @@ void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool) {
   const IsaKernels &isa = isaKernels();
   const AttentionArgs &forward = args.forward;
   int64_t units = forward.batch * forward.kvHeads;
-  if (units == 0)
+  if (units == 0) {
+    if (args.dbias)
+      biasGradient(forward, args.dbias, pool, [](const AttentionGradRange &, int64_t) {});
     return;
+  }
   pool.parallelFor(forward.batch * forward.heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
       isa.attentionDelta(args, head / forward.heads, head % forward.heads);
@@ -127,6 +131,11 @@ void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool) {
     gradByHeads(args, isa, pool);
   else
     gradByRanges(args, isa, pool);
+  if (args.dbias)
+    biasGradient(forward, args.dbias, pool, [&](const AttentionGradRange &range, int64_t head) {
+      float *workspace = attentionScratch.reserve(isa.attentionGradWorkspace(forward));
+      isa.attentionBiasUnit(args, range, head, workspace);
+    });
 }
 
 } // namespace dtc::cpu

@@ -1,9 +1,10 @@
-// Attention of one kv head over a range of queries: out = softmax(scale * q k^T + mask) v.
+// Attention of one kv head over a range of queries: out = softmax(scale * q k^T + bias + mask) v.
 //
 // For each block of queries, keys come in blocks with a running maximum m and sum l per row; when
 // the maximum grows, what was summed so far is rescaled. Scores are kept in units of log 2.
-// Cost: 4 * queries * keys * headDim flops per head, half of it when causal; with a window 4 *
-// queries * window * headDim, since blocks in front of it are skipped.
+// Cost: 2 * queries * keys * (headDim + valueDim) flops per head, half of it when causal; with a
+// window that of `window` keys, and with a length that of its keys, since blocks that no query of
+// them sees are skipped.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 1.
 #include "kernels/cpu/AttentionTiles.h"
 #include "kernels/cpu/IsaTables.h"
@@ -22,10 +23,10 @@ ForwardWorkspace layOut(const AttentionArgs &args, float *base) {
   Layout layout{base};
   ForwardWorkspace w;
   w.keys = layout.take(transposedSize(args.keys, args.headDim));
-  w.values = layout.take(naturalSize(args.keys, kKeyBlock, args.headDim));
+  w.values = layout.take(naturalSize(args.keys, kKeyBlock, valueDim(args)));
   w.query = layout.take(rowPanelSize(kQueryBlock, args.headDim));
   w.scores = layout.take(kQueryBlock * kKeyBlock);
-  w.sum = layout.take(kQueryBlock * roundUp(args.headDim, kTileColumns));
+  w.sum = layout.take(kQueryBlock * roundUp(valueDim(args), kTileColumns));
   w.rowMax = layout.take(kQueryBlock);
   w.rowSum = layout.take(kQueryBlock);
   w.total = layout.used;
@@ -45,6 +46,9 @@ void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
   int64_t padded = roundUp(seen, kLanes), start = hidden / kLanes * kLanes;
   if (args.softCap > 0)
     capScores(args.softCap * kLog2E, scores, start, padded);
+  if (AddedRow added(args, at, row); added.isSome)
+    for (int64_t j = start; j < padded; j += kLanes)
+      store(scores + j, load(scores + j) + added.at(j));
   for (int64_t j = 0; j < start; ++j)
     scores[j] = 0;
   for (int64_t j = start; j < hidden; ++j)
@@ -61,7 +65,7 @@ void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
   w.rowMax[row] = now;
   float subtract = now == -__builtin_inff() ? 0 : now;
   Vec shrink = exp2NonPositive(splat(before - subtract)), total = {};
-  int64_t columns = roundUp(args.headDim, kTileColumns);
+  int64_t columns = roundUp(valueDim(args), kTileColumns);
   for (int64_t d = 0; d < columns; d += kLanes)
     store(w.sum + row * columns + d, load(w.sum + row * columns + d) * shrink);
   for (int64_t j = start; j < padded; j += kLanes) {
@@ -85,22 +89,21 @@ void dropWeights(const AttentionArgs &args, const ScoreBlock &at, const ForwardW
 }
 
 void writeRows(const AttentionArgs &args, const ScoreBlock &at, const ForwardWorkspace &w) {
-  int64_t columns = roundUp(args.headDim, kTileColumns);
-  int64_t stride = args.heads * args.headDim;
-  float *out =
-      args.out + (at.batchIndex * args.queries + at.query) * stride + at.head * args.headDim;
+  int64_t dim = valueDim(args), columns = roundUp(dim, kTileColumns);
+  int64_t stride = args.heads * dim;
+  float *out = args.out + (at.batchIndex * args.queries + at.query) * stride + at.head * dim;
   float *lse = args.lse + (at.batchIndex * args.heads + at.head) * args.queries + at.query;
   for (int64_t row = 0; row < at.rows; ++row) {
     float sum = w.rowSum[row];
     float inverse = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
-    for (int64_t d = 0; d < args.headDim; ++d)
+    for (int64_t d = 0; d < dim; ++d)
       out[row * stride + d] = w.sum[row * columns + d] * inverse;
     lse[row] = sum == 0 ? -__builtin_inff() : w.rowMax[row] * kLn2 + __builtin_logf(sum);
   }
 }
 
 void attendBlock(const AttentionArgs &args, ScoreBlock at, const ForwardWorkspace &w) {
-  int64_t columns = roundUp(args.headDim, kTileColumns);
+  int64_t dim = valueDim(args), columns = roundUp(dim, kTileColumns);
   int64_t seen = endKey(args, at.query + at.rows - 1);
   memset(w.sum, 0, kQueryBlock * columns * sizeof(float));
   for (int row = 0; row < kQueryBlock; ++row) {
@@ -110,12 +113,12 @@ void attendBlock(const AttentionArgs &args, ScoreBlock at, const ForwardWorkspac
   for (at.key = firstKey(args, at.query) / kKeyBlock * kKeyBlock; at.key < seen;
        at.key += kKeyBlock) {
     at.width = least(kKeyBlock, seen - at.key);
-    scoreBlock(args, at, w.query, w.keys + at.key * args.headDim, w.scores);
+    scoreBlock(args, at, args.headDim, w.query, w.keys + at.key * args.headDim, w.scores);
     for (int64_t row = 0; row < at.rows; ++row)
       softmaxRow(args, at, row, w);
     if (args.dropout > 0)
       dropWeights(args, at, w);
-    accumulateRows(args, at, w.scores, w.values + at.key * columns, w.sum);
+    accumulateRows(args, at, dim, w.scores, w.values + at.key * columns, w.sum);
   }
   writeRows(args, at, w);
 }
@@ -124,8 +127,9 @@ void attendBlock(const AttentionArgs &args, ScoreBlock at, const ForwardWorkspac
 
 int64_t attentionWorkspace(const AttentionArgs &args) { return layOut(args, nullptr).total; }
 
-void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead,
-                   int64_t queryBegin, int64_t queryEnd, float *workspace) {
+void attentionUnit(const AttentionArgs &all, int64_t batchIndex, int64_t kvHead, int64_t queryBegin,
+                   int64_t queryEnd, float *workspace) {
+  AttentionArgs args = ofSample(all, batchIndex);
   ForwardWorkspace w = layOut(args, workspace);
   int64_t group = args.heads / args.kvHeads;
   int64_t first = firstKey(args, queryBegin) / kKeyBlock * kKeyBlock;
@@ -133,12 +137,12 @@ void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead
   HeadView key =
       headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.kRow);
   HeadView value =
-      headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.vRow);
+      headView(args.v, args.keys, args.kvHeads, valueDim(args), batchIndex, kvHead, args.vRow);
   if (first > 0)
     key.data = key.row(first), value.data = value.row(first);
   packTransposed(key, seen, args.headDim, w.keys + first * args.headDim);
-  packNatural(value, seen, kKeyBlock, args.headDim,
-              w.values + first * roundUp(args.headDim, kTileColumns));
+  packNatural(value, seen, kKeyBlock, valueDim(args),
+              w.values + first * roundUp(valueDim(args), kTileColumns));
   for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
     HeadView query =
         headView(args.q, args.queries, args.heads, args.headDim, batchIndex, head, args.qRow);

@@ -1,4 +1,5 @@
 // The keys that a query of attention sees: [firstKey, endKey), and the queries that see a key.
+// Those of a sample with a length follow from the arguments that ofSample returns.
 //
 // Functions are static: the files of each instruction set have copies of their own (see Simd.h).
 #pragma once
@@ -6,6 +7,19 @@
 #include "kernels/cpu/Kernels.h"
 
 namespace dtc::cpu {
+
+// Returns the arguments with the number of keys that sample `batchIndex` has.
+static inline AttentionArgs ofSample(const AttentionArgs &args, int64_t batchIndex) {
+  AttentionArgs sample = args;
+  if (args.lengths)
+    sample.sampleKeys = args.lengths[batchIndex];
+  return sample;
+}
+
+// Returns the head dim of values and results.
+static inline int64_t valueDim(const AttentionArgs &args) {
+  return args.valueDim > 0 ? args.valueDim : args.headDim;
+}
 
 // Returns the first key that a query sees.
 static inline int64_t firstKey(const AttentionArgs &args, int64_t query) {
@@ -16,15 +30,19 @@ static inline int64_t firstKey(const AttentionArgs &args, int64_t query) {
 // Returns one past the last key that a query sees.
 static inline int64_t endKey(const AttentionArgs &args, int64_t query) {
   int64_t end = query + 1 + args.keys - args.queries;
+  if (end < args.prefix)
+    end = args.prefix;
   if (!args.causal || end > args.keys)
-    return args.keys;
+    end = args.keys;
+  if (end > args.sampleKeys)
+    end = args.sampleKeys;
   return end > 0 ? end : 0;
 }
 
 // Returns the first query that sees a key or a later one.
 static inline int64_t firstQuery(const AttentionArgs &args, int64_t key) {
   int64_t first = key + args.queries - args.keys;
-  return args.causal && first > 0 ? first : 0;
+  return args.causal && first > 0 && key >= args.prefix ? first : 0;
 }
 
 // Returns one past the last query that sees a key or an earlier one.
@@ -33,6 +51,18 @@ static inline int64_t endQuery(const AttentionArgs &args, int64_t key) {
   if (args.window == 0 || end > args.queries)
     return args.queries;
   return end > 0 ? end : 0;
+}
+
+// The elements from one sample, head, query and key to the next in bias; 0 for dims of size 1.
+struct BiasStrides {
+  int64_t batch, head, query, key;
+};
+
+// Returns the strides of bias.
+static inline BiasStrides biasStrides(const AttentionArgs &args) {
+  const int64_t *sizes = args.biasSizes;
+  return {sizes[0] > 1 ? sizes[1] * sizes[2] * sizes[3] : 0, sizes[1] > 1 ? sizes[2] * sizes[3] : 0,
+          sizes[2] > 1 ? sizes[3] : 0, sizes[3] > 1 ? 1 : 0};
 }
 
 } // namespace dtc::cpu

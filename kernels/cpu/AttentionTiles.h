@@ -65,7 +65,7 @@ inline int64_t hiddenKeys(const AttentionArgs &args, const ScoreBlock &at, int64
 }
 // Returns the first row of the block that sees key `key` of the block.
 inline int64_t firstSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
-  if (!args.causal)
+  if (!args.causal || at.key + key < args.prefix)
     return 0;
   return greatest(0, at.key + key + args.queries - args.keys - at.query);
 }
@@ -119,25 +119,24 @@ inline void capScores(float cap, float *scores, int64_t from, int64_t to) {
     store(scores + j, factor * tanh(load(scores + j) * inverse));
 }
 
-// Computes scores[rows, kKeyBlock] = A * (panels of transposed keys)^T. Tiles in which no row sees
-// a key stay unchanged.
-inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, const float *rowPanels,
-                       const float *keyPanels, float *scores) {
+// Computes scores[rows, kKeyBlock] = A * (panels of transposed keys)^T of rows that are `dim` long.
+// Tiles in which no row sees a key stay unchanged.
+inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, int64_t dim,
+                       const float *rowPanels, const float *keyPanels, float *scores) {
   for (int64_t i = 0; i < at.rows; i += kTileRows) {
     int64_t seen = seenKeys(args, at, least(at.rows, i + kTileRows) - 1);
     for (int64_t j = hiddenKeys(args, at, i) / kTileColumns * kTileColumns; j < seen;
          j += kTileColumns)
-      multiplyTile<1, kTileRows>(args.headDim, rowPanels + i * args.headDim,
-                                 keyPanels + j * args.headDim, scores + i * kKeyBlock + j,
-                                 kKeyBlock, 1, 0);
+      multiplyTile<1, kTileRows>(dim, rowPanels + i * dim, keyPanels + j * dim,
+                                 scores + i * kKeyBlock + j, kKeyBlock, 1, 0);
   }
 }
 
-// Computes out[rows, padded headDim] += weights[rows, keys] * panels of kKeyBlock rows; weights are
+// Computes out[rows, padded dim] += weights[rows, keys] * panels of kKeyBlock rows; weights are
 // row-major with stride kKeyBlock, 0 for keys that a row does not see.
-inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
-                           const float *panels, float *out) {
-  int64_t padded = roundUp(args.headDim, kTileColumns);
+inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, int64_t dim,
+                           const float *weights, const float *panels, float *out) {
+  int64_t padded = roundUp(dim, kTileColumns);
   for (int64_t i = 0; i < at.rows; i += kTileRows) {
     int64_t hidden = hiddenKeys(args, at, i);
     int64_t depth = seenKeys(args, at, least(at.rows, i + kTileRows) - 1) - hidden;
@@ -150,10 +149,10 @@ inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, cons
   }
 }
 
-// Computes out[keys, padded headDim] += weights[rows, keys]^T * panels of kQueryBlock rows.
-inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
-                              const float *panels, float *out) {
-  int64_t padded = roundUp(args.headDim, kTileColumns);
+// Computes out[keys, padded dim] += weights[rows, keys]^T * panels of kQueryBlock rows.
+inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, int64_t dim,
+                              const float *weights, const float *panels, float *out) {
+  int64_t padded = roundUp(dim, kTileColumns);
   for (int64_t i = 0; i < at.width; i += kTileRows) {
     int64_t first = least(at.rows, firstSeeingRow(args, at, i));
     int64_t end = endSeeingRow(args, at, least(at.width, i + kTileRows) - 1);
@@ -165,6 +164,60 @@ inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, c
                                  out + i * padded + d, padded, 1, 1);
   }
 }
+
+// What is added to the scores of one row, in units of log 2: bias, and less slope * distance.
+class AddedRow {
+public:
+  AddedRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row)
+      : isSome(args.bias || args.slopes), keysLeft(args.keys - at.key) {
+    if (!isSome)
+      return;
+    BiasStrides strides = biasStrides(args);
+    if (args.bias)
+      bias = args.bias + at.batchIndex * strides.batch + at.head * strides.head +
+             (at.query + row) * strides.query + at.key * strides.key;
+    varies = strides.key > 0;
+    slope = args.slopes ? args.slopes[at.head] * kLog2E : 0;
+    distance = static_cast<float>(at.query + row + args.keys - args.queries - at.key);
+  }
+
+  // Returns what is added to keys [j, j + kLanes) of the block.
+  Vec at(int64_t j) const {
+    Vec added = {};
+    if (bias) {
+      Vec loaded = biasAt(j);
+      added = select(loaded <= splat(kHidden), splat(-__builtin_inff()), loaded * splat(kLog2E));
+    }
+    if (slope != 0) {
+      IntVec key = splatInt(static_cast<int32_t>(j)) + iota();
+      Vec away = splat(distance) - __builtin_convertvector(key, Vec);
+      added -= splat(slope) * maximum(away, -away);
+    }
+    return added;
+  }
+
+  const bool isSome;
+
+private:
+  static constexpr float kHidden = -1e30f;
+
+  // Returns the bias of keys [j, j + kLanes); reads none behind the last key.
+  Vec biasAt(int64_t j) const {
+    if (!varies)
+      return splat(*bias);
+    if (j + kLanes <= keysLeft)
+      return load(bias + j);
+    Vec last = {};
+    for (int64_t e = 0; j + e < keysLeft; ++e)
+      last[e] = bias[j + e];
+    return last;
+  }
+
+  int64_t keysLeft;
+  const float *bias = nullptr;
+  bool varies = false;
+  float slope = 0, distance = 0;
+};
 
 // The dropout factors of one row: 1/(1-p) for kept weights, 0 for dropped ones.
 class DropoutRow {

@@ -112,9 +112,21 @@ void exp2Array(const float *x, float *out, int64_t count) {
 #define DTC_STRING(name) DTC_STRING_OF(name)
 #define DTC_STRING_OF(name) #name
 
-extern const IsaKernels kernels = {
-    DTC_STRING(DTC_ISA), kTileRows,          kTileColumns,  packA,          packB,
-    multiplyPacked,      attentionWorkspace, attentionUnit, attentionDelta, attentionGradWorkspace,
-    attentionGradUnit,   transpose,          exp2Array,     widen,          narrow};
+extern const IsaKernels kernels = {DTC_STRING(DTC_ISA),
+                                   kTileRows,
+                                   kTileColumns,
+                                   packA,
+                                   packB,
+                                   multiplyPacked,
+                                   attentionWorkspace,
+                                   attentionUnit,
+                                   attentionDelta,
+                                   attentionGradWorkspace,
+                                   attentionGradUnit,
+                                   attentionBiasUnit,
+                                   transpose,
+                                   exp2Array,
+                                   widen,
+                                   narrow};
 
 } // namespace dtc::cpu::DTC_ISA

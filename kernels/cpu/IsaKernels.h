@@ -12,6 +12,7 @@ struct AttentionGradRange {
   int64_t batchIndex, kvHead;
   int64_t queryBegin, queryEnd, keyBegin, keyEnd;
   bool queryGradients, keyGradients; // the gradients to compute: dq, and dk with dv
+  bool biasGradient = false;         // dbias, which is added to
 };
 inline constexpr int64_t kAttentionGrain = 192;
 
@@ -41,6 +42,9 @@ struct IsaKernels {
   int64_t (*attentionGradWorkspace)(const AttentionArgs &args);
   void (*attentionGradUnit)(const AttentionGradArgs &args, const AttentionGradRange &range,
                             float *workspace);
+  // Adds the gradient of bias of one query head, which reads range.kvHead, to dbias.
+  void (*attentionBiasUnit)(const AttentionGradArgs &args, const AttentionGradRange &range,
+                            int64_t head, float *workspace);
 
   // Computes dst[j*ldd + i] = src[i*lds + j] for i < rows, j < columns; moves bits, so any 4-byte
   // type is possible.

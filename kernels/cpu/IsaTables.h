@@ -19,4 +19,8 @@ int64_t attentionGradWorkspace(const AttentionArgs &args);
 void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &range,
                        float *workspace);
 
+// Adds dbias of one query head (IsaKernels::attentionBiasUnit).
+void attentionBiasUnit(const AttentionGradArgs &args, const AttentionGradRange &range, int64_t head,
+                       float *workspace);
+
 } // namespace dtc::cpu::DTC_ISA

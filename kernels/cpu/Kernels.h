@@ -14,12 +14,16 @@ namespace dtc::cpu {
 
 class ThreadPool;
 
-// out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score matrix is
-// never stored. causal: query i sees keys j <= i + keys - queries. Query head h reads kv head h /
-// (heads/kvHeads); heads % kvHeads == 0.
-//   q, out  [batch, queries, heads, headDim]
-//   k, v    [batch, keys, kvHeads, headDim]
+// out = softmax(scale * q k^T + bias + mask) v, in blocks with a running maximum; the score matrix
+// is never stored. Query i is at the position of key i + keys - queries; causal: it sees keys up to
+// its position. Query head h reads kv head h / (heads/kvHeads); heads % kvHeads == 0. A query that
+// sees no key gives zeros, and -inf for lse.
+//   q       [batch, queries, heads, headDim]
+//   k       [batch, keys, kvHeads, headDim]
+//   v       [batch, keys, kvHeads, valueDim]
+//   out     [batch, queries, heads, valueDim]
 //   lse     [batch, heads, queries]
+//   bias    [batch, heads, queries, keys], each of them or 1, which is the same for all
 // qRow, kRow, vRow: elements from one token to the next, 0 if they have no gaps. `globalHead0`,
 // `globalBatch0` and `totalHeads` give the position of this rank's heads and batch in the whole, so
 // that dropout does not depend on the plan. Source: Dao 2023, arXiv:2307.08691.
@@ -35,11 +39,21 @@ struct AttentionArgs {
   int64_t qRow = 0, kRow = 0, vRow = 0;
   int64_t window = 0; // number of last keys that a query sees, itself included; 0: all. Causal only
   float softCap = 0;  // above 0, scaled scores s become softCap * tanh(s / softCap)
+  int64_t valueDim = 0;             // 0: headDim
+  int64_t prefix = 0;               // number of first keys that all queries see. Causal only
+  const int32_t *lengths = nullptr; // [batch]: number of first keys that a sample has; null: all
+  // Added to scaled and capped scores; null: nothing. -1e30 and less hides the key.
+  const float *bias = nullptr;
+  int64_t biasSizes[4] = {1, 1, 1, 1}; // the dims of bias
+  // [heads]: scores lose slope * distance of the positions (ALiBi, arXiv:2108.12409); null: nothing
+  const float *slopes = nullptr;
+  int64_t sampleKeys = INT64_MAX; // set by the kernels: the length of one sample
 };
 // Computes out and lse of `args`.
 void attention(const AttentionArgs &args, ThreadPool &pool);
 
 // Gradients of attention(); `out` and `lse` are its results. scratch: f32 [batch, heads, queries].
+// dbias, which is summed over the dims of size 1 of bias, computes the scores once more.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 struct AttentionGradArgs {
   AttentionArgs forward; // out and lse are inputs
@@ -48,8 +62,9 @@ struct AttentionGradArgs {
   float *scratch;
   const float *dlse = nullptr; // gradient of lse, as lse; null: none
   int64_t dqRow = 0, dkRow = 0, dvRow = 0;
+  float *dbias = nullptr; // as bias; null: none
 };
-// Computes dq, dk and dv of `args`.
+// Computes dq, dk, dv and dbias of `args`.
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
 
 // The tensors of attention and its gradients if they are of `type`; those of AttentionArgs, except
@@ -62,6 +77,7 @@ struct NarrowTensors {
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
   int64_t dqRow = 0, dkRow = 0, dvRow = 0;
   const float *dlse = nullptr; // see AttentionGradArgs
+  float *dbias = nullptr;      // see AttentionGradArgs
 };
 // Computes attention of 16-bit tensors.
 void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool);

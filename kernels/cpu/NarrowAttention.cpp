@@ -3,6 +3,7 @@
 //
 // Cost: that of f32, plus 6 bytes for every element read or written; the keys and values that a
 // task sees are read once per task of the head.
+#include "kernels/cpu/AttentionBias.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
@@ -64,18 +65,62 @@ void write(ElementType type, void *tensor, const Slice &slice, const float *from
                         slice.columns);
 }
 
-// Returns the arguments of attention for one kv head with its query heads.
-AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead) {
-  AttentionArgs one = args;
-  int64_t group = args.heads / args.kvHeads;
+// Returns the arguments of attention for `heads` query heads from `head` on, of one kv head.
+AttentionArgs ofHeads(const AttentionArgs &args, int64_t batchIndex, int64_t head, int64_t heads) {
+  AttentionArgs one = ofSample(args, batchIndex);
   one.batch = 1;
-  one.heads = group;
+  one.heads = heads;
   one.kvHeads = 1;
   one.qRow = one.kRow = one.vRow = 0;
   one.globalBatch0 += batchIndex;
-  one.globalHead0 += kvHead * group;
-  one.lse += (batchIndex * args.heads + kvHead * group) * args.queries;
+  one.globalHead0 += head;
+  one.lse += (batchIndex * args.heads + head) * args.queries;
+  one.lengths = nullptr;
+  BiasStrides strides = biasStrides(args);
+  if (args.bias)
+    one.bias += batchIndex * strides.batch + head * strides.head;
+  one.biasSizes[0] = 1;
+  one.biasSizes[1] = strides.head > 0 ? heads : 1;
+  if (args.slopes)
+    one.slopes += head;
   return one;
+}
+
+// Adds the gradient of the bias of one query head.
+void addBiasGradient(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,
+                     const AttentionGradRange &range, int64_t head) {
+  int64_t batchIndex = range.batchIndex, kvHead = range.kvHead, dim = valueDim(args);
+  auto slice = [&](int64_t tokens, int64_t ofAll, int64_t width, int64_t index) {
+    return sliceOf(tokens, ofAll, width, batchIndex, index, 1, 0, tokens);
+  };
+  Slice query = slice(args.queries, args.heads, args.headDim, head);
+  Slice key = slice(args.keys, args.kvHeads, args.headDim, kvHead);
+  Slice value = slice(args.keys, args.kvHeads, dim, kvHead);
+  Slice dout = slice(args.queries, args.heads, dim, head);
+  AttentionGradArgs one{ofHeads(args, batchIndex, head, 1),
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        scratch + (batchIndex * args.heads + head) * args.queries};
+  float *memory = tensorScratch.reserve(query.size() + key.size() + value.size() + dout.size());
+  auto readRows = [&](const void *tensor, const Slice &of, int64_t begin, int64_t end) {
+    return read(tensors.type, tensor, of, memory, begin, end);
+  };
+  int64_t first = range.queryBegin, last = range.queryEnd;
+  one.forward.q =
+      readRows(tensors.q, inRows(query, args.qRow, batchIndex, head * args.headDim), first, last);
+  one.dout = readRows(tensors.dout, dout, first, last);
+  one.forward.k = readRows(tensors.k, inRows(key, args.kRow, batchIndex, kvHead * args.headDim),
+                           range.keyBegin, range.keyEnd);
+  one.forward.v = readRows(tensors.v, inRows(value, args.vRow, batchIndex, kvHead * dim),
+                           range.keyBegin, range.keyEnd);
+  BiasStrides strides = biasStrides(args);
+  one.dbias = tensors.dbias + batchIndex * strides.batch + head * strides.head;
+  AttentionGradRange part = range;
+  part.batchIndex = part.kvHead = 0;
+  const IsaKernels &isa = isaKernels();
+  isa.attentionBiasUnit(one, part, 0, unitScratch.reserve(isa.attentionGradWorkspace(one.forward)));
 }
 
 } // namespace
@@ -97,27 +142,30 @@ void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, Th
       int64_t batchIndex = task % heads / args.kvHeads, kvHead = task % heads % args.kvHeads;
       int64_t first = (units - 1 - task / heads) * perUnit; // longest rows first
       int64_t last = std::min(args.queries, first + perUnit);
-      auto slice = [&](int64_t tokens, int64_t ofAll, int64_t head, int64_t count) {
-        return sliceOf(tokens, ofAll, args.headDim, batchIndex, head, count, 0, tokens);
+      auto slice = [&](int64_t tokens, int64_t ofAll, int64_t width, int64_t head, int64_t count) {
+        return sliceOf(tokens, ofAll, width, batchIndex, head, count, 0, tokens);
       };
-      Slice query = slice(args.queries, args.heads, kvHead * group, group);
-      Slice key = slice(args.keys, args.kvHeads, kvHead, 1);
+      int64_t dim = valueDim(args);
+      Slice query = slice(args.queries, args.heads, args.headDim, kvHead * group, group);
+      Slice key = slice(args.keys, args.kvHeads, args.headDim, kvHead, 1);
+      Slice value = slice(args.keys, args.kvHeads, dim, kvHead, 1);
       int64_t queryColumn = kvHead * group * args.headDim, keyColumn = kvHead * args.headDim;
-      AttentionArgs one = ofHead(args, batchIndex, kvHead);
-      float *memory = tensorScratch.reserve(2 * query.size() + 2 * key.size());
-      int64_t firstSeen = firstKey(args, first) / kAttentionGrain * kAttentionGrain;
-      int64_t endSeen = endKey(args, last - 1);
+      AttentionArgs one = ofHeads(args, batchIndex, kvHead * group, group);
+      float *memory = tensorScratch.reserve(query.size() + query.rows * group * dim + key.size() +
+                                            value.size());
+      int64_t firstSeen = firstKey(one, first) / kAttentionGrain * kAttentionGrain;
+      int64_t endSeen = endKey(one, last - 1);
       one.q = read(tensors.type, tensors.q, inRows(query, args.qRow, batchIndex, queryColumn),
                    memory, first, last);
       one.k = read(tensors.type, tensors.k, inRows(key, args.kRow, batchIndex, keyColumn), memory,
                    firstSeen, endSeen);
-      one.v = read(tensors.type, tensors.v, inRows(key, args.vRow, batchIndex, keyColumn), memory,
-                   firstSeen, endSeen);
+      one.v = read(tensors.type, tensors.v, inRows(value, args.vRow, batchIndex, kvHead * dim),
+                   memory, firstSeen, endSeen);
       one.out = memory;
       isa.attentionUnit(one, 0, 0, first, last, unitScratch.reserve(isa.attentionWorkspace(one)));
-      Slice result = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
-                             group, first, last);
-      write(tensors.type, tensors.out, result, one.out + first * query.columns);
+      Slice result =
+          sliceOf(args.queries, args.heads, dim, batchIndex, kvHead * group, group, first, last);
+      write(tensors.type, tensors.out, result, one.out + first * result.columns);
     }
   });
 }
@@ -130,11 +178,15 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
     const IsaKernels &isa = isaKernels();
     for (int64_t task = begin; task < end; ++task) {
       int64_t batchIndex = task / args.kvHeads, kvHead = task % args.kvHeads;
+      int64_t dim = valueDim(args);
       Slice query = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
                             group, 0, args.queries);
+      Slice result = sliceOf(args.queries, args.heads, dim, batchIndex, kvHead * group, group, 0,
+                             args.queries);
       Slice key =
           sliceOf(args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, 1, 0, args.keys);
-      AttentionGradArgs one{ofHead(args, batchIndex, kvHead),
+      Slice value = sliceOf(args.keys, args.kvHeads, dim, batchIndex, kvHead, 1, 0, args.keys);
+      AttentionGradArgs one{ofHeads(args, batchIndex, kvHead * group, group),
                             nullptr,
                             nullptr,
                             nullptr,
@@ -142,7 +194,8 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
                             scratch + (batchIndex * args.heads + kvHead * group) * args.queries};
       if (tensors.dlse)
         one.dlse = tensors.dlse + (batchIndex * args.heads + kvHead * group) * args.queries;
-      float *memory = tensorScratch.reserve(4 * query.size() + 4 * key.size());
+      float *memory = tensorScratch.reserve(2 * query.size() + 2 * result.size() + 2 * key.size() +
+                                            2 * value.size());
       auto queryRows = [&](int64_t row) {
         return inRows(query, row, batchIndex, kvHead * group * args.headDim);
       };
@@ -151,9 +204,10 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
       };
       one.forward.q = read(tensors.type, tensors.q, queryRows(args.qRow), memory);
       one.forward.k = read(tensors.type, tensors.k, keyRows(args.kRow), memory);
-      one.forward.v = read(tensors.type, tensors.v, keyRows(args.vRow), memory);
-      one.forward.out = read(tensors.type, tensors.out, query, memory);
-      one.dout = read(tensors.type, tensors.dout, query, memory);
+      auto valueRows = [&](int64_t row) { return inRows(value, row, batchIndex, kvHead * dim); };
+      one.forward.v = read(tensors.type, tensors.v, valueRows(args.vRow), memory);
+      one.forward.out = read(tensors.type, tensors.out, result, memory);
+      one.dout = read(tensors.type, tensors.dout, result, memory);
       one.dq = memory;
       one.dk = one.dq + query.size();
       one.dv = one.dk + key.size();
@@ -163,9 +217,13 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
                             unitScratch.reserve(isa.attentionGradWorkspace(one.forward)));
       write(tensors.type, tensors.dq, queryRows(tensors.dqRow), one.dq);
       write(tensors.type, tensors.dk, keyRows(tensors.dkRow), one.dk);
-      write(tensors.type, tensors.dv, keyRows(tensors.dvRow), one.dv);
+      write(tensors.type, tensors.dv, valueRows(tensors.dvRow), one.dv);
     }
   });
+  if (tensors.dbias)
+    biasGradient(args, tensors.dbias, pool, [&](const AttentionGradRange &range, int64_t head) {
+      addBiasGradient(args, tensors, scratch, range, head);
+    });
 }
 
 } // namespace dtc::cpu

@@ -19,6 +19,7 @@ void expectGradients(AttentionProblem &problem, ThreadPool &pool) {
   expectClose(problem.dq, wanted.dq, kTolerance, describe(problem.sizes) + ": dq");
   expectClose(problem.dk, wanted.dk, kTolerance, describe(problem.sizes) + ": dk");
   expectClose(problem.dv, wanted.dv, kTolerance, describe(problem.sizes) + ": dv");
+  expectClose(problem.dbias, wanted.dbias, kTolerance, describe(problem.sizes) + ": dbias");
 }
 
 TEST(AttentionGrad, AgreesWithTheReferenceAtEdgeSizes) {
@@ -54,7 +55,22 @@ TEST(AttentionGrad, AgreesWithTheReferenceUnderDropout) {
 
 // Compares the analytic reference with finite differences of its forward part.
 TEST(AttentionGrad, ReferenceAgreesWithFiniteDifferences) {
-  AttentionProblem problem({1, 6, 9, 2, 1, 4, true, 4, 3.0f}, 0.25f);
+  AttentionProblem problem({.batch = 2,
+                            .queries = 6,
+                            .keys = 9,
+                            .heads = 2,
+                            .kvHeads = 1,
+                            .headDim = 4,
+                            .causal = true,
+                            .window = 4,
+                            .softCap = 3.0f,
+                            .valueDim = 3,
+                            .lengths = {8, 9},
+                            .bias = {1, 2, 6, 9},
+                            .slopes = true},
+                           0.25f);
+  for (float &each : problem.bias)
+    each = std::max(each, -1.0f); // no step may show or hide a key
   problem.addGradientOfLse();
   AttentionReference analytic(problem);
   auto loss = [&] {
@@ -80,6 +96,7 @@ TEST(AttentionGrad, ReferenceAgreesWithFiniteDifferences) {
   check(problem.q, analytic.dq);
   check(problem.k, analytic.dk);
   check(problem.v, analytic.dv);
+  check(problem.bias, analytic.dbias);
 }
 
 TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreads) {
@@ -118,6 +135,54 @@ TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithAWindow) {
       }
     }
   });
+}
+
+TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithABias) {
+  forEachIsa([&] {
+    for (std::vector<int64_t> bias :
+         {std::vector<int64_t>{1, 3, 400, 400}, {3, 1, 1, 400}, {1, 1, 400, 1}, {1, 1, 1, 1}}) {
+      AttentionProblem first({.batch = 3,
+                              .queries = 400,
+                              .keys = 400,
+                              .heads = 3,
+                              .kvHeads = 1,
+                              .headDim = 16,
+                              .causal = false,
+                              .lengths = {400, 77, 0},
+                              .bias = bias});
+      ThreadPool one(1);
+      runBoth(first, one);
+      for (int threads : {3, 8}) {
+        AttentionProblem other(first.sizes);
+        ThreadPool pool(threads);
+        runBoth(other, pool);
+        EXPECT_TRUE(sameBits(other.out, first.out)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dq, first.dq)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dk, first.dk)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dbias, first.dbias)) << threads << " threads";
+      }
+    }
+  });
+}
+
+// Masks that hide nothing change no bit of causal attention.
+TEST(AttentionGrad, GivesTheBitsOfCausalAttentionWithAllKeysOfAllSamples) {
+  ThreadPool pool(2);
+  AttentionProblem causal({2, 500, 500, 2, 1, 32, true});
+  AttentionProblem whole({.batch = 2,
+                          .queries = 500,
+                          .keys = 500,
+                          .heads = 2,
+                          .kvHeads = 1,
+                          .headDim = 32,
+                          .causal = true,
+                          .prefix = 1,
+                          .lengths = {500, 700}});
+  runBoth(causal, pool);
+  runBoth(whole, pool);
+  EXPECT_TRUE(sameBits(causal.out, whole.out) && sameBits(causal.lse, whole.lse));
+  EXPECT_TRUE(sameBits(causal.dq, whole.dq) && sameBits(causal.dk, whole.dk) &&
+              sameBits(causal.dv, whole.dv));
 }
 
 // A window hides nothing from queries that see fewer keys anyway.

@@ -8,22 +8,39 @@
 
 namespace dtc::cpu::test {
 
-// The size of an attention problem.
+// The size of an attention problem, and what its queries see.
 struct AttentionSizes {
   int64_t batch, queries, keys, heads, kvHeads, headDim;
   bool causal;
   int64_t window = 0;
   float softCap = 0;
+  int64_t valueDim = 0; // 0: headDim
+  int64_t prefix = 0;
+  std::vector<int32_t> lengths = {};
+  std::vector<int64_t> bias = {}; // empty: none
+  bool slopes = false;
+
+  // Returns the head dim of values.
+  int64_t valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
 
 // Returns the size in words, for messages.
 inline std::string describe(const AttentionSizes &s) {
-  return "batch " + std::to_string(s.batch) + ", queries " + std::to_string(s.queries) + ", keys " +
-         std::to_string(s.keys) + ", heads " + std::to_string(s.heads) + "/" +
-         std::to_string(s.kvHeads) + ", headDim " + std::to_string(s.headDim) +
-         (s.causal ? ", causal" : "") +
-         (s.window > 0 ? ", window " + std::to_string(s.window) : "") +
-         (s.softCap > 0 ? ", soft cap " + std::to_string(s.softCap) : "");
+  std::string words = "batch " + std::to_string(s.batch) + ", queries " +
+                      std::to_string(s.queries) + ", keys " + std::to_string(s.keys) + ", heads " +
+                      std::to_string(s.heads) + "/" + std::to_string(s.kvHeads) + ", headDim " +
+                      std::to_string(s.headDim) + (s.causal ? ", causal" : "");
+  auto add = [&](const char *name, double number) {
+    if (number > 0)
+      words += std::string(", ") + name + " " + std::to_string(number);
+  };
+  add("window", static_cast<double>(s.window)), add("soft cap", s.softCap);
+  add("valueDim", static_cast<double>(s.valueDim)), add("prefix", static_cast<double>(s.prefix));
+  for (int64_t length : s.lengths)
+    words += ", length " + std::to_string(length);
+  for (int64_t size : s.bias)
+    words += ", bias " + std::to_string(size);
+  return words + (s.slopes ? ", slopes" : "");
 }
 
 // One attention problem with its results and gradients.
@@ -31,16 +48,18 @@ struct AttentionProblem {
   AttentionSizes sizes;
   AttentionArgs args;
   std::vector<float> q, k, v, dout, out, lse, dq, dk, dv, scratch;
+  std::vector<float> bias, dbias, slopes;
   std::vector<float> dlse; // empty: lse has no gradient
 
   explicit AttentionProblem(const AttentionSizes &s, float dropout = 0) : sizes(s) {
+    int64_t results = s.batch * s.queries * s.heads * s.valueColumns();
     q = randomFloats(s.batch * s.queries * s.heads * s.headDim, 1);
     k = randomFloats(s.batch * s.keys * s.kvHeads * s.headDim, 2);
-    v = randomFloats(s.batch * s.keys * s.kvHeads * s.headDim, 3);
-    dout = randomFloats(static_cast<int64_t>(q.size()), 4);
+    v = randomFloats(s.batch * s.keys * s.kvHeads * s.valueColumns(), 3);
+    dout = randomFloats(results, 4);
     for (float &value : q)
       value *= 3; // scores of several units, so that the softmax is far from uniform
-    out.assign(q.size(), -7), dq.assign(q.size(), -7);
+    out.assign(results, -7), dq.assign(q.size(), -7);
     dk.assign(k.size(), -7), dv.assign(v.size(), -7);
     lse.assign(s.batch * s.heads * s.queries, -7), scratch.assign(lse.size(), -7);
     args = {q.data(),
@@ -60,6 +79,7 @@ struct AttentionProblem {
     args.dropout = dropout;
     args.seed = 0x0123456789abcdef, args.dropoutId = 5, args.step = 17;
     args.globalBatch0 = 3, args.globalHead0 = 2, args.totalHeads = s.heads + 4;
+    describeScores();
   }
 
   // Gives lse a gradient.
@@ -67,23 +87,48 @@ struct AttentionProblem {
 
   // Returns the arguments of the kernel for the gradients.
   AttentionGradArgs gradArgs() {
-    return {args,
-            dout.data(),
-            dq.data(),
-            dk.data(),
-            dv.data(),
-            scratch.data(),
-            dlse.empty() ? nullptr : dlse.data()};
+    AttentionGradArgs grad{args,
+                           dout.data(),
+                           dq.data(),
+                           dk.data(),
+                           dv.data(),
+                           scratch.data(),
+                           dlse.empty() ? nullptr : dlse.data()};
+    grad.dbias = dbias.empty() ? nullptr : dbias.data();
+    return grad;
+  }
+
+private:
+  // Sets what is added to scores, and which keys there are. Some of bias hides its keys.
+  void describeScores() {
+    args.valueDim = sizes.valueDim, args.prefix = sizes.prefix;
+    if (!sizes.lengths.empty())
+      args.lengths = sizes.lengths.data();
+    if (!sizes.bias.empty()) {
+      int64_t count = 1;
+      for (size_t i = 0; i < 4; ++i)
+        count *= args.biasSizes[i] = sizes.bias[i];
+      bias = randomFloats(count, 6);
+      for (size_t i = 4; i < bias.size(); i += 13)
+        bias[i] = i % 2 == 0 ? -std::numeric_limits<float>::infinity() : -1e30f;
+      dbias.assign(bias.size(), -7);
+      args.bias = bias.data();
+    }
+    if (sizes.slopes) {
+      for (int64_t head = 0; head < sizes.heads; ++head)
+        slopes.push_back(std::exp2(-static_cast<float>(head + 1)));
+      args.slopes = slopes.data();
+    }
   }
 };
 
 // The results and gradients of a problem, in double.
 struct AttentionReference {
-  std::vector<double> out, lse, dq, dk, dv;
+  std::vector<double> out, lse, dq, dk, dv, dbias;
 
   explicit AttentionReference(const AttentionProblem &problem)
-      : out(problem.q.size()), lse(problem.lse.size()), dq(problem.q.size()), dk(problem.k.size()),
-        dv(problem.v.size()) {
+      : out(problem.out.size()), lse(problem.lse.size()), dq(problem.q.size()),
+        dk(problem.k.size()), dv(problem.v.size()), dbias(problem.bias.size()) {
     const AttentionSizes &s = problem.sizes;
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
@@ -92,48 +137,80 @@ struct AttentionReference {
   }
 
 private:
+  // Returns the element of bias for a score.
+  static size_t biasIndex(const AttentionSizes &s, int64_t b, int64_t h, int64_t i, int64_t j) {
+    int64_t index = 0, place[] = {b, h, i, j};
+    for (size_t dim = 0; dim < 4; ++dim)
+      index = index * s.bias[dim] + (s.bias[dim] > 1 ? place[dim] : 0);
+    return static_cast<size_t>(index);
+  }
+
+  // Returns the keys that a query sees, by the definition of each mask.
+  static std::vector<int64_t> keysSeen(const AttentionProblem &p, int64_t b, int64_t h, int64_t i) {
+    const AttentionSizes &s = p.sizes;
+    int64_t position = i + s.keys - s.queries;
+    std::vector<int64_t> keys;
+    for (int64_t j = 0; j < s.keys; ++j) {
+      bool seen = !s.causal || j <= position || j < s.prefix;
+      seen = seen && (s.window == 0 || j > position - s.window);
+      seen = seen && (s.lengths.empty() || j < s.lengths[b]);
+      seen = seen && (s.bias.empty() || p.bias[biasIndex(s, b, h, i, j)] > -1e30f);
+      if (seen)
+        keys.push_back(j);
+    }
+    return keys;
+  }
+
   void row(const AttentionProblem &p, int64_t b, int64_t h, int64_t i) {
     const AttentionSizes &s = p.sizes;
-    int64_t seen = s.causal ? std::clamp<int64_t>(i + 1 + s.keys - s.queries, 0, s.keys) : s.keys;
-    int64_t hidden = s.window > 0 ? std::max<int64_t>(0, i + 1 + s.keys - s.queries - s.window) : 0;
-    int64_t kvHead = h / (s.heads / s.kvHeads);
+    std::vector<int64_t> keys = keysSeen(p, b, h, i);
+    int64_t kvHead = h / (s.heads / s.kvHeads), dims = s.valueColumns(), seen = keys.size();
     size_t query = ((b * s.queries + i) * s.heads + h) * s.headDim;
-    auto key = [&](int64_t j) {
-      return size_t(((b * s.keys + j) * s.kvHeads + kvHead) * s.headDim);
-    };
+    size_t result = ((b * s.queries + i) * s.heads + h) * dims;
+    auto token = [&](int64_t n) { return (b * s.keys + keys[n]) * s.kvHeads + kvHead; };
+    auto key = [&](int64_t n) { return size_t(token(n) * s.headDim); };
+    auto value = [&](int64_t n) { return size_t(token(n) * dims); };
     std::vector<double> weight(seen), factor(seen), product(seen), slope(seen, 1);
     double largest = -std::numeric_limits<double>::infinity(), total = 0, delta = 0;
-    for (int64_t j = hidden; j < seen; ++j) {
+    for (int64_t n = 0; n < seen; ++n) {
       for (int64_t d = 0; d < s.headDim; ++d)
-        weight[j] += double(p.q[query + d]) * p.k[key(j) + d] * p.args.scale;
+        weight[n] += double(p.q[query + d]) * p.k[key(n) + d] * p.args.scale;
       if (s.softCap > 0) {
-        double part = std::tanh(weight[j] / s.softCap);
-        weight[j] = s.softCap * part;
-        slope[j] = 1 - part * part;
+        double part = std::tanh(weight[n] / s.softCap);
+        weight[n] = s.softCap * part;
+        slope[n] = 1 - part * part;
       }
-      largest = std::max(largest, weight[j]);
+      if (!s.bias.empty())
+        weight[n] += p.bias[biasIndex(s, b, h, i, keys[n])];
+      if (s.slopes)
+        weight[n] -= p.slopes[h] * std::abs(double(i + s.keys - s.queries - keys[n]));
+      largest = std::max(largest, weight[n]);
     }
-    for (int64_t j = hidden; j < seen; ++j)
-      total += weight[j] = std::exp(weight[j] - largest);
+    for (int64_t n = 0; n < seen; ++n)
+      total += weight[n] = std::exp(weight[n] - largest);
     lse[(b * s.heads + h) * s.queries + i] = largest + std::log(total);
-    for (int64_t j = hidden; j < seen; ++j) {
-      weight[j] /= total;
-      factor[j] = dropoutFactor(p.args, b, h, i, j);
-      for (int64_t d = 0; d < s.headDim; ++d) {
-        out[query + d] += weight[j] * factor[j] * p.v[key(j) + d];
-        product[j] += double(p.dout[query + d]) * p.v[key(j) + d] * factor[j];
-        dv[key(j) + d] += weight[j] * factor[j] * p.dout[query + d];
+    for (int64_t n = 0; n < seen; ++n) {
+      weight[n] /= total;
+      factor[n] = dropoutFactor(p.args, b, h, i, keys[n]);
+      for (int64_t d = 0; d < dims; ++d) {
+        out[result + d] += weight[n] * factor[n] * p.v[value(n) + d];
+        product[n] += double(p.dout[result + d]) * p.v[value(n) + d] * factor[n];
+        dv[value(n) + d] += weight[n] * factor[n] * p.dout[result + d];
       }
-      delta += weight[j] * product[j];
+      delta += weight[n] * product[n];
     }
     if (!p.dlse.empty())
       delta -= p.dlse[(b * s.heads + h) * s.queries + i];
-    for (int64_t j = hidden; j < seen; ++j)
+    for (int64_t n = 0; n < seen; ++n) {
+      double gradient = weight[n] * (product[n] - delta);
+      if (!s.bias.empty())
+        dbias[biasIndex(s, b, h, i, keys[n])] += gradient;
       for (int64_t d = 0; d < s.headDim; ++d) {
-        double score = p.args.scale * weight[j] * (product[j] - delta) * slope[j];
-        dq[query + d] += score * p.k[key(j) + d];
-        dk[key(j) + d] += score * p.q[query + d];
+        double score = p.args.scale * gradient * slope[n];
+        dq[query + d] += score * p.k[key(n) + d];
+        dk[key(n) + d] += score * p.q[query + d];
       }
+    }
   }
 
   static double dropoutFactor(const AttentionArgs &args, int64_t b, int64_t h, int64_t i,
@@ -150,7 +227,7 @@ private:
   }
 };
 
-// Returns edge sizes of tokens, heads and head dimension, with both masks.
+// Returns edge sizes of tokens, heads and head dimension, with all masks.
 inline std::vector<AttentionSizes> edgeSizes() {
   std::vector<AttentionSizes> sizes;
   for (bool causal : {false, true}) {
@@ -177,6 +254,84 @@ inline std::vector<AttentionSizes> edgeSizes() {
   sizes.push_back({2, 90, 90, 2, 2, 64, false, 0, 2.0f});
   sizes.push_back({1, 300, 300, 4, 2, 24, true, 0, 50.0f});
   sizes.push_back({1, 300, 333, 4, 2, 24, true, 77, 5.0f});
+  for (int64_t prefix : {1, 32, 192, 250, 300})
+    sizes.push_back({.batch = 1,
+                     .queries = 300,
+                     .keys = 300,
+                     .heads = 2,
+                     .kvHeads = 1,
+                     .headDim = 16,
+                     .causal = true,
+                     .prefix = prefix});
+  for (bool causal : {false, true}) // a sample with all keys, with some, and without
+    sizes.push_back({.batch = 4,
+                     .queries = 250,
+                     .keys = 260,
+                     .heads = 2,
+                     .kvHeads = 1,
+                     .headDim = 16,
+                     .causal = causal,
+                     .window = causal ? 50 : 0,
+                     .lengths = {260, 193, 1, 0}});
+  sizes.push_back({.batch = 2,
+                   .queries = 33,
+                   .keys = 33,
+                   .heads = 2,
+                   .kvHeads = 2,
+                   .headDim = 192,
+                   .causal = true,
+                   .valueDim = 128});
+  sizes.push_back({.batch = 1,
+                   .queries = 40,
+                   .keys = 200,
+                   .heads = 4,
+                   .kvHeads = 2,
+                   .headDim = 24,
+                   .causal = false,
+                   .valueDim = 256,
+                   .lengths = {195}});
+  for (std::vector<int64_t> bias : {std::vector<int64_t>{2, 4, 210, 230},
+                                    {1, 4, 210, 230},
+                                    {2, 1, 1, 230},
+                                    {1, 1, 210, 1},
+                                    {1, 1, 1, 1},
+                                    {1, 1, 210, 230}})
+    sizes.push_back({.batch = 2,
+                     .queries = 210,
+                     .keys = 230,
+                     .heads = 4,
+                     .kvHeads = 2,
+                     .headDim = 20,
+                     .causal = bias[1] == 1,
+                     .softCap = bias[0] == 1 ? 3.0f : 0.0f,
+                     .bias = bias});
+  sizes.push_back({.batch = 2,
+                   .queries = 200,
+                   .keys = 200,
+                   .heads = 4,
+                   .kvHeads = 2,
+                   .headDim = 16,
+                   .causal = true,
+                   .slopes = true});
+  sizes.push_back({.batch = 2,
+                   .queries = 50,
+                   .keys = 230,
+                   .heads = 4,
+                   .kvHeads = 4,
+                   .headDim = 8,
+                   .causal = false,
+                   .valueDim = 4,
+                   .lengths = {230, 40},
+                   .bias = {1, 4, 50, 230},
+                   .slopes = true});
+  sizes.push_back({.batch = 0,
+                   .queries = 5,
+                   .keys = 5,
+                   .heads = 2,
+                   .kvHeads = 2,
+                   .headDim = 8,
+                   .causal = false,
+                   .bias = {1, 2, 5, 5}});
   return sizes;
 }
 

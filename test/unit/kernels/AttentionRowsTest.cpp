@@ -12,12 +12,12 @@ using namespace test;
 template <typename T> struct Joined {
   static constexpr int64_t kGap = 3;
   AttentionSizes s;
-  int64_t ofQueries, ofKeys, row;
+  int64_t ofQueries, ofKeys, ofValues, row;
   std::vector<T> all;
 
   Joined(const AttentionSizes &sizes, T fill)
       : s(sizes), ofQueries(s.heads * s.headDim), ofKeys(s.kvHeads * s.headDim),
-        row(ofQueries + 2 * ofKeys + kGap),
+        ofValues(s.kvHeads * s.valueColumns()), row(ofQueries + ofKeys + ofValues + kGap),
         all(static_cast<size_t>(std::max(s.batch * std::max(s.queries, s.keys), int64_t(1)) * row),
             fill) {}
 
@@ -29,7 +29,7 @@ template <typename T> struct Joined {
       part[static_cast<int64_t>(i) / columns * row + static_cast<int64_t>(i) % columns] = dense[i];
   }
   void fill(const std::vector<T> &ofQ, const std::vector<T> &ofK, const std::vector<T> &ofV) {
-    fill(q(), ofQ, ofQueries), fill(k(), ofK, ofKeys), fill(v(), ofV, ofKeys);
+    fill(q(), ofQ, ofQueries), fill(k(), ofK, ofKeys), fill(v(), ofV, ofValues);
   }
 };
 
@@ -68,12 +68,12 @@ TEST(AttentionRows, AreThoseOfNarrowFloatsToo) {
     AttentionProblem problem(sizes, 0.2f);
     auto q = narrowed(type, problem.q), k = narrowed(type, problem.k),
          v = narrowed(type, problem.v), dout = narrowed(type, problem.dout);
-    std::vector<uint16_t> out(q.size()), dq(q.size()), dk(k.size()), dv(v.size());
+    std::vector<uint16_t> out(dout.size()), dq(q.size()), dk(k.size()), dv(v.size());
     NarrowTensors dense{type,        q.data(),  k.data(),  v.data(), out.data(),
                         dout.data(), dq.data(), dk.data(), dv.data()};
     narrowAttention(problem.args, dense, pool);
     narrowAttentionGrad(problem.args, dense, problem.scratch.data(), pool);
-    std::vector<uint16_t> outOfRows(q.size());
+    std::vector<uint16_t> outOfRows(dout.size());
     Joined<uint16_t> inputs(sizes, 0x7f7f), found(sizes, 9), wanted(sizes, 9);
     inputs.fill(q, k, v);
     setRows(problem.args, inputs.row);

@@ -266,7 +266,7 @@ TEST(NarrowAttention, IsThatOfF32Rounded) {
         problem.args.v = problem.v.data();
         attention(problem.args, pool);
         std::vector<float> lse = problem.lse;
-        std::vector<uint16_t> out(q.size()), dq(q.size()), dk(k.size()), dv(v.size());
+        std::vector<uint16_t> out(dout.size()), dq(q.size()), dk(k.size()), dv(v.size());
         NarrowTensors tensors{type,        q.data(),  k.data(),  v.data(), out.data(),
                               dout.data(), dq.data(), dk.data(), dv.data()};
         std::fill(problem.lse.begin(), problem.lse.end(), -7.0f);
@@ -279,12 +279,16 @@ TEST(NarrowAttention, IsThatOfF32Rounded) {
                                problem.dk.data(),  problem.dv.data(),   problem.scratch.data(),
                                problem.dlse.data()};
         tensors.dlse = problem.dlse.data();
+        std::vector<float> dbias = problem.dbias;
+        if (!dbias.empty())
+          grad.dbias = dbias.data(), tensors.dbias = problem.dbias.data();
         attentionGrad(grad, pool);
         narrowAttentionGrad(problem.args, tensors, problem.scratch.data(), pool);
         // The cuts of ranges change no bit of the kernels of f32.
         ASSERT_EQ(dq, narrowed(type, problem.dq)) << describe(sizes);
         ASSERT_EQ(dk, narrowed(type, problem.dk)) << describe(sizes);
         ASSERT_EQ(dv, narrowed(type, problem.dv)) << describe(sizes);
+        ASSERT_TRUE(sameBits(dbias, problem.dbias)) << describe(sizes);
       }
 }
 
