@@ -48,9 +48,45 @@ LogicalResult verifyHeads(InstructionOpInterface op, StringRef role, Value buffe
                         true, dtype);
 }
 
+// Returns the head dim of values.
+template <typename Op> int64_t valueDimOf(Op op) {
+  return op.getValueDim() > 0 ? op.getValueDim() : op.getHeadDim();
+}
+
+// Checks the prefix and what is added to scores.
+template <typename Op> LogicalResult verifyScores(Op op) {
+  auto prefix = static_cast<int64_t>(op.getPrefix()), keys = static_cast<int64_t>(op.getKeys());
+  if (prefix < 0 || prefix > keys || (prefix > 0 && (!op.getCausal() || op.getWindow() > 0)))
+    return op.emitOpError() << "has a prefix of " << prefix // attention_c6
+                            << "; want 1 to keys, of causal attention without a window";
+  Type f32 = Float32Type::get(op.getContext());
+  if (Value lengths = op.getLengths())
+    if (failed(verifyElements(op, "lengths", lengths, op.getBatch(), true,
+                              IntegerType::get(op.getContext(), 32))))
+      return failure();
+  if (Value slopes = op.getSlopes())
+    if (failed(verifyElements(op, "slopes", slopes, op.getHeads(), true, f32)))
+      return failure();
+  std::optional<ArrayRef<int64_t>> sizes = op.getBiasSizes();
+  if (static_cast<bool>(op.getBias()) != sizes.has_value() || (sizes && sizes->size() != 4))
+    return op.emitOpError("wants bias and four bias_sizes, or neither"); // attention_c7
+  if (!sizes)
+    return success();
+  int64_t batch = op.getBatch(), heads = op.getHeads(), queries = op.getQueries();
+  const int64_t whole[] = {batch, heads, queries, keys};
+  int64_t elements = 1;
+  for (auto [size, all] : llvm::zip(*sizes, whole)) {
+    if (size != 1 && size != all)
+      return op.emitOpError() << "has a bias with a size of " << size << "; want 1 or " << all;
+    elements *= size;
+  }
+  return verifyElements(op, "bias", op.getBias(), elements, true, f32);
+}
+
 template <typename Op> LogicalResult verifyAttention(Op op) {
   int64_t batch = op.getBatch(), heads = op.getHeads(), kvHeads = op.getKvHeads();
   int64_t queries = op.getQueries(), keys = op.getKeys(), dim = op.getHeadDim();
+  int64_t valueDim = valueDimOf(op);
   if (kvHeads <= 0 || heads % kvHeads != 0) // attention_c2
     return op.emitOpError() << "has " << heads << " heads and " << kvHeads
                             << " kv_heads; want a multiple";
@@ -65,11 +101,14 @@ template <typename Op> LogicalResult verifyAttention(Op op) {
     return op.emitOpError() << "has a soft_cap of " << op.getSoftCap().convertToDouble()
                             << "; want a positive one";
   Type dtype = getDtype(op.getOut());
-  if (failed(verifyFloats(op, "out", op.getOut(), batch * queries * heads * dim,
+  if (failed(verifyScores(op)))
+    return failure();
+  if (failed(verifyFloats(op, "out", op.getOut(), batch * queries * heads * valueDim,
                           true)) || // attention_c1
       failed(verifyHeads(op, "q", op.getQ(), batch * queries, heads * dim, op.getQRow(), dtype)) ||
       failed(verifyHeads(op, "k", op.getK(), batch * keys, kvHeads * dim, op.getKRow(), dtype)) ||
-      failed(verifyHeads(op, "v", op.getV(), batch * keys, kvHeads * dim, op.getVRow(), dtype)))
+      failed(
+          verifyHeads(op, "v", op.getV(), batch * keys, kvHeads * valueDim, op.getVRow(), dtype)))
     return failure();
   return verifyElements(op, "lse", op.getLse(), batch * heads * queries, true);
 }
@@ -287,11 +326,17 @@ LogicalResult AttentionGradOp::verify() {
   int64_t batch = getBatch(), dim = getHeadDim();
   int64_t queries = batch * getQueries(), keys = batch * getKeys();
   int64_t query = getHeads() * dim, key = getKvHeads() * dim; // elements per token
+  int64_t result = getHeads() * valueDimOf(*this), value = getKvHeads() * valueDimOf(*this);
   Type dtype = getDtype(getQ());
-  if (failed(verifyElements(*this, "dout", getDout(), queries * query, true, dtype)) ||
+  if (getDbias() && !getBias()) // attention_grad_c1
+    return emitOpError("has dbias, but no bias");
+  if (getDbias() && getBytes(getDbias()) != getBytes(getBias()))
+    return emitOpError() << "has dbias of " << getBytes(getDbias())
+                         << " bytes; want those of bias, " << getBytes(getBias());
+  if (failed(verifyElements(*this, "dout", getDout(), queries * result, true, dtype)) ||
       failed(verifyHeads(*this, "dq", getDq(), queries, query, getDqRow(), dtype)) ||
       failed(verifyHeads(*this, "dk", getDk(), keys, key, getDkRow(), dtype)) ||
-      failed(verifyHeads(*this, "dv", getDv(), keys, key, getDvRow(), dtype)) ||
+      failed(verifyHeads(*this, "dv", getDv(), keys, value, getDvRow(), dtype)) ||
       (getDlse() && failed(verifyElements(*this, "dlse", getDlse(), queries * getHeads(), true))))
     return failure();
   return verifyElements(*this, "scratch", getScratch(), queries * getHeads(), true);

@@ -87,30 +87,38 @@ def Exec_GemmOp : Exec_Instruction<"gemm",
 }
 
 defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,
-    I64Attr:$head_dim, DefaultValuedAttr<I64Attr, "0">:$q_row, DefaultValuedAttr<I64Attr, "0">:$k_row,
+    I64Attr:$head_dim, DefaultValuedAttr<I64Attr, "0">:$value_dim, DefaultValuedAttr<I64Attr, "0">:$q_row,
+    DefaultValuedAttr<I64Attr, "0">:$k_row,
     DefaultValuedAttr<I64Attr, "0">:$v_row, UnitAttr:$causal,
-    DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<F64Attr, "0.0">:$soft_cap, F64Attr:$scale,
+    DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<I64Attr, "0">:$prefix,
+    OptionalAttr<DenseI64ArrayAttr>:$bias_sizes, DefaultValuedAttr<F64Attr, "0.0">:$soft_cap, F64Attr:$scale,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     OptionalAttr<Exec_RankScalarAttr>:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
     OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads);
 
 def Exec_AttentionOp : Exec_Instruction<"attention",
-    (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
+    (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step,
+      Optional<Exec_Buffer>:$lengths, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$slopes),
     (ins Exec_Buffer:$out, Exec_Buffer:$lse), attentionFields, [], [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, forward";
   let description = [{
-    q, out: [batch, queries, heads, head_dim]; k, v: [batch, keys, kv_heads, head_dim]; lse: f32 [batch, heads,
-    queries]. `rows` has the elements from one token to the next in q, k and v, so that these may be parts of one
-    tensor; without it tokens are contiguous. `window` and `soft_cap` are those of graph.attention. first_batch and
-    first_head are the global indices of this rank's first sample and head, for the random numbers of dropout.
+    q: [batch, queries, heads, head_dim]; k: [batch, keys, kv_heads, head_dim]; v: [batch, keys, kv_heads, value_dim];
+    out: [batch, queries, heads, value_dim]; lse: f32 [batch, heads, queries]. value_dim is head_dim where it is not
+    given. lengths: i32 [batch]; bias: f32 of `bias_sizes`, each 1 or that of [batch, heads, queries, keys]; slopes: f32
+    [heads]. `rows` has the elements from one token to the next in q, k and v, so that these may be parts of one tensor;
+    without it tokens are contiguous. These scores, `window`, `prefix` and `soft_cap` are those of graph.attention.
+    first_batch and first_head are the global indices of this rank's first sample and head, for the random numbers of
+    dropout.
 
     Constraints:
-    - (C1) every buffer has the bytes of its shape, with rows counted from the first element to the last; all except lse
-      have one type of f32, bf16 and f16.
+    - (C1) every buffer has the bytes of its shape, with rows counted from the first element to the last; q, k, v and
+      out have one type of f32, bf16 and f16.
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are present exactly if dropout > 0.
     - (C4) rows have at least the elements of a token's heads.
     - (C5) a window is positive, and only for causal attention; a soft cap is positive.
+    - (C6) a prefix is 1 to keys, and only for causal attention without a window.
+    - (C7) bias_sizes are given together with bias, and are four.
 
     Example:
     ```mlir
@@ -121,9 +129,11 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     exec.attention %q, %k, %k to %o, %lse batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
     ```
   }];
-  let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
+  let assemblyFormat = [{$q `,` $k `,` $v (`lengths` $lengths^)? (`bias` $bias^ $bias_sizes)? (`slopes` $slopes^)?
+      `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
       `heads` $heads `kv_heads` $kv_heads
-    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)? (`window` $window^)?
+    `head_dim` $head_dim (`value_dim` $value_dim^)? (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)?
+    (`window` $window^)? (`prefix` $prefix^)?
     (`soft_cap` $soft_cap^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)`
     `of` $total_heads)?
@@ -132,8 +142,9 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
 
 def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse, Exec_Buffer:$dout,
-      Optional<Exec_Buffer>:$dlse, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
-    (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
+      Optional<Exec_Buffer>:$dlse, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step,
+      Optional<Exec_Buffer>:$lengths, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$slopes),
+    (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch, Optional<Exec_Buffer>:$dbias),
     !con(attentionFields, (ins DefaultValuedAttr<I64Attr, "0">:$dq_row, DefaultValuedAttr<I64Attr, "0">:$dk_row,
       DefaultValuedAttr<I64Attr, "0">:$dv_row)), [],
     [AttrSizedOperandSegments]> {
@@ -141,9 +152,10 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
   let description = [{
     Operands are those of exec.attention; out and lse are read. scratch is f32 [batch, heads, queries]. `grad_rows` has
     the elements from one token to the next in dq, dk and dv, which may be parts of one tensor too. dlse is the gradient
-    of lse, if it has one.
+    of lse, if it has one; dbias, that of bias, is written if it is given.
 
-    Constraints: those of exec.attention.
+    Constraints: those of exec.attention, and
+    - (C1) dbias is given only with bias.
 
     Example:
     ```mlir
@@ -160,10 +172,12 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     ```
   }];
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)?
-    `to` $dq `,` $dk `,` $dv `scratch` $scratch
+    (`lengths` $lengths^)? (`bias` $bias^ $bias_sizes)? (`slopes` $slopes^)?
+    `to` $dq `,` $dk `,` $dv (`dbias` $dbias^)? `scratch` $scratch
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
-    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`grad_rows` $dq_row^ `,` $dk_row `,` $dv_row)?
-    (`causal` $causal^)? (`window` $window^)? (`soft_cap` $soft_cap^)? `scale` $scale
+    `head_dim` $head_dim (`value_dim` $value_dim^)? (`rows` $q_row^ `,` $k_row `,` $v_row)?
+    (`grad_rows` $dq_row^ `,` $dk_row `,` $dv_row)? (`causal` $causal^)? (`window` $window^)? (`prefix` $prefix^)?
+    (`soft_cap` $soft_cap^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)`
     `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];

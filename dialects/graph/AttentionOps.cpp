@@ -6,7 +6,48 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// Checks q[batch, queries, heads, d], k and v[batch, keys, kv heads, d], lse[batch, heads, queries]
+// Checks lengths[batch], bias[batch, heads, queries, keys], any of which may be 1, and
+// slopes[heads].
+template <typename OpTy> static LogicalResult verifyScores(OpTy op) {
+  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK());
+  if (Value lengths = op.getLengths()) // attention_c16
+    if (failed(DimList().dims("q", q, 0, 1).check(op, "lengths", tensorType(lengths))))
+      return failure();
+  if (Value bias = op.getBias()) { // attention_c17
+    RankedTensorType type = tensorType(bias);
+    if (failed(checkNumDims(op, "bias", type, 4)) || failed(checkF32(op, "bias", type)))
+      return failure();
+    const std::tuple<int64_t, const char *, int64_t> wanted[] = {{q.getDimSize(0), "q", 0},
+                                                                 {q.getDimSize(2), "q", 2},
+                                                                 {q.getDimSize(1), "q", 1},
+                                                                 {k.getDimSize(1), "k", 1}};
+    for (auto [dim, like] : llvm::enumerate(wanted)) {
+      auto [size, name, of] = like;
+      if (type.getDimSize(dim) != 1 && type.getDimSize(dim) != size)
+        return op.emitOpError() << "dim " << dim << " of 'bias' is "
+                                << sizeText(type.getDimSize(dim)) << ", but 1 or dim " << of
+                                << " of '" << name << "', which is " << sizeText(size)
+                                << ", is wanted";
+    }
+  }
+  if (Value slopes = op.getSlopes()) // attention_c18
+    if (failed(checkF32(op, "slopes", slopes.getType())) ||
+        failed(DimList().dims("q", q, 2, 3).check(op, "slopes", tensorType(slopes))))
+      return failure();
+  if (std::optional<uint64_t> prefix = op.getPrefix()) { // attention_c19
+    auto count = static_cast<int64_t>(*prefix);
+    if (count < 1 || count > k.getDimSize(1))
+      return op.emitOpError() << "'prefix' is " << count << ", but 1 to " << k.getDimSize(1)
+                              << " keys are wanted";
+    if (!op.getCausal() || op.getSliding())
+      return op.emitOpError() << "has a 'prefix', but is " << (op.getCausal() ? "" : "not ")
+                              << (op.getCausal() ? "'sliding'" : "'causal'");
+  }
+  return success();
+}
+
+// Checks q[batch, queries, heads, d], k[batch, keys, kv heads, d], v[batch, keys, kv heads, any],
+// lse[batch, heads, queries]
 // in f32 and the operands of random numbers, which both ops have. Each kv head serves heads / kv
 // heads query heads (Ainslie et al. 2023, arXiv:2305.13245), so this must be a whole number. The
 // last query sees the last key; with fewer keys than queries the first queries would see none, and
@@ -28,7 +69,8 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     return op.emitOpError() << "dim 2 of 'q' is " << heads
                             << ", but a multiple of dim 2 of 'k', which is " << kvHeads
                             << ", is wanted";
-  if (failed(DimList().all("k", k).check(op, "v", v))) // attention_c5
+  if (failed(checkNumDims(op, "v", v, 4)) || // attention_c5
+      failed(DimList().dims("k", k, 0, 3).dims("v", v, 3, 4).check(op, "v", v)))
     return failure();
   if (Value lse = op.getLse()) // attention_c6
     if (failed(DimList()
@@ -58,10 +100,12 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (std::optional<llvm::APFloat> cap = op.getSoftCap(); cap && !(cap->convertToDouble() > 0))
     return op.emitOpError() << "'soft_cap' is " << numberText(cap->convertToDouble())
                             << ", but a number greater than 0 is wanted"; // attention_c14
-  return checkWindows(op, op.getWindows());                               // attention_c11
+  if (failed(verifyScores(op)))
+    return failure();
+  return checkWindows(op, op.getWindows()); // attention_c11
 }
 
-// Requires the type of q for the result: head_dim of keys and values is the same here.
+// Requires the dims of q for the result, and the head_dim of v.
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)) ||
       failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // attention_c9
@@ -75,8 +119,10 @@ LogicalResult AttentionOp::verify() {
       return failure();
   }
   RankedTensorType q = tensorType(getQ());
-  if (failed(
-          DimList().all("q", q).check(*this, "result", tensorType(getResult())))) // attention_c12
+  if (failed(DimList() // attention_c12
+                 .dims("q", q, 0, 3)
+                 .dims("v", tensorType(getV()), 3, 4)
+                 .check(*this, "result", tensorType(getResult()))))
     return failure();
   return checkSameElement(*this, "result", getResult().getType(), "q", q); // attention_c7
 }
@@ -86,16 +132,25 @@ LogicalResult AttentionGradOp::verify() {
     return failure();
   if (!getDropout().isZero() && failed(checkKey(*this, true, getSeed(), getStep())))
     return failure(); // attention_c9
-  RankedTensorType q = tensorType(getQ()), k = tensorType(getK());
-  for (auto [name, value, like, likeName] :
-       {std::tuple<StringRef, Value, RankedTensorType, StringRef>{"out", getOut(), q, "q"},
-        {"dout", getDout(), q, "q"},
-        {"dq", getDq(), q, "q"},
-        {"dk", getDk(), k, "k"},
-        {"dv", getDv(), k, "k"}}) // attention_grad_c1
-    if (failed(DimList().all(likeName, like).check(*this, name, tensorType(value))) ||
-        failed(checkSameElement(*this, name, value.getType(), likeName, like)))
+  RankedTensorType q = tensorType(getQ()), k = tensorType(getK()), v = tensorType(getV());
+  DimList result = DimList().dims("q", q, 0, 3).dims("v", v, 3, 4);
+  for (auto [name, value, dims] : {std::tuple<StringRef, Value, DimList>{"out", getOut(), result},
+                                   {"dout", getDout(), result},
+                                   {"dq", getDq(), DimList().all("q", q)},
+                                   {"dk", getDk(), DimList().all("k", k)},
+                                   {"dv", getDv(), DimList().all("v", v)}}) // attention_grad_c1
+    if (failed(dims.check(*this, name, tensorType(value))) ||
+        failed(checkSameElement(*this, name, value.getType(), "q", q)))
       return failure();
+  if (Value dbias = getDbias()) { // attention_grad_c3
+    if (!getBias())
+      return emitOpError() << "has 'dbias', but no 'bias'";
+    if (failed(DimList()
+                   .all("bias", tensorType(getBias()))
+                   .check(*this, "dbias", tensorType(dbias))) ||
+        failed(checkF32(*this, "dbias", dbias.getType())))
+      return failure();
+  }
   if (Value dlse = getDlse()) { // attention_grad_c2
     RankedTensorType lse = tensorType(getLse());
     if (failed(DimList().all("lse", lse).check(*this, "dlse", tensorType(dlse))))

@@ -126,16 +126,18 @@ def Graph_RmsNormParamGradOp : Graph_NormGradOp<"rms_norm_param_grad", "Gradient
 }
 
 def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Random]> {
-  let summary = "Gradients of attention with respect to q, k and v";
+  let summary = "Gradients of attention with respect to q, k, v and bias";
   let description = [{
     Recomputes the scores from q, k and `lse`; `out` and `lse` are the results of attention, and the key is the same.
-    `dlse` is the gradient of lse, if it has one. Splits as attention does; flops are 8 per batch, head, query, key and
-    head_dim (four matrix products; the recomputed one is not counted, as in Megatron-LM). Source: Dao 2023,
-    arXiv:2307.08691, algorithm 2.
+    `dlse` is the gradient of lse, if it has one. `dbias`, which is there if it is wanted, is summed over the dims that
+    share their bias. Splits as attention does; flops are 4 per batch, head, query, key and head_dim of k and of v (four
+    matrix products; recomputed ones are not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691,
+    algorithm 2.
 
-    Constraints: (C1) to (C11), (C13) and (C14) of `graph.attention`, and
-    - (C1) `out`, `dout` and `dq` have the type of `q`; `dk` and `dv` that of `k`.
+    Constraints: (C1) to (C11), (C13), (C14) and (C16) to (C19) of `graph.attention`, and
+    - (C1) `dq` has the type of `q`, `dk` that of `k`, `dv` that of `v`; `out` and `dout` that of attention's result.
     - (C2) `dlse` has the type of `lse`.
+    - (C3) `dbias` has the type of `bias`.
 
     Example:
     ```mlir
@@ -146,14 +148,17 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v, Graph_FloatTensor:$out,
       Graph_FloatTensor:$lse,
-    Graph_FloatTensor:$dout, Optional<Graph_FloatTensor>:$dlse, Optional<Graph_Seed>:$seed,
-    Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$soft_cap,
-    F64Attr:$scale,
+    Graph_FloatTensor:$dout, Optional<Graph_FloatTensor>:$dlse, Optional<Graph_IntTensor>:$lengths,
+    Optional<Graph_FloatTensor>:$bias, Optional<Graph_FloatTensor>:$slopes, Optional<Graph_Seed>:$seed,
+    Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix,
+    OptionalAttr<F64Attr>:$soft_cap, F64Attr:$scale,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
     OptionalAttr<ArrayAttr>:$windows);
-  let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv);
-  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)? (`causal` $causal^)?
-      (`sliding` $sliding^)? (`soft_cap` $soft_cap^)? `scale` $scale
+  let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv,
+    Optional<Graph_FloatTensor>:$dbias);
+  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)? (`lengths` $lengths^)?
+      (`bias` $bias^)? (`slopes` $slopes^)? (`causal` $causal^)? (`sliding` $sliding^)? (`prefix` $prefix^)?
+      (`soft_cap` $soft_cap^)? `scale` $scale
       (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;

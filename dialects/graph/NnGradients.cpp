@@ -118,7 +118,8 @@ LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
 // Builds one op for all three gradients, which share the scores. With P = exp(s q k^T - lse),
 // recomputed from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP
 // - D), dq = s dS k, dk = s dS^T q. P are the derivatives of lse by the scores, so that a gradient
-// of lse adds P dlse to dS. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse instead of
+// of lse adds P dlse to dS. Bias is added to scores behind s and soft caps: its gradient is dS in
+// front of both. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse instead of
 // maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
@@ -128,13 +129,22 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   unsigned stepIndex = getNumOperands() - 1;
   if (getStep() && failed(refuseOperand(*this, needed, stepIndex, "step")))
     return failure();
-  if (!needed[0] && !needed[1] && !needed[2])
+  constexpr unsigned kBias = 5, kSlopes = 6; // of the op's definition
+  unsigned biasIndex = getODSOperandIndexAndLength(kBias).first;
+  unsigned slopesIndex = getODSOperandIndexAndLength(kSlopes).first;
+  if (getSlopes() && failed(refuseOperand(*this, needed, slopesIndex, "slopes")))
+    return failure();
+  bool needsBias = getBias() && needed[biasIndex];
+  if (!needed[0] && !needed[1] && !needed[2] && !needsBias)
     return success();
   auto grad = AttentionGradOp::create(
-      builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
-      getV(), getResult(), getLse(), resultGrads[0], resultGrads[1], getSeed(), getStep(),
-      getCausalAttr(), getSlidingAttr(), getSoftCapAttr(), getScaleAttr(), getDropoutAttr(),
-      getIdAttr(), getWindowsAttr());
+      builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
+      needsBias ? getBias().getType() : Type(), getQ(), getK(), getV(), getResult(), getLse(),
+      resultGrads[0], resultGrads[1], getLengths(), getBias(), getSlopes(), getSeed(), getStep(),
+      getCausalAttr(), getSlidingAttr(), getPrefixAttr(), getSoftCapAttr(), getScaleAttr(),
+      getDropoutAttr(), getIdAttr(), getWindowsAttr());
+  if (needsBias)
+    grads[biasIndex] = grad.getDbias();
   for (unsigned i = 0; i < 3; ++i)
     if (needed[i])
       grads[i] = grad.getResult(i);

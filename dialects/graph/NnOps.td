@@ -222,14 +222,22 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient,
     Graph_Random, Graph_ShortForm]> {
-  let summary = "Softmax attention, causal or full, with grouped queries";
+  let summary = "Softmax attention with described masks and grouped queries";
   let description = [{
-    out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
-    [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator,
-    saved for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to i
-    + keys - queries; `sliding` n: only the last n of these, the query's own key included. `soft_cap` c: scaled scores
-    s become c tanh(s / c), before the mask (Gemma 2, arXiv:2408.00118). A query that sees no key gives zeros. The score
-    matrix is never stored, and blocks of it that no query sees are skipped.
+    out = softmax(scale * q k^T + bias + mask) v per batch and head. q is [batch, queries, heads, head_dim], k is
+    [batch, keys, kv_heads, head_dim], v and the result have a head_dim of their own; `lse` is f32 [batch, heads,
+    queries], the logarithm of the softmax's denominator, saved for the backward pass. Query head h reads kv head h /
+    (heads / kv_heads). Query i is at the position of key i + keys - queries.
+
+    Masks, each of which hides keys: `causal`, those after the query's position; `sliding` n, those before the last n,
+    the query's own key included; `prefix` n, which excepts the first n keys from `causal`: all queries see them (a
+    prefix language model, arXiv:1910.10683); `lengths` [batch], the keys of a sample from its length on, its padding. A
+    query that sees no key gives zeros. The score matrix is never stored, and blocks of it that no query sees are
+    skipped.
+
+    Scores: `soft_cap` c makes c tanh(s / c) of scaled scores s (Gemma 2, arXiv:2408.00118). Then `bias` is added, whose
+    dims may be 1 (T5's relative positions, or any other mask: -1e30 and less hides a key), and `slopes`, one of each
+    head, take off slope times distance of the positions (ALiBi, arXiv:2108.12409). Slopes have no gradient.
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head,
     query and key, so they do not depend on the plan; step 0, which is evaluation, has no dropout.
@@ -238,26 +246,31 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     in the short form only: a learned score of each head that takes part in the softmax and has no value (GPT-OSS).
     With z for it, weights are those without it times exp(lse) / (exp(lse) + exp(z)) = sigmoid(lse - z).
 
-    On the mesh batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
-    Flops are 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; `sliding` reduces
-    them by the share of hidden keys.
+    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias and slopes do; queries,
+    keys and head_dim are whole. Flops are 2 per batch, head, query, key and head_dim of k and of v, causal or not, as
+    Megatron-LM counts them; `sliding` reduces them by the share of hidden keys. What lengths hide is not known before
+    the program runs, so they reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
     - (C2) batch and head_dim of `k` are those of `q`.
     - (C3) only the batch is dynamic.
     - (C4) heads are a multiple of kv_heads.
-    - (C5) `v` has the shape of `k`.
+    - (C5) `v` has the dims of `k` but for head_dim.
     - (C6) `lse` is f32 [batch, heads, queries].
     - (C7) q, k, v and the result have the same element type.
     - (C8) `dropout` is from 0 to below 1.
     - (C9) stream and key are given together, or neither is.
     - (C10) causal attention has at least as many keys as queries.
     - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
-    - (C12) the result has the shape of `q`.
+    - (C12) the result has the dims of `q` with the head_dim of `v`.
     - (C13) `sliding` is 1 or more, and only for causal attention.
     - (C14) `soft_cap` is greater than 0.
     - (C15) `sinks` is [heads] in f32, and only without `lse`.
+    - (C16) `lengths` is [batch].
+    - (C17) `bias` is f32 [batch, heads, queries, keys], with 1 for dims that share it.
+    - (C18) `slopes` is [heads] in f32.
+    - (C19) `prefix` is 1 to keys, and only for causal attention that is not sliding.
 
     Example:
     ```mlir
@@ -270,17 +283,33 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<4xf32>) -> tensor<?x8x4x16xf32>
     %near = graph.attention %q, %k, %v causal sliding 4 soft_cap 50.0
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
+    %padded = graph.attention %q, %k, %v lengths %lengths bias %bias
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>)
+      -> tensor<?x8x4x16xf32>
+    %wide = graph.attention %q, %k, %w slopes %slopes causal prefix 3
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<4xf32>) -> tensor<?x8x4x24xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
-    Optional<Graph_FloatTensor>:$sinks, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$soft_cap,
+    Optional<Graph_FloatTensor>:$sinks, Optional<Graph_IntTensor>:$lengths, Optional<Graph_FloatTensor>:$bias,
+    Optional<Graph_FloatTensor>:$slopes, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$soft_cap,
     OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
-  let assemblyFormat = [{$q `,` $k `,` $v (`sinks` $sinks^)? (`causal` $causal^)? (`sliding` $sliding^)?
+  let assemblyFormat = [{$q `,` $k `,` $v (`sinks` $sinks^)? (`lengths` $lengths^)? (`bias` $bias^)?
+      (`slopes` $slopes^)? (`causal` $causal^)? (`sliding` $sliding^)? (`prefix` $prefix^)?
       (`soft_cap` $soft_cap^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
+  // Builds attention with causal and sliding masks alone.
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Type":$lse, "::mlir::Value":$q, "::mlir::Value":$k,
+      "::mlir::Value":$v, "::mlir::Value":$sinks, "::mlir::Value":$seed, "::mlir::Value":$step,
+      "::mlir::UnitAttr":$causal, "::mlir::IntegerAttr":$sliding, "::mlir::FloatAttr":$softCap,
+      "::mlir::FloatAttr":$scale, "::mlir::FloatAttr":$dropout, "::mlir::IntegerAttr":$id,
+      "::mlir::ArrayAttr":$windows), [{
+    build($_builder, $_state, result, lse, q, k, v, sinks, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), seed,
+          step, causal, sliding, ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
+  }]>];
   let hasVerifier = 1;
 }
 

@@ -116,29 +116,54 @@ OpRule RotaryOp::getRule() {
 namespace {
 
 // The loops of attention: batch, kv head, group (query heads per kv head), query, key, head dim.
-// Ranks with the same kv heads may divide the group; dk and dv are then partial sums.
+// Ranks with the same kv heads may divide the group; dk and dv are then partial sums, and dbias is
+// one over what shares its bias. A head dim of values that is another one has no loop: it moves
+// with none.
 struct AttentionLoops {
-  AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue, LoopKind group) {
-    RankedTensorType qType = tensorType(qValue), kType = tensorType(kValue);
-    DimLoops b = builder.loop(qType.getDimSize(0));
-    DimLoops h = builder.loop(kType.getDimSize(2));
+  template <typename OpTy>
+  AttentionLoops(RuleBuilder &builder, OpTy op, bool hasBiasGradient, LoopKind groupKind) {
+    RankedTensorType qType = tensorType(op.getQ()), kType = tensorType(op.getK()),
+                     vType = tensorType(op.getV());
+    auto kindOf = [&](unsigned biasDim, LoopKind otherwise) {
+      bool shares = hasBiasGradient && tensorType(op.getBias()).getDimSize(biasDim) == 1;
+      return shares ? LoopKind::Sum : otherwise;
+    };
+    DimLoops b = builder.loop(qType.getDimSize(0), kindOf(0, LoopKind::Parallel));
+    DimLoops h = builder.loop(kType.getDimSize(2), kindOf(1, LoopKind::Parallel));
     DimLoops g =
-        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), group);
+        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), groupKind);
     DimLoops t = builder.loop(qType.getDimSize(1), LoopKind::Whole);
     DimLoops s = builder.loop(kType.getDimSize(1), LoopKind::Whole);
     DimLoops d = builder.loop(qType.getDimSize(3), LoopKind::Whole);
+    DimLoops valueDim = vType.getDimSize(3) == qType.getDimSize(3) ? d : DimLoops();
     DimLoops heads = {h[0], g[0]};
     q = {b, t, heads, d};
     k = {b, s, h, d};
+    v = {b, s, h, valueDim};
+    out = {b, t, heads, valueDim};
     lse = {b, heads, t};
     keyed = {b, h, g};
     grouped = {g};
     queries = t;
     keys = s;
     head = d;
+    if (Value bias = op.getBias())
+      for (auto [size, loops] : llvm::zip(tensorType(bias).getShape(), TensorLoops{b, heads, t, s}))
+        this->bias.push_back(size == 1 ? DimLoops() : loops);
     builder.sequence({t, s}).channels({h, g, d});
   }
-  TensorLoops q, k, lse;
+
+  // Adds lengths, bias and slopes. Bias and slopes stay in f32.
+  template <typename OpTy> void addScores(RuleBuilder &builder, OpTy op) const {
+    if (op.getLengths())
+      builder.operand({q[0]});
+    if (op.getBias())
+      builder.completeOperand(bias);
+    if (op.getSlopes())
+      builder.completeOperand({q[2]});
+  }
+
+  TensorLoops q, k, v, out, lse, bias;
   DimLoops queries, keys, head;
   TensorLoops keyed;   // loops whose global index keys the dropout mask
   TensorLoops grouped; // a padded query head still sees the keys and values of its group
@@ -156,50 +181,73 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
   return 1 - hidden * hidden;
 }
 
+// Returns the flops per point: `perProduct` for each of the products with keys and with values,
+// which have the head dim of values.
+template <typename OpTy> double attentionFlops(OpTy op, double perProduct) {
+  auto dim = static_cast<double>(tensorType(op.getQ()).getDimSize(3));
+  auto valueDim = static_cast<double>(tensorType(op.getV()).getDimSize(3));
+  double values = dim > 0 ? valueDim / dim : 1;
+  return perProduct * (1 + values) * slidingShare(op.getSliding(), op.getK());
+}
+
+// Adds the pairs that a prefix shows to what a kernel does: causal attention of n keys has n^2 / 2,
+// a prefix of p keys adds a triangle of p^2 / 2. Model flops count all pairs already.
+template <typename OpTy> OpRule attentionRule(OpTy op, OpRule rule) {
+  rule.isCausal = op.getCausal();
+  if (std::optional<uint64_t> prefix = op.getPrefix()) {
+    auto keys = static_cast<double>(tensorType(op.getK()).getDimSize(1));
+    double share = static_cast<double>(*prefix) / keys;
+    rule.flopsPerPoint *= 1 + share * share;
+    rule.modelShare = 1 / (1 + share * share);
+  }
+  return rule;
+}
+
 } // namespace
 
-// s[i, j] = scale q[i] k[j], out[i] = sum over j of softmax(s[i])[j] v[j]. Three loops are whole:
-// keys, whose maximum and sum each row needs (as the rows of a softmax; ring attention would be
-// stages with another merge); queries, because causality compares global indices; and head_dim, the
-// sum of a matrix product within the op. Zero heads give zero results. lse of a padded head is
-// log(keys), but only padded heads read it.
+// s[i, j] = scale q[i] k[j] + bias[i, j], out[i] = sum over j of softmax(s[i])[j] v[j]. Three loops
+// are whole: keys, whose maximum and sum each row needs (as the rows of a softmax; ring attention
+// would be stages with another merge); queries, because causality compares global indices; and
+// head_dim, the sum of a matrix product within the op. Zero heads give zero results. lse of a
+// padded head is log(keys), but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
-  builder.operand(loops.q).operand(loops.k).operand(loops.k);
+  AttentionLoops loops(builder, *this, /*hasBiasGradient=*/false, LoopKind::Parallel);
+  builder.operand(loops.q).operand(loops.k).operand(loops.v);
   if (getSinks())
     builder.operand({loops.q[2]});
-  builder.scalars(*this).result(loops.q);
+  loops.addScores(builder, *this);
+  builder.scalars(*this).result(loops.out);
   if (getLse())
     builder.result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  double flops = 4 * slidingShare(getSliding(), getK()); // two matrix products
+  double flops = attentionFlops(*this, 2); // two matrix products
   builder.attention(flops, loops.queries, loops.keys, loops.head).fed(loops.grouped);
-  OpRule rule = builder.zeroPreserving().take();
-  rule.isCausal = getCausal();
-  return rule;
+  return attentionRule(*this, builder.zeroPreserving().take());
 }
 
 // dq, dk and dv have the loops of q, k and v. dk and dv lack the group: query heads of one kv head
 // are summed.
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
-  builder.operand(loops.q).operand(loops.k).operand(loops.k);
-  builder.operand(loops.q).operand(loops.lse).operand(loops.q);
+  bool hasBiasGradient = static_cast<bool>(getDbias());
+  AttentionLoops loops(builder, *this, hasBiasGradient, LoopKind::Sum); // dk, dv: over the group
+  builder.operand(loops.q).operand(loops.k).operand(loops.v);
+  builder.operand(loops.out).operand(loops.lse).operand(loops.out);
   if (getDlse())
     builder.operand(loops.lse);
+  loops.addScores(builder, *this);
   builder.scalars(*this);
-  builder.result(loops.q).result(loops.k).result(loops.k);
+  builder.result(loops.q).result(loops.k).result(loops.v);
+  if (hasBiasGradient)
+    builder.result(loops.bias);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   // four matrix products, without the recomputed ones
-  double flops = 8 * slidingShare(getSliding(), getK());
+  double flops = attentionFlops(*this, 4);
   builder.attention(flops, loops.queries, loops.keys, loops.head).gradient().fed(loops.grouped);
-  OpRule rule = builder.zeroPreserving().take();
-  rule.isCausal = getCausal();
-  return rule;
+  return attentionRule(*this, builder.zeroPreserving().take());
 }
 
 // loss = log(sum(exp(x))) - x[target]: the vocabulary loop is staged by a maximum, a sum and the

@@ -81,8 +81,8 @@ struct OpRule {
   llvm::SmallVector<unsigned, 2> fedLoops;
   // f(a + b) = f(a) + f(b) over all tensor operands together: partial sums may stay partial.
   bool jointlyLinear = false;
-  // Operands of a jointly linear op that f is not linear in, such as indices: they are complete
-  // where the others are partial sums.
+  // Operands that f is not linear in, such as indices: they are complete where the others of a
+  // jointly linear op are partial sums. Floats among them stay in f32 (the bias of attention).
   llvm::SmallVector<unsigned, 1> completeOperands;
   // Loops whose global index matters to the op (rows of an embedding, vocabulary entries of a cross
   // entropy, elements of dropout): if one is split or padded, the partitioner attaches a

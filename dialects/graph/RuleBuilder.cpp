@@ -23,6 +23,10 @@ RuleBuilder &RuleBuilder::operand(TensorLoops dims) {
   rule.operands.push_back(std::move(dims));
   return *this;
 }
+RuleBuilder &RuleBuilder::completeOperand(TensorLoops dims) {
+  rule.completeOperands.push_back(rule.operands.size());
+  return operand(std::move(dims));
+}
 RuleBuilder &RuleBuilder::result(TensorLoops dims) {
   rule.results.push_back(std::move(dims));
   return *this;

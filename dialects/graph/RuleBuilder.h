@@ -22,6 +22,9 @@ public:
                     LoopKind kind = LoopKind::Parallel);
   // Adds the dims of the next operand.
   RuleBuilder &operand(TensorLoops dims);
+  // Adds the dims of the next operand, which is complete and keeps its type
+  // (OpRule::completeOperands).
+  RuleBuilder &completeOperand(TensorLoops dims);
   // Adds the dims of the next result.
   RuleBuilder &result(TensorLoops dims);
   // Adds loopless operands until there is one entry per operand of `op`.

@@ -117,10 +117,10 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
     std::tie(seed, step) = readKey(builder, getLoc());
     stream = builder.getI64IntegerAttr(nextStream());
   }
-  auto complete =
-      AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(),
-                          Value(), seed, step, getCausalAttr(), getSlidingAttr(), getSoftCapAttr(),
-                          scale, getDropoutAttr(), stream, getWindowsAttr());
+  auto complete = AttentionOp::create(
+      builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(), Value(), getLengths(),
+      getBias(), getSlopes(), seed, step, getCausalAttr(), getSlidingAttr(), getPrefixAttr(),
+      getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr());
   if (!getSinks())
     return replace(*this, complete);
   replace(*this, sink(builder, getLoc(), complete.getResult(), complete.getLse(), getSinks()));

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/AttentionTiling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <initializer_list>
@@ -53,13 +54,22 @@ struct Choice {
   }
 };
 
+// Returns the larger head dim: values may have another one than queries and keys.
+int widestDim(const AttentionParams &p) { return std::max(p.headDim, p.valueDim); }
+
+// True if the mask and the scores are those of the tensor-core kernels.
+bool isPlain(const AttentionParams &p) {
+  return p.softCap == 0 && p.prefix == 0 && !p.hasLengths && !p.hasSlopes && p.biasSizes[0] == 0 &&
+         (p.valueDim == 0 || p.valueDim == p.headDim);
+}
+
 // Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of
 // a row before scaling. They have no registers left for soft caps.
 Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
   bool narrow =
-      type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0 && p.softCap == 0;
+      type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0 && isPlain(p);
   int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
-                       : paddedTo(p.headDim, {32, 64, 128, 256});
+                       : paddedTo(widestDim(p), {32, 64, 128, 256});
   return {type, narrow, p.keptFrom > 0, headDim};
 }
 
@@ -80,9 +90,9 @@ std::string check(const AttentionParams &p) {
   auto number = [](int64_t value) { return std::to_string(value); };
   if (p.batch < 0 || p.queries < 0 || p.keys < 0 || p.heads < 0 || p.kvHeads < 0)
     return "attention: a size is negative";
-  if (p.headDim < 1 || p.headDim > kMaxHeadDim)
-    return "attention: the head dim is " + number(p.headDim) + ", kernels have 1 to " +
-           number(kMaxHeadDim);
+  if (p.headDim < 1 || p.valueDim < 0 || widestDim(p) > kMaxHeadDim)
+    return "attention: the head dim is " + number(p.headDim < 1 ? p.headDim : widestDim(p)) +
+           ", kernels have 1 to " + number(kMaxHeadDim);
   if (p.kvHeads == 0 ? p.heads != 0 : p.heads % p.kvHeads != 0)
     return "attention: " + number(p.heads) + " heads do not divide evenly over " +
            number(p.kvHeads) + " kv heads";
@@ -93,6 +103,16 @@ std::string check(const AttentionParams &p) {
   if (p.window < 0 || (p.window > 0 && !p.causal))
     return "attention: a window of " + number(p.window) +
            " keys; it has to be causal and not negative";
+  if (p.prefix < 0 || (p.prefix > 0 && (!p.causal || p.window > 0)))
+    return "attention: a prefix of " + number(p.prefix) +
+           " keys; it has to be causal without a window, and not negative";
+  if (p.biasSizes[0] != 0) {
+    int32_t sizes[] = {p.batch, p.heads, p.queries, p.keys};
+    for (int dim = 0; dim < 4; ++dim)
+      if (p.biasSizes[dim] != 1 && p.biasSizes[dim] != sizes[dim])
+        return "attention: dim " + number(dim) + " of the bias is " + number(p.biasSizes[dim]) +
+               "; it has to be 1 or " + number(sizes[dim]);
+  }
   if (!(p.softCap >= 0) || std::isinf(p.softCap) || (p.softCap > 0 && p.scale == 0))
     return "attention: a soft cap of " + std::to_string(p.softCap) + " with a scale of " +
            std::to_string(p.scale) + "; it has to be a number of 0 or more, and not of zeros";
@@ -167,6 +187,12 @@ std::string planAttentionGrad(ElementType type, const AttentionParams &params,
     if (error.empty())
       error = add(launches, family + name + choice.suffix(), params.keys, rows, params.kvHeads,
                   params.batch, threads, shared);
+  if (error.empty() && params.hasBiasGradient) {
+    const int32_t *sizes = params.biasSizes;
+    int64_t columns = (sizes[3] + kGeneralColumns - 1) / kGeneralColumns;
+    error = add(launches, family + "bias" + choice.suffix(), sizes[2], rows, sizes[1] * columns,
+                sizes[0], threads, shared);
+  }
   return error;
 }
 

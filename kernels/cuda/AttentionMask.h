@@ -35,6 +35,66 @@ DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
              : p.queries;
 }
 
+// The head dim of values and results.
+DTC_DEVICE int valueDim(const AttentionParams &p) {
+  return p.valueDim > 0 ? p.valueDim : p.headDim;
+}
+
+// The keys that queries of one sample see, with lengths and prefixes, which only the general
+// kernels have.
+struct SampleMask {
+  int keys; // the number of first keys that the sample has
+  DTC_DEVICE SampleMask(const AttentionParams &p, int batchIndex)
+      : keys(p.hasLengths ? least(p.keys, p.lengths[batchIndex]) : p.keys) {}
+
+  // Returns one past the last key that a query sees.
+  DTC_DEVICE int endKey(const AttentionParams &p, int query) const {
+    return greatest(0, least(keys, greatest(cuda::endKey(p, query), p.prefix)));
+  }
+  // True if the query sees the key.
+  DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) const {
+    return key >= firstKey(p, query) && key < endKey(p, query);
+  }
+  // Returns the first query that may see key `key` or a later one.
+  DTC_DEVICE int firstQuery(const AttentionParams &p, int key) const {
+    return key >= keys ? p.queries : (key < p.prefix ? 0 : cuda::firstQuery(p, key));
+  }
+};
+
+// What is added to the scores of one head, in units of log 2: bias, and less slope * distance.
+class AddedScores {
+public:
+  DTC_DEVICE AddedScores(const AttentionParams &p, int batchIndex, int head)
+      : isSome(p.biasSizes[0] > 0 || p.hasSlopes), offset(p.keys - p.queries) {
+    if (p.biasSizes[0] > 0) {
+      const int32_t *sizes = p.biasSizes;
+      queryStride = sizes[2] > 1 ? sizes[3] : 0;
+      keyStride = sizes[3] > 1 ? 1 : 0;
+      int64_t matrix = static_cast<int64_t>(sizes[2]) * sizes[3];
+      bias = p.bias + (sizes[0] > 1 ? batchIndex * sizes[1] * matrix : 0) +
+             (sizes[1] > 1 ? head * matrix : 0);
+    }
+    slope = p.hasSlopes ? p.slopes[head] * kLog2E : 0;
+  }
+
+  // Returns what is added to one score; -inf hides the key.
+  DTC_DEVICE float at(int query, int key) const {
+    float added = -slope * __builtin_fabsf(static_cast<float>(query + offset - key));
+    if (!bias)
+      return added;
+    float loaded = bias[query * queryStride + key * keyStride];
+    return loaded <= -1e30f ? -kInfinity : loaded * kLog2E + added;
+  }
+
+  const bool isSome;
+
+private:
+  const float *bias = nullptr;
+  int64_t queryStride = 0, keyStride = 0;
+  int offset;
+  float slope;
+};
+
 // A soft cap of scores in their units before they are scaled: s becomes cap * tanh(s / cap).
 struct SoftCap {
   float cap, inverse;

@@ -10,7 +10,8 @@ struct HeadStrides {
   int64_t batch, token, head;
 };
 
-// Tensors have the kernel's type, except lse and delta, which are f32 [batch, heads, queries].
+// Tensors have the kernel's type, except lse and delta, which are f32 [batch, heads, queries], and
+// bias and slopes, which are f32.
 // Query head h reads kv head h / (heads / kvHeads).
 struct AttentionParams {
   const void *q, *k, *v;
@@ -21,6 +22,10 @@ struct AttentionParams {
   void *dq, *dk, *dv;
   float *delta;
   const float *dlse; // gradient of lse, as lse; null: none
+  // What the general kernels have alone; kernels/cpu/Kernels.h defines it.
+  const int32_t *lengths;
+  const float *bias, *slopes;
+  float *dbias;
 
   HeadStrides qStrides, kStrides, vStrides, outStrides, doutStrides, dqStrides, dkStrides,
       dvStrides;
@@ -28,7 +33,12 @@ struct AttentionParams {
   int32_t causal; // 1: query i sees keys j <= i + keys - queries
   int32_t window; // number of last keys that a query sees; 0: all. Causal only.
   float scale;
-  float softCap; // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
+  float softCap;    // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
+  int32_t valueDim; // head dim of v and out; 0: headDim
+  int32_t prefix;   // number of first keys that all queries see
+  int32_t hasLengths, hasSlopes; // 1: they are read
+  int32_t biasSizes[4];          // samples, heads, queries and keys of bias, or 1; 0: none
+  int32_t hasBiasGradient;       // 1: dbias is written
 
   // Dropout, if the kernel has it; step 0 is evaluation.
   float keptScale;     // 1 / (1 - p), 0 for p = 1

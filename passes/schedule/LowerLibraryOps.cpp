@@ -111,7 +111,32 @@ struct AttentionFields {
   HeadRows rows;
   int64_t window = 0; // 0 if it hides no key
   APFloat softCap{0.0};
+  int64_t valueDim = 0, prefix = 0; // 0: headDim; none
+  Value lengths, bias, slopes;
+  DenseI64ArrayAttr biasSizes; // null without bias
 };
+
+// Sets what is added to scores, which keys there are, and the head dim of values.
+template <typename Op>
+LogicalResult setScores(Op op, AttentionFields &fields, ExecEmitter &emitter) {
+  if (int64_t valueDim = shapeOf(op.getV())[3]; valueDim != fields.headDim)
+    fields.valueDim = valueDim;
+  fields.prefix = static_cast<int64_t>(op.getPrefix().value_or(0));
+  if (Value lengths = op.getLengths()) {
+    Type element = cast<RankedTensorType>(lengths.getType()).getElementType();
+    if (!element.isInteger(32))
+      return op.emitOpError() << "has lengths of " << lengths.getType()
+                              << "; the runtime takes i32";
+    fields.lengths = emitter.lookup(lengths);
+  }
+  if (Value bias = op.getBias()) {
+    fields.bias = emitter.lookup(bias);
+    fields.biasSizes = DenseI64ArrayAttr::get(op->getContext(), shapeOf(bias));
+  }
+  if (Value slopes = op.getSlopes())
+    fields.slopes = emitter.lookup(slopes);
+  return success();
+}
 
 template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
   if (failed(wantStatic(op)))
@@ -122,6 +147,8 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0)); sliding < fields.keys)
     fields.window = sliding;
   fields.softCap = op.getSoftCap().value_or(APFloat(0.0));
+  if (failed(setScores(op, fields, emitter)))
+    return failure();
   if (op.getDropout().convertToDouble() == 0)
     return fields;
   // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads per kv head.
@@ -155,12 +182,13 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
       return failure();
     exec::AttentionOp::create(
         emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
-        emitter.lookup(attention.getV()), fields->seed, fields->step,
-        emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
-        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        fields->rows[0], fields->rows[1], fields->rows[2], attention.getCausal(), fields->window,
-        fields->softCap, *attention.getScale(), attention.getDropout(), fields->id,
-        fields->firstBatch, fields->firstHead, fields->totalHeads,
+        emitter.lookup(attention.getV()), fields->seed, fields->step, fields->lengths, fields->bias,
+        fields->slopes, emitter.define(attention.getResult()), emitter.define(attention.getLse()),
+        fields->batch, fields->queries, fields->keys, fields->heads, fields->kvHeads,
+        fields->headDim, fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2],
+        attention.getCausal(), fields->window, fields->prefix, fields->biasSizes, fields->softCap,
+        *attention.getScale(), attention.getDropout(), fields->id, fields->firstBatch,
+        fields->firstHead, fields->totalHeads,
         /*stream=*/0);
     return success();
   }
@@ -185,10 +213,12 @@ struct LowerAttentionGrad
         emitter.instructions(), emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()),
         emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
         emitter.lookup(grad.getDout()), grad.getDlse() ? emitter.lookup(grad.getDlse()) : Value(),
-        fields->seed, fields->step, emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()),
-        emitter.lookup(grad.getDv()), scratch, fields->batch, fields->queries, fields->keys,
-        fields->heads, fields->kvHeads, fields->headDim, fields->rows[0], fields->rows[1],
-        fields->rows[2], grad.getCausal(), fields->window, fields->softCap, grad.getScale(),
+        fields->seed, fields->step, fields->lengths, fields->bias, fields->slopes,
+        emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()), emitter.lookup(grad.getDv()),
+        scratch, grad.getDbias() ? emitter.define(grad.getDbias()) : Value(), fields->batch,
+        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+        fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(),
+        fields->window, fields->prefix, fields->biasSizes, fields->softCap, grad.getScale(),
         grad.getDropout(), fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
         gradRows[0], gradRows[1], gradRows[2], /*stream=*/0);
     return success();

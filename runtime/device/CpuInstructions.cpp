@@ -88,7 +88,14 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
                           .kRow = asSigned(op.k_row()),
                           .vRow = asSigned(op.v_row()),
                           .window = asSigned(op.window()),
-                          .softCap = op.soft_cap()};
+                          .softCap = op.soft_cap(),
+                          .valueDim = asSigned(op.value_dim()),
+                          .prefix = asSigned(op.prefix()),
+                          .lengths = asIds(command.buffers[7]),
+                          .bias = asFloat(command.buffers[8]),
+                          .slopes = asFloat(command.buffers[9])};
+  for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
+    args.biasSizes[i] = asSigned(op.bias_sizes()->Get(i));
   if (op.dropout() > 0) {
     int64_t seed = 0;
     float step = 0;
@@ -131,31 +138,33 @@ Status run(const format::Attention &op, const Command &command, cpu::ThreadPool 
 
 void runWide(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
   cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
-                              .dout = asFloat(command.buffers[7]),
-                              .dq = asFloat(command.buffers[8]),
-                              .dk = asFloat(command.buffers[9]),
-                              .dv = asFloat(command.buffers[10]),
-                              .scratch = asFloat(command.buffers[11]),
-                              .dlse = asFloat(command.buffers[12]),
+                              .dout = asFloat(command.buffers[10]),
+                              .dq = asFloat(command.buffers[11]),
+                              .dk = asFloat(command.buffers[12]),
+                              .dv = asFloat(command.buffers[13]),
+                              .scratch = asFloat(command.buffers[14]),
+                              .dlse = asFloat(command.buffers[15]),
                               .dqRow = asSigned(op.dq_row()),
                               .dkRow = asSigned(op.dk_row()),
-                              .dvRow = asSigned(op.dv_row())};
+                              .dvRow = asSigned(op.dv_row()),
+                              .dbias = asFloat(command.buffers[16])};
   cpu::attentionGrad(args, pool);
 }
 
 void runNarrow(const format::AttentionGrad &op, const Command &command, ElementType type,
                cpu::ThreadPool &pool) {
   cpu::NarrowTensors tensors = narrowTensors(command, type);
-  tensors.dout = command.buffers[7];
-  tensors.dq = command.buffers[8];
-  tensors.dk = command.buffers[9];
-  tensors.dv = command.buffers[10];
+  tensors.dout = command.buffers[10];
+  tensors.dq = command.buffers[11];
+  tensors.dk = command.buffers[12];
+  tensors.dv = command.buffers[13];
   tensors.dqRow = asSigned(op.dq_row());
   tensors.dkRow = asSigned(op.dk_row());
   tensors.dvRow = asSigned(op.dv_row());
-  tensors.dlse = asFloat(command.buffers[12]);
+  tensors.dlse = asFloat(command.buffers[15]);
+  tensors.dbias = asFloat(command.buffers[16]);
   cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
-                           asFloat(command.buffers[11]), pool);
+                           asFloat(command.buffers[14]), pool);
 }
 
 Status run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {

@@ -113,17 +113,20 @@ void describe(const Gemm &op, Description &d) {
     describeEpilogue(op, d);
 }
 
+uint64_t valueDim(const Attention &op) { return op.value_dim() ? op.value_dim() : op.head_dim(); }
+
 struct AttentionElements {
   explicit AttentionElements(const Attention &op)
-      : lse(Checked(op.batch()) * op.queries() * op.heads()), query(lse * op.head_dim()) {}
-  Checked lse, query;
+      : lse(Checked(op.batch()) * op.queries() * op.heads()), result(lse * valueDim(op)) {}
+  Checked lse, result;
 };
 
 // Describes a tensor of heads that may be part of another tensor: a row per token, `stride` apart;
 // 0 if rows have no gaps.
 void describeHeads(const char *name, uint32_t buffer, const Attention &op, bool areKeys,
-                   const char *strideName, uint64_t stride, Access access, Description &d) {
-  Checked columns = Checked(areKeys ? op.kv_heads() : op.heads()) * op.head_dim();
+                   uint64_t headDim, const char *strideName, uint64_t stride, Access access,
+                   Description &d) {
+  Checked columns = Checked(areKeys ? op.kv_heads() : op.heads()) * headDim;
   Checked rows = Checked(op.batch()) * (areKeys ? op.keys() : op.queries());
   uint64_t row = columns.ok() ? columns.value() : 0;
   if (stride != 0)
@@ -134,6 +137,35 @@ void describeHeads(const char *name, uint32_t buffer, const Attention &op, bool 
   access == Access::Read ? d.reads(name, buffer, op.dtype(), elements)
                          : d.writes(name, buffer, op.dtype(), elements);
   d.inRows(row, stride);
+}
+
+// Returns the elements of bias, whose sizes are checked.
+Checked describeBias(const Attention &op, Description &d) {
+  const uint64_t whole[] = {op.batch(), op.heads(), op.queries(), op.keys()};
+  uint32_t count = sizeOf(op.bias_sizes());
+  d.require(count == 4, "bias has ", count, " sizes, wanted 4");
+  Checked elements = 1;
+  for (uint32_t i = 0; i < count && i < 4; ++i) {
+    uint64_t size = op.bias_sizes()->Get(i);
+    d.require(size == 1 || size == whole[i], "size ", i, " of bias is ", size, ", wanted 1 or ",
+              whole[i]);
+    elements = elements * size;
+  }
+  return elements;
+}
+
+void readsIf(const char *name, uint32_t buffer, DType type, Checked elements, Description &d) {
+  buffer == noBuffer ? d.absent(name) : d.reads(name, buffer, type, elements);
+}
+
+// Describes which keys there are, and what is added to scores.
+void describeScores(const Attention &op, Description &d) {
+  readsIf("lengths", op.lengths(), DType::i32, op.batch(), d);
+  if (op.bias() == noBuffer)
+    d.absent("bias");
+  else
+    d.reads("bias", op.bias(), DType::f32, describeBias(op, d));
+  readsIf("slopes", op.slopes(), DType::f32, op.heads(), d);
 }
 
 // Describes attention; `isForward`: out and lse are written.
@@ -151,6 +183,13 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
     d.size("window", op.window());
   if (op.soft_cap() != 0)
     d.number("soft_cap", op.soft_cap());
+  if (op.value_dim() != 0)
+    d.size("value_dim", op.value_dim());
+  if (op.prefix() != 0)
+    d.size("prefix", op.prefix());
+  d.require(op.prefix() == 0 || (op.causal() && op.window() == 0 && op.prefix() <= op.keys()),
+            "'prefix' is ", op.prefix(), ", wanted at most keys, ", op.keys(),
+            ", of 'causal' attention without a 'window'");
   d.floating("dtype", op.dtype());
   d.require(op.window() == 0 || op.causal(), "a 'window' of ", op.window(),
             " without 'causal', wanted both");
@@ -163,14 +202,15 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
             ", wanted at least 0 and less than 1");
   AttentionElements elements(op);
   auto result = isForward ? &Description::writes : &Description::reads;
-  describeHeads("q", op.q(), op, false, "q_row", op.q_row(), Access::Read, d);
-  describeHeads("k", op.k(), op, true, "k_row", op.k_row(), Access::Read, d);
-  describeHeads("v", op.v(), op, true, "v_row", op.v_row(), Access::Read, d);
-  (d.*result)("out", op.out(), op.dtype(), elements.query);
+  describeHeads("q", op.q(), op, false, op.head_dim(), "q_row", op.q_row(), Access::Read, d);
+  describeHeads("k", op.k(), op, true, op.head_dim(), "k_row", op.k_row(), Access::Read, d);
+  describeHeads("v", op.v(), op, true, valueDim(op), "v_row", op.v_row(), Access::Read, d);
+  (d.*result)("out", op.out(), op.dtype(), elements.result);
   (d.*result)("lse", op.lse(), DType::f32, elements.lse);
   if (op.dropout() == 0) {
     d.absent("seed");
     d.absent("step");
+    describeScores(op, d);
     d.scalar("first_batch", op.first_batch());
     d.scalar("first_head", op.first_head());
     return;
@@ -178,6 +218,7 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.size("total_heads", op.total_heads());
   d.reads("seed", op.seed(), DType::i64, 1);
   d.reads("step", op.step(), DType::f32, 1);
+  describeScores(op, d);
   // The last ranks may hold padded heads only, so first_head can be past total_heads: both only key
   // random numbers.
   d.scalar("first_batch", op.first_batch(), 0);
@@ -191,15 +232,19 @@ void describe(const AttentionGrad &op, Description &d) {
   describeAttention(*op.forward(), false, d);
   const Attention &forward = *op.forward();
   AttentionElements elements(forward);
-  d.reads("dout", op.dout(), forward.dtype(), elements.query);
-  describeHeads("dq", op.dq(), forward, false, "dq_row", op.dq_row(), Access::Write, d);
-  describeHeads("dk", op.dk(), forward, true, "dk_row", op.dk_row(), Access::Write, d);
-  describeHeads("dv", op.dv(), forward, true, "dv_row", op.dv_row(), Access::Write, d);
+  d.reads("dout", op.dout(), forward.dtype(), elements.result);
+  uint64_t dim = forward.head_dim();
+  describeHeads("dq", op.dq(), forward, false, dim, "dq_row", op.dq_row(), Access::Write, d);
+  describeHeads("dk", op.dk(), forward, true, dim, "dk_row", op.dk_row(), Access::Write, d);
+  describeHeads("dv", op.dv(), forward, true, valueDim(forward), "dv_row", op.dv_row(),
+                Access::Write, d);
   d.writes("scratch", op.scratch(), DType::f32, elements.lse);
-  if (op.dlse() == noBuffer)
-    d.absent("dlse");
+  readsIf("dlse", op.dlse(), DType::f32, elements.lse, d);
+  d.require(op.dbias() == noBuffer || forward.bias() != noBuffer, "'dbias' without a bias");
+  if (op.dbias() == noBuffer)
+    d.absent("dbias");
   else
-    d.reads("dlse", op.dlse(), DType::f32, elements.lse);
+    d.writes("dbias", op.dbias(), DType::f32, describeBias(forward, d));
 }
 
 template <typename Lookup> void describeRows(const Lookup &op, Description &d) {

@@ -81,6 +81,8 @@ flatbuffers::uoffset_t TableWriter::writeOutside(const TypeTable &table, size_t 
   const flatbuffers::TypeCode &code = table.type_codes[field];
   Attribute value = attribute(name);
   if (code.is_repeating) {
+    if (!value)
+      return 0;
     ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(value).asArrayRef();
     return builder.CreateVector(numbers.data(), numbers.size()).o;
   }

@@ -31,7 +31,8 @@ ComputeType computeTypeOf(format::DType type) {
 
 // Half of the scores of causal attention are never made, and with a window w of n keys the part
 // (1 - w/n)^2 of the others is not either (a triangle in front of the windows). Backward makes them
-// again and has four products of its own, where forward has two in all.
+// again and has four products of its own, where forward has two in all. A prefix of p keys adds a
+// triangle of (p/n)^2. Lengths hide keys that only the run knows.
 OpWork attentionWork(const format::Attention &op, bool backward) {
   OpWork work;
   work.kind = WorkKind::Attention;
@@ -47,7 +48,10 @@ OpWork attentionWork(const format::Attention &op, bool backward) {
   double hidden = 0;
   if (op.window() > 0 && op.window() < op.keys())
     hidden = 1 - static_cast<double>(op.window()) / static_cast<double>(op.keys());
-  work.flops = product * (backward ? 5 : 2) / (op.causal() ? 2 : 1) * (1 - hidden * hidden);
+  double shown = static_cast<double>(op.prefix()) / static_cast<double>(op.keys());
+  double values = op.value_dim() == 0 ? 1 : static_cast<double>(op.value_dim()) / work.k;
+  double products = backward ? 3 + 2 * values : 1 + values;
+  work.flops = product * products / (op.causal() ? 2 : 1) * (1 - hidden * hidden + shown * shown);
   return work;
 }
 

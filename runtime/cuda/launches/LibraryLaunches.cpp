@@ -34,6 +34,22 @@ cuda::HeadStrides stridesOf(uint64_t tokens, uint64_t heads, uint64_t headDim, u
   return {asSigned(tokens * row), asSigned(row), asSigned(headDim)};
 }
 
+uint64_t valueDimOf(const format::Attention &op) {
+  return op.value_dim() ? op.value_dim() : op.head_dim();
+}
+
+// Sets which keys there are, and what is added to scores.
+void setScores(const LibraryOperands &operands, const format::Attention &op,
+               cuda::AttentionParams &params) {
+  params.lengths = reinterpret_cast<const int32_t *>(operands.buffers[7]);
+  params.bias = reinterpret_cast<const float *>(operands.buffers[8]);
+  params.slopes = reinterpret_cast<const float *>(operands.buffers[9]);
+  params.hasLengths = op.lengths() != format::noBuffer ? 1 : 0;
+  params.hasSlopes = op.slopes() != format::noBuffer ? 1 : 0;
+  for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
+    params.biasSizes[i] = asInt(op.bias_sizes()->Get(i));
+}
+
 cuda::AttentionParams attentionParams(const LibraryOperands &operands,
                                       const format::Attention &op) {
   cuda::AttentionParams params{};
@@ -44,9 +60,9 @@ cuda::AttentionParams attentionParams(const LibraryOperands &operands,
   params.lse = reinterpret_cast<float *>(operands.buffers[4]);
   params.qStrides = stridesOf(op.queries(), op.heads(), op.head_dim(), op.q_row());
   params.kStrides = stridesOf(op.keys(), op.kv_heads(), op.head_dim(), op.k_row());
-  params.vStrides = stridesOf(op.keys(), op.kv_heads(), op.head_dim(), op.v_row());
-  params.outStrides = params.doutStrides =
-      stridesOf(op.queries(), op.heads(), op.head_dim(), /*row=*/0);
+  uint64_t valueDim = valueDimOf(op);
+  params.vStrides = stridesOf(op.keys(), op.kv_heads(), valueDim, op.v_row());
+  params.outStrides = params.doutStrides = stridesOf(op.queries(), op.heads(), valueDim, /*row=*/0);
   params.batch = asInt(op.batch());
   params.queries = asInt(op.queries());
   params.keys = asInt(op.keys());
@@ -57,6 +73,9 @@ cuda::AttentionParams attentionParams(const LibraryOperands &operands,
   params.window = asInt(op.window());
   params.scale = op.scale();
   params.softCap = op.soft_cap();
+  params.valueDim = asInt(op.value_dim());
+  params.prefix = asInt(op.prefix());
+  setScores(operands, op, params);
   cuda::setDropout(params, op.dropout());
   if (op.dropout() > 0) {
     params.seed = reinterpret_cast<const int64_t *>(operands.buffers[5]);
@@ -86,13 +105,16 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   cuda::AttentionParams params = attentionParams(operands, forward);
   params.dqStrides = stridesOf(forward.queries(), forward.heads(), forward.head_dim(), op.dq_row());
   params.dkStrides = stridesOf(forward.keys(), forward.kv_heads(), forward.head_dim(), op.dk_row());
-  params.dvStrides = stridesOf(forward.keys(), forward.kv_heads(), forward.head_dim(), op.dv_row());
-  params.dout = operands.buffers[7];
-  params.dq = operands.buffers[8];
-  params.dk = operands.buffers[9];
-  params.dv = operands.buffers[10];
-  params.delta = reinterpret_cast<float *>(operands.buffers[11]);
-  params.dlse = reinterpret_cast<const float *>(operands.buffers[12]);
+  params.dvStrides =
+      stridesOf(forward.keys(), forward.kv_heads(), valueDimOf(forward), op.dv_row());
+  params.dout = operands.buffers[10];
+  params.dq = operands.buffers[11];
+  params.dk = operands.buffers[12];
+  params.dv = operands.buffers[13];
+  params.delta = reinterpret_cast<float *>(operands.buffers[14]);
+  params.dlse = reinterpret_cast<const float *>(operands.buffers[15]);
+  params.dbias = reinterpret_cast<float *>(operands.buffers[16]);
+  params.hasBiasGradient = op.dbias() != format::noBuffer ? 1 : 0;
   std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
   return finish(wrong, params, planned);
 }

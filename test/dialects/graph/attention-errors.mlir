@@ -178,3 +178,84 @@ graph.func @attention_grad_c2(%q: tensor<?x8x4x16xf32>, %l: tensor<?x4x8xf32>, %
   %0:3 = graph.attention_grad %q, %q, %q, %q, %l, %q dlse %d scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>)
   graph.return
 }
+
+// -----
+
+// attention_c5_value_dim
+graph.func @attention_c5_value_dim(%q: tensor<?x8x4x16xf32>, %v: tensor<?x8x4x24xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 3 of 'result' is 16, but dim 3 of 'v' is 24}}
+  %0, %l = graph.attention %q, %q, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x24xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c16
+graph.func @attention_c16(%q: tensor<6x8x4x16xf32>, %n: tensor<5xi32>) {
+  // expected-error @+1 {{'graph.attention' op dim 0 of 'lengths' is 5, but dim 0 of 'q' is 6}}
+  %0 = graph.attention %q, %q, %q lengths %n : (tensor<6x8x4x16xf32>, tensor<6x8x4x16xf32>, tensor<6x8x4x16xf32>, tensor<5xi32>) -> tensor<6x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c17
+graph.func @attention_c17(%q: tensor<?x8x4x16xf32>, %b: tensor<?x2x8x8xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 1 of 'bias' is 2, but 1 or dim 2 of 'q', which is 4, is wanted}}
+  %0 = graph.attention %q, %q, %q bias %b : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x2x8x8xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c17_dims
+graph.func @attention_c17_dims(%q: tensor<?x8x4x16xf32>, %b: tensor<8x8xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'bias' has 2 dims, but 4 are wanted}}
+  %0 = graph.attention %q, %q, %q bias %b : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<8x8xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c18
+graph.func @attention_c18(%q: tensor<?x8x4x16xf32>, %s: tensor<2xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 0 of 'slopes' is 2, but dim 2 of 'q' is 4}}
+  %0 = graph.attention %q, %q, %q slopes %s : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<2xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c19
+graph.func @attention_c19(%q: tensor<?x8x4x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'prefix' is 9, but 1 to 8 keys are wanted}}
+  %0 = graph.attention %q, %q, %q causal prefix 9 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c19_full
+graph.func @attention_c19_full(%q: tensor<?x8x4x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op has a 'prefix', but is not 'causal'}}
+  %0 = graph.attention %q, %q, %q prefix 3 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c19_sliding
+graph.func @attention_c19_sliding(%q: tensor<?x8x4x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op has a 'prefix', but is 'sliding'}}
+  %0 = graph.attention %q, %q, %q causal sliding 2 prefix 3 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_grad_c3
+graph.func @attention_grad_c3(%q: tensor<?x8x4x16xf32>, %l: tensor<?x4x8xf32>) {
+  // expected-error @+1 {{'graph.attention_grad' op has 'dbias', but no 'bias'}}
+  %0:4 = graph.attention_grad %q, %q, %q, %q, %l, %q scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<1x4x8x8xf32>)
+  graph.return
+}

@@ -37,13 +37,17 @@ graph.func @norms(%x: tensor<?x16xf32>, %w: tensor<16xf32>, %s: tensor<?xf32>) {
 }
 
 // CHECK-LABEL: graph.func @attention
-graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %lse: tensor<?x4x8xf32>, %seed: tensor<i64>, %step: tensor<f32>) {
+graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %lse: tensor<?x4x8xf32>, %seed: tensor<i64>, %step: tensor<f32>,
+    %bias: tensor<1x4x8x8xf32>) {
   // CHECK: graph.attention_grad {{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, gradient, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0:3 = graph.attention_grad %q, %k, %k, %q, %lse, %q causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
   // CHECK: graph.attention_grad {{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5], [], [] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, gradient, zero-preserving; indexed 0, 1, 2; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %1:3 = graph.attention_grad %q, %k, %k, %q, %lse, %q scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
+  // What shares its bias is summed: here samples, and not heads.
+  // expected-remark @+1 {{loops 0:? sum, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5], [-, 1*2, 3, 4] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [-, 1*2, 3, 4]; 8 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, gradient, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
+  %2:4 = graph.attention_grad %q, %k, %k, %q, %lse, %q bias %bias scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>, tensor<1x4x8x8xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<1x4x8x8xf32>)
   graph.return
 }
 

@@ -64,7 +64,8 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
 
 // Query heads are (kv head, group), so that both split together; with dropout, batch and heads are indexed.
 // CHECK-LABEL: graph.func @attention
-graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>) {
+graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>,
+    %w: tensor<?x8x2x24xf32>, %n: tensor<?xi32>, %b: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
@@ -75,6 +76,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal sliding 4 soft_cap 5.000000e+01 scale 2.500000e-01 :
   // expected-remark @+1 {{3 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving}}
   %2, %lse2 = graph.attention %q, %k, %k causal sliding 4 soft_cap 50.0 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  // Lengths split with the batch, bias and slopes with the heads; values of another head dim have no loop for it.
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} lengths %{{.*}} bias %{{.*}} slopes %{{.*}} causal prefix 4 scale 2.500000e-01 :
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, -], [0], [-, 1*2, 3, 4], [1*2] -> [0, 3, 1*2, -], [0, 1*2, 3]; 6.25 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
+  %3, %lse3 = graph.attention %q, %k, %w lengths %n bias %b slopes %s causal prefix 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>, tensor<4xf32>) -> (tensor<?x8x4x24xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

@@ -122,6 +122,41 @@ module @attention_window {
 }
 
 // -----
+// Lengths, bias, slopes, a prefix and values of another head dim are the instruction's, too.
+
+// CHECK-LABEL: module @attention_scores
+module @attention_scores {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.parameter @v : tensor<2x4x2x6xf32> init zeros
+  graph.parameter @bias : tensor<1x4x4x4xf32> init zeros
+  graph.parameter @slopes : tensor<4xf32> init zeros
+  graph.input @lengths : tensor<2xi32>
+  graph.func @microbatch() {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    %k = graph.slice %q from [0, 0, 0, 0] sizes [2, 4, 2, 8] : tensor<2x4x4x8xf32> to tensor<2x4x2x8xf32>
+    %v = graph.get @v : tensor<2x4x2x6xf32>
+    %b = graph.get @bias : tensor<1x4x4x4xf32>
+    %s = graph.get @slopes : tensor<4xf32>
+    %n = graph.get @lengths : tensor<2xi32>
+    // CHECK: exec.attention %q, %{{.*}}, %v lengths %lengths bias %bias [1, 4, 4, 4] slopes %slopes to %[[O:.*]], %[[LSE:.*]] batch 2
+    // CHECK-SAME: head_dim 8 value_dim 6 {{.*}}causal prefix 3 scale 2.500000e-01{{$}}
+    %o, %lse = graph.attention %q, %k, %v lengths %n bias %b slopes %s causal prefix 3 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x6xf32>, tensor<2xi32>, tensor<1x4x4x4xf32>, tensor<4xf32>)
+      -> (tensor<2x4x4x6xf32>, tensor<2x4x4xf32>)
+    // CHECK: exec.attention_grad %q, %{{.*}}, %v, %[[O]], %[[LSE]], %[[O]] lengths %lengths bias %bias [1, 4, 4, 4] slopes %slopes
+    // CHECK-SAME: to %{{.*}}, %{{.*}}, %{{.*}} dbias %{{.*}} scratch %{{.*}} value_dim 6 {{.*}}causal prefix 3 scale 2.500000e-01{{$}}
+    %dq, %dk, %dv, %db = graph.attention_grad %q, %k, %v, %o, %lse, %o lengths %n bias %b slopes %s causal prefix 3 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x6xf32>, tensor<2x4x4x6xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x6xf32>, tensor<2xi32>, tensor<1x4x4x4xf32>, tensor<4xf32>)
+      -> (tensor<2x4x4x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x6xf32>, tensor<1x4x4x4xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Columns of one tensor are read and written where they are: no slice of them, and no concat of their gradients, is copied.
 // CHECK-LABEL: module @attention_of_columns
 // CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1072 bytes at 0

@@ -15,13 +15,21 @@ struct Case {
   int window = 0;
   int batch = 2;
   float softCap = 0;
+  int valueDim = 0, prefix = 0;
+  bool hasLengths = false;
+  std::array<int, 4> bias = {}; // zeros: none
+  bool hasSlopes = false;
+
+  int valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << nameOf(c.type) << " " << c.queries << "x" << c.keys << " heads " << c.heads << "/"
              << c.kvHeads << "x" << c.headDim << (c.causal ? " causal" : "") << " dropout "
-             << c.dropout << " gap " << c.gap << " window " << c.window << " soft cap "
-             << c.softCap;
+             << c.dropout << " gap " << c.gap << " window " << c.window << " soft cap " << c.softCap
+             << " value dim " << c.valueDim << " prefix " << c.prefix
+             << (c.hasLengths ? " lengths" : "") << " bias " << c.bias[0] << "x" << c.bias[1] << "x"
+             << c.bias[2] << "x" << c.bias[3] << (c.hasSlopes ? " slopes" : "");
 }
 
 constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
@@ -32,12 +40,14 @@ constexpr int64_t kFirstBatch = 3, kFirstHead = 4, kTotalHeads = 16;
 struct Tensor {
   ElementType type;
   int64_t rows, columns, stride; // number of elements
+  int headDim;
   std::vector<uint8_t> dense;
   uint8_t *device = nullptr;
 
-  Tensor(const Case &c, int tokens, int heads)
-      : type(c.type), rows(int64_t(c.batch) * tokens), columns(int64_t(heads) * c.headDim),
-        stride(columns + c.gap), dense(static_cast<size_t>(rows * columns * bytesOf(c.type))) {}
+  Tensor(const Case &c, int tokens, int heads, int headDim)
+      : type(c.type), rows(int64_t(c.batch) * tokens), columns(int64_t(heads) * headDim),
+        stride(columns + c.gap), headDim(headDim),
+        dense(static_cast<size_t>(rows * columns * bytesOf(c.type))) {}
 
   size_t rowBytes() const { return static_cast<size_t>(columns * bytesOf(type)); }
   uint8_t *row(int64_t index) const { return device + index * stride * bytesOf(type); }
@@ -66,26 +76,33 @@ struct Tensor {
     }
     return toFloats(type, bytes);
   }
-  HeadStrides strides(const Case &c, int tokens) const {
-    return {tokens * stride, stride, c.headDim};
-  }
+  HeadStrides strides(int tokens) const { return {tokens * stride, stride, headDim}; }
 };
 
 struct Results {
-  std::vector<float> out, lse, dq = {}, dk = {}, dv = {};
+  std::vector<float> out, lse, dq = {}, dk = {}, dv = {}, dbias = {};
 };
 
 class Attention {
 public:
   explicit Attention(const Case &c, bool hasGradientOfLse = false)
-      : c(c), q(c, c.queries, c.heads), k(c, c.keys, c.kvHeads), v(k), out(q), dout(q), dq(q),
-        dk(k), dv(k) {
+      : c(c), q(c, c.queries, c.heads, c.headDim), k(c, c.keys, c.kvHeads, c.headDim),
+        v(c, c.keys, c.kvHeads, c.valueColumns()), out(c, c.queries, c.heads, c.valueColumns()),
+        dout(out), dq(q), dk(k), dv(v) {
     Numbers numbers(17);
     for (Tensor *tensor : {&q, &k, &v, &dout})
       tensor->dense = numbers.normalBytes(c.type, tensor->size());
     if (hasGradientOfLse)
       for (int row = 0; row < c.batch * c.heads * c.queries; ++row)
         dlse.push_back(static_cast<float>(row % 7 - 3) / 4);
+    if (c.hasLengths)
+      for (int sample = 0; sample < c.batch; ++sample) // one with all keys, one with some
+        lengths.push_back(c.keys - sample * (c.keys / 2 + 1));
+    for (int i = 0; i < c.bias[0] * c.bias[1] * c.bias[2] * c.bias[3]; ++i)
+      bias.push_back(i % 11 == 7 ? -1e30f : static_cast<float>(i * 37 % 64 - 32) / 16);
+    if (c.hasSlopes)
+      for (int head = 0; head < c.heads; ++head)
+        slopes.push_back(std::exp2(-static_cast<float>(head + 2)));
   }
 
   Tensor &values() { return v; }
@@ -109,24 +126,40 @@ public:
                             .causal = c.causal,
                             .scale = scale()};
     args.window = c.window, args.softCap = c.softCap;
+    args.valueDim = c.valueDim, args.prefix = c.prefix;
+    args.lengths = c.hasLengths ? lengths.data() : nullptr;
+    args.slopes = c.hasSlopes ? slopes.data() : nullptr;
+    std::vector<float> dbias(bias.size());
+    if (!bias.empty()) {
+      args.bias = bias.data();
+      std::copy(c.bias.begin(), c.bias.end(), args.biasSizes);
+    }
     args.dropout = c.dropout;
     args.seed = static_cast<uint64_t>(kSeed), args.dropoutId = kDropoutId, args.step = kStep;
     args.globalBatch0 = kFirstBatch, args.globalHead0 = kFirstHead, args.totalHeads = kTotalHeads;
     if (c.type == ElementType::F32) {
       cpu::attention(args, pool);
-      cpu::attentionGrad({args, floats(dout), floats(dq), floats(dk), floats(dv), scratch.data(),
-                          dlse.empty() ? nullptr : dlse.data()},
-                         pool);
+      cpu::AttentionGradArgs grad{args,
+                                  floats(dout),
+                                  floats(dq),
+                                  floats(dk),
+                                  floats(dv),
+                                  scratch.data(),
+                                  dlse.empty() ? nullptr : dlse.data()};
+      grad.dbias = bias.empty() ? nullptr : dbias.data();
+      cpu::attentionGrad(grad, pool);
     } else {
       cpu::NarrowTensors tensors{c.type,          q.dense.data(),   k.dense.data(),
                                  v.dense.data(),  out.dense.data(), dout.dense.data(),
                                  dq.dense.data(), dk.dense.data(),  dv.dense.data()};
       tensors.dlse = dlse.empty() ? nullptr : dlse.data();
+      tensors.dbias = bias.empty() ? nullptr : dbias.data();
       cpu::narrowAttention(args, tensors, pool);
       cpu::narrowAttentionGrad(args, tensors, scratch.data(), pool);
     }
-    return {toFloats(c.type, out.dense), lse, toFloats(c.type, dq.dense),
-            toFloats(c.type, dk.dense), toFloats(c.type, dv.dense)};
+    return {toFloats(c.type, out.dense), lse,
+            toFloats(c.type, dq.dense),  toFloats(c.type, dk.dense),
+            toFloats(c.type, dv.dense),  dbias};
   }
 
   // If `forward` is given, a result of onCpu(), gradients are computed from its results. Otherwise
@@ -146,6 +179,12 @@ public:
       p.seed = gpu.upload(std::vector<int64_t>{kSeed});
       p.step = gpu.upload(std::vector<float>{step});
     }
+    if (c.hasLengths)
+      p.lengths = gpu.upload(lengths);
+    if (!bias.empty())
+      p.bias = gpu.upload(bias), p.dbias = gpu.allocate<float>(bias.size());
+    if (c.hasSlopes)
+      p.slopes = gpu.upload(slopes);
     std::vector<Launch> launches;
     EXPECT_EQ(planAttention(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
@@ -157,6 +196,7 @@ public:
     EXPECT_EQ(planAttentionGrad(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
     found.dq = dq.download(), found.dk = dk.download(), found.dv = dv.download();
+    found.dbias.assign(p.dbias, p.dbias + bias.size());
     return found;
   }
 
@@ -167,8 +207,14 @@ private:
     AttentionParams p{};
     p.q = q.device, p.k = k.device, p.v = v.device, p.out = out.device;
     p.dout = dout.device, p.dq = dq.device, p.dk = dk.device, p.dv = dv.device;
-    p.qStrides = p.outStrides = p.doutStrides = p.dqStrides = q.strides(c, c.queries);
-    p.kStrides = p.vStrides = p.dkStrides = p.dvStrides = k.strides(c, c.keys);
+    p.qStrides = p.dqStrides = q.strides(c.queries);
+    p.outStrides = p.doutStrides = out.strides(c.queries);
+    p.kStrides = p.dkStrides = k.strides(c.keys);
+    p.vStrides = p.dvStrides = v.strides(c.keys);
+    p.valueDim = c.valueDim, p.prefix = c.prefix;
+    p.hasLengths = c.hasLengths, p.hasSlopes = c.hasSlopes;
+    std::copy(c.bias.begin(), c.bias.end(), p.biasSizes);
+    p.hasBiasGradient = !bias.empty();
     p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
     p.heads = c.heads, p.kvHeads = c.kvHeads, p.headDim = c.headDim;
     p.causal = c.causal, p.window = c.window, p.scale = scale();
@@ -182,6 +228,8 @@ private:
   Case c;
   Tensor q, k, v, out, dout, dq, dk, dv;
   std::vector<float> dlse; // empty: lse has no gradient
+  std::vector<int32_t> lengths;
+  std::vector<float> bias, slopes;
 };
 
 // f32 sums in another order and has an exp2 of 2 ulp; in 16 bits, weights are rounded before the
@@ -195,6 +243,7 @@ void expectSame(const Results &found, const Results &expected, ElementType type)
   EXPECT_LE(relativeError(found.dq, expected.dq, 0.5), tolerance);
   EXPECT_LE(relativeError(found.dk, expected.dk, 0.5), tolerance);
   EXPECT_LE(relativeError(found.dv, expected.dv), tolerance);
+  EXPECT_LE(relativeError(found.dbias, expected.dbias, 0.5), tolerance);
 }
 
 class AttentionKernel : public testing::TestWithParam<Case> {};
@@ -237,6 +286,63 @@ INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
                          testing::Values(Case{F16, 31, 33}, Case{F16, 65, 65, 4, 2, 64, true, 0.3f},
                                          Case{F16, 65, 65, 1, 1, 128, false},
                                          Case{F16, 33, 33, 1, 1, 30, true}));
+
+// Samples with fewer keys, some without those of a block; prefixes that end within blocks; values
+// of another head dim; biases of every broadcast; slopes.
+INSTANTIATE_TEST_SUITE_P(
+    Scores, AttentionKernel,
+    testing::Values(
+        Case{.queries = 130, .keys = 130, .causal = true, .hasLengths = true},
+        Case{.queries = 40, .keys = 70, .kvHeads = 1, .causal = false, .hasLengths = true},
+        Case{.queries = 70, .keys = 70, .causal = true, .window = 20, .hasLengths = true},
+        Case{.queries = 140, .keys = 140, .headDim = 20, .causal = true, .batch = 1, .prefix = 77},
+        Case{.queries = 33, .keys = 40, .headDim = 48, .causal = true, .valueDim = 32},
+        Case{.queries = 33, .keys = 33, .headDim = 24, .causal = true, .gap = 3, .valueDim = 72},
+        Case{.queries = 70, .keys = 65, .headDim = 32, .causal = false, .bias = {2, 2, 70, 65}},
+        Case{.queries = 70,
+             .keys = 65,
+             .heads = 4,
+             .headDim = 32,
+             .causal = false,
+             .softCap = 2.0f,
+             .bias = {1, 4, 70, 65}},
+        Case{.queries = 70, .keys = 65, .headDim = 32, .causal = false, .bias = {2, 1, 1, 65}},
+        Case{.queries = 70,
+             .keys = 65,
+             .headDim = 32,
+             .causal = false,
+             .dropout = 0.2f,
+             .bias = {1, 1, 70, 1}},
+        Case{.queries = 33, .keys = 65, .headDim = 32, .causal = true, .bias = {1, 1, 1, 1}},
+        Case{.queries = 70,
+             .keys = 70,
+             .heads = 4,
+             .headDim = 32,
+             .causal = true,
+             .hasSlopes = true},
+        Case{.type = BF16,
+             .queries = 70,
+             .keys = 70,
+             .heads = 4,
+             .headDim = 32,
+             .causal = false,
+             .hasLengths = true,
+             .bias = {1, 4, 70, 70},
+             .hasSlopes = true},
+        Case{.type = F16,
+             .queries = 33,
+             .keys = 40,
+             .headDim = 64,
+             .causal = true,
+             .prefix = 9,
+             .bias = {2, 1, 1, 40}},
+        Case{.type = BF16,
+             .queries = 33,
+             .keys = 33,
+             .headDim = 192,
+             .causal = true,
+             .batch = 1,
+             .valueDim = 128}));
 
 // Blocks in front of windows, windows that end within blocks, and soft caps near and far from the
 // scores; keys that no query sees, and queries that see no key.

@@ -31,6 +31,8 @@ void addAttention(std::vector<Launch> &all) {
         p.qStrides.token += 1; // rows are not a multiple of 16 bytes
         if (planAttention(type, p, launches).empty())
           all.insert(all.end(), launches.begin(), launches.end());
+        p.biasSizes[0] = p.biasSizes[1] = 1, p.biasSizes[2] = p.biasSizes[3] = 128;
+        p.hasBiasGradient = 1;
         if (planAttentionGrad(type, p, launches).empty())
           all.insert(all.end(), launches.begin(), launches.end());
       }

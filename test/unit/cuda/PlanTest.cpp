@@ -5,6 +5,7 @@
 #include "test/unit/cuda/KernelList.h"
 
 #include <algorithm>
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace dtc::cuda {
@@ -62,6 +63,43 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
             (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
 }
 
+// Prefixes, lengths, biases, slopes and values of another head dim are the general kernels' alone.
+TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
+  std::vector<Launch> launches;
+  auto set = [](const std::function<void(AttentionParams &)> &change) {
+    AttentionParams p = attentionOf(64, 2, 2, 64, 1);
+    change(p);
+    return p;
+  };
+  for (const AttentionParams &p :
+       {set([](AttentionParams &p) { p.prefix = 3; }),
+        set([](AttentionParams &p) { p.hasLengths = 1; }),
+        set([](AttentionParams &p) { p.hasSlopes = 1; }),
+        set([](AttentionParams &p) { p.valueDim = 40; }),
+        set([](AttentionParams &p) { std::fill_n(p.biasSizes, 4, 1); })}) {
+    ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
+    EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_64"});
+  }
+  AttentionParams wide = set([](AttentionParams &p) { p.valueDim = 100; });
+  ASSERT_EQ(planAttention(ElementType::BF16, wide, launches), "");
+  EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_128"});
+}
+
+TEST(AttentionPlan, HasABlockPerTileOfTheBiasGradient) {
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(100, 8, 4, 64, 2);
+  const int32_t sizes[] = {1, 8, 100, 100};
+  std::copy_n(sizes, 4, p.biasSizes);
+  p.hasBiasGradient = 1;
+  ASSERT_EQ(planAttentionGrad(ElementType::F32, p, launches), "");
+  ASSERT_EQ(launches.size(), 3u);
+  EXPECT_EQ(launches[2].kernel, "AttentionGeneral_bias_f32_64");
+  EXPECT_EQ(launches[2].gridX, 8u * 2 * 4); // 64 queries by 32 keys
+  p.biasSizes[3] = 7;
+  EXPECT_EQ(planAttentionGrad(ElementType::F32, p, launches),
+            "attention: dim 3 of the bias is 7; it has to be 1 or 100");
+}
+
 // The tensor-core kernels assume that the largest product has the largest weight.
 TEST(AttentionPlan, TakesNoTensorCoresWhereTheScaleIsNotPositive) {
   std::vector<Launch> launches;
@@ -101,7 +139,10 @@ TEST(AttentionPlan, SaysWhatItCannotDo) {
   AttentionParams p = attentionOf(8, 2, 2, 64, 1);
   p.causal = 0, p.window = 4;
   EXPECT_EQ(plan(p), "attention: a window of 4 keys; it has to be causal and not negative");
-  p.window = 0, p.softCap = -1;
+  p.window = 0, p.prefix = 3;
+  EXPECT_EQ(plan(p), "attention: a prefix of 3 keys; it has to be causal without a window, and not "
+                     "negative");
+  p.prefix = 0, p.softCap = -1;
   EXPECT_EQ(plan(p), "attention: a soft cap of -1.000000 with a scale of 0.125000; it has to be a "
                      "number of 0 or more, and not of zeros");
   p.softCap = 0;

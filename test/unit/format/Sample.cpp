@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t tokensPerRank = 8, width = 8, words = 16;
 
-AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed, uint32_t step) {
+AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed, uint32_t step,
+                           uint32_t lengths) {
   AttentionT op;
   op.q = op.k = op.v = x;
   op.out = out;
@@ -36,6 +37,10 @@ AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed
   op.total_heads = 2;
   op.window = 3;
   op.soft_cap = 20;
+  op.value_dim = 4;
+  op.lengths = lengths;
+  op.bias = op.slopes = x;
+  op.bias_sizes = {1, 2, 4, 1};
   return op;
 }
 
@@ -380,6 +385,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   uint32_t scratch = builder.buffer("scratch", 16);
   uint32_t part = builder.buffer("part", 128 / ranks), swapped = builder.buffer("swapped", 128);
   uint32_t dweight = builder.buffer("dweight", 72), sums = builder.buffer("sums", 144);
+  uint32_t dbias = builder.buffer("dbias", 8);
   builder.output(OutputRole::loss, at.loss);
   builder.output(OutputRole::learning_rate, lr);
 
@@ -387,7 +393,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(
       collective(CollectiveKind::all_gather, builder.group({0}), at.head, head, 64 / ranks));
   at.embedding = builder.add(lookUp(at.embed, tokens, at.x));
-  at.attention = builder.add(sampleAttention(at.x, mixed, lse, seed, step));
+  at.attention = builder.add(sampleAttention(at.x, mixed, lse, seed, step, tokens));
   at.gemm = builder.add(sampleGemm(mixed, head, z));
   at.launch = builder.add(launch(meanSquare, {z, at.loss}, 1));
   at.record = builder.add(record(0));
@@ -397,13 +403,15 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.instructions().back()->op.AsCollective()->name = "loss";
   builder.add(record(1), 1);
   AttentionGradT backward;
-  backward.forward = std::make_unique<AttentionT>(sampleAttention(at.x, mixed, lse, seed, step));
+  backward.forward =
+      std::make_unique<AttentionT>(sampleAttention(at.x, mixed, lse, seed, step, tokens));
   backward.dout = z;
   backward.dq = dx;
   backward.dk = dk;
   backward.dv = dv;
   backward.scratch = scratch;
   backward.dlse = lse;
+  backward.dbias = dbias;
   at.attentionGrad = builder.add(std::move(backward));
   StridedCopyT sum = copy(dk, dx, 64);
   sum.accumulate = true;

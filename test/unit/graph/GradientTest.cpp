@@ -234,6 +234,33 @@ TEST(Gradient, OfAttentionWithGroupsMoreKeysAndMask) {
           false, /*numDifferentiable=*/3, numResults);
 }
 
+// Prefixes, lengths of 0 to 2 keys, biases of every broadcast, slopes and values of another head
+// dim.
+TEST(Gradient, OfAttentionWithOtherMasksAndScores) {
+  checkGradient("%q: tensor<1x3x4x3xf32>, %k: tensor<1x4x2x3xf32>, %v: tensor<1x4x2x2xf32>",
+                "%0, %l = graph.attention %q, %k, %v causal prefix 3 scale 0.7 : "
+                "(tensor<1x3x4x3xf32>, tensor<1x4x2x3xf32>, tensor<1x4x2x2xf32>) -> "
+                "(tensor<1x3x4x2xf32>, tensor<1x4x3xf32>)",
+                false, /*numDifferentiable=*/3, /*numResults=*/2);
+  for (const char *mask : {"", "causal "})
+    checkGradient("%q: tensor<6x3x2x3xf32>, %k: tensor<6x3x2x3xf32>, %v: tensor<6x3x2x3xf32>, "
+                  "%n: tensor<6xi32>, %s: tensor<2xf32>",
+                  std::string("%0, %l = graph.attention %q, %k, %v lengths %n slopes %s ") + mask +
+                      "scale 0.7 : (tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, "
+                      "tensor<6x3x2x3xf32>, tensor<6xi32>, tensor<2xf32>) -> "
+                      "(tensor<6x3x2x3xf32>, tensor<6x2x3xf32>)");
+  for (const char *bias : {"2x4x3x3", "1x4x3x3", "2x1x1x3", "1x1x3x1", "1x1x1x1"}) {
+    std::string type = "tensor<" + std::string(bias) + "xf32>";
+    checkGradient("%q: tensor<2x3x4x3xf32>, %k: tensor<2x3x2x3xf32>, %v: tensor<2x3x2x2xf32>, "
+                  "%b: " +
+                      type,
+                  "%0, %l = graph.attention %q, %k, %v bias %b causal soft_cap 0.5 scale 0.7 : "
+                  "(tensor<2x3x4x3xf32>, tensor<2x3x2x3xf32>, tensor<2x3x2x2xf32>, " +
+                      type + ") -> (tensor<2x3x4x2xf32>, tensor<2x4x3xf32>)",
+                  false, /*numDifferentiable=*/4, /*numResults=*/2);
+  }
+}
+
 TEST(Gradient, OfLossAndSoftmax) {
   checkGradient("%x: tensor<2x3x5xf32>, %t: tensor<2x3xi32>",
                 "%0, %l = graph.cross_entropy %x, %t : (tensor<2x3x5xf32>, tensor<2x3xi32>) -> "

@@ -141,35 +141,58 @@ public:
       }
   }
 
-  // Returns the weights of query row (b, h, t), after softmax. `slopes` are the derivatives of soft
+  // Returns the element of bias that is added to the score of query t and key s.
+  static int64_t biasIndex(const Tensor &bias, int64_t b, int64_t h, int64_t t, int64_t s) {
+    int64_t index = 0, place[] = {b, h, t, s};
+    for (int64_t dim = 0; dim < 4; ++dim)
+      index = index * bias.dim(dim) + (bias.dim(dim) == 1 ? 0 : place[dim]);
+    return index;
+  }
+
+  // Returns whether query t of sample b sees key s.
+  template <typename OpTy> bool sees(OpTy op, int64_t b, int64_t t, int64_t s) {
+    int64_t position = t + in(op.getK()).dim(1) - in(op.getQ()).dim(1);
+    bool isHidden =
+        op.getCausal() && s > position && s >= static_cast<int64_t>(op.getPrefix().value_or(0));
+    if (std::optional<uint64_t> sliding = op.getSliding())
+      isHidden |= s <= position - static_cast<int64_t>(*sliding);
+    if (op.getLengths())
+      isHidden |= s >= in(op.getLengths()).data[b];
+    return !isHidden;
+  }
+
+  // Returns the weights of query row (b, h, t), after softmax. `caps` are the derivatives of soft
   // caps.
   template <typename OpTy>
   std::vector<double> weights(OpTy op, int64_t b, int64_t h, int64_t t, double *lse,
-                              std::vector<double> *slopes = nullptr) {
+                              std::vector<double> *caps = nullptr) {
     const Tensor &q = in(op.getQ()), &k = in(op.getK());
     int64_t queries = q.dim(1), keys = k.dim(1);
-    int64_t visible = op.getCausal() ? t + keys - queries + 1 : keys;
-    int64_t hidden =
-        std::max<int64_t>(0, visible - static_cast<int64_t>(op.getSliding().value_or(keys)));
-    std::vector<double> scores(visible);
-    if (slopes)
-      slopes->assign(visible, 1);
+    std::vector<double> scores(keys);
+    if (caps)
+      caps->assign(keys, 1);
     double total = 0;
-    for (int64_t s = hidden; s < visible; ++s) {
+    for (int64_t s = 0; s < keys; ++s) {
+      if (!sees(op, b, t, s))
+        continue;
       for (int64_t d = 0; d < q.dim(3); ++d)
         scores[s] += q.data[at(q, b, t, h, d)] * k.data[at(k, b, s, kvHead(q, k, h), d)];
       scores[s] *= op.getScaleAttr().getValueAsDouble();
       if (FloatAttr cap = op.getSoftCapAttr()) {
         double part = std::tanh(scores[s] / cap.getValueAsDouble());
         scores[s] = part * cap.getValueAsDouble();
-        if (slopes)
-          (*slopes)[s] = 1 - part * part;
+        if (caps)
+          (*caps)[s] = 1 - part * part;
       }
+      if (op.getBias())
+        scores[s] += in(op.getBias()).data[biasIndex(in(op.getBias()), b, h, t, s)];
+      if (op.getSlopes())
+        scores[s] -= in(op.getSlopes()).data[h] * std::abs(t + keys - queries - s);
       scores[s] = std::exp(scores[s]);
       total += scores[s];
     }
     for (double &score : scores)
-      score /= total;
+      score = total == 0 ? 0 : score / total;
     if (lse)
       *lse = std::log(total);
     return scores;
@@ -183,7 +206,7 @@ public:
         for (int64_t t = 0; t < q.dim(1); ++t) {
           std::vector<double> p =
               weights(op, b, h, t, &lse.data[(b * q.dim(2) + h) * q.dim(1) + t]);
-          for (int64_t d = 0; d < q.dim(3); ++d)
+          for (int64_t d = 0; d < v.dim(3); ++d)
             for (size_t s = 0; s < p.size(); ++s)
               y.data[at(y, b, t, h, d)] += p[s] * v.data[at(v, b, s, kvHead(q, v, h), d)];
         }
@@ -195,33 +218,41 @@ public:
   void visit(AttentionGradOp op) {
     Tensor q = in(op.getQ()), k = in(op.getK()), v = in(op.getV()), dy = in(op.getDout());
     Tensor dq = Tensor::zeros(op.getDq().getType()), dk = Tensor::zeros(op.getDk().getType()),
-           dv = dk;
+           dv = Tensor::zeros(op.getDv().getType()), dbias;
+    if (op.getDbias())
+      dbias = Tensor::zeros(op.getDbias().getType());
     double scale = op.getScale().convertToDouble();
     for (int64_t b = 0; b < q.dim(0); ++b)
       for (int64_t h = 0; h < q.dim(2); ++h)
         for (int64_t t = 0; t < q.dim(1); ++t) {
-          std::vector<double> slopes, p = weights(op, b, h, t, nullptr, &slopes), dp(p.size());
+          std::vector<double> caps, p = weights(op, b, h, t, nullptr, &caps), dp(p.size());
           int64_t g = kvHead(q, k, h);
           double mean = 0;
           if (op.getDlse())
             mean = -in(op.getDlse()).data[(b * q.dim(2) + h) * q.dim(1) + t];
           for (size_t s = 0; s < p.size(); ++s) {
-            for (int64_t d = 0; d < q.dim(3); ++d) {
-              dp[s] += dy.data[at(q, b, t, h, d)] * v.data[at(v, b, s, g, d)];
-              dv.data[at(v, b, s, g, d)] += p[s] * dy.data[at(q, b, t, h, d)];
+            for (int64_t d = 0; d < v.dim(3); ++d) {
+              dp[s] += dy.data[at(dy, b, t, h, d)] * v.data[at(v, b, s, g, d)];
+              dv.data[at(v, b, s, g, d)] += p[s] * dy.data[at(dy, b, t, h, d)];
             }
             mean += p[s] * dp[s];
           }
-          for (size_t s = 0; s < p.size(); ++s)
+          for (size_t s = 0; s < p.size(); ++s) {
+            double gradient = p[s] * (dp[s] - mean);
+            if (op.getDbias())
+              dbias.data[biasIndex(dbias, b, h, t, s)] += gradient;
             for (int64_t d = 0; d < q.dim(3); ++d) {
-              double ds = p[s] * (dp[s] - mean) * slopes[s] * scale;
+              double ds = gradient * caps[s] * scale;
               dq.data[at(q, b, t, h, d)] += ds * k.data[at(k, b, s, g, d)];
               dk.data[at(k, b, s, g, d)] += ds * q.data[at(q, b, t, h, d)];
             }
+          }
         }
     values[op.getDq()] = dq;
     values[op.getDk()] = dk;
     values[op.getDv()] = dv;
+    if (op.getDbias())
+      values[op.getDbias()] = dbias;
   }
 
   void visit(CrossEntropyOp op) {
