@@ -1,5 +1,6 @@
-"""Attention with masks and biases that graph.attention does not have, written out as small ops:
-padding masks made of inputs, biases of scores, other constant masks."""
+"""Attention with other masks than causal ones and windows: padding masks made of inputs, biases of
+scores, other constant masks. Each becomes the bias of graph.attention, with a dim of 1 where it is
+the same; attention of other ranks is written out as small ops."""
 
 import math
 
@@ -13,9 +14,12 @@ HIDDEN = -1e30  # a score that gets no weight beside any other
 
 
 def write_out_masked(graph, folder, counts):
-    """Replaces every attention whose mask graph.attention does not have."""
+    """Replaces every attention whose mask graph.attention does not describe."""
     for node in list(graph.nodes):
         if name_of(node) == "scaled_dot_product_attention" and not is_known(node, folder):
+            if takes_bias(node):
+                make_bias(node)
+                continue
             write_out(node, folder)
             counts["attention by small ops"] = counts.get("attention by small ops", 0) + 1
         elif name_of(node) == "baddbmm" and not folder.is_constant(node):
@@ -46,6 +50,38 @@ def is_known(node, folder):
         return mask_kind(folder.value(mask), queries, keys, arguments["is_causal"]) is not None
     except Unsupported:  # lowering the node reports it
         return True
+
+
+def takes_bias(node):
+    """Returns whether the mask can be the bias of graph.attention: [batch, heads, queries, keys] or
+    fewer dims."""
+    a = bound(node)
+    ranks = [len(sizes_of(a[name])) for name in ("query", "key", "value")]
+    return ranks == [4, 4, 4] and len(sizes_of(a["attn_mask"])) <= 4 and not a["is_causal"]
+
+
+def make_bias(node):
+    """Replaces a mask by numbers that are added to scores; graph.attention hides keys at HIDDEN."""
+    a = bound(node)
+    mask = a["attn_mask"]
+    if mask.meta["val"].dtype == torch.bool:
+        hidden = insert(node, aten.logical_not.default, mask)
+        hidden = insert(node, aten._to_copy.default, hidden, dtype=torch.float32)
+        mask = insert(node, aten.mul.Tensor, hidden, HIDDEN)
+    new = insert(
+        node,
+        aten.scaled_dot_product_attention.default,
+        a["query"],
+        a["key"],
+        a["value"],
+        mask,
+        a["dropout_p"],
+        False,
+        scale=a.get("scale"),
+        enable_gqa=bool(a.get("enable_gqa")),
+    )
+    new.meta["bias"] = True
+    replace(node, new)
 
 
 def write_out(node, folder):

@@ -53,7 +53,10 @@ def attention(lower, node):
     queries, keys, width = q.sizes[-2], k.sizes[-2], q.sizes[-1]
     if any(isinstance(size, Batch) for size in (queries, keys, width)):
         raise Unsupported("has the batch as sequence or width; keep it as the first dim")
+    has_bias = node.meta.get("bias", False)
     key = (mask, queries, keys, arguments["is_causal"])
+    if has_bias:
+        lower.masks[key] = False, None
     if key not in lower.masks:
         lower.masks[key] = mask_kind(None if mask is None else lower.folder.value(mask), *key[1:])
     kind = lower.masks[key]
@@ -61,11 +64,6 @@ def attention(lower, node):
         raise Unsupported(
             "is causal with other numbers of queries and keys, where the first query sees the first"
             " key; graph.attention lines up the last ones: give the mask"
-        )
-    if v.sizes[-1] != width:
-        raise Unsupported(
-            f"has values {v.sizes[-1]} wide and queries {width} wide, which graph.attention wants"
-            " equal; pad the values"
         )
     q, k, v = broadcast_heads(q, k, v, bool(arguments.get("enable_gqa")))
     heads, shared = grouped(q, k, v)
@@ -79,10 +77,13 @@ def attention(lower, node):
     scale = arguments.get("scale")
     scale = None if scale is None or abs(scale * width**0.5 - 1) < 1e-6 else float(scale)
     dropout = float(arguments["dropout_p"])
+    if has_bias:
+        values.append(bias_of(lower, mask))
     value = lower.build.emit(
         "attention",
         values,
-        values[0].dims,
+        values[0].dims[:-1] + values[2].dims[-1:],
+        has_bias=has_bias or None,
         causal=kind[0],
         sliding=kind[1],
         soft_cap=node.meta.get("soft_cap"),
@@ -107,6 +108,14 @@ def attention(lower, node):
         )
     lower.counts["attention"] = lower.counts.get("attention", 0) + 1
     return with_dims(result, dims + [result.dims[1], result.dims[3]])
+
+
+def bias_of(lower, mask):
+    """Returns what is added to scores [batch, heads, queries, keys]; dims that only repeat are 1."""
+    view = lower.build.settled(floats(lower.view(mask)))
+    dims = ((),) * (4 - len(view.dims)) + tuple(view.dims)
+    dims = [() if all(atom.repeats for atom in dim) else dim for dim in dims]
+    return lower.build.materialise(with_dims(view, dims), dims)
 
 
 def broadcast_heads(q, k, v, grouped_heads):

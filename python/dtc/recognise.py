@@ -253,12 +253,14 @@ class Recogniser(RotaryRules):
 
     def is_mask_known(self, mask, scores):
         """Returns whether graph.attention has a constant mask."""
+        if not self.constant(mask):
+            return False
         queries, keys = sizes_of(scores)[-2:]
         return mask_kind(self.folder.value(mask), queries, keys, False) is not None
 
     def scores(self, node):
-        """Returns (scores, constant mask or None) of what a softmax reads; (None, None) where a
-        mask is none that is known."""
+        """Returns (scores, mask or None) of what a softmax reads: a constant mask, or what is added
+        to the scores of [batch, heads, queries, keys]."""
         name = name_of(node)
         if name == "masked_fill" and self.constant(node.args[1]) and self.hides(node.args[2]):
             return node.args[0], insert(node, aten.logical_not.default, node.args[1])
@@ -268,11 +270,21 @@ class Recogniser(RotaryRules):
             for scores, mask in (node.args, node.args[::-1]):
                 if self.constant(mask) and is_node(scores):
                     return scores, mask
+            for scores, mask in (node.args, node.args[::-1]):
+                if is_node(mask) and self.are_scores(scores):
+                    return scores, mask
         if name == "baddbmm" and self.constant(node.args[0]):
             arguments = bound(node)
             if arguments["beta"] == 1 and arguments["alpha"] == 1:
                 return insert(node, aten.bmm.default, *node.args[1:3]), node.args[0]
         return node, None
+
+    def are_scores(self, node):
+        """Returns whether a node is q k^T times a number, [batch, heads, queries, keys]."""
+        if not is_node(node) or len(sizes_of(node)) != 4:
+            return False
+        number, factors = product(node)
+        return len(factors) == 1 and name_of(factors[0]) == "matmul" and number > 0
 
     def hides(self, value):
         if is_node(value):

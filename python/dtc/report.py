@@ -100,7 +100,7 @@ def flops_of(op):
         return 2 * elements(op.operands[0].dims) * elements(op.operands[1].dims[1:])
     if op.name == "attention":
         _, queries, heads, width = op.operands[0].dims
-        return 4 * queries * heads * width * op.operands[1].dims[1]
+        return 2 * queries * heads * (width + op.operands[2].dims[-1]) * op.operands[1].dims[1]
     return 0
 
 

@@ -256,7 +256,9 @@ class Writer:
                 operand + (" transposed" if a.get(flag) else "")
                 for operand, flag in zip(operands, ("transpose_a", "transpose_b"))
             ]
-        given = ", ".join(operands)
+        given = ", ".join(operands[:-1] if a.get("has_bias") else operands)
+        if a.get("has_bias"):
+            given += f" bias {operands[-1]}"
         out = types[0] if len(types) == 1 else "(" + ", ".join(types) + ")"
         functional = f"({', '.join(kinds)}) -> {out}"
         if op.name in ("repeat", "call"):
