@@ -30,10 +30,6 @@ struct Mlp {
   Linear gate, up, down;
 };
 
-struct Experts {
-  Value gate, w1, w2, w3;
-};
-
 // Returns a name below a module. Example: "self_attn.q_proj".
 std::string under(StringRef module, StringRef name) { return (module + "." + name).str(); }
 
@@ -60,12 +56,13 @@ public:
     model.nameType("up_proj", model.tensor({config.innerWidth, c}));
     model.nameType("inner", model.batched({t, config.innerWidth}));
     model.nameType("words", model.tensor({config.vocabulary, c}));
-    if (config.experts > 0)
-      model.nameType("top", model.ids({config.top}));
+    if (hasExperts())
+      model.nameType("top", model.ids({config.experts.top}));
     for (bool isRotated : {true, false})
       for (bool isLocal : {false, true})
-        if (Kind kind{isRotated, isLocal}; hasLayers(kind))
-          blockOf(kind) = buildBlock(kind);
+        for (bool isDense : {true, false})
+          if (Kind kind{isRotated, isLocal, isDense}; hasLayers(kind))
+            blockOf(kind) = buildBlock(kind);
     buildLoss();
     return model.take();
   }
@@ -74,13 +71,15 @@ private:
   // 0. Kinds of layers. Each has a block.
 
   struct Kind {
-    bool isRotated, isLocal;
+    bool isRotated, isLocal, isDense;
     bool operator==(const Kind &) const = default;
   };
 
   Kind kindOf(int64_t layer) const {
     return {config.rotaryLayers.empty() || config.rotaryLayers[layer] == 1,
-            config.localLayers.empty() || config.localLayers[layer] == 1};
+            config.localLayers.empty() || config.localLayers[layer] == 1,
+            config.experts.experts == 0 ||
+                (!config.denseLayers.empty() && config.denseLayers[layer] == 1)};
   }
 
   bool hasLayers(Kind kind) const {
@@ -88,13 +87,20 @@ private:
                         [&](int64_t layer) { return kindOf(layer) == kind; });
   }
 
-  graph::FuncOp &blockOf(Kind kind) { return blocks[2 * kind.isRotated + kind.isLocal]; }
+  graph::FuncOp &blockOf(Kind kind) {
+    return blocks[4 * kind.isDense + 2 * kind.isRotated + kind.isLocal];
+  }
+
+  int64_t countDense() const { return llvm::count(config.denseLayers, 1); }
+  bool hasExperts() const { return config.experts.experts > 0; }
 
   // Returns the name of the block of a kind: "block" if all layers of a model are alike.
   std::string nameOf(Kind kind) const {
     std::string name = kind.isRotated ? "" : "unrotated_";
     if (kind.isLocal && !config.localLayers.empty())
       name += "local_";
+    if (kind.isDense && hasExperts())
+      name += "dense_";
     return name + "block";
   }
 
@@ -214,19 +220,6 @@ private:
     return m;
   }
 
-  Experts declareExperts() {
-    int64_t e = config.experts, c = config.width, f = config.innerWidth;
-    auto expert = [&](StringRef name, ArrayRef<int64_t> shape) {
-      return weight(name, ("block_sparse_moe.experts.*." + name + ".weight").str(), shape);
-    };
-    Experts x;
-    x.gate = model.parameter(weight("gate", "block_sparse_moe.gate.weight", {e, c}));
-    x.w1 = model.parameter(expert("w1", {e, f, c}));
-    x.w2 = model.parameter(expert("w2", {e, c, f}));
-    x.w3 = model.parameter(expert("w3", {e, f, c}));
-    return x;
-  }
-
   // 3. The operations of a block.
 
   // Returns q, k and v, [batch, sequence, heads, head dim].
@@ -331,25 +324,6 @@ private:
     return project("mlp", gated, m.down);
   }
 
-  // Returns the experts' output and, if it counts, the loss of uneven use.
-  std::pair<Value, Value> buildExperts(const Experts &e, Value x) {
-    Value logits = model.as("scores").linear(x, e.gate, Value(), /*transposed=*/true);
-    Routing routing = model.route(logits, config.top, config.capacity);
-    Value rows = model.as("rows").dispatch(x, routing);
-    Value gate = model.as("gate_rows").expertLinear(rows, e.w1, routing);
-    gate = activate(gate);
-    Value up = model.as("up").expertLinear(rows, e.w3, routing);
-    Value gated = model.as("gated").multiply(gate, up);
-    Value balance;
-    if (config.balanceCoefficient > 0)
-      balance = model.as("balance").balanceLoss(routing, config.balanceCoefficient);
-    Value out = model.as("down").expertLinear(gated, e.w2, routing);
-    return {model.as("mixed").combine(out, routing), balance};
-  }
-
-  // Returns true if layers add up a loss of uneven use, [batch], beside their output.
-  bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
-
   // Finishes what attention or the MLP adds to a layer's input.
   Value finish(StringRef name, Value x, const Norm &norm, double dropout) {
     x = normaliseIfAny((name + "_normed").str(), x, norm);
@@ -361,8 +335,8 @@ private:
 
   graph::FuncOp buildBlock(Kind kind) {
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
-    if (hasBalance())
-      arguments.push_back({"uneven", model.batched({})});
+    arguments.append(carriedTypes(model, config.experts));
+    size_t carrying = arguments.size();
     if (kind.isRotated)
       arguments.append({{"cos", angles}, {"sin", angles}});
     graph::FuncOp func = model.beginBlock(nameOf(kind), arguments);
@@ -375,11 +349,11 @@ private:
     Norm attentionOut = declareNorm("attended_norm", features.attentionOut);
     Norm mlpIn = declareNorm("post_norm", features.mlpIn);
     Mlp mlp;
-    Experts experts;
-    if (config.experts > 0)
-      experts = declareExperts();
-    else
+    ExpertLayer experts(model, config.experts, config.width, config.initializerRange);
+    if (kind.isDense)
       mlp = declareMlp();
+    else
+      experts.declare();
     Norm mlpOut = declareNorm("mlp_norm", features.mlpOut);
 
     Value normed = normaliseIfAny("normed", x, attentionIn);
@@ -390,15 +364,18 @@ private:
       normed = normaliseIfAny("normed_2", mlpIn.weight ? x : normed, mlpIn);
     else
       normed = normaliseIfAny("normed_2", middle, mlpIn);
-    Value out, balance;
-    if (config.experts == 0)
-      out = buildMlp(mlp, normed);
+    ExpertLayer::Output output;
+    if (kind.isDense)
+      output.tokens = buildMlp(mlp, normed);
     else
-      std::tie(out, balance) = buildExperts(experts, normed);
-    out = finish("mlp", out, mlpOut, config.mlpDropout);
+      output = experts.build(normed, [&](Value of) { return activate(of); });
+    Value out = finish("mlp", output.tokens, mlpOut, config.mlpDropout);
     SmallVector<Value> results{model.as("out").add(middle, out)};
-    if (balance)
-      results.push_back(model.as("sum").add(func.getArgument(1), balance));
+    for (size_t i = 1; i < carrying; ++i) {
+      Value before = func.getArgument(static_cast<unsigned>(i));
+      results.push_back(
+          output.carried.empty() ? before : model.as("sum").add(before, output.carried[i - 1]));
+    }
     model.endFunc(results);
     return func;
   }
@@ -409,14 +386,19 @@ private:
   SmallVector<Value> buildLayers(SmallVector<Value> operands) {
     auto carrying = static_cast<int64_t>(operands.size());
     std::pair<Value, Value> rotation, localRotation;
-    if (blockOf({true, false}) || (blockOf({true, true}) && !config.localRotary))
+    auto hasBlock = [&](bool isLocal) {
+      return blockOf({true, isLocal, false}) || blockOf({true, isLocal, true});
+    };
+    if (hasBlock(false) || (hasBlock(true) && !config.localRotary))
       rotation = model.as({"cos", "sin"}).rotaryTable(config.rotary, rotaryDims);
-    if (blockOf({true, true}))
+    if (hasBlock(true))
       localRotation =
           config.localRotary
               ? model.as({"local_cos", "local_sin"}).rotaryTable(*config.localRotary, rotaryDims)
               : rotation;
-    SmallVector<StringRef> names{"layers", "uneven"};
+    SmallVector<StringRef> names{"layers"};
+    for (const auto &carried : carriedTypes(model, config.experts))
+      names.push_back(carried.first);
     for (int64_t first = 0; first < config.layers;) {
       int64_t end = first + 1;
       Kind kind = kindOf(first);
@@ -426,9 +408,9 @@ private:
       if (kind.isRotated)
         operands.append({cos, sin});
       std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
-      operands = model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
-                     .repeat(blockOf(kind), end - first, under(features.base, "layers." + number),
-                             operands, carrying, first);
+      operands = model.as(names).repeat(blockOf(kind), end - first,
+                                        under(features.base, "layers." + number), operands,
+                                        carrying, first);
       first = end;
     }
     return operands;
@@ -447,8 +429,9 @@ private:
     if (factor != 1)
       x = model.as("x_scaled").scale(x, factor);
     SmallVector<Value> carried{model.as("x_kept").dropout(x, config.embeddingDropout)};
-    if (hasBalance())
-      carried.push_back(model.as("even").zeroForEachSample());
+    for (const auto &[value, type] : carriedTypes(model, config.experts))
+      carried.push_back(model.as(value == "uneven" ? "even" : "no_" + value.str())
+                            .constant(0, cast<RankedTensorType>(type).getShape()));
     SmallVector<Value> results = buildLayers(carried);
     Norm lastNorm = declareNorm("norm", under(features.base, features.lastNorm), config.width);
     x = normalise("normed", results[0], lastNorm);
@@ -468,9 +451,9 @@ private:
       logits = model.as("logits").scale(logits, config.logitCap);
     }
     Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
-    if (hasBalance()) {
-      Value balance = model.as("mean").mean(results[1]);
-      balance = model.as("per_layer").scale(balance, 1 / static_cast<double>(config.layers));
+    if (results.size() > 1) {
+      Value balance = balanceLoss(model, config.experts, config.layers - countDense(),
+                                  ArrayRef(results).drop_front());
       loss = model.as("total").add(loss, balance);
     }
     model.endFunc(loss);
@@ -481,7 +464,7 @@ private:
   int64_t rotaryDims = 0;
   RankedTensorType hidden, angles;
   ModelBuilder model;
-  std::array<graph::FuncOp, 4> blocks; // see blockOf
+  std::array<graph::FuncOp, 8> blocks; // see blockOf
 };
 
 } // namespace

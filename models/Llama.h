@@ -3,6 +3,7 @@
 // set of features, LlamaFeatures: compiler/describe/frontend/Families.cpp has one row for each.
 #pragma once
 
+#include "models/Experts.h"
 #include "models/ModelBuilder.h"
 
 namespace dtc {
@@ -75,12 +76,11 @@ struct LlamaConfig {
   double embeddingScale = 1, residualScale = 1, logitScale = 1;
   // The row of the embedding that gets no gradient from look-ups (pad_token_id).
   std::optional<int64_t> padding;
-  // If not 0, each layer has this many experts of width `innerWidth`, and a token uses `top` of
-  // them.
-  int64_t experts = 0, top = 2;
-  // rows of an expert per token that it would get if all experts were used alike
-  double capacity = 1;
-  double balanceCoefficient = 0; // factor of the loss of uneven use, which is averaged over layers
+  ExpertConfig experts; // of all layers but dense ones
+  // One for each layer: 1 if it has an MLP of width `innerWidth` in the place of experts. Empty if
+  // no layer has, or there are no experts.
+  llvm::SmallVector<int64_t> denseLayers;
+  bool sinks = false; // attention has a sink for each head
   LlamaFeatures features = {};
 };
 

@@ -27,6 +27,7 @@ struct ParameterSpec {
   graph::InitKind init = graph::InitKind::Normal;
   double stddev = 0.02;
   bool decay = true;
+  bool frozen = false; // has no gradient and no update
 
   // Describes a bias: zeros without decay.
   static ParameterSpec bias(llvm::StringRef value, llvm::StringRef name,
@@ -80,6 +81,10 @@ public:
   ModelBuilder &as(llvm::ArrayRef<llvm::StringRef> names);
   // Names the result of the next op.
   ModelBuilder &as(llvm::StringRef name) { return as(llvm::ArrayRef<llvm::StringRef>(name)); }
+  // Makes an op with the names that as() gave.
+  template <typename Op, typename... Args> Op make(Args &&...args) {
+    return Op::create(builder, next(), std::forward<Args>(args)...);
+  }
   // Writes `type` as '!name', unless it already has a name.
   void nameType(llvm::StringRef name, mlir::Type type);
 

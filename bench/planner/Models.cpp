@@ -97,6 +97,7 @@ nlohmann::json configOf(const ModelShape &model) {
   if (model.isMoe) {
     config["num_local_experts"] = model.experts;
     config["num_experts_per_tok"] = model.topK;
+    config["moe_expert_capacity_factor"] = 1; // rows as if all experts are used alike
     config["sliding_window"] = nullptr;
   }
   return config;

@@ -1,7 +1,9 @@
 // Attaches KernelOpInterface to the ops of the graph dialect when it is loaded.
 #include "passes/codegen/KernelInterfaces.h"
 
+#include "passes/codegen/GroupedKernels.h"
 #include "passes/codegen/KernelModels.h"
+#include "passes/codegen/RouteKernels.h"
 
 using namespace mlir;
 
@@ -15,5 +17,7 @@ void dtc::registerKernelInterfaces(DialectRegistry &registry) {
     attachGatherKernels(context);
     attachPartKernels(context);
     attachRotaryKernels(context);
+    attachRouteKernels(context);
+    attachGroupedKernels(context);
   });
 }

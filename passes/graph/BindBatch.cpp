@@ -12,6 +12,7 @@
 
 namespace dtc {
 #define GEN_PASS_DEF_BINDBATCH
+#include "dialects/graph/ElementwiseOps.h"
 #include "passes/graph/Passes.h.inc"
 
 using namespace mlir;
@@ -98,6 +99,17 @@ private:
              "('parts'; dtc.export(..., batch_norm=\"parts\"))";
       return WalkResult::interrupt();
     });
+    auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    if (graph::MultiplyOp product =
+            loss && microBatches != 1 ? findProductOfMeans(loss) : graph::MultiplyOp()) {
+      product.emitOpError("multiplies means over the whole batch, which the plan cuts into ")
+          << microBatches.getValue()
+          << " micro-batches; leave micro_batch to the planner (for experts, "
+             "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config takes a loss of "
+             "each "
+             "sample)";
+      return failure();
+    }
     return failure(walk.wasInterrupted());
   }
 

@@ -2,6 +2,7 @@
 #include "passes/graph/LossForm.h"
 
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 #include "passes/graph/StepWeights.h"
 
@@ -36,6 +37,17 @@ bool hasWeights(Extent extent) {
 
 bool hasLoop(const graph::OpRule &rule, graph::LoopKind kind) {
   return llvm::any_of(rule.loops, [&](const graph::Loop &loop) { return loop.kind == kind; });
+}
+
+// Returns true for a reduction to the mean over the samples.
+bool isMeanOverBatch(Value value) {
+  auto reduce = value.getDefiningOp<graph::ReduceOp>();
+  return reduce && reduce.getKind() == graph::ReduceKind::Mean && hasBatch(reduce.getX()) &&
+         !hasBatch(value);
+}
+
+bool isProductOfMeans(Operation &op) {
+  return isa<graph::MultiplyOp>(op) && llvm::all_of(op.getOperands(), isMeanOverBatch);
 }
 
 class BatchReader {
@@ -160,6 +172,9 @@ private:
          means = llvm::is_contained(operands, Extent::Mean) || weighted,
          sums = llvm::is_contained(operands, Extent::Sum),
          others = llvm::is_contained(operands, Extent::Free);
+    if (isProductOfMeans(op) &&
+        llvm::all_of(operands, [](Extent extent) { return extent == Extent::Mean; }))
+      return Extent::Mean; // of a step that has one micro-batch, which others check
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (!interface || !interface.getRule().jointlyLinear)
       return op.emitOpError("is not linear in a mean or sum over the batch, so that the results of "
@@ -178,6 +193,13 @@ private:
 };
 
 } // namespace
+
+graph::MultiplyOp findProductOfMeans(graph::FuncOp loss) {
+  for (auto multiply : loss.getBody().getOps<graph::MultiplyOp>())
+    if (isProductOfMeans(*multiply))
+      return multiply;
+  return {};
+}
 
 FailureOr<LossForm> findLossForm(graph::FuncOp loss) {
   Extents arguments = llvm::map_to_vector(loss.getArguments(), [](BlockArgument argument) {

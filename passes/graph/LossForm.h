@@ -1,6 +1,7 @@
 // The form of a loss: how the losses of micro-batches combine to that of a step.
 #pragma once
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
 
 namespace dtc {
@@ -19,5 +20,10 @@ enum class LossForm {
 // result depends on how the samples are cut into micro-batches, such as the root of a mean over the
 // batch, or a mean over the batch that single samples use.
 llvm::FailureOr<LossForm> findLossForm(graph::FuncOp loss);
+
+// Returns a product of two means over the samples that are a reduction's results, or null. It is a
+// term of a loss only if a step has one micro-batch: the means of parts have other products. Call
+// it before the batch is bound.
+graph::MultiplyOp findProductOfMeans(graph::FuncOp loss);
 
 } // namespace dtc

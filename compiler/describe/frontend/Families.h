@@ -32,6 +32,23 @@ inline constexpr const char *kOwnDefault = "own default";
 // An interval that is longer than every model.
 inline constexpr int64_t kNever = int64_t(1) << 62;
 
+// The experts of a family: their features, and the keys from which the class reads the rest.
+struct HfExperts {
+  ExpertFeatures features = {};
+  const char *count = "num_experts";
+  const char *width = "moe_intermediate_size"; // empty: that of the MLP
+  const char *score = "softmax";
+  const char *normalised = "norm_topk_prob"; // empty: weights always are
+  double epsilon = 0;
+  const char *scale = "", *groups = "", *kept = "";
+  int64_t members = 1; // experts by which a group is judged
+  const char *sharedWidth = "", *sharedCount = "";
+  const char *denseFirst = ""; // the number of the first layers, which have an MLP
+  bool areSparse = false;      // the class has `decoder_sparse_step` and `mlp_only_layers`
+  const char *balance = "router_aux_loss_coef", *jitter = "", *clamp = "";
+  bool mayDrop = false; // there may be a capacity, which transformers does not know
+};
+
 // A family: its names, its features, and the keys from which the class of transformers reads the
 // rest. An empty key means that the class has none. Defaults are those of most families.
 struct Family {
@@ -66,8 +83,8 @@ struct Family {
   // The class takes no type of rotary embedding but default and longrope, which older files call su
   // or yarn.
   bool onlyLongrope = false;
-  bool hasExperts = false;
-  const char *mustBeOff = ""; // a flag of a part that dtc does not build
+  const HfExperts *experts = nullptr; // of its layers; null if it has none
+  const char *mustBeOff = "";         // a flag of a part that dtc does not build
 };
 
 // Returns all families.

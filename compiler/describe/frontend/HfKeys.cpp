@@ -97,8 +97,6 @@ constexpr Architecture kUnknown[] = {
     {"mpt", "alibi"},
     {"opt", "learned positions beside ReLU"},
     {"phi", "attention beside the MLP (partial_rotary_factor)"},
-    {"qwen2_moe", "experts that every token uses (shared_expert_intermediate_size)"},
-    {"qwen3_moe", "norms of queries and keys (q_norm, k_norm)"},
     {"t5", "an encoder"}};
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "compiler/describe/frontend/Families.h"
 #include "compiler/describe/frontend/HfKeys.h"
 #include "compiler/describe/frontend/HfTable.h"
+#include "compiler/describe/frontend/ImportExperts.h"
 #include "compiler/describe/frontend/Importers.h"
 #include "compiler/describe/frontend/RotaryKinds.h"
 
@@ -245,31 +246,7 @@ void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model,
     model.localLayers = layers;
 }
 
-// 3. Experts and other parts.
-
-void importExperts(TypedConfig &config, LlamaConfig &model) {
-  HfConfig &json = config.json;
-  model.experts = config.integer("num_local_experts", 1, kMostExperts);
-  model.top = config.integer("num_experts_per_tok");
-  if (model.top > model.experts)
-    json.fail("num_experts_per_tok",
-              "is " + spelled(model.top) + config.byDefault("num_experts_per_tok") +
-                  ", more than 'num_local_experts' = " + spelled(model.experts));
-  double coefficient = config.number("router_aux_loss_coef");
-  if (coefficient < 0)
-    json.refuse("router_aux_loss_coef", "a number of 0 or more");
-  // The class adds the loss of uneven use only if the model outputs the router's logits.
-  model.balanceCoefficient = config.flag("output_router_logits") ? coefficient : 0;
-  if (config.number("router_jitter_noise") != 0)
-    json.refuse("router_jitter_noise", "0: dtc can't build the noise");
-  // Hugging Face has no such key, because it never drops a token. The name is that of Megatron-LM's
-  // option.
-  model.capacity = json.number("moe_expert_capacity_factor", 1);
-  if (model.capacity <= 0 || model.capacity > static_cast<double>(model.experts))
-    json.refuse("moe_expert_capacity_factor",
-                "a number greater than 0 and at most 'num_local_experts' = " +
-                    spelled(model.experts));
-}
+// 3. Other parts.
 
 // Reads the row without gradient from look-ups, where the class has one. A negative number counts
 // from the end of the table.
@@ -341,8 +318,8 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
   model.tied = config.flag("tie_word_embeddings");
   model.padding = importPadding(config, model.vocabulary);
   model.activation = importActivation(config, family);
-  if (family.hasExperts)
-    importExperts(config, model);
+  if (family.experts)
+    importExperts(config, *family.experts, model);
   importFactors(config, family, model);
   if (isThere(family.parallel))
     model.features.parallel = config.flag(family.parallel);

@@ -40,8 +40,8 @@ public:
                       : 0;
       double hide = overlap.gathers;
       forward.gather = std::max(0.0, gather - hide * forwardCompute);
-      // Parameters that were released after the forward pass are gathered for recomputation and once
-      // more after it.
+      // Parameters that were released after the forward pass are gathered for recomputation and
+      // once more after it.
       bool isTwice = cells.gathersAgain && d.recompute == Recompute::Full;
       double waits = scatter + (isTwice ? 2 : 1) * gather;
       double beside = block.backward() + (isTwice ? forwardCompute : 0);

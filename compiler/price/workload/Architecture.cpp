@@ -5,6 +5,7 @@
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/MoeOps.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/RouteOps.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -116,6 +117,9 @@ private:
     } else if (auto router = dyn_cast<graph::MoeRouterOp>(op)) {
       agree(out.experts, sizeOf(router.getLogits(), 2));
       agree(out.expertsOfToken, static_cast<int64_t>(router.getTop()));
+    } else if (auto router = dyn_cast<graph::RouteTokensOp>(op)) {
+      agree(out.experts, sizeOf(router.getLogits(), 2));
+      agree(out.expertsOfToken, static_cast<int64_t>(router.getTop()));
     } else if (auto dispatch = dyn_cast<graph::MoeDispatchOp>(op)) {
       agree(out.capacity, dispatch.getCapacity().convertToDouble());
     } else if (auto dropout = dyn_cast<graph::DropoutOp>(op)) {
@@ -130,8 +134,9 @@ private:
 
   // Queries, keys and values have heads in dims of their own; a router has no bias in any model.
   void readLinear(graph::LinearOp linear) {
-    bool isRouter = llvm::any_of(linear.getResult().getUsers(),
-                                 [](Operation *user) { return isa<graph::MoeRouterOp>(user); });
+    bool isRouter = llvm::any_of(linear.getResult().getUsers(), [](Operation *user) {
+      return isa<graph::MoeRouterOp, graph::RouteTokensOp>(user);
+    });
     if (isRouter)
       return;
     bool makesHeads = rankOf(linear.getResult()) > 3, hasBias = addsBias(linear);

@@ -6,6 +6,7 @@
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/MoeOps.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/RouteOps.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -43,7 +44,7 @@ private:
   }
 
   static bool isLinear(Operation *op) {
-    return isa_and_nonnull<graph::LinearOp, graph::ExpertLinearOp>(op);
+    return isa_and_nonnull<graph::LinearOp, graph::ExpertLinearOp, graph::GroupedLinearOp>(op);
   }
 
   // Finds matmuls of weights' gradients, and of the forward pass, that share their first operand.
@@ -51,7 +52,8 @@ private:
     llvm::MapVector<std::pair<Value, OperationName>, SmallVector<Operation *>> readers;
     for (Operation *op : ops)
       if (const CellOp *of = cellOpOf(op);
-          of && (isa<graph::LinearWeightGradOp, graph::ExpertLinearWeightGradOp>(op) ||
+          of && (isa<graph::LinearWeightGradOp, graph::ExpertLinearWeightGradOp,
+                     graph::GroupedLinearWeightGradOp>(op) ||
                  (isLinear(op) && of->phase == CellPhase::Forward)))
         readers[{rootOf(op->getOperand(0)), op->getName()}].push_back(op);
     for (auto &[input, group] : readers)

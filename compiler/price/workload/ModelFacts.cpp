@@ -6,7 +6,9 @@
 #include "dialects/graph/Moe.h"
 #include "dialects/graph/MoeOps.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateOps.h"
+#include "passes/graph/LossForm.h"
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -38,6 +40,11 @@ static int64_t countTokenGroups(ModuleOp module) {
     int64_t own = sequence / static_cast<int64_t>(dispatch.getGroup());
     groups = std::min(groups.value_or(own), own);
   });
+  // Without a capacity each token is a group of its own.
+  module.walk([&](graph::PackRowsOp pack) {
+    int64_t sequence = cast<RankedTensorType>(pack.getTokens().getType()).getDimSize(1);
+    groups = std::min(groups.value_or(sequence), sequence);
+  });
   return groups.value_or(1);
 }
 
@@ -64,6 +71,9 @@ static bool hasWindow(ModuleOp module) {
 }
 
 static bool needsWholeBatch(ModuleOp module) {
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  if (loss && findProductOfMeans(loss))
+    return true;
   return module
       .walk([](graph::BatchNormaliseOp norm) {
         return norm.getParts() ? WalkResult::advance() : WalkResult::interrupt();

@@ -2,6 +2,8 @@
 #include "compiler/search/placement/TextbookPattern.h"
 #include "dialects/graph/MoeOps.h"
 
+#include "dialects/graph/RouteOps.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -13,7 +15,7 @@ bool hasLoop(const graph::TensorLoops &tensor, unsigned loop) {
 }
 
 bool makesGradientOfRouter(Value value) {
-  return isa_and_nonnull<graph::MoeRouterGradOp>(value.getDefiningOp());
+  return isa_and_nonnull<graph::MoeRouterGradOp, graph::RouteGradOp>(value.getDefiningOp());
 }
 
 } // namespace
@@ -35,8 +37,10 @@ TextbookPattern::TextbookPattern(const PlacementProblem &problem, const DimRoles
     for (auto [dim, bits] : llvm::zip(known, roles.of(get.getResult())))
       dim |= bits;
   });
-  step.walk([&](graph::MoeRouterOp router) {
-    if (Operation *product = router.getLogits().getDefiningOp())
+  step.walk([&](Operation *router) {
+    if (!isa<graph::MoeRouterOp, graph::RouteTokensOp>(router))
+      return;
+    if (Operation *product = router->getOperand(0).getDefiningOp()) // makes the logits
       for (Value operand : product->getOperands())
         if (std::optional<unsigned> weightClass = weights.of(operand))
           isRouters[*weightClass] = true;

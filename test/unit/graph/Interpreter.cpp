@@ -559,7 +559,8 @@ private:
 void dtc::graph::interpret(Operation *op, Values &values) {
   if (auto pointwise = dyn_cast<PointwiseOpInterface>(op))
     return interpretPoints(pointwise, values);
-  if (interpretMoe(op, values) || interpretImage(op, values) || interpretState(op, values))
+  if (interpretMoe(op, values) || interpretRoute(op, values) || interpretImage(op, values) ||
+      interpretState(op, values))
     return;
   Interpreter interpreter(values);
   llvm::TypeSwitch<Operation *>(op)

@@ -32,6 +32,9 @@ void interpretPoints(PointwiseOpInterface op, Values &values);
 // Runs an op of a mixture of experts. Returns false for any other op.
 bool interpretMoe(mlir::Operation *op, Values &values);
 
+// Runs an op of a mixture of experts without drops. Returns false for any other op.
+bool interpretRoute(mlir::Operation *op, Values &values);
+
 // Runs convolution, pooling or a gradient of these. Returns false for any other op.
 bool interpretImage(mlir::Operation *op, Values &values);
 

@@ -43,7 +43,10 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallMixture(mlir::MLIRContext &context
   config.layers = layers;
   config.heads = config.kvHeads = 4;
   config.headDim = 64;
-  config.experts = 4;
+  config.experts.experts = 4;
+  config.experts.width = config.innerWidth;
+  config.experts.capacity = 1;
+  config.experts.features = {.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"};
   return completed(buildLlama(&context, config, sequence));
 }
 

@@ -1,0 +1,112 @@
+// Reads the mixture of experts of a config.json.
+#include "compiler/describe/frontend/ImportExperts.h"
+
+#include <string>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+bool isThere(const char *key) { return *key != 0; }
+
+std::string spelled(int64_t value) { return std::to_string(value); }
+
+// Reads which layers have an MLP in the place of experts: the first ones, or those that are listed
+// or between each few (qwen).
+void importDenseLayers(TypedConfig &config, const HfExperts &keys, LlamaConfig &model) {
+  SmallVector<int64_t> dense(static_cast<size_t>(model.layers), 0);
+  if (isThere(keys.denseFirst))
+    std::fill_n(dense.begin(),
+                std::min(model.layers, config.integer(keys.denseFirst, 0, kMostLayers)), 1);
+  if (keys.areSparse) {
+    int64_t step = config.integer("decoder_sparse_step", 1, kMostLayers);
+    std::optional<std::vector<int64_t>> listed =
+        config.json.integers("mlp_only_layers", 0, kMostLayers);
+    for (int64_t layer = 0; layer < model.layers; ++layer)
+      dense[layer] = (layer + 1) % step != 0 || (listed && llvm::is_contained(*listed, layer));
+  }
+  if (llvm::is_contained(dense, 1))
+    model.denseLayers = dense;
+}
+
+// Reads the groups of experts, of which the best may be chosen from.
+void importGroups(TypedConfig &config, const HfExperts &keys, ExpertConfig &experts) {
+  if (!isThere(keys.groups))
+    return;
+  experts.groups = config.integer(keys.groups, 1, kMostExperts);
+  experts.kept = config.integer(keys.kept, 1, kMostExperts);
+  if (experts.experts % experts.groups != 0)
+    config.json.fail(keys.groups, "is " + spelled(experts.groups) + config.byDefault(keys.groups) +
+                                      ", wanted a divisor of the " + spelled(experts.experts) +
+                                      " experts of '" + keys.count + "'");
+  if (experts.kept > experts.groups)
+    config.json.fail(keys.kept, "is " + spelled(experts.kept) + config.byDefault(keys.kept) +
+                                    ", more than the " + spelled(experts.groups) + " groups of '" +
+                                    keys.groups + "'");
+  if (experts.groups > 1)
+    experts.members = keys.members;
+}
+
+// Reads the loss of uneven use, which the class adds only if the model outputs the router's logits.
+// The name of the key of its kind, and of one of its values, is that of Megatron-LM's option.
+void importBalance(TypedConfig &config, const HfExperts &keys, ExpertConfig &experts) {
+  const char *kindKey = "moe_router_load_balancing_type";
+  std::string kind = config.json.word(kindKey, "");
+  if (!kind.empty() && kind != "seq_aux_loss")
+    config.json.refuse(kindKey, "seq_aux_loss, for the mean of each sample's and layer's loss; "
+                                "without the key all samples and layers have one, as in "
+                                "transformers");
+  experts.balancesSequences = kind == "seq_aux_loss";
+  if (!isThere(keys.balance))
+    return;
+  double coefficient = config.number(keys.balance);
+  if (coefficient < 0)
+    config.json.refuse(keys.balance, "a number of 0 or more");
+  experts.balance = config.flag("output_router_logits") ? coefficient : 0;
+}
+
+} // namespace
+
+void importExperts(TypedConfig &config, const HfExperts &keys, LlamaConfig &model) {
+  HfConfig &json = config.json;
+  ExpertConfig &experts = model.experts;
+  experts.features = keys.features;
+  experts.experts = config.integer(keys.count, 1, kMostExperts);
+  experts.top = config.integer("num_experts_per_tok");
+  experts.width = isThere(keys.width) ? config.integer(keys.width) : model.innerWidth;
+  if (experts.top > experts.experts)
+    json.fail("num_experts_per_tok", "is " + spelled(experts.top) +
+                                         config.byDefault("num_experts_per_tok") + ", more than '" +
+                                         keys.count + "' = " + spelled(experts.experts));
+  experts.score = keys.score;
+  experts.normalised = !isThere(keys.normalised) || config.flag(keys.normalised);
+  experts.epsilon = keys.epsilon;
+  if (isThere(keys.scale))
+    experts.scale = config.number(keys.scale);
+  importGroups(config, keys, experts);
+  if (isThere(keys.sharedWidth))
+    experts.sharedWidth = config.integer(keys.sharedWidth, 0);
+  if (isThere(keys.sharedCount))
+    experts.sharedWidth = config.integer(keys.sharedCount, 0) * experts.width;
+  importDenseLayers(config, keys, model);
+  importBalance(config, keys, experts);
+  if (isThere(keys.jitter) && config.number(keys.jitter) != 0)
+    json.refuse(keys.jitter, "0: dtc can't build the noise");
+  if (isThere(keys.clamp))
+    experts.features.clamp = config.number(keys.clamp);
+  // Hugging Face has no such key, because it never drops a token. The name is that of Megatron-LM's
+  // option.
+  const char *capacityKey = "moe_expert_capacity_factor";
+  if (!json.has(capacityKey))
+    return;
+  if (!keys.mayDrop)
+    json.fail(capacityKey, "is there, and dtc builds " + config.type + " without drops",
+              "take it out; mixtral has it");
+  experts.capacity = json.number(capacityKey, 1);
+  if (*experts.capacity <= 0 || *experts.capacity > static_cast<double>(experts.experts))
+    json.refuse(capacityKey, "a number greater than 0 and at most '" + std::string(keys.count) +
+                                 "' = " + spelled(experts.experts));
+}
+
+} // namespace dtc

@@ -1,0 +1,293 @@
+// Builds mixtures of experts as graph IR.
+#include "models/Experts.h"
+
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
+#include "dialects/graph/PointOps.h"
+#include "dialects/graph/RouteOps.h"
+#include "dialects/graph/ShapeOps.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+std::string under(StringRef module, const Twine &name) { return (module + "." + name).str(); }
+
+bool isThere(const char *name) { return *name != 0; }
+
+Value reduce(ModelBuilder &model, Value x, int64_t dim, graph::ReduceKind kind, double scale) {
+  SmallVector<int64_t> shape(typeOf(x).getShape());
+  shape.erase(shape.begin() + dim);
+  return model.make<graph::ReduceOp>(model.tensor(shape), x, kind, ArrayRef<int64_t>{dim},
+                                     llvm::APFloat(scale), ArrayAttr());
+}
+
+// Returns the sum along a dim times `scale`.
+Value sumOver(ModelBuilder &model, Value x, int64_t dim, double scale) {
+  return reduce(model, x, dim, graph::ReduceKind::Sum, scale);
+}
+
+// The rows of a layer's tokens, ordered by expert.
+struct Rows {
+  ModelBuilder &model;
+  int64_t experts, perExpert;
+  Value places, counts;
+
+  RankedTensorType type(ArrayRef<int64_t> columns) const {
+    SmallVector<int64_t> shape{experts, ShapedType::kDynamic, perExpert};
+    shape.append(columns.begin(), columns.end());
+    return model.tensor(shape);
+  }
+  Value pack(Value tokens) const {
+    return model.make<graph::PackRowsOp>(type({typeOf(tokens).getShape().back()}), tokens, places,
+                                         Value(), ArrayAttr());
+  }
+  // Multiplies by a weight [experts, out..., in], or [experts, in, out...] if it is not transposed.
+  Value linear(Value x, Value weight, bool isTransposed = true) const {
+    ArrayRef<int64_t> shape = typeOf(weight).getShape().drop_front();
+    ArrayRef<int64_t> out = isTransposed ? shape.drop_back() : shape.drop_front();
+    return model.make<graph::GroupedLinearOp>(type(out), x, weight, counts, isTransposed);
+  }
+  // Adds a bias [experts, columns...]: the product of rows of a one with it, so that a row gets
+  // that of its expert.
+  Value addBias(StringRef name, Value x, Value bias) const {
+    SmallVector<int64_t> shape(typeOf(bias).getShape());
+    shape.insert(shape.begin() + 1, 1);
+    std::string prefix = name.str();
+    Value ones =
+        model.as(prefix + "_one").constant(1, {ShapedType::kDynamic, model.sequenceLength(), 1});
+    model.as(prefix + "_ones");
+    Value rows = pack(ones);
+    Value wide = model.as(prefix + "_bias_of").reshape(bias, shape);
+    model.as(prefix + "_biases");
+    Value added = linear(rows, wide, /*isTransposed=*/false);
+    return model.as(name).add(x, added);
+  }
+};
+
+} // namespace
+
+Value ExpertLayer::parameter(StringRef value, StringRef name, ArrayRef<int64_t> shape,
+                             ArrayRef<int64_t> stored) {
+  return model.parameter({value.str(), name.str(), SmallVector<int64_t, 4>(shape),
+                          SmallVector<int64_t, 4>(stored), graph::InitKind::Normal, deviation,
+                          true});
+}
+
+Value ExpertLayer::bias(StringRef value, StringRef name, ArrayRef<int64_t> shape) {
+  return model.parameter(ParameterSpec::bias(value, name, shape));
+}
+
+void ExpertLayer::declareExperts() {
+  int64_t e = config.experts, c = columns, f = config.width;
+  StringRef module = features.module;
+  auto each = [&](const char *name) {
+    return under(module, Twine("experts.*.") + name + ".weight");
+  };
+  switch (features.weights) {
+  case ExpertWeights::Apart:
+    gate = parameter(features.gate, each(features.gate), {e, f, c});
+    down = parameter(features.down, each(features.down), {e, c, f});
+    up = parameter(features.up, each(features.up), {e, f, c});
+    return;
+  case ExpertWeights::GateUpInOne:
+    up = parameter("gate_up", under(module, Twine(features.up) + ".weight"), {e, 2, f, c},
+                   {1, 2, 1});
+    down = parameter("down", under(module, Twine(features.down) + ".weight"), {e, c, f});
+    return;
+  case ExpertWeights::Alternating:
+    up = parameter("gate_up", under(module, features.up), {e, c, f, 2}, {1, 1, 2});
+    down = parameter("down", under(module, features.down), {e, f, c});
+    break;
+  }
+  if (!features.expertBias)
+    return;
+  ParameterSpec spec =
+      ParameterSpec::bias("gate_up_bias", under(module, Twine(features.up) + "_bias"), {e, f, 2});
+  spec.stored = {1, 2};
+  upBias = model.parameter(spec);
+  spec = ParameterSpec::bias("down_bias", under(module, Twine(features.down) + "_bias"), {e, c});
+  spec.stored = {};
+  downBias = model.parameter(spec);
+}
+
+void ExpertLayer::declare() {
+  int64_t e = config.experts, c = columns;
+  std::string name = under(features.module, features.router);
+  router = parameter("gate", name + ".weight", {e, c});
+  if (features.routerBias)
+    routerBias = bias("gate_bias", name + ".bias", {e});
+  if (isThere(features.correction)) {
+    ParameterSpec spec = ParameterSpec::bias("correction", under(name, features.correction), {e});
+    spec.frozen = true;
+    correction = model.parameter(spec);
+  }
+  declareExperts();
+  if (!isThere(features.shared) || config.sharedWidth == 0)
+    return;
+  int64_t f = config.sharedWidth;
+  std::string shared = under(features.module, features.shared);
+  sharedGate = parameter("shared_gate_proj", shared + ".gate_proj.weight", {f, c});
+  sharedUp = parameter("shared_up_proj", shared + ".up_proj.weight", {f, c});
+  sharedDown = parameter("shared_down_proj", shared + ".down_proj.weight", {c, f});
+  if (isThere(features.sharedGate))
+    sharedScale = parameter("shared_scale",
+                            under(features.module, Twine(features.sharedGate) + ".weight"), {1, c});
+}
+
+// Multiplies the active gate with up.
+Value ExpertLayer::gated(Value gateRows, Value upRows, llvm::function_ref<Value(Value)> activate) {
+  if (features.clamp == 0)
+    return model.as("gated").multiply(activate(gateRows), upRows);
+  constexpr double slope = 1.702, infinity = std::numeric_limits<double>::infinity();
+  auto point = [&](StringRef name, graph::PointFunction function, Value x,
+                   ArrayRef<double> parameters = {}) -> Value {
+    return model.as(name).make<graph::PointOp>(x.getType(), x, function, parameters);
+  };
+  Value low =
+      point("gate_clamped", graph::PointFunction::Clamp, gateRows, {-infinity, features.clamp});
+  Value both =
+      point("up_clamped", graph::PointFunction::Clamp, upRows, {-features.clamp, features.clamp});
+  Value steep = model.as("gate_steep").scale(low, slope);
+  Value open = point("open", graph::PointFunction::Sigmoid, steep);
+  Value active = model.as("gate_active").multiply(low, open);
+  Value one = model.as("one").constant(1, {});
+  Value more = model.as("up_more").add(both, one);
+  return model.as("gated").multiply(more, active);
+}
+
+Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
+                                     llvm::function_ref<Value(Value)> activate, Output &output) {
+  int64_t sequence = model.sequenceLength(), experts = config.experts, top = config.top;
+  RankedTensorType choices = model.batched({sequence, top}), indices = model.ids({top});
+  auto route = model.as({"weights", "experts"})
+                   .make<graph::RouteTokensOp>(
+                       choices, indices, logits, correction, top, StringRef(config.score),
+                       config.normalised, llvm::APFloat(config.epsilon),
+                       llvm::APFloat(config.scale), config.groups, config.kept, config.members);
+  auto place = model.as({"places", "counts"})
+                   .make<graph::PlaceRowsOp>(
+                       indices, model.batched({experts}).clone(indices.getElementType()),
+                       route.getExperts());
+  Rows rows{model, experts,
+            static_cast<int64_t>(llvm::divideCeil(static_cast<uint64_t>(sequence * top),
+                                                  static_cast<uint64_t>(experts))),
+            place.getPlaces(), place.getCounts()};
+  model.as("rows");
+  Value packed = rows.pack(x), gateRows, upRows;
+  bool isTransposed = features.weights != ExpertWeights::Alternating;
+  if (features.weights == ExpertWeights::Apart) {
+    model.as("gate_rows");
+    gateRows = rows.linear(packed, gate);
+    model.as("up");
+    upRows = rows.linear(packed, up);
+  } else {
+    model.as("gate_up_rows");
+    Value bothRows = rows.linear(packed, up, isTransposed);
+    if (upBias)
+      bothRows = rows.addBias("gate_up_biased", bothRows, upBias);
+    SmallVector<Value> each = model.as({"gate_rows", "up"}).unstack(bothRows, isTransposed ? 3 : 4);
+    gateRows = each[0], upRows = each[1];
+  }
+  Value inner = gated(gateRows, upRows, activate);
+  model.as("down");
+  Value out = rows.linear(inner, down, isTransposed);
+  if (downBias)
+    out = rows.addBias("down_biased", out, downBias);
+  if (config.balance > 0) {
+    RankedTensorType perSequence = model.batched({experts});
+    double share = 1 / static_cast<double>(sequence);
+    Value load = model.as("uses").make<graph::CastOp>(perSequence, place.getCounts());
+    load = model.as("load").scale(load, share);
+    Value p = model.as("p").make<graph::SoftmaxOp>(logits.getType(), logits);
+    model.as("importance");
+    Value importance = sumOver(model, p, 1, share);
+    if (config.balancesSequences) {
+      Value products = model.as("uneven_by_expert").multiply(load, importance);
+      model.as("balance");
+      output.carried = {sumOver(model, products, 1, config.balance * static_cast<double>(experts))};
+    } else {
+      output.carried = {load, importance};
+    }
+  }
+  return model.as("mixed").make<graph::UnpackRowsOp>(model.batched({sequence, columns}), out,
+                                                     rows.places, route.getWeights(), ArrayAttr());
+}
+
+Value ExpertLayer::buildWithCapacity(Value x, Value logits,
+                                     llvm::function_ref<Value(Value)> activate, Output &output) {
+  Routing routing = model.route(logits, config.top, *config.capacity);
+  Value rows = model.as("rows").dispatch(x, routing);
+  Value gateRows = model.as("gate_rows").expertLinear(rows, gate, routing);
+  gateRows = activate(gateRows);
+  Value upRows = model.as("up").expertLinear(rows, up, routing);
+  Value inner = model.as("gated").multiply(gateRows, upRows);
+  if (config.balance > 0)
+    output.carried = {model.as("balance").balanceLoss(routing, config.balance)};
+  Value out = model.as("down").expertLinear(inner, down, routing);
+  return model.as("mixed").combine(out, routing);
+}
+
+Value ExpertLayer::buildShared(Value x, llvm::function_ref<Value(Value)> activate) {
+  auto linear = [&](StringRef name, Value of, Value weight) {
+    return model.as(name).linear(of, weight, Value(), /*transposed=*/true);
+  };
+  Value open = activate(linear("shared_gate", x, sharedGate));
+  Value inner = model.as("shared_gated").multiply(open, linear("shared_up", x, sharedUp));
+  Value out = linear("shared", inner, sharedDown);
+  if (!sharedScale)
+    return out;
+  Value score = linear("shared_score", x, sharedScale);
+  Value share = model.as("shared_share")
+                    .make<graph::PointOp>(score.getType(), score, graph::PointFunction::Sigmoid,
+                                          ArrayRef<double>());
+  return model.as("shared_part").multiply(out, share);
+}
+
+ExpertLayer::Output ExpertLayer::build(Value x, llvm::function_ref<Value(Value)> activate) {
+  Output output;
+  Value logits = model.as("scores").linear(x, router, routerBias, /*transposed=*/true);
+  output.tokens = config.capacity ? buildWithCapacity(x, logits, activate, output)
+                                  : buildWithoutDrops(x, logits, activate, output);
+  if (sharedDown) {
+    Value shared = buildShared(x, activate);
+    output.tokens = model.as("mixed_and_shared").add(output.tokens, shared);
+  }
+  return output;
+}
+
+SmallVector<std::pair<StringRef, Type>> carriedTypes(ModelBuilder &model,
+                                                     const ExpertConfig &config) {
+  if (config.experts == 0 || config.balance == 0)
+    return {};
+  if (config.balancesSequences || config.capacity)
+    return {{"uneven", model.batched({})}};
+  RankedTensorType perSequence = model.batched({config.experts});
+  return {{"loads", perSequence}, {"importances", perSequence}};
+}
+
+// transformers' load_balancing_loss_func: experts * sum over e of the share of choices of e times
+// the mean of its scores, both over all layers and tokens of the batch.
+Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layers,
+                  ValueRange carried) {
+  double share = 1 / static_cast<double>(layers);
+  if (carried.size() == 1) {
+    Value balance = model.as("mean").mean(carried.front());
+    return model.as("per_layer").scale(balance, share);
+  }
+  model.as("load");
+  Value load = reduce(model, carried[0], 0, graph::ReduceKind::Mean, 1);
+  model.as("importance");
+  Value importance = reduce(model, carried[1], 0, graph::ReduceKind::Mean, 1);
+  Value products = model.as("uneven_by_expert").multiply(load, importance);
+  model.as("balance");
+  return sumOver(model, products, 0,
+                 config.balance * static_cast<double>(config.experts) * share * share);
+}
+
+} // namespace dtc
