@@ -41,8 +41,8 @@ public:
   double hostUpdate() const;
 
 private:
-  // Returns the sum of `ofPart` of embedding and head, and of the smallest `ofLayer` of each layer over
-  // all kinds of devices.
+  // Returns the sum of `ofPart` of embedding and head, and of the smallest `ofLayer` of each layer
+  // over all kinds of devices.
   double sumOver(llvm::function_ref<double(const PartTimes &)> ofPart,
                  llvm::function_ref<double(const PartTimes &)> ofLayer) const;
   // Returns the parameters that a device of the mean stage updates; some stage has no fewer.

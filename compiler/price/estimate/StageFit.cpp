@@ -55,9 +55,9 @@ llvm::SmallVector<FreeingBound, 8> boundsOf(llvm::SmallVector<Freed, 32> ways) {
 } // namespace
 
 // Returns an upper bound of the layers of a stage that fits and takes at most so many seconds of a
-// micro-batch. Solves a relaxation: every layer has the best figures of all, and any share of the layers may
-// save less. With n layers of t seconds and b bytes, each has to free (n b - room) / n on average,
-// in a + f x seconds for x bytes by every line of the hull. So the stage takes
+// micro-batch. Solves a relaxation: every layer has the best figures of all, and any share of the
+// layers may save less. With n layers of t seconds and b bytes, each has to free (n b - room) / n
+// on average, in a + f x seconds for x bytes by every line of the hull. So the stage takes
 //   n t + n a + f (n b - room)   seconds at least, and holds   n (b - most that a layer frees) <=
 //   room.
 static double mostLayersWithin(const StageInputs &in, size_t index, double seconds) {
