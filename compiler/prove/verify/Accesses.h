@@ -1,15 +1,13 @@
 // The bytes that an instruction reads and writes, and how values flow through it.
 #pragma once
 
+#include "compiler/prove/verify/AxisSet.h"
 #include "compiler/prove/verify/Columns.h"
 #include "runtime/format/Repeats.h"
 
 #include <vector>
 
 namespace dtc {
-
-// Mesh axes as bits: bit i is axis i. A file has 16 at most.
-using AxisSet = uint16_t;
 
 // Bytes of a buffer, from its first one on.
 struct Piece {

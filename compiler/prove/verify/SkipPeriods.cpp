@@ -12,7 +12,8 @@ constexpr uint32_t kMostTries = 64;
 
 } // namespace
 
-PeriodSkipper::PeriodSkipper(Values &values) : values(values), steps(values.steps) {
+PeriodSkipper::PeriodSkipper(ProgramState &state)
+    : state(state), steps(state.steps), numStreams(state.clocks.numStreams()) {
   std::vector<format::Run> order;
   for (const format::Run *run : *steps.entry.order())
     order.push_back(*run);
@@ -177,32 +178,31 @@ uint32_t PeriodSkipper::Snapshot::rankOf(size_t stream, uint32_t time) const {
 }
 
 PeriodSkipper::Snapshot PeriodSkipper::take() const {
-  Snapshot now;
-  now.run = values.run;
-  now.bytes = values.bytes;
-  now.awaited.resize(values.bytes.size());
-  for (size_t i = 0; i < values.bytes.size(); ++i)
-    now.awaited[i] = !values.communicationRead[values.bytes[i].communication] &&
-                     values.bytes[i].communication != 0;
-  now.readTimes = values.readTimes;
-  now.clocks = values.clocks;
-  now.eventClocks = values.eventClocks;
-  for (uint32_t stream = 0; stream < values.numStreams; ++stream) {
+  const std::vector<Content> &contents = state.memory.contents;
+  Snapshot now{state.at.run,
+               contents,
+               std::vector<bool>(contents.size()),
+               state.memory.readTimes,
+               state.clocks,
+               {},
+               state.channels.counts(),
+               state.channels.posted(),
+               state.executed};
+  for (size_t i = 0; i < contents.size(); ++i)
+    now.awaited[i] = !state.memory.brought().isRead(contents[i].origin.communication);
+  for (uint32_t stream = 0; stream < numStreams; ++stream) {
     std::set<uint32_t> times;
-    for (const auto *all : {&now.clocks, &now.eventClocks})
-      for (const std::vector<uint32_t> &clock : *all)
+    for (const auto *all : {&now.clocks.ofStreams(), &now.clocks.ofEvents()})
+      for (const Clocks::Clock &clock : *all)
         if (!clock.empty())
           times.insert(clock[stream]);
     now.seen.emplace_back(times.begin(), times.end());
   }
-  now.met = values.met;
-  now.posted = values.board.counts(steps.index);
-  now.executed = values.executedSoFar;
   return now;
 }
 
 bool PeriodSkipper::areTimesEqual(const Snapshot &now) const {
-  auto isSame = [&](const std::vector<uint32_t> &a, const std::vector<uint32_t> &b) {
+  auto isSame = [&](const Clocks::Clock &a, const Clocks::Clock &b) {
     if (a.size() != b.size())
       return false;
     for (size_t stream = 0; stream < a.size(); ++stream)
@@ -210,11 +210,11 @@ bool PeriodSkipper::areTimesEqual(const Snapshot &now) const {
         return false;
     return true;
   };
-  for (size_t stream = 0; stream < now.clocks.size(); ++stream)
-    if (!isSame(last->clocks[stream], now.clocks[stream]))
+  for (size_t stream = 0; stream < numStreams; ++stream)
+    if (!isSame(last->clocks.ofStreams()[stream], now.clocks.ofStreams()[stream]))
       return false;
-  for (size_t event = 0; event < now.eventClocks.size(); ++event)
-    if (!isSame(last->eventClocks[event], now.eventClocks[eventAfter[event]]))
+  for (size_t event = 0; event < eventAfter.size(); ++event)
+    if (!isSame(last->clocks.ofEvents()[event], now.clocks.ofEvents()[eventAfter[event]]))
       return false;
   return true;
 }
@@ -226,50 +226,61 @@ uint64_t PeriodSkipper::storageAfter(uint64_t storage, uint32_t periods) const {
   return (storage >> 20) << 20 | (slot + uint64_t(period->shift) * periods) % slots;
 }
 
-// Returns true if no later run belongs to the micro-batch that wrote the byte.
-bool PeriodSkipper::isPast(const Values::Byte &byte) const {
-  return byte.microBatch == Values::kStep ||
-         lastRuns[static_cast<size_t>(byte.microBatch)] < last->run;
+// Returns true if no later run belongs to the micro-batch that wrote the bytes.
+bool PeriodSkipper::isPast(const Provenance &origin) const {
+  return origin.microBatch == kStep || lastRuns[static_cast<size_t>(origin.microBatch)] < last->run;
 }
 
-// Returns true if a segment's bytes equal, one period on, those of the segment whose role it takes
-// over.
+// Returns true if two contents agree in all that a period leaves as it is.
+bool PeriodSkipper::isSameMeaning(const Content &a, const Content &b) const {
+  auto originOf = [](const Provenance &origin) {
+    return std::tie(origin.step, origin.stream, origin.isWritten, origin.columns);
+  };
+  return a.value == b.value && a.liveness == b.liveness && a.tensor == b.tensor &&
+         a.addends.isMixed == b.addends.isMixed && originOf(a.origin) == originOf(b.origin);
+}
+
+// Returns true if the same run wrote `a` and `b`, or one a period later that of `b`.
+bool PeriodSkipper::isSameWriter(const Content &a, const Content &b, bool changesPlace) const {
+  const Addends &sum = a.addends, &later = b.addends;
+  if (a.origin.run == b.origin.run) // or nobody
+    return a.origin.microBatch == b.origin.microBatch && sum.count == later.count &&
+           (!changesPlace || !a.origin.isWritten) && isPast(a.origin);
+  const auto &order = *steps.entry.order();
+  return a.origin.run + period->length == b.origin.run &&
+         order.Get(a.origin.run)->task() == order.Get(b.origin.run)->task() &&
+         a.origin.microBatch != kStep &&
+         a.origin.microBatch + static_cast<int32_t>(period->shift) == b.origin.microBatch &&
+         (sum.count == later.count ||
+          (!changesPlace && sum.count < later.count && sum.begun == later.begun));
+}
+
+// Returns true if a segment's content equals, one period on, that of the segment whose role it
+// takes over.
 bool PeriodSkipper::isEqual(const Snapshot &now, uint32_t segment) const {
   uint32_t place = segmentAfter[segment];
-  const Values::Byte &a = last->bytes[segment], &b = now.bytes[place];
+  const Content &a = last->contents[segment], &b = now.contents[place];
   bool changesPlace = place != segment;
-  auto flagsOf = [](const Values::Byte &byte) {
-    return std::tie(byte.writerStep, byte.tensor, byte.together, byte.axes, byte.reduced,
-                    byte.partial, byte.samples, byte.writeStream, byte.isWritten, byte.isMixed,
-                    byte.isZero, byte.isRead, byte.isGradient, byte.columns);
-  };
-  uint64_t storage = changesPlace && a.isWritten ? storageAfter(a.storage, 1) : a.storage;
-  if (flagsOf(a) != flagsOf(b) || last->awaited[segment] != now.awaited[place] ||
-      storage != b.storage)
+  uint64_t storage =
+      changesPlace && a.origin.isWritten ? storageAfter(a.origin.storage, 1) : a.origin.storage;
+  if (!isSameMeaning(a, b) || last->awaited[segment] != now.awaited[place] ||
+      storage != b.origin.storage)
     return false;
-  if ((a.writeTime == 0) != (b.writeTime == 0) ||
-      last->rankOf(a.writeStream, a.writeTime) != now.rankOf(b.writeStream, b.writeTime))
+  if ((a.origin.time == 0) != (b.origin.time == 0) ||
+      last->rankOf(a.origin.stream, a.origin.time) != now.rankOf(b.origin.stream, b.origin.time))
     return false;
-  for (uint32_t stream = 0; stream < values.numStreams; ++stream)
-    if (last->rankOf(stream, last->readTimes[segment * values.numStreams + stream]) !=
-        now.rankOf(stream, now.readTimes[place * values.numStreams + stream]))
+  for (uint32_t stream = 0; stream < numStreams; ++stream)
+    if (last->rankOf(stream, last->readTimes[segment * numStreams + stream]) !=
+        now.rankOf(stream, now.readTimes[place * numStreams + stream]))
       return false;
-  if (a.writer == b.writer) // or nobody
-    return a.microBatch == b.microBatch && a.adds == b.adds && (!changesPlace || !a.isWritten) &&
-           isPast(a);
-  const auto &order = *steps.entry.order();
-  return a.writer + period->length == b.writer &&
-         order.Get(a.writer)->task() == order.Get(b.writer)->task() &&
-         a.microBatch != Values::kStep &&
-         a.microBatch + static_cast<int32_t>(period->shift) == b.microBatch &&
-         (a.adds == b.adds || (!changesPlace && a.adds < b.adds && a.begun == b.begun));
+  return isSameWriter(a, b, changesPlace);
 }
 
 bool PeriodSkipper::isEqual(const Snapshot &now) const {
   if (!areTimesEqual(now))
     return false;
   for (uint32_t i = 0; i < segmentAfter.size(); ++i)
-    if (isElsewhere[i] ? !isPast(now.bytes[i]) : !isEqual(now, i))
+    if (isElsewhere[i] ? !isPast(now.contents[i].origin) : !isEqual(now, i))
       return false;
   return true;
 }
@@ -277,27 +288,32 @@ bool PeriodSkipper::isEqual(const Snapshot &now) const {
 // Inputs of the micro-batches that are skipped, by those of the period that was followed.
 bool PeriodSkipper::readsEqually(const Use &use, const format::Run &run, uint32_t periods,
                                  bool marks) {
-  auto meaningOf = [](const Values::Byte &byte) {
-    return std::tie(byte.storage, byte.communication, byte.microBatch, byte.tensor, byte.together,
-                    byte.axes, byte.reduced, byte.partial, byte.samples, byte.isWritten,
-                    byte.isZero, byte.isGradient, byte.columns);
+  Memory &memory = state.memory;
+  auto isLike = [](const Content &a, const Content &b) {
+    auto originOf = [](const Provenance &origin) {
+      return std::tie(origin.storage, origin.communication, origin.microBatch, origin.isWritten,
+                      origin.columns);
+    };
+    return a.value == b.value && a.tensor == b.tensor &&
+           a.liveness.isGradient == b.liveness.isGradient &&
+           originOf(a.origin) == originOf(b.origin);
   };
   for (size_t piece = 0; piece < use.touch->pieces.size(); ++piece) {
     SegmentSpan followed = steps.spanOf(*use.touch, piece, run, use.layer);
     if (followed.first == followed.last)
       continue;
-    const Values::Byte &first = values.bytes[followed.first];
+    const Content &first = memory.contents[followed.first];
     for (uint32_t later = 0; later <= periods; ++later) {
       format::Run other(run.task(), run.micro_batch() + later * period->shift);
       SegmentSpan span = steps.spanOf(*use.touch, piece, other, use.layer);
       for (uint32_t i = span.first; i < span.last; ++i) {
-        Values::Byte &byte = values.bytes[i];
-        if (byte.writeTime != 0 || meaningOf(byte) != meaningOf(first))
+        Content &content = memory.contents[i];
+        if (content.origin.time != 0 || !isLike(content, first))
           return false;
-        byte.isRead |= marks;
-        for (uint32_t stream = 0; marks && stream < values.numStreams; ++stream) {
-          uint32_t &time = values.readTimes[i * values.numStreams + stream];
-          time = std::max(time, values.readTimes[followed.first * values.numStreams + stream]);
+        content.liveness.isRead |= marks;
+        for (uint32_t stream = 0; marks && stream < numStreams; ++stream) {
+          uint32_t &time = memory.readTimes[i * numStreams + stream];
+          time = std::max(time, memory.readTimes[followed.first * numStreams + stream]);
         }
       }
     }
@@ -307,7 +323,7 @@ bool PeriodSkipper::readsEqually(const Use &use, const format::Run &run, uint32_
 
 bool PeriodSkipper::readsEqually(uint32_t periods) {
   for (bool marks : {false, true})
-    for (uint32_t run = last->run; run < values.run; ++run)
+    for (uint32_t run = last->run; run < state.at.run; ++run)
       for (const Use &use : moving)
         if (const format::Run &of = *steps.entry.order()->Get(run);
             of.task() == use.task && !readsEqually(use, of, periods, marks))
@@ -333,47 +349,41 @@ PeriodSkipper::Order PeriodSkipper::power(Order order, uint32_t times) {
   return all;
 }
 
+// Moves the content of a segment, which was in `before` a period ago, on to segment `next`.
+void PeriodSkipper::moveSegment(const Snapshot &now, uint32_t before, uint32_t next,
+                                uint32_t periods) {
+  uint32_t place = segmentAfter[before];
+  Content content = now.contents[place];
+  const Content &was = last->contents[before];
+  Provenance &origin = content.origin;
+  if (place != before && origin.isWritten)
+    origin.storage = storageAfter(origin.storage, periods);
+  if (origin.run != was.origin.run) {
+    origin.run += periods * period->length;
+    origin.microBatch += static_cast<int32_t>(periods * period->shift);
+    content.addends.count += periods * (content.addends.count - was.addends.count);
+  }
+  state.memory.contents[next] = content;
+  std::copy_n(now.readTimes.begin() + place * numStreams, numStreams,
+              state.memory.readTimes.begin() + next * numStreams);
+}
+
 void PeriodSkipper::moveOn(const Snapshot &now, uint32_t periods) {
-  uint32_t runs = periods * period->length, streams = values.numStreams;
   Order segments = power(segmentAfter, periods), events = power(eventAfter, periods);
-  for (uint32_t before = 0; before < segments.size(); ++before) {
-    uint32_t place = segmentAfter[before], next = segments[place];
-    if (isElsewhere[before])
-      continue;
-    Values::Byte byte = now.bytes[place];
-    const Values::Byte &was = last->bytes[before];
-    if (place != before && byte.isWritten)
-      byte.storage = storageAfter(byte.storage, periods);
-    if (byte.writer != was.writer) {
-      byte.writer += runs;
-      byte.microBatch += static_cast<int32_t>(periods * period->shift);
-      byte.adds += periods * (byte.adds - was.adds);
-    }
-    values.bytes[next] = byte;
-    std::copy_n(now.readTimes.begin() + place * streams, streams,
-                values.readTimes.begin() + next * streams);
-  }
+  for (uint32_t before = 0; before < segments.size(); ++before)
+    if (!isElsewhere[before])
+      moveSegment(now, before, segments[segmentAfter[before]], periods);
   for (uint32_t event = 0; event < events.size(); ++event)
-    values.eventClocks[events[event]] = now.eventClocks[event];
-  for (const auto &[key, count] : now.met) {
-    auto found = last->met.find(key);
-    size_t before = found == last->met.end() ? 0 : found->second;
-    values.expect(key, before, count - before, periods * (count - before));
-    values.met[key] += periods * (count - before);
-  }
-  values.board.repeat(last->posted, now.posted, periods);
-  for (uint32_t run = last->run; run < now.run; ++run) {
-    uint32_t task = steps.entry.order()->Get(run)->task();
-    values.runsLeft[task] -= periods;
-    values.runsDone[task] += periods;
-  }
-  values.executedSoFar += periods * (now.executed - last->executed);
-  values.skipped += periods * (now.executed - last->executed);
-  values.run += runs;
+    state.clocks.setEvent(events[event], now.clocks.ofEvents()[event]);
+  state.channels.skip(last->met, periods);
+  state.channels.repeat(last->posted, now.posted, periods);
+  state.at.skip(last->run, now.run, periods);
+  state.executed += periods * (now.executed - last->executed);
+  state.skipped += periods * (now.executed - last->executed);
 }
 
 void PeriodSkipper::beforeRun() {
-  if (!period || values.run != boundary)
+  if (!period || state.at.run != boundary)
     return;
   Snapshot now = take();
   uint32_t periods = (period->end - boundary) / period->length;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/prove/verify/Periods.h"
-#include "compiler/prove/verify/Values.h"
+#include "compiler/prove/verify/ProgramState.h"
 
 namespace dtc {
 
@@ -33,8 +33,8 @@ namespace dtc {
 // is found.
 class PeriodSkipper {
 public:
-  explicit PeriodSkipper(Values &values);
-  // Before each run: skips what is known already, so that `values` goes on behind it.
+  explicit PeriodSkipper(ProgramState &state);
+  // Before each run: skips what is known already, so that `state` is behind it.
   void beforeRun();
   // Forgets the snapshots: a guess about other programs invalidates the periods seen so far.
   void forget() { last.reset(); }
@@ -43,12 +43,12 @@ private:
   using Order = std::vector<uint32_t>; // per segment or event: its counterpart one period later
   struct Snapshot {
     uint32_t run = 0;
-    std::vector<Values::Byte> bytes;
-    std::vector<bool> awaited; // per byte: written by a collective and not read yet
+    std::vector<Content> contents;
+    std::vector<bool> awaited; // per segment: written by a collective and not read yet
     std::vector<uint32_t> readTimes;
-    std::vector<std::vector<uint32_t>> clocks, eventClocks;
+    Clocks clocks;
     std::vector<std::vector<uint32_t>> seen; // per stream: all times of it that others have seen
-    std::map<Board::Key, size_t> met, posted;
+    Board::Counts met, posted;
     uint64_t executed = 0;
     uint32_t rankOf(size_t stream, uint32_t time) const;
   };
@@ -67,7 +67,9 @@ private:
   Snapshot take() const;
   bool isEqual(const Snapshot &now) const;
   bool isEqual(const Snapshot &now, uint32_t segment) const;
-  bool isPast(const Values::Byte &byte) const;
+  bool isSameMeaning(const Content &a, const Content &b) const;
+  bool isSameWriter(const Content &a, const Content &b, bool changesPlace) const;
+  bool isPast(const Provenance &origin) const;
   bool areTimesEqual(const Snapshot &now) const;
   bool readsEqually(uint32_t periods);
   bool readsEqually(const Use &use, const format::Run &run, uint32_t periods, bool marks);
@@ -75,8 +77,11 @@ private:
   uint64_t storageAfter(uint64_t storage, uint32_t periods) const;
   static Order power(Order order, uint32_t times);
 
-  Values &values;
+  void moveSegment(const Snapshot &now, uint32_t before, uint32_t next, uint32_t periods);
+
+  ProgramState &state;
   const Steps &steps;
+  const uint32_t numStreams;
   std::optional<Period> period;
   std::vector<uint32_t> lastRuns;       // per micro-batch
   std::vector<Use> uses, moving;        // by tasks of a period

@@ -9,15 +9,6 @@
 
 namespace dtc {
 
-std::string Fault::text() const {
-  std::string out = "rank " + std::to_string(rank);
-  if (!task.empty())
-    out += ", task '" + task + "', micro-batch " + std::to_string(microBatch) + ", instruction " +
-           std::to_string(instruction) + (layer > 0 ? " in layer " + std::to_string(layer) : "") +
-           ", " + op;
-  return out + ": " + message;
-}
-
 Steps::Steps(const format::Manifest &manifest, uint32_t index, format::EntryKind kind)
     : manifest(manifest), index(index), program(*manifest.programs()->Get(index)),
       entry(*format::findEntry(program, kind)), runs(format::countRuns(program, entry)) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "compiler/prove/verify/Accesses.h"
+#include "compiler/prove/verify/Fault.h"
 #include "compiler/prove/verify/Segments.h"
-#include "compiler/prove/verify/Verify.h"
 
 #include <map>
 

@@ -1,7 +1,6 @@
 #include "compiler/prove/verify/Verify.h"
 
 #include "compiler/prove/verify/CommunicationProof.h"
-#include "compiler/prove/verify/SkipPeriods.h"
 #include "compiler/prove/verify/Values.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace dtc {
 namespace {
 
 // Programs go on by turns, as far as what others send them is known.
-std::optional<Fault> followValues(std::vector<Values> &all) {
+std::optional<Fault> followValues(std::deque<Values> &all) {
   for (bool force = false;;) {
     bool moved = false, done = true;
     for (Values &values : all) {
@@ -48,14 +47,9 @@ std::optional<Fault> verifyEntry(const format::Manifest &manifest, const GroupAx
     if (skips && !maySkip)
       continue;
     Board board;
-    std::vector<Values> values;
-    std::deque<PeriodSkipper> skippers;
-    values.reserve(steps.size());
-    for (const Steps &each : steps) {
-      values.emplace_back(each, groups, board);
-      if (skips)
-        values.back().skipWith(skippers.emplace_back(values.back()));
-    }
+    std::deque<Values> values;
+    for (const Steps &each : steps)
+      values.emplace_back(each, groups, board, skips);
     found = followValues(values);
     if (!found)
       found = board.findWrongGuess();

@@ -1,6 +1,6 @@
 // Checks that micro-batches are followed until their effect is known, and that a fault of any of
 // them is found.
-#include "compiler/prove/verify/Values.h"
+#include "compiler/prove/verify/Board.h"
 #include "test/unit/verify/LongPrograms.h"
 #include "test/unit/verify/SmallPrograms.h"
 

@@ -1,0 +1,48 @@
+// The tensors that memory holds before a step: parameters, state, inputs and scalars.
+#pragma once
+
+#include "compiler/prove/verify/GroupAxes.h"
+#include "compiler/prove/verify/Steps.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// A tensor that is there before the step.
+struct InitialTensor {
+  uint32_t buffer = 0;
+  std::string name;
+  AxisSet shards = 0; // axes along which ranks hold unlike parts of it
+  uint64_t elements = 0;
+  bool isShared = false; // other programs have it, too
+  bool isInput = false;
+  const format::Tensor *tensor = nullptr; // null for inputs and scalars, which do not persist
+};
+
+// The initial tensors of a program, and along which axes they are split.
+class InitialTensors {
+public:
+  InitialTensors(const Steps &steps, const GroupAxes &groups);
+
+  // Returns all tensors. Where the memory of two overlaps, the later one is there.
+  const std::vector<InitialTensor> &all() const { return tensors; }
+  // Returns the axes that split samples, in any program.
+  AxisSet batchAxes() const { return batch; }
+  // Returns the axes that split the dims of a tensor.
+  AxisSet
+  shardsOf(const flatbuffers::Vector<flatbuffers::Offset<format::ShardedDim>> *shards) const;
+  // Returns the segments of a buffer whose address is fixed.
+  SegmentSpan spanOf(uint32_t buffer) const;
+
+private:
+  void add(InitialTensor tensor);
+  void addPersistent();
+
+  const Steps &steps;
+  AxisSet varying; // axes on which ranks of the program differ
+  AxisSet batch = 0;
+  std::vector<InitialTensor> tensors;
+};
+
+} // namespace dtc
