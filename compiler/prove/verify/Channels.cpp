@@ -9,8 +9,7 @@ std::optional<Board::Sent> Channels::sentBy(const Board::Key &key, size_t number
     return std::nullopt;
   board.guess(
       key, number,
-      at.fail("values",
-              "contributes a partial sum that other programs' ranks have yet to finish"));
+      at.fail("values", "contributes a partial sum that other programs' ranks have yet to finish"));
   return Board::Sent{kAllAxes, 0, kAllAxes};
 }
 

@@ -16,9 +16,8 @@ std::optional<Fault> checkGroup(const ProgramState &state, const format::Collect
                               "', whose ranks do not ascend, so that its parts are out of place"));
   AxisSet spread = state.groups.spread(op.group(), state.steps.index);
   if (AxisSet cut = axesWithout(spread, state.groups.joined(op.group(), state.steps.index)))
-    return state.at.fail("values",
-                         text("is over '", name, "', which has some ranks along ",
-                              state.namesOf(cut), " in one list and some in another"));
+    return state.at.fail("values", text("is over '", name, "', which has some ranks along ",
+                                        state.namesOf(cut), " in one list and some in another"));
   if (op.role() == format::CollectiveRole::gradient && op.reduce() != format::ReduceKind::sum)
     return state.at.fail("values", "reduces gradients by max, wanted their sum");
   AxisSet mixed = spread & state.initial.batchAxes();
@@ -41,10 +40,9 @@ bool isMadeByCollective(const ProgramState &state, const Provenance &origin) {
 }
 
 // Checks that a range that is combined is not the same already on all ranks that take part.
-std::optional<Fault> checkUnlike(const ProgramState &state, const format::Collective &op,
-                                 bool sums, const ValueRange &range) {
-  AxisSet same =
-      axesWithout(state.groups.spread(op.group(), state.steps.index), range.value.axes);
+std::optional<Fault> checkUnlike(const ProgramState &state, const format::Collective &op, bool sums,
+                                 const ValueRange &range) {
+  AxisSet same = axesWithout(state.groups.spread(op.group(), state.steps.index), range.value.axes);
   // The maximum of equals is what they are, and a gather may put copies side by side.
   bool isPart = op.role() == format::CollectiveRole::gradient ||
                 op.role() == format::CollectiveRole::parameter;
@@ -67,8 +65,8 @@ std::optional<Fault> checkSummed(const ProgramState &state, const format::Collec
   // Statistics of a batch are summed over its parts alone: other axes may split their channels.
   AxisSet others = axesWithout(spread, range.value.partial);
   if (others && op.role() == format::CollectiveRole::control && op.count() > 1)
-    return fail(text("sums ", name, " along ", state.namesOf(others),
-                     ", where it is no part of a sum"));
+    return fail(
+        text("sums ", name, " along ", state.namesOf(others), ", where it is no part of a sum"));
   AxisSet twice = spread & range.value.reduced;
   if (twice && op.role() == format::CollectiveRole::gradient)
     return fail(text("reduces ", name, " along ", state.namesOf(twice), " a second time"));
@@ -109,9 +107,9 @@ std::optional<Fault> checkWhole(const ProgramState &state, const Touch &touch) {
   uint64_t bytes = state.at.bufferOf(touch).bytes();
   if (static_cast<uint64_t>(touch.pieces[0].bytes) == bytes)
     return std::nullopt;
-  return state.at.fail("values", text("moves ", touch.pieces[0].bytes, " bytes of ",
-                                      state.steps.bufferName(touch.buffer), ", wanted all of its ",
-                                      bytes));
+  return state.at.fail("values",
+                       text("moves ", touch.pieces[0].bytes, " bytes of ",
+                            state.steps.bufferName(touch.buffer), ", wanted all of its ", bytes));
 }
 
 } // namespace dtc

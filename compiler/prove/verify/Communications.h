@@ -28,9 +28,7 @@ public:
   // Somebody reads the result of a communication.
   void markRead(uint32_t communication) { areRead[communication] = true; }
   // Returns true if somebody has read the result of a communication; true for 0.
-  bool isRead(uint32_t communication) const {
-    return communication == 0 || areRead[communication];
-  }
+  bool isRead(uint32_t communication) const { return communication == 0 || areRead[communication]; }
   // Returns the first communication that nobody has read; null if there is none.
   const Place *findUnread() const {
     for (uint32_t i = 1; i < places.size(); ++i)

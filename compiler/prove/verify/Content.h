@@ -27,8 +27,8 @@ struct Provenance {
 // The addends of a sum over micro-batches.
 struct Addends {
   uint32_t count = 0;
-  uint32_t begun = 0; // run that wrote the first of them
-  bool isMixed = false;   // they are of several micro-batches
+  uint32_t begun = 0;   // run that wrote the first of them
+  bool isMixed = false; // they are of several micro-batches
   bool operator==(const Addends &) const = default;
 };
 

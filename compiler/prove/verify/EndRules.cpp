@@ -72,8 +72,8 @@ std::optional<Fault> checkKept(const ProgramState &state) {
 }
 
 // Returns the reason why a segment is not a complete gradient in these shards; "" if it is.
-std::string whyIncomplete(const ProgramState &state, const format::Tensor &gradient,
-                          AxisSet shards, const Content &content) {
+std::string whyIncomplete(const ProgramState &state, const format::Tensor &gradient, AxisSet shards,
+                          const Content &content) {
   const Value &value = content.value;
   if (!isThere(state, content, gradient.buffer()))
     return "is not there";

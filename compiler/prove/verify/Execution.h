@@ -32,9 +32,7 @@ public:
   // Returns the micro-batch of the run.
   int32_t microBatch() const { return static_cast<int32_t>(current->micro_batch()); }
   // Returns true if the instruction adds to what it writes, rather than beginning the sum.
-  bool adds() const {
-    return source->accumulates && !(source->source->starts_sum() && isFirstRun);
-  }
+  bool adds() const { return source->accumulates && !(source->source->starts_sum() && isFirstRun); }
   // Returns the buffer of a touch.
   const format::Buffer &bufferOf(const Touch &touch) const {
     return *steps.program.buffers()->Get(touch.buffer);

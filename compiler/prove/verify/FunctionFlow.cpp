@@ -75,7 +75,7 @@ std::optional<Fault> followFunction(ProgramState &state) {
     Value value = made;
     value.axes |= share;
     value.partial =
- isKernel ? share : static_cast<AxisSet>(made.partial | unfinishedOf(state, touch.buffer));
+        isKernel ? share : static_cast<AxisSet>(made.partial | unfinishedOf(state, touch.buffer));
     setElementwise(state, touch, value);
     value.reduced = axesWithout(value.reduced, share);
     if (std::optional<Fault> found = state.memory.write(touch, [&](uint32_t) { return value; }))

@@ -9,9 +9,8 @@ namespace dtc {
 using format::text;
 
 Memory::Memory(const Execution &at, const Clocks &clocks, const InitialTensors &initial)
-    : contents(at.steps.segments.size()),
-      readTimes(at.steps.segments.size() * clocks.numStreams()), at(at), clocks(clocks),
-      initial(initial), rules(at, clocks, columnSets) {
+    : contents(at.steps.segments.size()), readTimes(at.steps.segments.size() * clocks.numStreams()),
+      at(at), clocks(clocks), initial(initial), rules(at, clocks, columnSets) {
   for (uint32_t i = 0; i < initial.all().size(); ++i)
     fill(initial.all()[i], i + 1);
 }
@@ -87,8 +86,8 @@ std::optional<Fault> Memory::write(const Touch &touch,
 std::optional<Fault> Memory::checkWrite(const Access &access) const {
   const Content &content = contents[access.segment];
   const Provenance &origin = content.origin;
-  if (std::optional<Fault> found = rules.checkWrite(
-          access, content, &readTimes[access.segment * clocks.numStreams()]))
+  if (std::optional<Fault> found =
+          rules.checkWrite(access, content, &readTimes[access.segment * clocks.numStreams()]))
     return found;
   bool isOwn = origin.time > 0 && origin.run == at.run && origin.step == at.step;
   bool trains = at.steps.entry.kind() == format::EntryKind::train;

@@ -22,8 +22,8 @@ public:
   // Checks and notes a read of all of a touch, and collects its values. `adds`: reads what the
   // instruction adds to.
   std::optional<Fault> read(size_t touch, bool adds = false);
-  // Checks and notes that a touch is written: each segment of it becomes `valueOf(segment)`, beside
-  // what is kept of its content, or added to it.
+  // Checks and notes that a touch is written: each segment of it becomes `valueOf(segment)`. Where
+  // the touch leaves bytes of it as they are, or adds to them, their value stays part of it.
   std::optional<Fault> write(const Touch &touch, llvm::function_ref<Value(uint32_t)> valueOf);
 
   // Returns the values that the instruction has read of a touch.

@@ -24,8 +24,7 @@ std::optional<Fault> MemoryRules::checkRead(const Access &access, const Content 
   if (!origin.isWritten)
     return at.fail("memory", part() + ", which nothing has written in this step");
   if (origin.storage != access.storage)
-    return at.fail("memory",
-                   part() + ", which something else has overwritten while it was in use",
+    return at.fail("memory", part() + ", which something else has overwritten while it was in use",
                    describeWriter(at.steps, origin));
   if (origin.time > 0 && !isDone(origin.stream, origin.time))
     return at.fail("memory",
@@ -38,8 +37,7 @@ std::optional<Fault> MemoryRules::checkRead(const Access &access, const Content 
   return origin.columns == ColumnSets::kAll ? std::nullopt : checkColumns(access, content);
 }
 
-std::optional<Fault> MemoryRules::checkAddends(const Access &access,
-                                               const Content &content) const {
+std::optional<Fault> MemoryRules::checkAddends(const Access &access, const Content &content) const {
   int32_t microBatch = content.origin.microBatch;
   if (microBatch == kStep || content.value.isZero)
     return std::nullopt;
@@ -72,14 +70,13 @@ Fault MemoryRules::unfinishedSum(const Access &access, const Content &content) c
   if (addends.isMixed)
     return at.fail("values", text("reads ", name, ", a sum to which other micro-batches add"),
                    writer);
-  return at.fail("memory",
-                 text("reads ", name, ", which holds what belongs to micro-batch ",
-                      content.origin.microBatch),
-                 writer);
+  return at.fail(
+      "memory",
+      text("reads ", name, ", which holds what belongs to micro-batch ", content.origin.microBatch),
+      writer);
 }
 
-std::optional<Fault> MemoryRules::checkColumns(const Access &access,
-                                               const Content &content) const {
+std::optional<Fault> MemoryRules::checkColumns(const Access &access, const Content &content) const {
   const Touch &touch = access.touch;
   if (!touch.exact && !touch.columns) // it may read what was written and no more
     return std::nullopt;
@@ -110,8 +107,8 @@ Fault MemoryRules::unwritten(const Access &access, const Content &content,
   from = (from % stride + stride) % stride;
   return at.fail("memory",
                  text("reads bytes ", from, " to ",
-                      std::min(from + first.end - first.begin, stride), " of each ", stride,
-                      " of ", name, ", which nothing has written ", since),
+                      std::min(from + first.end - first.begin, stride), " of each ", stride, " of ",
+                      name, ", which nothing has written ", since),
                  writer);
 }
 

@@ -87,9 +87,8 @@ std::optional<Fault> checkLookup(const ProgramState &state) {
     return state.at.fail("values", text("looks up rows of ", name, " from another one on along ",
                                         state.namesOf(alike), ", where ranks hold the same rows"));
   if (AxisSet apart = axesWithout(table & axesOf(state, op->ids()), moves))
-    return state.at.fail("values",
-                         text("looks up tokens that differ along ", state.namesOf(apart), " in ",
-                              name, ", which is sharded there"));
+    return state.at.fail("values", text("looks up tokens that differ along ", state.namesOf(apart),
+                                        " in ", name, ", which is sharded there"));
   return std::nullopt;
 }
 

@@ -12,12 +12,10 @@ std::optional<Fault> followSend(ProgramState &state, const format::Transfer &op)
   if (std::optional<Fault> found = state.memory.read(0))
     return found;
   Value value = state.memory.operand(0).joined();
-  if (AxisSet wrong =
-          value.axes & state.groups.crossed(op.group(), op.shift(), state.steps.index))
-    return state.at.fail("values",
-                         text("sends ", state.steps.bufferName(op.buffer()),
-                              ", which is sharded along ", state.namesOf(wrong),
-                              ", to a rank with another shard"));
+  if (AxisSet wrong = value.axes & state.groups.crossed(op.group(), op.shift(), state.steps.index))
+    return state.at.fail("values", text("sends ", state.steps.bufferName(op.buffer()),
+                                        ", which is sharded along ", state.namesOf(wrong),
+                                        ", to a rank with another shard"));
   state.channels.post(state.channels.send(op.group(), op.shift()), value);
   return std::nullopt;
 }

@@ -75,10 +75,10 @@ std::optional<Fault> checkUpdate(const ProgramState &state) {
       return found;
   }
   if (tensor->isShared && any && !isTogether)
-    return state.at.fail(
-        "values", text("updates '", tensor->name,
-                       "', which ranks of other programs hold, too, with nothing that was "
-                       "reduced over all of them"));
+    return state.at.fail("values",
+                         text("updates '", tensor->name,
+                              "', which ranks of other programs hold, too, with nothing that was "
+                              "reduced over all of them"));
   return std::nullopt;
 }
 
