@@ -1,6 +1,6 @@
 // Moves epilogues of kernels into the matrix products before them (pass dtc-fuse-epilogues).
+#include "dialects/graph/Epilogue.h"
 #include "passes/schedule/Dependences.h"
-#include "passes/schedule/EpilogueKernel.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
 
@@ -16,17 +16,16 @@ using namespace dtc;
 
 namespace {
 
-// cuBLASLt moves 16 bytes at a time if it does more than multiply.
-constexpr int64_t kVectorBytes = 16, kVectorElements = 8;
+// A bias begins at a multiple of this, where cuBLASLt reads it by vectors.
+constexpr int64_t kVectorBytes = 16;
 
 bool isNarrow(Type type) { return type.isBF16() || type.isF16(); }
 
 // True if cuBLASLt is documented to support GELU, its derivative and biases for the matrix product.
 bool hasEpilogues(exec::GemmOp gemm) {
   Type type = exec::getDtype(gemm.getC());
-  auto isVectors = [](int64_t size) { return size % kVectorElements == 0; };
-  return isNarrow(type) && exec::getDtype(gemm.getA()) == type && isVectors(gemm.getSizes()[1]) &&
-         llvm::all_of(gemm.getStrides(), isVectors);
+  return isNarrow(type) && exec::getDtype(gemm.getA()) == type &&
+         graph::hasVectorRows(gemm.getSizes()[1], gemm.getStrides());
 }
 
 // True for buffers of parameters, which are aligned; gathered ones may begin anywhere.
@@ -105,18 +104,16 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
     auto epilogue = readEpilogue(kernel, operand, gemm.getSizes()[1]);
     if (!epilogue || !canHave(candidate, *epilogue) || !candidate.canMove())
       return false;
-    auto input = [&](std::optional<unsigned> index) {
-      return index ? launch.getInputs()[*index] : Value();
-    };
-    Value geluInput =
-        epilogue->gelu && epilogue->sum ? launch.getOutputs()[*epilogue->sum] : Value();
+    auto input = [&](Value argument) { return inputOf(launch, argument); };
+    auto output = [&](Value result) { return outputOf(launch, kernel, result); };
+    Value geluInput = epilogue->gelu ? output(epilogue->sum) : Value();
     OpBuilder builder(launch);
     auto fusedGemm = exec::GemmOp::create(
         builder, builder.getFusedLoc({gemm.getLoc(), launch.getLoc()}), gemm.getA(), gemm.getB(),
         input(epilogue->addend), input(epilogue->bias), input(epilogue->geluOf),
-        launch.getOutputs()[epilogue->main()], geluInput, gemm.getTransA(), gemm.getTransB(),
-        gemm.getSizes(), gemm.getStrides(), gemm.getAlpha(), gemm.getBeta(), gemm.getBatch(),
-        gemm.getBatchStrides(), epilogue->gelu, gemm.getStream(), gemm.getLast(),
+        output(epilogue->main()), geluInput, gemm.getTransA(), gemm.getTransB(), gemm.getSizes(),
+        gemm.getStrides(), gemm.getAlpha(), gemm.getBeta(), gemm.getBatch(), gemm.getBatchStrides(),
+        epilogue->gelu, gemm.getStream(), gemm.getLast(),
         /*starts_sum=*/false);
     fusedGemm->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
     launched.insert(launch.getKernelAttr().getAttr());
@@ -131,11 +128,42 @@ struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
     return true;
   }
 
-  static bool canHave(const Candidate &candidate, const EpilogueKernel &epilogue) {
+  // Reads the epilogue that a kernel applies to its operand `product`.
+  static std::optional<graph::Epilogue> readEpilogue(graph::FuncOp kernel, unsigned product,
+                                                     int64_t columns) {
+    Block &body = kernel.getBody().front();
+    SmallVector<Operation *> ops;
+    for (Operation &op : body.without_terminator())
+      ops.push_back(&op);
+    auto epilogue = graph::readEpilogue(body.getArgument(product), columns, ops);
+    // Each buffer that the kernel writes needs a result of the product of its own.
+    auto returned = body.getTerminator()->getOperands();
+    auto isReturned = [&](Value value) { return value && llvm::is_contained(returned, value); };
+    if (epilogue && returned.size() != static_cast<size_t>(isReturned(epilogue->sum)) +
+                                           static_cast<size_t>(isReturned(epilogue->result)))
+      return std::nullopt;
+    return epilogue;
+  }
+
+  // Returns the buffer that the kernel reads as `argument`; null for null.
+  static Value inputOf(exec::LaunchOp launch, Value argument) {
+    return argument ? launch.getInputs()[cast<BlockArgument>(argument).getArgNumber()] : Value();
+  }
+
+  // Returns the buffer to which the kernel writes `result`; null if it does not return it.
+  static Value outputOf(exec::LaunchOp launch, graph::FuncOp kernel, Value result) {
+    for (auto [value, buffer] : llvm::zip_equal(
+             kernel.getBody().front().getTerminator()->getOperands(), launch.getOutputs()))
+      if (value == result)
+        return buffer;
+    return Value();
+  }
+
+  static bool canHave(const Candidate &candidate, const graph::Epilogue &epilogue) {
     auto [gemm, launch, operand] = candidate;
-    if ((epilogue.bias || epilogue.geluOf) && !hasEpilogues(gemm))
+    if (epilogue.isOfLibrary() && !hasEpilogues(gemm))
       return false;
-    if (epilogue.bias && !isAligned(launch.getInputs()[*epilogue.bias]))
+    if (epilogue.bias && !isAligned(inputOf(launch, epilogue.bias)))
       return false;
     // All buffers must have the type of c, and written buffers must have no other access.
     Type type = exec::getDtype(gemm.getC());

@@ -386,22 +386,29 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     bool stays = fusible && result.hasOneUse() && isFusible(*result.getUsers().begin());
     (stays ? cellOp.looseBytes : cellOp.bytes) += bytesOf(result);
   }
-  if (std::optional<Epilogue> epilogue = epilogueOf(op)) {
-    cellOp.isEpilogue = true;
-    cellOp.isNarrow = epilogue->isNarrow;
-    for (Value value : epilogue->unmoved) {
-      bool stays = value.getDefiningOp() == op && value.hasOneUse() &&
-                   // Already counted as unmoved by the op above.
-                   isFusible(*value.getUsers().begin());
-      if (!stays)
-        cellOp.unmovedBytes += bytesOf(value);
-    }
-  }
+  addEpilogue(cellOp, op);
   indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
   if (op->hasAttr(graph::kStatisticAttr))
     cell.collectives.push_back(
         {CellAxis::Dp, CollectiveKind::AllReduce, cellOp.phase, bytesOf(op->getResult(0))});
+}
+
+void CellBuilder::addEpilogue(CellOp &cellOp, Operation *op) {
+  auto [parts, isNew] = epilogues.try_emplace(op->getBlock());
+  if (isNew)
+    parts->second = findEpilogues(*op->getBlock());
+  auto part = parts->second.find(op);
+  if (part == parts->second.end())
+    return;
+  cellOp.isEpilogue = true;
+  cellOp.isNarrow = part->second.isNarrow;
+  for (Value value : part->second.unmoved) {
+    bool stays = value.getDefiningOp() == op && value.hasOneUse() &&
+                 isFusible(*value.getUsers().begin()); // already counted as unmoved by the op above
+    if (!stays)
+      cellOp.unmovedBytes += bytesOf(value);
+  }
 }
 
 void CellBuilder::setSizesOfSample(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/price/workload/DimRoles.h"
+#include "compiler/price/workload/Epilogues.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -36,6 +37,8 @@ private:
 
   void addOps(BlockCell &cell, const OpList &ops, bool forwardPart);
   void addOp(BlockCell &cell, mlir::Operation *op, CellPhase phase);
+  // Notes what a product takes over from the op as its epilogue.
+  void addEpilogue(CellOp &cellOp, mlir::Operation *op);
   void setSizesOfSample(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule) const;
   // Adds the scores of attention, and the collectives that context parallelism needs for it.
   void addContext(BlockCell &cell, const CellOp &cellOp, mlir::Operation *op,
@@ -76,6 +79,7 @@ private:
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // index of each op in its cell
   llvm::DenseMap<mlir::Operation *, size_t> collectiveIndices;
+  llvm::DenseMap<mlir::Block *, EpilogueParts> epilogues;
   graph::BlockCallOpInterface
       reading; // the call of the function whose ops are being added; none: '@microbatch'
 };

@@ -31,61 +31,6 @@ bool isJoined(Operation *op) {
          });
 }
 
-// A product's result that one op alone reads.
-static bool isOfProduct(Value value) {
-  return value.hasOneUse() && isa_and_nonnull<graph::LinearOp>(value.getDefiningOp());
-}
-
-// The operand of a sum that a product can take as its own result: which of both.
-static std::optional<unsigned> productOf(graph::AddOp add) {
-  for (unsigned operand : {0U, 1U})
-    if (isOfProduct(add->getOperand(operand)) &&
-        add->getOperand(operand).getType() == add.getType())
-      return operand;
-  return std::nullopt;
-}
-
-static bool addsBias(graph::AddOp add) {
-  std::optional<unsigned> product = productOf(add);
-  return product && graph::tensorOf(add->getOperand(1 - *product).getType()).getRank() <
-                        graph::tensorOf(add.getType()).getRank();
-}
-
-// Returns true if several sums of whole tensors share one kernel: a matmul can add one such tensor
-// only.
-static bool isOneOfSums(graph::AddOp add, unsigned product) {
-  Value other = add->getOperand(1 - product);
-  bool addsSum = other.hasOneUse() && isa_and_nonnull<graph::AddOp>(other.getDefiningOp());
-  return addsSum || (add->hasOneUse() && isa<graph::AddOp>(*add->getUsers().begin()));
-}
-
-std::optional<Epilogue> epilogueOf(Operation *op) {
-  if (auto add = dyn_cast<graph::AddOp>(op)) {
-    if (addsBias(add))
-      return Epilogue{{add->getOperand(*productOf(add)), add.getResult()}};
-    if (std::optional<unsigned> product = productOf(add)) {
-      if (isOneOfSums(add, *product))
-        return std::nullopt;
-      return Epilogue{{add->getOperand(*product), add.getResult()}, /*isNarrow=*/false};
-    }
-    for (Value operand : add->getOperands()) // behind a bias
-      if (auto bias = operand.getDefiningOp<graph::AddOp>())
-        if (operand.hasOneUse() && addsBias(bias))
-          return Epilogue{{add.getResult()}};
-    return std::nullopt;
-  }
-  if (auto gelu = dyn_cast<graph::GeluOp>(op)) {
-    auto bias = gelu.getX().getDefiningOp<graph::AddOp>();
-    if (gelu.getKind() == graph::GeluKind::Tanh && bias && addsBias(bias))
-      return Epilogue{};
-    return std::nullopt;
-  }
-  if (auto gradient = dyn_cast<graph::GeluGradOp>(op))
-    if (gradient.getKind() == graph::GeluKind::Tanh && isOfProduct(gradient.getDy()))
-      return Epilogue{{gradient.getDy(), gradient.getResult()}};
-  return std::nullopt;
-}
-
 bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind) {
   return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
     return llvm::any_of(dim, [&](unsigned loop) { return rule.productLoops[loop] == kind; });

@@ -18,17 +18,6 @@ bool isFusible(mlir::Operation *op);
 // Returns true if the op is in one kernel with a preceding op.
 bool isJoined(mlir::Operation *op);
 
-// An op that a library's matmul can do as its epilogue (pass dtc-fuse-epilogues): addition of a
-// bias or another tensor, GELU by tanh after a bias, or multiplication by the derivative of that
-// GELU.
-struct Epilogue {
-  // Tensors that the op then does not move: the product's result, and its own in place of that.
-  llvm::SmallVector<mlir::Value, 2> unmoved;
-  bool isNarrow = true; // biases and GELU: only of matmuls in 16 bits
-};
-// Nothing where the op is none.
-std::optional<Epilogue> epilogueOf(mlir::Operation *op);
-
 using graph::isView;
 using graph::rootOf;
 

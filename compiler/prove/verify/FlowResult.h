@@ -1,4 +1,4 @@
-// The outcome of following an instruction.
+// The result of following an instruction.
 #pragma once
 
 #include "compiler/prove/verify/Fault.h"
@@ -8,7 +8,7 @@
 
 namespace dtc {
 
-// The outcome of a flow function. The instruction was followed, has a fault, or waits for what
+// The result of a flow function. The instruction was followed, has a fault, or waits for what
 // another program is going to contribute, and is then followed again.
 struct FlowResult {
   FlowResult() = default;
