@@ -142,8 +142,10 @@ void ExpertLayer::declare() {
 
 // Multiplies the active gate with up.
 Value ExpertLayer::gated(Value gateRows, Value upRows, llvm::function_ref<Value(Value)> activate) {
-  if (features.clamp == 0)
-    return model.as("gated").multiply(activate(gateRows), upRows);
+  if (features.clamp == 0) {
+    Value open = activate(gateRows);
+    return model.as("gated").multiply(open, upRows);
+  }
   constexpr double slope = 1.702, infinity = std::numeric_limits<double>::infinity();
   auto point = [&](StringRef name, graph::PointFunction function, Value x,
                    ArrayRef<double> parameters = {}) -> Value {
@@ -238,7 +240,8 @@ Value ExpertLayer::buildShared(Value x, llvm::function_ref<Value(Value)> activat
     return model.as(name).linear(of, weight, Value(), /*transposed=*/true);
   };
   Value open = activate(linear("shared_gate", x, sharedGate));
-  Value inner = model.as("shared_gated").multiply(open, linear("shared_up", x, sharedUp));
+  Value wide = linear("shared_up", x, sharedUp);
+  Value inner = model.as("shared_gated").multiply(open, wide);
   Value out = linear("shared", inner, sharedDown);
   if (!sharedScale)
     return out;

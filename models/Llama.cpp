@@ -23,6 +23,7 @@ struct Linear {
 struct Attention {
   Linear q, k, v, o;
   Norm qNorm, kNorm;
+  Value sinks; // null if it has none
 };
 
 // The MLP: `up` is the gate, too, if one weight has both.
@@ -187,6 +188,8 @@ private:
     } else {
       a.q = declare("qkv_proj", name(features.fusedQkv), {h + 2 * kv, d, c}, hasBias, {2, 1}, 1);
     }
+    if (features.sinks)
+      a.sinks = model.parameter(weight("sinks", name("sinks"), {h}));
     a.o = declare("o_proj", name(features.output), {c, h, d}, config.outputBias, {1, 2}, 2);
     if (features.qkNorm == LlamaQkNorm::EachHead) {
       auto norm = [&](const char *part, int64_t heads) {
@@ -279,6 +282,18 @@ private:
     return model.as(name).concat({x, rest}, 3);
   }
 
+  Value attendWithSinks(Value q, Value k, Value v, Value sinks, bool isLocal) {
+    OpBuilder numbers(q.getContext());
+    IntegerAttr window =
+        isLocal && config.sliding > 0 ? numbers.getI64IntegerAttr(config.sliding) : IntegerAttr();
+    return model.as("heads")
+        .make<graph::AttentionOp>(q.getType(), Type(), q, k, v, sinks, Value(), Value(),
+                                  numbers.getUnitAttr(), window, FloatAttr(), FloatAttr(),
+                                  numbers.getF64FloatAttr(config.attentionDropout), IntegerAttr(),
+                                  ArrayAttr())
+        .getResult();
+  }
+
   Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation,
                        bool isLocal) {
     auto [q, k, v] = projectHeads(a, x);
@@ -288,6 +303,8 @@ private:
       q = rotate("q", q, rotation);
       k = rotate("k", k, rotation);
     }
+    if (a.sinks)
+      return project("attended", attendWithSinks(q, k, v, a.sinks, isLocal), a.o, 2);
     Value heads =
         model.as("heads").attention(q, k, v, config.attentionScale, config.attentionDropout,
                                     isLocal ? config.sliding : 0, config.scoreCap);

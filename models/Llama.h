@@ -39,6 +39,7 @@ struct LlamaFeatures {
   bool interleaved = false;     // rotary embedding turns elements 2i and 2i + 1, not i and i + d/2
   bool gated = true;            // the MLP is down(active(gate x) * up x), not down(active(up x))
   bool gateUpInOne = false;     // gate and up are one weight, one after the other
+  bool sinks = false;           // each head of attention has a sink
   bool embeddingScaled = false; // embeddings are multiplied by the root of the width
   const char *base = "model", *embedding = "embed_tokens", *lastNorm = "norm";
   const char *head = "lm_head"; // the output layer, beside the base
@@ -80,7 +81,6 @@ struct LlamaConfig {
   // One for each layer: 1 if it has an MLP of width `innerWidth` in the place of experts. Empty if
   // no layer has, or there are no experts.
   llvm::SmallVector<int64_t> denseLayers;
-  bool sinks = false; // attention has a sink for each head
   LlamaFeatures features = {};
 };
 

@@ -65,6 +65,7 @@ struct Packed {
   Value tokens, rows, places, weights;
   StringRef tokensName, rowsName, weightsName;
   std::optional<ArrayAttr> windows;
+  bool isPacking = false;
 
   LogicalResult verify() const {
     RankedTensorType x = tensorType(tokens), y = tensorType(rows), choices = tensorType(places);
@@ -84,6 +85,9 @@ struct Packed {
     if (failed(checkNumDims(op, rowsName, y, 4)) || y.isDynamicDim(0) || y.getDimSize(0) < 1)
       return op->emitOpError() << "'" << rowsName << "' has no static number of experts";
     int64_t mean = llvm::divideCeil(x.getDimSize(1) * choices.getDimSize(2), y.getDimSize(0));
+    // Unpacking some tokens of a sequence reads the rows of all.
+    if (!isPacking)
+      mean = std::max(mean, y.getDimSize(2));
     if (failed(
             DimList()
                 .dims(rowsName, y, 0, 1)
@@ -180,8 +184,8 @@ LogicalResult PlaceRowsOp::verify() {
 }
 
 LogicalResult PackRowsOp::verify() {
-  return Packed{*this,    getTokens(), getResult(), getPlaces(), getWeights(),
-                "tokens", "result",    "weights",   getWindows()}
+  return Packed{*this,    getTokens(), getResult(), getPlaces(),  getWeights(),
+                "tokens", "result",    "weights",   getWindows(), /*isPacking=*/true}
       .verify();
 }
 

@@ -140,7 +140,8 @@ def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
     the transpose of `graph.pack_rows`, with its shapes. On the mesh batch, sequence and columns split. Partial sums of
     rows give partial sums of tokens.
 
-    Constraints: (C1) to (C5) of `graph.pack_rows`, with `rows` for the result and the result for `tokens`.
+    Constraints: (C1) to (C5) of `graph.pack_rows`, with `rows` for the result and the result for `tokens`; there may be
+    more rows, of tokens that other ranks have.
 
     Example:
     ```mlir
@@ -160,7 +161,7 @@ def Graph_UnpackWeightGradOp : Graph_RouteOp<"unpack_weight_grad"> {
     dweights[b, t, k] = sum over columns of row places[b, t, k] times tokens[b, t, :]. Batch and sequence split over the
     mesh; split columns, and partial sums of rows, leave a partial sum.
 
-    Constraints: (C1) to (C5) of `graph.pack_rows`, with `rows` for the result and the result for `weights`.
+    Constraints: those of `graph.unpack_rows`, with the result for `weights`.
 
     Example:
     ```mlir

@@ -100,14 +100,15 @@ private:
       return WalkResult::interrupt();
     });
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    bool isCut = microBatches != 1 || ranks != 1;
     if (graph::MultiplyOp product =
-            loss && microBatches != 1 ? findProductOfMeans(loss) : graph::MultiplyOp()) {
+            loss && isCut ? findProductOfMeans(loss) : graph::MultiplyOp()) {
       product.emitOpError("multiplies means over the whole batch, which the plan cuts into ")
-          << microBatches.getValue()
-          << " micro-batches; leave micro_batch to the planner (for experts, "
-             "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config takes a loss of "
+          << microBatches.getValue() << " micro-batches on " << ranks.getValue()
+          << " ranks; plan with dp=1 and one micro-batch, or, for experts, put "
+             "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config, for the loss of "
              "each "
-             "sample)";
+             "sample";
       return failure();
     }
     return failure(walk.wasInterrupted());

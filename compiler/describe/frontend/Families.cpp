@@ -41,6 +41,17 @@ const HfExperts kGlm4Experts = {
     .denseFirst = "first_k_dense_replace",
     .balance = ""};
 
+const HfExperts kGptOssExperts = {.features = {.router = "router",
+                                               .up = "experts.gate_up_proj",
+                                               .down = "experts.down_proj",
+                                               .weights = ExpertWeights::Alternating,
+                                               .routerBias = true,
+                                               .expertBias = true},
+                                  .count = "num_local_experts",
+                                  .width = "",
+                                  .normalised = "",
+                                  .clamp = "swiglu_limit"};
+
 const Family kFamilies[] = {
     {.type = "cohere",
      .architecture = "CohereForCausalLM",
@@ -156,6 +167,15 @@ const Family kFamilies[] = {
      .parallel = "use_parallel_residual",
      .grouped = false,
      .freeHeadDim = false},
+    {.type = "gpt_oss",
+     .architecture = "GptOssForCausalLM",
+     .features = {.sinks = true},
+     .projectionBias = "attention_bias",
+     .outputBias = "attention_bias",
+     .windows = HfWindows::Listed,
+     .unwindowedEvery = 2,
+     .needsRotaryKind = true,
+     .experts = &kGptOssExperts},
     {.type = "granite",
      .architecture = "GraniteForCausalLM",
      .projectionBias = "attention_bias",

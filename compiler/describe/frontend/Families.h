@@ -83,6 +83,7 @@ struct Family {
   // The class takes no type of rotary embedding but default and longrope, which older files call su
   // or yarn.
   bool onlyLongrope = false;
+  bool needsRotaryKind = false; // without one in the file, the class scales its rotary embedding
   const HfExperts *experts = nullptr; // of its layers; null if it has none
   const char *mustBeOff = "";         // a flag of a part that dtc does not build
 };

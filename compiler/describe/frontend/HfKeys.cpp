@@ -82,22 +82,20 @@ struct Architecture {
   llvm::StringRef type, part;
 };
 
-constexpr Architecture kUnknown[] = {
-    {"bert", "attention to the words that follow"},
-    {"bloom", "alibi"},
-    {"deepseek_v2", "latent attention (kv_lora_rank)"},
-    {"deepseek_v3", "latent attention (kv_lora_rank)"},
-    {"falcon", "attention beside the MLP (parallel_attn)"},
-    {"gemma3", "images (the text model alone is gemma3_text)"},
-    {"gpt_oss", "attention sinks, and layers with and without a window"},
-    {"gptj", "attention beside the MLP"},
-    {"llama4", "layers with and without rotary embedding"},
-    {"llama4_text", "layers with and without rotary embedding"},
-    {"mamba", "state spaces"},
-    {"mpt", "alibi"},
-    {"opt", "learned positions beside ReLU"},
-    {"phi", "attention beside the MLP (partial_rotary_factor)"},
-    {"t5", "an encoder"}};
+constexpr Architecture kUnknown[] = {{"bert", "attention to the words that follow"},
+                                     {"bloom", "alibi"},
+                                     {"deepseek_v2", "latent attention (kv_lora_rank)"},
+                                     {"deepseek_v3", "latent attention (kv_lora_rank)"},
+                                     {"falcon", "attention beside the MLP (parallel_attn)"},
+                                     {"gemma3", "images (the text model alone is gemma3_text)"},
+                                     {"gptj", "attention beside the MLP"},
+                                     {"llama4", "layers with and without rotary embedding"},
+                                     {"llama4_text", "layers with and without rotary embedding"},
+                                     {"mamba", "state spaces"},
+                                     {"mpt", "alibi"},
+                                     {"opt", "learned positions beside ReLU"},
+                                     {"phi", "attention beside the MLP (partial_rotary_factor)"},
+                                     {"t5", "an encoder"}};
 
 } // namespace
 

@@ -67,6 +67,9 @@ void importRotary(TypedConfig &config, const Family &family, RotarySizes sizes,
   const char *key = json.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
   bool isInside = rope.has("rope_theta");
+  if (family.needsRotaryKind && !json.has(key))
+    json.fail("rope_parameters", "is missing, and the class then has a scaling that no file tells",
+              "write the one that is meant, such as {\"rope_type\": \"default\"}");
   model.rotary.base = readInside(config, rope, "rope_theta", family.theta, key);
   if (model.rotary.base <= 0)
     (isInside ? rope : json)

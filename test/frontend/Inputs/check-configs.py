@@ -99,9 +99,8 @@ def typed(kind, **more):
 
 # Each entry is: the config, the keys that lead to the error, the message behind the last one's name, and the note.
 REFUSED = [
-    (typed("gpt_oss"), ["model_type"], "is 'gpt_oss'; dtc imports gpt2, cohere, cohere2, gemma,",
-     "gpt_oss has attention sinks, and layers with and without a window, which dtc can't import; write the model as "
-     "graph IR"),
+    (typed("deepseek_v3"), ["model_type"], "is 'deepseek_v3'; dtc imports gpt2, cohere, cohere2, gemma,",
+     "deepseek_v3 has latent attention (kv_lora_rank), which dtc can't import; write the model as graph IR"),
     (typed("gemma3"), ["model_type"], "is 'gemma3'; dtc imports", "images"),
     (typed("falcon", parallel_attn=True), ["model_type"], "is 'falcon'; dtc imports", "parallel_attn"),
     (typed("opt", do_layer_norm_before=True), ["model_type"], "is 'opt'; dtc imports", "learned positions"),
@@ -250,7 +249,7 @@ def main():
         (folder / "x.mlir").unlink(missing_ok=True)
     planned = run(folder, "plan", REFUSED[0][0], "plan", "--topology", "cpu", "--devices", "1", "--global-batch",
                   "2")[1]
-    if planned.returncode != 1 or "'model_type' is 'gpt_oss'" not in planned.stderr:
+    if planned.returncode != 1 or "'model_type' is 'deepseek_v3'" not in planned.stderr:
         wrong.append(f"dtc plan: {planned.stderr}")
     print(f"{len(IMPORTED)} imported, {len(REFUSED)} refused, {len(wrong)} wrong")
     print("\n".join(wrong))

@@ -26,10 +26,8 @@ MODELS = {
     "llama": ("llama", SMALL, torch.float32, "30KB"),
     "llama-bf16": ("llama", {**SMALL, "tie_word_embeddings": True}, torch.bfloat16, "5GB"),
     "qwen2": ("qwen2", {**SMALL, "tie_word_embeddings": True}, torch.float32, "5GB"),
-    # Each expert has as many rows as there are tokens: none is dropped, as transformers drops none.
     "mixtral": ("mixtral", {**SMALL, "intermediate_size": 16, "num_local_experts": 4, "num_experts_per_tok": 2,
-                            "sliding_window": None, "router_aux_loss_coef": 0.0, "moe_expert_capacity_factor": 4.0},
-                torch.float32, "5GB"),
+                            "sliding_window": None, "router_aux_loss_coef": 0.0}, torch.float32, "5GB"),
 }
 
 
