@@ -1,7 +1,7 @@
 #include "compiler/prove/verify/PartialSums.h"
 
 #include "runtime/format/Description.h"
-#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/Instructions.h"
 
 namespace dtc {
 
