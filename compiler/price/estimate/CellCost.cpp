@@ -6,7 +6,6 @@
 #include "compiler/price/cost/MeshPlacement.h"
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/price/cost/UsedLevels.h"
-#include "compiler/price/estimate/GradientExchange.h"
 #include "compiler/price/estimate/NetworkLevels.h"
 
 #include "llvm/ADT/STLExtras.h"

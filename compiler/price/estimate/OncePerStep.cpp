@@ -1,6 +1,7 @@
 // What a stage does once a step.
 #include "compiler/price/estimate/OncePerStep.h"
 
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/Buckets.h"
 #include "compiler/price/estimate/HostOffload.h"
 

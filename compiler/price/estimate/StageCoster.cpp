@@ -1,10 +1,6 @@
 // Costs the stages of a cut.
 #include "compiler/price/estimate/StageCoster.h"
 
-#include "compiler/price/cost/CollectiveCost.h"
-#include "compiler/price/cost/OpCost.h"
-#include "compiler/price/estimate/Buckets.h"
-#include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/KeepLess.h"
 #include "compiler/price/estimate/OncePerStep.h"
 

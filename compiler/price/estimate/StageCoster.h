@@ -2,12 +2,8 @@
 // folder.
 #pragma once
 
-#include "compiler/price/cost/OpCost.h"
-#include "compiler/price/estimate/SharedEstimates.h"
 #include "compiler/price/estimate/StageInputs.h"
 #include "compiler/price/estimate/StageMemory.h"
-#include "compiler/price/estimate/StageSplit.h"
-#include "compiler/price/estimate/StepEstimate.h"
 
 #include <vector>
 

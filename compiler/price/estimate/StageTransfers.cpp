@@ -4,7 +4,6 @@
 #include "compiler/decide/decisions/Decisions.h"
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/UsedLevels.h"
-#include "compiler/price/estimate/ModelCost.h"
 
 #include "llvm/ADT/STLExtras.h"
 

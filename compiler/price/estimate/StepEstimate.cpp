@@ -1,8 +1,6 @@
 // Adds up a training step from the costs of its blocks.
 #include "compiler/price/estimate/StepEstimate.h"
 
-#include "compiler/decide/decisions/AllDecisions.h"
-#include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/estimate/StageBounds.h"
 #include "compiler/price/estimate/StageChoice.h"
 #include "compiler/price/estimate/StageCoster.h"

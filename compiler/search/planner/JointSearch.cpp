@@ -1,20 +1,10 @@
 // Finds the fastest decisions that fit.
 #include "compiler/search/planner/JointSearch.h"
 
-#include "compiler/decide/decisions/AllDecisions.h"
-#include "compiler/decide/decisions/Decision.h"
-#include "compiler/price/estimate/SharedEstimates.h"
-#include "compiler/search/planner/ContextKinds.h"
-#include "compiler/search/planner/Costed.h"
-#include "compiler/search/planner/DescribePlan.h"
 #include "compiler/search/planner/DetailSearch.h"
-#include "compiler/search/planner/EquivalentSchedules.h"
 #include "compiler/search/planner/ExpertTemplates.h"
 #include "compiler/search/planner/LeanestSearch.h"
-#include "compiler/search/planner/MemoryChoices.h"
-#include "compiler/search/planner/MeshCosts.h"
 #include "compiler/search/planner/MeshQueue.h"
-#include "compiler/search/planner/Simplicity.h"
 
 #include <set>
 

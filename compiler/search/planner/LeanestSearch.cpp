@@ -1,6 +1,7 @@
 // Finds the decisions that need the smallest memory.
 #include "compiler/search/planner/LeanestSearch.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
 #include "compiler/price/estimate/StepBounds.h"
 #include "compiler/search/planner/DetailSpace.h"
