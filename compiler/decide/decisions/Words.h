@@ -7,7 +7,7 @@
 
 namespace dtc {
 
-// Returns the schedule that a plan calls `name` (toString in pipeline/Schedule.h). "zero-bubble"
+// Returns the schedule that a plan calls `name` (toString of ScheduleKind). "zero-bubble"
 // with two virtual stages is ZB-V, as plans called it before it had a name of its own, "zb-v".
 // Errors: a name that is none of these, virtual stages that the schedule does not have; 1F1B and
 // GPipe are left to whoever checks the plan.
