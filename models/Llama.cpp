@@ -12,6 +12,9 @@ namespace {
 // A norm and, if it has one, its bias.
 struct Norm {
   Value weight, bias;
+  int64_t plainWidth = 0; // the width of a norm that has no weight
+
+  explicit operator bool() const { return weight || plainWidth > 0; }
 };
 
 // A linear layer. `bias` is null if it has none.
@@ -122,6 +125,8 @@ private:
 
   // Declares a norm of rows of `size` elements.
   Norm declareNorm(const std::string &value, const std::string &name, int64_t size) {
+    if (features.norm == LlamaNorm::Plain)
+      return {Value(), Value(), size};
     SmallVector<ParameterSpec> specs{ParameterSpec::norm(value, name + ".weight", size)};
     if (features.norm == LlamaNorm::RmsPlusOne)
       specs[0].init = graph::InitKind::Zeros;
@@ -144,16 +149,17 @@ private:
       Value factors = model.as((name + "_factors").str()).add(norm.weight, one);
       return model.as(name).rmsNorm(x, factors, config.epsilon);
     }
-    Value bias = norm.bias;
+    Value weight = norm.weight, bias = norm.bias;
+    if (!weight)
+      weight = model.as("ones").constant(1, {norm.plainWidth});
     if (!bias)
-      bias =
-          model.as("zeros").constant(0, cast<RankedTensorType>(norm.weight.getType()).getShape());
-    return model.as(name).layerNorm(x, norm.weight, bias, config.epsilon);
+      bias = model.as("zeros").constant(0, cast<RankedTensorType>(weight.getType()).getShape());
+    return model.as(name).layerNorm(x, weight, bias, config.epsilon);
   }
 
   // Returns `x` itself if there is no norm.
   Value normaliseIfAny(StringRef name, Value x, const Norm &norm) {
-    return norm.weight ? normalise(name, x, norm) : x;
+    return norm ? normalise(name, x, norm) : x;
   }
 
   Linear declare(const std::string &value, const std::string &name, ArrayRef<int64_t> shape,
@@ -202,8 +208,9 @@ private:
       a.kNorm = norm("k", kv);
     } else if (features.qkNorm != LlamaQkNorm::None) {
       bool isWhole = features.qkNorm == LlamaQkNorm::Whole;
-      a.qNorm = declareNorm("q_norm", name("q_norm"), isWhole ? h * d : d);
-      a.kNorm = declareNorm("k_norm", name("k_norm"), isWhole ? kv * d : d);
+      std::string ending = features.qkNormName;
+      a.qNorm = declareNorm("q_norm", name("q" + ending), isWhole ? h * d : d);
+      a.kNorm = declareNorm("k_norm", name("k" + ending), isWhole ? kv * d : d);
     }
     return a;
   }
@@ -297,6 +304,10 @@ private:
   Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation,
                        bool isLocal) {
     auto [q, k, v] = projectHeads(a, x);
+    if (config.clip > 0)
+      for (Value *each : {&q, &k, &v})
+        *each = model.as("clipped").point(graph::PointFunction::Clamp, *each,
+                                          {-config.clip, config.clip});
     q = normaliseHeads("q_normed", q, a.qNorm);
     k = normaliseHeads("k_normed", k, a.kNorm);
     if (rotation.first) {
@@ -378,7 +389,7 @@ private:
     attended = finish("attended", attended, attentionOut, config.outputDropout);
     Value middle = model.as("middle").add(x, attended);
     if (features.parallel)
-      normed = normaliseIfAny("normed_2", mlpIn.weight ? x : normed, mlpIn);
+      normed = normaliseIfAny("normed_2", mlpIn ? x : normed, mlpIn);
     else
       normed = normaliseIfAny("normed_2", middle, mlpIn);
     ExpertLayer::Output output;
@@ -426,8 +437,8 @@ private:
         operands.append({cos, sin});
       std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
       operands = model.as(names).repeat(blockOf(kind), end - first,
-                                        under(features.base, "layers." + number), operands,
-                                        carrying, first);
+                                        under(features.base, features.layers + ("." + number)),
+                                        operands, carrying, first);
       first = end;
     }
     return operands;
@@ -459,9 +470,13 @@ private:
                      ? table
                      : model.parameter(weight("lm_head", std::string(features.head) + ".weight",
                                               {config.vocabulary, config.width}));
+    Value bias;
+    if (features.headBias)
+      bias = model.parameter(ParameterSpec::bias(
+          "lm_head_bias", std::string(features.head) + ".bias", {config.vocabulary}));
     bool isCapped = config.logitCap > 0;
     Value logits =
-        model.as(isCapped ? "raw_logits" : "logits").linear(x, head, Value(), /*transposed=*/true);
+        model.as(isCapped ? "raw_logits" : "logits").linear(x, head, bias, /*transposed=*/true);
     if (isCapped) {
       logits = model.as("logits_of_cap").scale(logits, 1 / config.logitCap);
       logits = model.as("logits_bounded").tanh(logits);

@@ -9,8 +9,8 @@
 namespace dtc {
 
 // The norms of a model: by root mean square, the same with a weight that counts from 1, and by mean
-// and variance, with and without a bias.
-enum class LlamaNorm { Rms, RmsPlusOne, Layer, LayerWithoutBias };
+// and variance, with a bias, without one, and without a weight, too.
+enum class LlamaNorm { Rms, RmsPlusOne, Layer, LayerWithoutBias, Plain };
 
 // The norms of queries and keys: none, one weight for every head, one for all heads together, or a
 // layer norm of every head with a weight of its own.
@@ -33,6 +33,7 @@ struct LlamaFeatures {
   const char *mlpIn = "post_attention_layernorm", *mlpOut = "";
   bool parallel = false; // x + attention(norm x) + mlp(norm x), one sum of three
   LlamaQkNorm qkNorm = LlamaQkNorm::None;
+  const char *qkNormName = "_norm"; // the name of the norms, behind "q" and "k"
   // The names of the weights of EachHead, behind "q" and "k". "*" stands for the number of a head.
   const char *qkNormWeight = "_norm.weight";
   LlamaQkv qkv = LlamaQkv::Apart;
@@ -41,7 +42,9 @@ struct LlamaFeatures {
   bool gateUpInOne = false;     // gate and up are one weight, one after the other
   bool sinks = false;           // each head of attention has a sink
   bool embeddingScaled = false; // embeddings are multiplied by the root of the width
+  bool headBias = false;        // the output layer has a bias
   const char *base = "model", *embedding = "embed_tokens", *lastNorm = "norm";
+  const char *layers = "layers";
   const char *head = "lm_head"; // the output layer, beside the base
   const char *attention = "self_attn", *fusedQkv = "qkv_proj", *output = "o_proj";
   const char *up = "up_proj", *down = "down_proj";
@@ -73,6 +76,7 @@ struct LlamaConfig {
   std::optional<double> attentionScale;
   // Soft caps of scores and of logits: x becomes cap * tanh(x / cap); 0 for none.
   double scoreCap = 0, logitCap = 0;
+  double clip = 0; // queries, keys and values are clipped to this magnitude; 0 for none
   // Factors of embeddings, of what attention and the MLP add to a layer's input, and of logits.
   double embeddingScale = 1, residualScale = 1, logitScale = 1;
   // The row of the embedding that gets no gradient from look-ups (pad_token_id).

@@ -18,7 +18,8 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequenc
     : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence) {
   context->loadDialect<graph::GraphDialect>();
   module = ModuleOp::create(loc, name);
-  module.get()->setAttr(graph::kSequenceLengthAttr, builder.getI64IntegerAttr(sequence));
+  if (sequence > 0)
+    module.get()->setAttr(graph::kSequenceLengthAttr, builder.getI64IntegerAttr(sequence));
   builder.setInsertionPointToEnd(module->getBody());
 }
 
@@ -38,10 +39,16 @@ RankedTensorType ModelBuilder::batched(ArrayRef<int64_t> shape) {
   return tensor(full);
 }
 
-RankedTensorType ModelBuilder::ids(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> full{ShapedType::kDynamic, sequence};
+RankedTensorType ModelBuilder::integers(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> full{ShapedType::kDynamic};
   full.append(shape.begin(), shape.end());
   return RankedTensorType::get(full, builder.getI32Type());
+}
+
+RankedTensorType ModelBuilder::ids(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> full{sequence};
+  full.append(shape.begin(), shape.end());
+  return integers(full);
 }
 
 RankedTensorType ModelBuilder::typeOf(Value value) const {
@@ -103,10 +110,11 @@ graph::FuncOp ModelBuilder::beginBlock(StringRef name,
   return current;
 }
 
-graph::FuncOp ModelBuilder::beginLoss() {
-  graph::FuncOp loss = beginBlock(graph::kLossFunction, {{"tokens", ids()}, {"targets", ids()}});
-  loss.setArgAttr(0, graph::kInputAttr, builder.getStringAttr("tokens"));
-  loss.setArgAttr(1, graph::kInputAttr, builder.getStringAttr("targets"));
+graph::FuncOp ModelBuilder::beginLoss(ArrayRef<std::pair<StringRef, Type>> inputs) {
+  graph::FuncOp loss = beginBlock(graph::kLossFunction, inputs);
+  for (auto [index, input] : llvm::enumerate(inputs))
+    loss.setArgAttr(static_cast<unsigned>(index), graph::kInputAttr,
+                    builder.getStringAttr(input.first));
   return loss;
 }
 
@@ -164,11 +172,12 @@ Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> pad
 
 Value ModelBuilder::first(Value x, int64_t size) { return slice(x, 0, 0, size); }
 
-Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size) {
+Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size, bool squeeze) {
   SmallVector<int64_t> shape(typeOf(x).getShape());
   shape[dim] = size;
-  return graph::SliceOp::create(builder, next(), tensor(shape), x, dim, start, size,
-                                /*squeeze=*/false);
+  if (squeeze)
+    shape.erase(shape.begin() + dim);
+  return graph::SliceOp::create(builder, next(), tensor(shape), x, dim, start, size, squeeze);
 }
 
 Value ModelBuilder::concat(ValueRange values, int64_t dim) {
@@ -180,7 +189,8 @@ Value ModelBuilder::concat(ValueRange values, int64_t dim) {
 }
 
 Value ModelBuilder::reshape(Value x, ArrayRef<int64_t> shape) {
-  return graph::ReshapeOp::create(builder, next(), tensor(shape), x);
+  auto type = RankedTensorType::get(shape, typeOf(x).getElementType());
+  return graph::ReshapeOp::create(builder, next(), type, x);
 }
 
 Value ModelBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
@@ -230,9 +240,9 @@ Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
 }
 
 Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
-                              double dropout, int64_t sliding, double softCap) {
+                              double dropout, int64_t sliding, double softCap, bool causal) {
   return graph::AttentionOp::create(builder, next(), q.getType(), Type(), q, k, v, Value(), Value(),
-                                    Value(), builder.getUnitAttr(),
+                                    Value(), causal ? builder.getUnitAttr() : UnitAttr(),
                                     sliding > 0 ? builder.getI64IntegerAttr(sliding)
                                                 : IntegerAttr(),
                                     softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),

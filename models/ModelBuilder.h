@@ -4,6 +4,7 @@
 
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/Names.h"
+#include "dialects/graph/PointFunctions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -91,8 +92,10 @@ public:
   // Starts a function that owns parameters, and makes it the current one.
   graph::FuncOp beginBlock(llvm::StringRef name,
                            llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> arguments);
+  // Starts '@loss' with these inputs, and makes it the current function.
+  graph::FuncOp beginLoss(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> inputs);
   // Starts '@loss' with the inputs "tokens" and "targets", and makes it the current function.
-  graph::FuncOp beginLoss();
+  graph::FuncOp beginLoss() { return beginLoss({{"tokens", ids()}, {"targets", ids()}}); }
   // Ends the current function with these results.
   void endFunc(mlir::ValueRange results);
 
@@ -107,8 +110,9 @@ public:
                                         mlir::ValueRange operands, int64_t carrying = 1,
                                         int64_t instance = 0);
 
-  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
-  mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape); // f32, [batch, shape...]
+  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);   // f32
+  mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape);  // f32, [batch, shape...]
+  mlir::RankedTensorType integers(llvm::ArrayRef<int64_t> shape); // i32, [batch, shape...]
   // i32, [batch, sequence, shape...]
   mlir::RankedTensorType ids(llvm::ArrayRef<int64_t> shape = {});
 
@@ -137,8 +141,8 @@ public:
                         std::optional<int64_t> padding = std::nullopt);
   // Returns the first `size` elements of dim 0.
   mlir::Value first(mlir::Value x, int64_t size);
-  // Returns `size` elements of a dim, from `start` on.
-  mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size);
+  // Returns `size` elements of a dim, from `start` on. `squeeze` drops the dim.
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size, bool squeeze = false);
   // Joins values along a dim.
   mlir::Value concat(mlir::ValueRange values, int64_t dim);
   // Returns the same elements with another shape.
@@ -154,11 +158,12 @@ public:
   std::pair<mlir::Value, mlir::Value> rotaryTable(const RotarySpec &rotary, int64_t headDim);
   // Rotates the heads of x by the angles of a table.
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
-  // Causal attention. The scale is 1 / sqrt(head dim) if none is given. `sliding` is the number of
-  // keys that a query sees, 0 for all keys up to it. `softCap` caps scores, unless it is 0.
+  // Attention, causal or to all keys. The scale is 1 / sqrt(head dim) if none is given. `sliding`
+  // is the number of keys that a query sees, 0 for all keys up to it. `softCap` caps scores, unless
+  // it is 0.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
                         std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0,
-                        double softCap = 0);
+                        double softCap = 0, bool causal = true);
   // Chooses the `top` experts of each token by logits [batch, sequence, experts]. Weights are
   // normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);
@@ -180,10 +185,40 @@ public:
   mlir::Value scale(mlir::Value x, double factor);
   mlir::Value zeroForEachSample(); // [batch]
 
+  // Small ops. Operands broadcast as in NumPy.
+  // Returns a - b, element by element.
+  mlir::Value subtract(mlir::Value a, mlir::Value b);
+  // Returns a / b, element by element.
+  mlir::Value divide(mlir::Value a, mlir::Value b);
+  // Returns 1 where a comparison holds, else 0.
+  mlir::Value compare(graph::CompareKind kind, mlir::Value a, mlir::Value b);
+  // Returns `a` where the mask is not 0, else b.
+  mlir::Value where(mlir::Value mask, mlir::Value a, mlir::Value b);
+  // Returns a function of each element, with its parameters.
+  mlir::Value point(graph::PointFunction function, mlir::Value x,
+                    llvm::ArrayRef<double> parameters = {});
+  // Returns x as i32 or as f32.
+  mlir::Value castTo(mlir::Value x, bool isInteger);
+  // Returns 0, 1, 2 and so on, in f32.
+  mlir::Value iota(int64_t size);
+  // Returns the sums of the elements along a dim up to each of them.
+  mlir::Value cumsum(mlir::Value x, int64_t dim);
+  // Returns the sum along a dim, which the result lacks.
+  mlir::Value sum(mlir::Value x, int64_t dim);
+  // Returns x with zeros before and after the elements of a dim.
+  mlir::Value pad(mlir::Value x, int64_t dim, int64_t low, int64_t high);
+  // Returns the softmax over the last dim.
+  mlir::Value softmax(mlir::Value x);
+  // Returns the product of matrices, the last two dims, batch by batch. `transposeB` means that b
+  // is [..., columns, rows].
+  mlir::Value matmul(mlir::Value a, mlir::Value b, bool transposeB);
+
   int64_t sequenceLength() const { return sequence; }
 
 private:
   mlir::RankedTensorType typeOf(mlir::Value value) const;
+  // Returns the type of operands that broadcast against each other.
+  mlir::RankedTensorType broadcastType(mlir::Value a, mlir::Value b) const;
   mlir::Location next(); // location of the next op, with the names that as() gave
 
   mlir::OpBuilder builder;

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM
+from transformers import (AutoModelForCausalLM, AutoModelForImageClassification, AutoModelForMaskedLM,
+                          AutoModelForSequenceClassification)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
 
@@ -32,6 +33,14 @@ LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_lay
 # These values turn on features of a type's tiny model, so that its keys matter, or fit its default to a small one. The
 # others are those of LLAMA that the class has.
 TINY = {
+    "distilbert": dict(vocab_size=32, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=64),
+    "electra": {"embedding_size": 8},
+    "gptj": dict(vocab_size=32, n_embd=16, n_layer=2, n_head=2, n_positions=64, rotary_dim=4, resid_pdrop=0.1,
+                 embd_pdrop=0.1, attn_pdrop=0.1),
+    "modernbert": {"local_attention": 4, "pad_token_id": 5, "embedding_dropout": 0.1, "mlp_dropout": 0.1,
+                   "classifier_dropout": 0.1},
+    "phi": {"resid_pdrop": 0.1, "embd_pdrop": 0.1},
+    "vit": {"image_size": 8, "patch_size": 4, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
     "cohere2": {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
     "gemma2": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8},
     "gemma3_text": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8,
@@ -65,12 +74,14 @@ TINY = {
     "starcoder2": {"sliding_window": 4, "residual_dropout": 0.1, "embedding_dropout": 0.1},
 }
 # These keys are read by a class without being fields of it: the base of rotary embedding, and its part of a head.
-ROTARY_KEYS = {"gpt_neox": ("rotary_emb_base", "rotary_pct")}
+ROTARY_KEYS = {"gpt_neox": ("rotary_emb_base", "rotary_pct"), "modernbert": ("global_rope_theta", "")}
+LOCAL_KEYS = {"modernbert": "local_rope_theta"}  # the base of layers with a window, which others call otherwise
 # These are other values of keys whose default does not show their kind, or which have few values.
 OTHERS = {
     "activation_function": ["relu"], "architectures": [["Other"]], "attn_logit_softcapping": [2.0],
     "bos_token_id": [3], "dtype": ["bfloat16"], "eos_token_id": [3], "final_logit_softcapping": [2.0],
-    "head_dim": [4], "hidden_act": ["relu"], "hidden_activation": ["relu"], "id2label": [{0: "a"}],
+    "classifier_pooling": ["mean"], "clip_qkv": [0.01], "image_size": [12], "patch_size": [2], "head_dim": [4],
+    "hidden_act": ["relu"], "hidden_activation": ["relu"], "id2label": [{0: "a"}],
     "label2id": [{"a": 0}],
     "layer_types": [["full_attention"] * 2], "n_inner": [24], "no_rope_layers": [[1, 1]],
     "pad_token_id": [3], "problem_type": ["regression"],
@@ -79,9 +90,28 @@ OTHERS = {
 }
 
 
+def rows_in(name):
+    """Returns the types of a table of families."""
+    return re.findall(r'\.type = "(\w+)"', (FRONTEND / name).read_text())
+
+
 def kinds():
-    """Returns the types that dtc builds: gpt2 and the rows of the table of families."""
-    return ["gpt2"] + re.findall(r'\.type = "(\w+)"', (FRONTEND / "Families.cpp").read_text())
+    """Returns the types that dtc builds: gpt2 and the rows of the tables of families."""
+    return ["gpt2"] + rows_in("Families.cpp") + rows_in("Encoders.cpp")
+
+
+def models_of(kind):
+    """Yields the classes that dtc builds of a type, with inputs and labels."""
+    ids = torch.arange(32).reshape(2, 16) * 7 % 32
+    if kind == "vit":
+        pixels = torch.arange(2 * 3 * 12 * 12).reshape(2, 3, 12, 12) * 7 % 32 / 16 - 1
+        yield AutoModelForImageClassification, {"pixel_values": pixels, "labels": torch.tensor([0, 1])}
+    elif kind in rows_in("Encoders.cpp"):
+        inputs = {"input_ids": ids, "attention_mask": (torch.arange(16) < torch.tensor([[16], [11]])).long()}
+        yield AutoModelForMaskedLM, {**inputs, "labels": ids}
+        yield AutoModelForSequenceClassification, {**inputs, "labels": torch.tensor([0, 1])}
+    else:
+        yield AutoModelForCausalLM, {"input_ids": ids, "labels": ids}
 
 
 def tiny(kind):
@@ -91,17 +121,29 @@ def tiny(kind):
 
 
 def trained(kind, config):
-    """Returns names and shapes of the parameters, the initial weights, and the loss and gradients of given weights."""
+    """Returns the initial weights by names, and the losses and gradients of given weights, of all classes of a type."""
+    starts, losses, grads = {}, 0.0, {}
+    for model_class, inputs in models_of(kind):
+        start, loss, grad = trained_class(model_class, CONFIG_MAPPING[kind](**json.loads(json.dumps(config))), inputs)
+        starts.update({f"{model_class.__name__} {name}": value for name, value in start.items()})
+        grads.update({f"{model_class.__name__} {name}": value for name, value in grad.items()})
+        losses += loss
+    return starts, losses, grads
+
+
+def trained_class(model_class, config, inputs):
     torch.manual_seed(1)
-    model = AutoModelForCausalLM.from_config(CONFIG_MAPPING[kind](**json.loads(json.dumps(config)))).float().train()
+    model = model_class.from_config(config).float().train()
     model.set_attn_implementation("eager")
     start = {name: value.detach().clone() for name, value in model.named_parameters()}
     generator = torch.Generator().manual_seed(2)
     for _, value in sorted(model.named_parameters()):
         value.data = 0.3 * torch.randn(value.shape, generator=generator)
-    ids = torch.arange(32).reshape(2, 16) * 7 % 32
+    if "pixel_values" in inputs:
+        size = config.image_size
+        inputs = {**inputs, "pixel_values": inputs["pixel_values"][:, :config.num_channels, :size, :size]}
     torch.manual_seed(3)  # seeds dropout and noise
-    loss = model(input_ids=ids, labels=ids)[0]  # works for a tuple, too, which return_dict asks for
+    loss = model(**inputs)[0]  # works for a tuple, too, which return_dict asks for
     loss.backward()
     return start, loss.item(), {name: value.grad for name, value in model.named_parameters()}
 
@@ -149,8 +191,8 @@ def rows_of(kind):
     if hasattr(config_class(), "rope_parameters"):
         theta, part = ROTARY_KEYS.get(kind, ("rope_theta", "partial_rotary_factor"))
         bases = config_class.default_theta  # of layers without and with a window, if they have different ones
-        keys.update({theta: bases["global"], "rope_local_base_freq": bases["local"]} if isinstance(bases, dict) else
-                    {theta: bases})
+        local = LOCAL_KEYS.get(kind, "rope_local_base_freq")
+        keys.update({theta: bases["global"], local: bases["local"]} if isinstance(bases, dict) else {theta: bases})
         if "partial_rotary_factor" in config_class().rope_parameters:
             keys[part] = config_class().rope_parameters["partial_rotary_factor"]
     for key, default in sorted(keys.items()):

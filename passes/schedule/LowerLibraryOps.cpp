@@ -105,7 +105,7 @@ HeadRows headRows(ArrayRef<Value> heads, ExecEmitter &emitter) {
 
 // The fields that attention and its gradient share in the exec dialect.
 struct AttentionFields {
-  int64_t batch, queries, keys, heads, kvHeads, headDim, totalHeads;
+  int64_t batch = 0, queries = 0, keys = 0, heads = 0, kvHeads = 0, headDim = 0, totalHeads = 0;
   Value seed, step;
   exec::RankScalarAttr id, firstBatch, firstHead; // null without dropout
   HeadRows rows;
@@ -142,7 +142,9 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   if (failed(wantStatic(op)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
-  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}, {}};
+  AttentionFields fields{};
+  fields.batch = q[0], fields.queries = q[1], fields.keys = k[1];
+  fields.heads = q[2], fields.kvHeads = k[2], fields.headDim = q[3];
   fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
   if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0)); sliding < fields.keys)
     fields.window = sliding;

@@ -19,7 +19,12 @@ inline constexpr const char *kWeightsFile = "model.safetensors",
 
 // Returns true if a tensor is the output layer, which a file need not have if it is the embedding.
 inline bool isOutputLayer(const std::string &name) {
-  return name == "lm_head.weight" || name == "embed_out.weight";
+  for (const char *each :
+       {"lm_head.weight", "embed_out.weight", "cls.predictions.decoder.weight", "decoder.weight",
+        "generator_lm_head.weight", "lm_head.decoder.weight", "vocab_projector.weight"})
+    if (name == each)
+      return true;
+  return false;
 }
 
 // A tensor of a file.

@@ -2,8 +2,8 @@
 """Weights are imported from folders of Hugging Face's and exported back to them.
 
 1. Tiny models that transformers saved (reference/make_hugging_face.py: GPT-2, Llama in two files and in bf16 with a
-   tied embedding, Qwen2, Mixtral) are imported, and evaluated on one rank and on several: the loss is the one that
-   transformers gives.
+   tied embedding, Qwen2, Mixtral, Gemma 3, BERT for masked words) are imported, and evaluated on one rank and on
+   several: the loss is the one that transformers gives.
 2. The exported folder has every tensor to the bit, and an equivalent config.json.
 3. Training goes on from an imported checkpoint, is saved and exported; the parameters are those of --dump-params, and
    imported again they give the same loss. Exported names and shapes are those that transformers saves, also of a
@@ -13,6 +13,7 @@
    imported and exported with its config and the tokenizer's files unchanged.
 """
 import argparse
+import array
 import json
 import shutil
 import subprocess
@@ -20,14 +21,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train
+from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train, write_npy
+from reference.encoder_inputs import inputs_of
 
 DATA = Path(__file__).resolve().parent / "reference" / "data"
 STORED, TOKENS = DATA / "hugging_face", DATA / "tokens.bin"
 LOSSES = json.loads((STORED / "losses.json").read_text())
 SEQUENCE, SAMPLES, TOLERANCE = 16, 11, 2e-6
 MODELS = {"gpt2": ["", "tp=3", "pp=2"], "llama": ["dp=11,zero=3", "tp=2"], "llama-bf16": [""], "qwen2": ["", "tp=2"],
-          "mixtral": ["", "tp=2"]}
+          "mixtral": ["", "tp=2"],
+          "gemma3": ["", "tp=4", "pp=2"], "bert": ["", "dp=11,zero=3", "tp=4", "pp=2"]}
 
 
 def check(condition, what):
@@ -52,10 +55,21 @@ def compiled(folder, config, fix="", *flags):
     return program, ranks
 
 
-def evaluate(program, ranks, saved):
+def data_of(folder, model):
+    """Returns the argument of --data: the tokens, or files of tokens with padding and masked words."""
+    if model != "bert":
+        return TOKENS
+    tokens, files = array.array("H", TOKENS.read_bytes()[1024:]), []  # behind llm.c's header
+    rows = [list(tokens[at: at + SEQUENCE]) for at in range(0, SAMPLES * SEQUENCE, SEQUENCE)]
+    for name, (shape, numbers, _) in inputs_of(json.loads((STORED / model / "config.json").read_text()), rows).items():
+        write_npy(folder / f"{name}.npy", "<i4", "i", shape, numbers)
+        files.append(f"{name}={folder / name}.npy")
+    return ",".join(files)
+
+
+def evaluate(program, ranks, saved, data):
     """Returns the loss of the parameters of a folder of checkpoints."""
-    lines = train(program, ranks, TOKENS, 0, "--eval-data", TOKENS, "--checkpoint-dir", saved, "--resume", "--threads",
-                  1)
+    lines = train(program, ranks, data, 0, "--eval-data", data, "--checkpoint-dir", saved, "--resume", "--threads", 1)
     return lines[0]["eval_loss"]
 
 
@@ -117,7 +131,7 @@ def check_there_and_back(folder, model, fixes):
             check(name in read_safetensors(again / file), f"{model}: '{name}' is not in {file}")
     for fix in fixes:
         program, ranks = compiled(folder, stored / "config.json", fix)
-        loss = evaluate(program, ranks, saved)
+        loss = evaluate(program, ranks, saved, data_of(folder, model))
         compare_steps([loss], [LOSSES[model]], TOLERANCE, f"{model} {fix}: loss", "transformers")
         shutil.rmtree(saved)
         dtc("checkpoint", "import", again, "-o", saved)
@@ -126,13 +140,14 @@ def check_there_and_back(folder, model, fixes):
 def check_training(folder, model, *flags):
     """Trains from an imported start and exports the last checkpoint; returns its folder and its loss in f32."""
     saved, out, dump = folder / "saved", folder / "trained", folder / "trained.safetensors"
+    data = data_of(folder, model)
     program, ranks = compiled(folder, STORED / model / "config.json", "dp=1,tp=2", *flags)
     dtc("checkpoint", "import", STORED / model, "-o", saved)
-    lines = train(program, ranks, TOKENS, 4, "--lr", 0.01, "--checkpoint-dir", saved, "--checkpoint-every", 2,
-                  "--resume", "--threads", 1, "--dump-params", dump, "--eval-data", TOKENS)
+    lines = train(program, ranks, data, 4, "--lr", 0.01, "--checkpoint-dir", saved, "--checkpoint-every", 2, "--resume",
+                  "--threads", 1, "--dump-params", dump, "--eval-data", data)
     check([line["step"] for line in lines] == [1, 2, 3, 4, 4], f"{model}: {lines}")
     # A start has no optimizer state: the run is that of --init.
-    begun = train(program, ranks, TOKENS, 4, "--lr", 0.01, "--init", STORED / model, "--threads", 1)
+    begun = train(program, ranks, data, 4, "--lr", 0.01, "--init", STORED / model, "--threads", 1)
     check([line["loss"] for line in begun] == [line["loss"] for line in lines[:4]], f"{model}: {begun} is not {lines}")
     dtc("checkpoint", "export", saved, "-o", out)
     check_like_saved(out, model)
@@ -141,22 +156,24 @@ def check_training(folder, model, *flags):
           {name: values for name, (_, values) in parameters.items()}, f"{model}: other parameters are exported")
     fresh = folder / "fresh"
     dtc("checkpoint", "import", out, "-o", fresh)
-    loss = evaluate(program, ranks, fresh)
+    loss = evaluate(program, ranks, fresh, data)
     check(loss == lines[-1]["eval_loss"], f"{model}: loss {loss} after export and import, {lines[-1]} before")
     # As in transformers, the program computes in f32.
     program, ranks = compiled(folder, STORED / model / "config.json")
-    return out, evaluate(program, ranks, fresh)
+    return out, evaluate(program, ranks, fresh, data)
 
 
 def check_transformers(folder, loss):
     """Compares the loss that transformers gives for a folder; returns whether it is installed."""
     try:
         import torch
-        from transformers import AutoModelForCausalLM
+        from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
         from reference.make_hugging_face import mean_loss, samples
     except ImportError:
         return False
-    model, said = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    is_bert = json.loads((folder / "config.json").read_text())["model_type"] == "bert"
+    head = AutoModelForMaskedLM if is_bert else AutoModelForCausalLM
+    model, said = head.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     check(not any(said[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")),
           f"transformers says {said}")
     compare_steps([mean_loss(model, samples(TOKENS))], [loss], TOLERANCE, f"{folder}: transformers' loss", "dtrun")
@@ -308,7 +325,8 @@ def main():
     for model, fix in (("gpt2", "pp=2"), ("llama", "dp=1,tp=2"), ("qwen2", "")):
         in_folder(check_fresh, model, fix)
     loaded = [in_folder(check_trained, model, *flags) for model, *flags in
-              (("gpt2",), ("gpt2", "--precision", "f16"), ("qwen2",), ("llama-bf16", "--precision", "bf16"))]
+              (("gpt2",), ("gpt2", "--precision", "f16"), ("qwen2",), ("gemma3",), ("bert",),
+               ("llama-bf16", "--precision", "bf16"))]
     in_folder(check_refusals)
     in_folder(check_written_by_hand)
     print(f"{len(MODELS)} models of transformers come and go to the bit; " +

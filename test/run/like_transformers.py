@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A config.json means what it means to transformers: counts, losses and gradients of random configs.
 
-reference/data/configs.json has 157 configs, drawn at random with absent keys, nulls and other names of keys, and the
+reference/data/configs.json has configs, drawn at random with absent keys, nulls and other names of keys, and the
 results of transformers' classes for them (reference/make_configs.py). The imported model of each has the same
 elements in every parameter. 125 small ones are trained for one step and have the same loss, and the same norm and
 product with a fixed vector of every gradient (except for one whose layer norms are of two numbers). Three with a
@@ -11,7 +11,7 @@ of each family that has features of its own is trained by another plan.
 Usage: like_transformers.py [--only NAME]; the last line is the summary.
 """
 import argparse
-import itertools
+import array
 import json
 import math
 import os
@@ -20,7 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train, write_safetensors
+from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train, write_npy, write_safetensors
+from reference.encoder_inputs import inputs_of
 from reference.weights import direction_of, weights_of
 
 DATA = Path(__file__).resolve().parent / "reference" / "data"
@@ -33,8 +34,11 @@ PLANS = ["dp=11,tp=1,zero=3", "dp=1,tp=3", "dp=1,tp=2,sp=1", "dp=1,tp=1,pp=2,mic
 # The ends of names of weights that the width goes into; what comes out of the others has the width.
 INTO = tuple(f"{name}.weight" for name in (
     "q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "gate_proj", "up_proj", "gate_up_proj",
-    "dense_h_to_4h", "c_fc"))
+    "dense_h_to_4h", "c_fc", "fc1", "fc_in", "wte"))
 # Each family is trained by one of these plans. Four ranks are more than most configs have kv heads.
+# Biases of keys that nothing rotates, and how much of the gradient of their weight their rounding may be: in encoders
+# transformers' own is up to 2.7e-5.
+KEY_BIASES = {"k_proj.bias": 1e-6, "key.bias": GRADIENT_TOLERANCE, "k_lin.bias": GRADIENT_TOLERANCE}
 FAMILY_PLANS = ["dp=1,tp=2", "dp=1,tp=1,pp=2,micro_batch=1", "dp=1,tp=4", "dp=11,tp=1,zero=3", "dp=1,tp=2,sp=1"]
 EMBEDDING = "model.embed_tokens.weight"
 
@@ -43,10 +47,34 @@ def fail(what):
     sys.exit(f"FAILED: {what}")
 
 
+def length_of(config):
+    """Returns the flag of dtc for the sequence length; images have none."""
+    return () if '"vit"' in config.read_text() else ("--seq-len", SEQUENCE)
+
+
+def data_of(folder, config):
+    """Returns the argument of --data: tokens, or files with the inputs of an encoder."""
+    keys = json.loads(config.read_text())
+    if not is_encoder(keys):
+        return TOKENS
+    tokens = array.array("H", TOKENS.read_bytes()[1024:])  # behind llm.c's header
+    rows = [list(tokens[at: at + SEQUENCE]) for at in range(0, SAMPLES * SEQUENCE, SEQUENCE)]
+    files = []
+    for name, (shape, numbers, is_whole) in inputs_of(keys, rows).items():
+        file = folder / f"{name}.npy"
+        write_npy(file, *(("<i4", "i") if is_whole else ("<f4", "f")), shape, numbers)
+        files.append(f"{name}={file}")
+    return ",".join(files)
+
+
+def is_encoder(config):
+    return config.get("architectures", [""])[0].endswith(("MaskedLM", "Classification"))
+
+
 def counts_of(folder, config):
     """Returns name -> elements of the imported model's parameters; repeated layers and experts count together."""
     model = folder / "model.mlir"
-    dtc("import", config, "--seq-len", SEQUENCE, "-o", model)
+    dtc("import", config, *length_of(config), "-o", model)
     counts = {}
     for line in run([BIN / "dtc-opt", model, "--dtc-complete-ops", "--dtc-instantiate-blocks"]).splitlines():
         found = re.match(r'\s*graph\.parameter @"?([^" ]+)"? : tensor<([\dx]*)xf32>(.*)', line)
@@ -62,7 +90,7 @@ def counts_of(folder, config):
 def check_counts(folder, case, config):
     found, wanted = counts_of(folder, config), {}
     for name, (count, *_) in case["parameters"].items():
-        name = re.sub(r"\.(h|layers)\.\d+\.", r".\1.{}.", name)
+        name = re.sub(r"\.(h|layers|layer)\.\d+\.", r".\1.{}.", name)
         name = re.sub(r"\.norms\.\d+\.", ".norms.*.", name)  # one parameter here, with a weight of each head
         wanted[name] = wanted.get(name, 0) + count
     # The class of transformers packs several parameters of a checkpoint into one.
@@ -81,15 +109,18 @@ def trained(folder, config, parameters, fix, *flags):
     """Returns the loss and the gradients of one step, from the weights of reference/weights.py."""
     program, start, dump = folder / "model.dte", folder / "start.safetensors", folder / "gradients.safetensors"
     write_safetensors(start, {name: (shape, weights_of(name, math.prod(shape))) for name, shape in parameters.items()})
-    dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch",
+    dtc("compile", config, *length_of(config), "--topology", "cpu", "--devices", ranks_of(fix), "--global-batch",
         SAMPLES, "--fix", fix, "--precision", "f32", *flags, "-o", program)
-    (line,) = train(program, ranks_of(fix), TOKENS, 1, "--threads", 1, "--lr", 0, "--init", start, "--dump-grads", dump)
+    (line,) = train(program, ranks_of(fix), data_of(folder, config), 1, "--threads", 1, "--lr", 0, "--init", start,
+                    "--dump-grads", dump)
     return line["loss"], read_safetensors(dump)
 
 
 def shapes_of(case):
     """Returns the shapes of parameters by their names in transformers; GPT-2's Conv1D is [in, out]."""
     config, kind = case["config"], case["config"]["model_type"]
+    if is_encoder(config):
+        return {name: shape for name, (_, _, _, shape) in case["parameters"].items()}
     width = next(config[key] for key in ("hidden_size", "n_embd") if key in config)
     shapes = {}
     for name, (count, *_) in case["parameters"].items():
@@ -115,7 +146,7 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
     # A layer norm of two numbers is their sign: f32, on either side, leaves little of a gradient.
     if case["config"].get("n_embd") == 2:
         return worst
-    for name, (count, norm, product) in case["parameters"].items():
+    for name, (count, norm, product, *_) in case["parameters"].items():
         values = gradients[name][1]
         direction = direction_of(name, count)
         found = (math.sqrt(math.fsum(value * value for value in values)),
@@ -123,7 +154,7 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
         # A bias of keys that nothing rotates adds one number to all scores of a query, which changes no weight: its
         # gradient is zero, but for the rounding of either side.
         weight = case["parameters"].get(name.replace(".bias", ".weight"), (0, 0, 0))
-        if name.endswith("k_proj.bias") and max(norm, found[0]) < 1e-6 * weight[1]:
+        if (bound := KEY_BIASES.get(".".join(name.split(".")[-2:]))) and max(norm, found[0]) < bound * weight[1]:
             continue
         # A vector of numbers up to 1 has a norm of sqrt(count / 3): a difference is that of the gradient in one
         # direction.
@@ -139,7 +170,8 @@ def padding_of(case):
     """Returns the padding row of a case, if its type has one."""
     config = case["config"]
     padding = config.get("pad_token_id")
-    return None if padding is None or config["model_type"] in ("gpt2", "gpt_neox") else padding % config["vocab_size"]
+    has_none = padding is None or config["model_type"] in ("gpt2", "gpt_neox", "gptj")
+    return None if has_none else padding % config["vocab_size"]
 
 
 def check_padding(case, gradients, what):
@@ -153,7 +185,6 @@ def check_padding(case, gradients, what):
 
 def with_plans(cases):
     """Returns cases whose padding row is looked up: an untied model, a tied one, and one with a negative number."""
-    import array
     tokens = set(array.array("H", TOKENS.read_bytes()[1024:]))
 
     def first(wanted):
@@ -179,8 +210,9 @@ def with_family_plans(cases):
 def suits(case, fix):
     """Returns true if a config has as many layers and heads as the plan has parts of them."""
     config = case["config"]
-    return all(config[key] % int(found[1]) == 0 for key, axis in (("num_hidden_layers", "pp"),
-                                                                  ("num_attention_heads", "tp"))
+    return all(next(config[key] for key in keys if key in config) % int(found[1]) == 0
+               for keys, axis in ((("num_hidden_layers", "n_layer", "n_layers"), "pp"),
+                                  (("num_attention_heads", "n_head", "n_heads"), "tp"))
                if (found := re.search(rf"\b{axis}=(\d+)", fix)))
 
 

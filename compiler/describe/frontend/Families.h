@@ -29,6 +29,9 @@ inline constexpr const char *kAlways = "always";
 // The default of `rope_theta` in the place of a key for another base.
 inline constexpr const char *kOwnDefault = "own default";
 
+// The number that a norm without weights adds to a variance.
+inline constexpr double kPlainEpsilon = 1e-5;
+
 // An interval that is longer than every model.
 inline constexpr int64_t kNever = int64_t(1) << 62;
 
@@ -54,7 +57,10 @@ struct HfExperts {
 struct Family {
   const char *type = "", *architecture = "";
   LlamaFeatures features = {};
-  const char *epsilon = "rms_norm_eps";
+  const char *width = "hidden_size", *layers = "num_hidden_layers";
+  const char *heads = "num_attention_heads", *positions = "max_position_embeddings";
+  const char *innerWidth = "intermediate_size"; // 4 times the width where the class has null
+  const char *epsilon = "rms_norm_eps";         // kPlainEpsilon if there is no key
   const char *projectionBias = "", *outputBias = "", *mlpBias = "";
   const char *activation = "hidden_act";
   const char *theta = "rope_theta";
@@ -63,11 +69,14 @@ struct Family {
   // this key for those with; kOwnDefault if it is always that of the class.
   const char *localTheta = "";
   const char *rotaryPart = ""; // the part of a head that is rotated
+  const char *rotaryDims = ""; // the elements of a head that are rotated, by the usual base
+  const char *attentionDropout = "attention_dropout";
   const char *embeddingDropout = "", *outputDropout = "", *mlpDropout = "";
   const char *embeddingScale = "", *residualScale = "", *attentionScale = "", *logitScale = "";
   const char *logitDivisor = "";
   const char *scoreDivisor = "";             // scores are divided by its root
   const char *scoreCap = "", *logitCap = ""; // soft caps
+  const char *clip = "";                     // the largest magnitude of queries, keys and values
   const char *qkNormFlag = "";               // false: the norms of queries and keys are left out
   const char *parallel = "";                 // true: layers are parallel
   bool parallelSharesNorm = false;           // and the MLP then has no norm of its own

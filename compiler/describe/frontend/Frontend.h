@@ -29,8 +29,8 @@ mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
                                                    const std::string &path, int64_t sequence,
                                                    llvm::raw_ostream &errors, SourceNotes &notes);
 
-// Returns the class of transformers that dtc builds for the text of a config.json, or "" if it
-// builds none.
+// Returns the class of transformers that dtc builds for the text of a config.json: the one that the
+// text names, or the usual one of its type; "" if it builds none.
 std::string architectureOfConfig(const std::string &text);
 
 // Turns a model as written into what passes expect: ops are complete (dtc-complete-ops), parameters

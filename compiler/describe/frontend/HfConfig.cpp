@@ -1,6 +1,7 @@
 // Reads a Hugging Face config.json, with errors that point at the key.
 #include "compiler/describe/frontend/HfConfig.h"
 
+#include "compiler/describe/frontend/HfTable.h"
 #include "compiler/support/JsonText.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -34,6 +35,11 @@ bool HfConfig::has(const char *key) const { return find(key) != nullptr; }
 
 bool HfConfig::mentions(const char *key) const { return root.is_object() && root.contains(key); }
 
+bool HfConfig::isList(const char *key) const {
+  const nlohmann::json *value = find(key);
+  return value && value->is_array();
+}
+
 bool HfConfig::sameValue(const char *a, const char *b) const {
   const nlohmann::json *left = find(a), *right = find(b);
   return left && right && *left == *right;
@@ -64,7 +70,9 @@ void HfConfig::fail(const char *key, const std::string &what, const std::string 
 
 void HfConfig::refuse(const char *key, const std::string &wanted) {
   const nlohmann::json *value = find(key);
-  fail(key, "is " + (value ? value->dump() : "absent") + ", wanted " + wanted);
+  const HfKey *row = within.empty() ? findHfKey(modelType, key) : nullptr;
+  fail(key, "is " + (value ? value->dump() : "absent") + ", wanted " + wanted +
+                (row ? "; by default transformers has " + row->fallback.str() : ""));
 }
 
 int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low, int64_t high) {

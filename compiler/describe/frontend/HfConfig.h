@@ -19,6 +19,9 @@ class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
 
+  // Says whose class of transformers has the defaults that messages tell of top-level keys.
+  void setType(std::string type) { modelType = std::move(type); }
+
   // Returns true if there was no error.
   bool ok() const { return !failure; }
   // Returns the first error. Call only if not ok().
@@ -26,6 +29,7 @@ public:
 
   bool has(const char *key) const;      // present and not null
   bool mentions(const char *key) const; // present, perhaps null
+  bool isList(const char *key) const;   // present and a list
   // Returns true if both keys are present with equal values.
   bool sameValue(const char *a, const char *b) const;
   // Returns a whole number from `low` to `high`, or `fallback` if the key is absent or null. The
@@ -56,8 +60,8 @@ public:
 
   // Records an error at `key`, or at the start of the object if it is absent.
   void fail(const char *key, const std::string &what, const std::string &note = "");
-  // Records an error that shows the value as written. Example: refuse("factor", "a number greater
-  // than 0").
+  // Records an error that shows the value as written and, of a top-level key of the class, its
+  // default. Example: refuse("factor", "a number greater than 0").
   void refuse(const char *key, const std::string &wanted);
 
 private:
@@ -65,7 +69,7 @@ private:
 
   size_t placeOf(const std::string &key) const;
 
-  std::string path, text;
+  std::string path, text, modelType;
   nlohmann::json root;
   std::vector<std::string> within;     // the keys that lead to `root` in the text
   mutable std::set<std::string> asked; // keys that a call has asked for
@@ -75,7 +79,8 @@ private:
 // Returns a value for messages: a number, word or flag itself, or the kind of a list or an object.
 std::string shownValue(const nlohmann::json &value);
 
-// Returns the class of transformers that dtc builds for a model_type, or "" if it builds none.
+// Returns the class of transformers that dtc builds for a model_type, the first if there are two,
+// or "" if it builds none.
 // Example: "LlamaForCausalLM" for "llama".
 std::string architectureOf(llvm::StringRef modelType);
 

@@ -22,11 +22,14 @@ const llvm::StringSet<> &harmless() {
       "max_sequence_length", "model_type", "n_ctx", "name_or_path", "output_attentions",
       "output_past", "output_router_logits", "predict_special_tokens", "pretraining_tp",
       "return_dict", "tf_legacy_loss", "torch_dtype", "torchscript", "transformers.js_config",
-      "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_return_dict",
+      "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "use_return_dict",
       // heads that are not built
-      "classifier_dropout", "finetuning_task", "num_labels", "task_specific_params",
+      "classifier_dropout", "finetuning_task", "num_labels", "summary_activation",
+      "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+      "task_specific_params",
       // tokenizers
-      "decoder_start_token_id", "prefix", "sep_token_id", "tokenizer_class", "unk_token_id",
+      "bos_token_id", "decoder_start_token_id", "eos_token_id", "prefix", "sep_token_id",
+      "tokenizer_class", "unk_token_id",
       // generation
       "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty",
       "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
@@ -52,17 +55,20 @@ constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"embd_pdrop", "0", kLlamas},
                                  {"hidden_act", "\"gelu_pytorch_tanh\"", "gemma2 gemma3_text"},
                                  {"hidden_dropout", "0", kLlamas},
+                                 {"layer_norm_eps", "1e-05", "modernbert"}, // beside norm_eps
                                  {"mlp_bias", "false", "mistral mixtral qwen2"},
                                  {"n_special", "0", "gpt2"},
                                  {"num_experts", "0", "gpt2 llama mistral qwen2"},
                                  {"num_nextn_predict_layers", "0", kAll},
                                  {"parallel_attn", "false", kAll},
                                  {"partial_rotary_factor", "1", kLlamas},
+                                 {"position_embedding_type", "\"absolute\"", kAll},
                                  {"pruned_heads", "{}", kAll},
                                  {"qk_layernorm", "false", kAll},
                                  {"qk_norm", "false", kAll},
                                  {"resid_pdrop", "0", kLlamas},
                                  {"rope_interleaved", "false", kLlamas},
+                                 {"rotary", "true", "gptj"},
                                  {"tie_encoder_decoder", "false", kAll},
                                  {"use_mrope", "false", kLlamas},
                                  {"use_parallel_residual", "false", kAll},
@@ -82,20 +88,25 @@ struct Architecture {
   llvm::StringRef type, part;
 };
 
-constexpr Architecture kUnknown[] = {{"bert", "attention to the words that follow"},
-                                     {"bloom", "alibi"},
-                                     {"deepseek_v2", "latent attention (kv_lora_rank)"},
-                                     {"deepseek_v3", "latent attention (kv_lora_rank)"},
-                                     {"falcon", "attention beside the MLP (parallel_attn)"},
-                                     {"gemma3", "images (the text model alone is gemma3_text)"},
-                                     {"gptj", "attention beside the MLP"},
-                                     {"llama4", "layers with and without rotary embedding"},
-                                     {"llama4_text", "layers with and without rotary embedding"},
-                                     {"mamba", "state spaces"},
-                                     {"mpt", "alibi"},
-                                     {"opt", "learned positions beside ReLU"},
-                                     {"phi", "attention beside the MLP (partial_rotary_factor)"},
-                                     {"t5", "an encoder"}};
+constexpr Architecture kUnknown[] = {
+    {"aquila", "code of its own (auto_map)"},
+    {"baichuan", "code of its own (auto_map)"},
+    {"bloom", "alibi"},
+    {"deepseek_v2", "latent attention (kv_lora_rank)"},
+    {"deepseek_v3", "latent attention (kv_lora_rank)"},
+    {"falcon", "attention beside the MLP (parallel_attn)"},
+    {"gemma3", "images (the text model alone is gemma3_text)"},
+    {"gpt_bigcode", "learned positions beside one kv head (multi_query)"},
+    {"internlm2", "code of its own (auto_map)"},
+    {"kimi_k2", "latent attention (kv_lora_rank)"},
+    {"llama4", "layers with and without rotary embedding"},
+    {"llama4_text", "layers with and without rotary embedding"},
+    {"mamba", "state spaces"},
+    {"minimax_m1", "linear attention (attn_type_list)"},
+    {"minimax_m2", "experts chosen by sigmoid scores with a bias (use_routing_bias)"},
+    {"mpt", "alibi"},
+    {"opt", "learned positions beside ReLU"},
+    {"t5", "a decoder that reads an encoder, and relative positions"}};
 
 } // namespace
 
@@ -123,8 +134,10 @@ void refuseUnreadKeys(HfConfig &config, const std::string &modelType) {
   for (const auto &[key, value] : config.unread()) {
     if (value->is_null() || changesNothing(key, *value, modelType) || isOff(key, *value, modelType))
       continue;
+    const HfKey *row = findHfKey(modelType, key);
     config.fail(key.c_str(),
-                "is " + shownValue(*value) + ", and dtc knows no such key of " + modelType,
+                "is " + shownValue(*value) + ", and dtc knows no such key of " + modelType +
+                    (row ? "; by default transformers has " + row->fallback.str() : ""),
                 "where it changes nothing that is trained, take it out; else " +
                     std::string(kWriteItYourself));
     return;

@@ -59,6 +59,13 @@ int64_t readRotaryDims(TypedConfig &config, HfConfig &rope, const char *key, con
   return dims;
 }
 
+// Reads the number of elements of a head that are rotated, by the base 10000.
+void importRotaryDims(TypedConfig &config, const char *key, LlamaConfig &model) {
+  model.rotaryDims = config.integer(key, 2, std::max<int64_t>(2, model.headDim));
+  if (model.rotaryDims % 2 != 0)
+    config.json.refuse(key, "an even number: pairs of elements are rotated");
+}
+
 // Reads both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters`
 // with everything inside.
 void importRotary(TypedConfig &config, const Family &family, RotarySizes sizes,
@@ -132,7 +139,7 @@ double readCap(TypedConfig &config, const char *key) {
 }
 
 void importAttention(TypedConfig &config, const Family &family, LlamaConfig &model) {
-  model.heads = config.integer("num_attention_heads");
+  model.heads = config.integer(family.heads);
   model.kvHeads = model.heads;
   if (family.grouped) // null means as many as heads
     model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
@@ -140,13 +147,13 @@ void importAttention(TypedConfig &config, const Family &family, LlamaConfig &mod
   if (family.freeHeadDim)
     headDim = config.optionalInteger("head_dim");
   if (!headDim)
-    requireDivides(config, "num_attention_heads", model.heads, "hidden_size", model.width);
+    requireDivides(config, family.heads, model.heads, family.width, model.width);
   model.headDim = headDim.value_or(model.width / model.heads);
-  requireDivides(config, "num_key_value_heads", model.kvHeads, "num_attention_heads", model.heads);
-  if (model.headDim % 2 != 0 && !isThere(family.rotaryPart))
+  requireDivides(config, "num_key_value_heads", model.kvHeads, family.heads, model.heads);
+  if (model.headDim % 2 != 0 && !isThere(family.rotaryPart) && !isThere(family.rotaryDims))
     config.json.fail("head_dim",
                      "is " + spelled(model.headDim) + "; rotary embedding needs an even head dim");
-  model.attentionDropout = config.probability("attention_dropout");
+  model.attentionDropout = config.probability(family.attentionDropout);
   model.projectionBias = hasBias(config, family.projectionBias);
   model.outputBias = hasBias(config, family.outputBias);
   model.mlpBias = hasBias(config, family.mlpBias);
@@ -160,28 +167,9 @@ void importAttention(TypedConfig &config, const Family &family, LlamaConfig &mod
   }
   model.scoreCap = readCap(config, family.scoreCap);
   model.logitCap = readCap(config, family.logitCap);
+  model.clip = readCap(config, family.clip);
   if (isThere(family.qkNormFlag) && !config.flag(family.qkNormFlag))
     model.features.qkNorm = LlamaQkNorm::None;
-}
-
-// Reads which layers have a window from the list of newer files: 1 for each that has one. Returns
-// nothing if the file has no list.
-std::optional<SmallVector<int64_t>> listedWindows(HfConfig &json, int64_t layers) {
-  std::vector<std::string> kinds = json.words("layer_types");
-  if (kinds.empty())
-    return std::nullopt;
-  if (static_cast<int64_t>(kinds.size()) != layers)
-    json.fail("layer_types", "has the kinds of " + spelled(static_cast<int64_t>(kinds.size())) +
-                                 " layers, wanted " + spelled(layers) +
-                                 " as 'num_hidden_layers' says");
-  SmallVector<int64_t> windows;
-  for (const std::string &kind : kinds) {
-    if (kind != "full_attention" && kind != "sliding_attention")
-      json.fail("layer_types", "has '" + kind + "'; dtc knows full_attention and sliding_attention",
-                kWriteItYourself);
-    windows.push_back(kind == "sliding_attention");
-  }
-  return windows;
 }
 
 // Reads which layers have rotary embedding from a list, or from the interval of those without it.
@@ -251,21 +239,6 @@ void importWindow(TypedConfig &config, const Family &family, LlamaConfig &model,
 
 // 3. Other parts.
 
-// Reads the row without gradient from look-ups, where the class has one. A negative number counts
-// from the end of the table.
-std::optional<int64_t> importPadding(TypedConfig &config, int64_t vocabulary) {
-  const char *key = "pad_token_id";
-  const HfKey *row = findHfKey(config.type, key);
-  if (row && row->effect == HfEffect::Nothing)
-    return std::nullopt;
-  std::optional<int64_t> padding = config.optionalInteger(key, -vocabulary, vocabulary - 1);
-  if (padding && (*padding < -vocabulary || *padding >= vocabulary))
-    config.json.fail(key, "is " + spelled(*padding) + config.byDefault(key) +
-                              ", which is no row of the " + spelled(vocabulary) +
-                              " of 'vocab_size'; set it to one, or to null for none");
-  return padding && *padding < 0 ? *padding + vocabulary : padding;
-}
-
 // Reads the activation of the MLP.
 LlamaActivation importActivation(TypedConfig &config, const Family &family) {
   const std::map<std::string, LlamaActivation> known{
@@ -312,14 +285,14 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
   model.name = config.type;
   model.features = family.features;
   model.vocabulary = config.integer("vocab_size", 1, kMostTokens);
-  model.width = config.integer("hidden_size");
-  model.innerWidth = config.integer("intermediate_size");
-  model.layers = config.integer("num_hidden_layers", 1, kMostLayers);
+  model.width = config.integer(family.width);
+  model.innerWidth = config.optionalInteger(family.innerWidth).value_or(4 * model.width);
+  model.layers = config.integer(family.layers, 1, kMostLayers);
   importAttention(config, family, model);
-  model.epsilon = readEpsilon(config, family.epsilon);
+  model.epsilon = isThere(family.epsilon) ? readEpsilon(config, family.epsilon) : kPlainEpsilon;
   model.initializerRange = readDeviation(config);
   model.tied = config.flag("tie_word_embeddings");
-  model.padding = importPadding(config, model.vocabulary);
+  model.padding = readPadding(config, model.vocabulary);
   model.activation = importActivation(config, family);
   if (family.experts)
     importExperts(config, *family.experts, model);
@@ -331,11 +304,13 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
   if (isThere(family.mustBeOff) && config.flag(family.mustBeOff))
     json.fail(family.mustBeOff, "is true, and dtc builds " + config.type + " without it",
               kWriteItYourself);
-  int64_t positions = config.integer("max_position_embeddings", 1, kMostTokens);
-  sequence = chooseSequence(config, sequence, positions, "max_position_embeddings");
+  int64_t positions = config.integer(family.positions, 1, kMostTokens);
+  sequence = chooseSequence(config, sequence, positions, family.positions);
   RotarySizes sizes{model.headDim, positions, sequence};
   sizes.isOfLayerType = isThere(family.localTheta);
-  if (sizes.isOfLayerType)
+  if (isThere(family.rotaryDims))
+    importRotaryDims(config, family.rotaryDims, model);
+  else if (sizes.isOfLayerType)
     importRotaryOfKinds(config, family, sizes, model);
   else
     importRotary(config, family, sizes, model);

@@ -29,7 +29,8 @@ struct RotaryReader {
   bool require(const char *name) {
     if (rope.has(name) || !needsRotaryKey(kind, name))
       return true;
-    rope.fail(name, "is missing, which " + kind + " rotary embedding needs");
+    rope.fail(name, "is missing, which " + kind +
+                        " rotary embedding needs; transformers has no default for it");
     return false;
   }
 

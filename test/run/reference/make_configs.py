@@ -2,7 +2,7 @@
 """Makes data/configs.json for like_transformers.py: random configs and the results of transformers for them.
 
 pip install torch==2.8.0 transformers==5.24.0
-make_configs.py [--out data/configs.json] [--seed S]
+make_configs.py [--out data/configs.json] [--seed S] [--only TYPE,...]     # --only keeps the configs of other types
 
 Each config has the elements of every parameter, by transformers' own classes. The small ones also have the mean
 loss over tokens.bin in float32 and, for the gradient of each parameter, its norm and its product with a fixed vector.
@@ -17,20 +17,27 @@ from pathlib import Path
 
 import torch
 import transformers
+from safetensors.torch import load_file
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoModelForCausalLM, logging
 
-from make_hugging_face import samples
-from weights import direction_of, weights_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from reference.encoder_configs import ABSENT, MAKERS as ENCODERS  # noqa: E402
+from reference.encoder_inputs import inputs_of  # noqa: E402
+from reference.make_hugging_face import samples  # noqa: E402
+from reference.weights import direction_of, weights_of  # noqa: E402
 
 VERSION, DATA = "5.24.0", Path(__file__).resolve().parent / "data"
-SEQUENCE, ABSENT = 16, object()
+SEQUENCE = 16
 SMALL = {"gpt2": 15, "llama": 17, "mistral": 14, "qwen2": 14}  # counts of configs with losses and gradients
 # These configs are counted for their parameters only, and have any size.
 COUNTED = {"gpt2": 3, "llama": 3, "mistral": 3, "mixtral": 8, "qwen2": 3}
 # Each of these families has this many small configs and one that is counted. They have random numbers of their own, so
 # that a family more leaves the configs of the others as they are.
-FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt_neox", "granite",
-                       "ministral", "olmo2", "olmo3", "phi3", "qwen3", "smollm3", "stablelm", "starcoder2"), 3
+FAMILIES, OF_FAMILY = ("cohere", "cohere2", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "gpt_neox", "gptj",
+                       "granite", "ministral", "olmo", "olmo2", "olmo3", "phi", "phi3", "qwen3", "smollm3", "stablelm",
+                       "starcoder2"), 3
+# Each type of encoders has this many small configs, with random numbers of their own, too.
+OF_ENCODER = 4
 # Each of these families has this many small configs whose windows hide keys, with random numbers of their own, too.
 WINDOWED, OF_WINDOWED = ("cohere2", "mistral", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"), 2
 HARMLESS = {
@@ -301,7 +308,34 @@ def cohere2(pick):
             "sliding_window": pick(ABSENT, 16), "sliding_window_pattern": pick(ABSENT, 2)}
 
 
-MAKERS = {"gpt2": gpt2, "llama": llama, "mistral": mistral, "mixtral": mixtral, "qwen2": qwen2, "cohere": cohere,
+def gptj(pick):
+    config = gpt2(pick)
+    heads = pick(2, 3, 4)
+    width = "hidden_size" if "hidden_size" in config else "n_embd"
+    count = "num_attention_heads" if "num_attention_heads" in config else "n_head"
+    kept = ("n_layer", "num_hidden_layers", "n_positions", "max_position_embeddings", "vocab_size", "n_inner",
+            "layer_norm_epsilon", "tie_word_embeddings", "activation_function", "resid_pdrop", "embd_pdrop",
+            "attn_pdrop")
+    return {**{key: value for key, value in config.items() if key in kept}, width: heads * 8, count: heads,
+            "rotary_dim": pick(2, 4, 8)}
+
+
+def olmo(pick):
+    return {**olmo2(pick), "head_dim": ABSENT, "hidden_size": 24, "num_attention_heads": pick(4, 6),
+            "num_key_value_heads": pick(ABSENT, None, 2), "rms_norm_eps": ABSENT,
+            "clip_qkv": pick(ABSENT, None, 0.1, 0.3)}
+
+
+def phi(pick):
+    heads, kv_heads = grouped(pick)
+    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
+                       layer_norm_eps=pick(ABSENT, 1e-6, 1e-3), hidden_act=pick(ABSENT, "gelu_new", "relu"),
+                       qk_layernorm=pick(ABSENT, False, True), resid_pdrop=pick(ABSENT, 0.0))
+    return part_of_head(pick, config, "partial_rotary_factor")
+
+
+MAKERS = {**ENCODERS, "gptj": gptj, "olmo": olmo, "phi": phi, "gpt2": gpt2, "llama": llama, "mistral": mistral,
+          "mixtral": mixtral, "qwen2": qwen2, "cohere": cohere,
           "cohere2": cohere2, "gemma": gemma, "glm": glm, "glm4": glm, "stablelm": stablelm, "starcoder2": starcoder2,
           "gemma2": gemma2, "gemma3_text": gemma3_text, "ministral": ministral, "olmo3": olmo3,
           "gpt_neox": gpt_neox, "granite": granite, "olmo2": olmo2, "phi3": phi3, "qwen3": qwen3, "smollm3": smollm3}
@@ -318,7 +352,7 @@ def draw(rng, kind, is_small, maker):
 
     config = without_absent({"model_type": kind, **maker(pick)})
     for key, values in HARMLESS.items():
-        if rng.random() < 0.2:
+        if rng.random() < 0.2 and not (kind in ENCODERS and key in ("id2label", "problem_type")):  # of heads
             config[key] = rng.choice(values)
     if not is_small:  # the values of the class
         for key in list(config):
@@ -357,7 +391,45 @@ def runs(config):
             == 0)
 
 
+def file_names(model):
+    """Returns parameters by the names that files have, which are not always those of the class."""
+    for number, value in enumerate(model.parameters()):
+        value.data.fill_(number)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        numbers = {int(value.flatten()[0]): name for name, value in load_file(f"{folder}/model.safetensors").items()}
+    return {numbers[number]: value for number, value in enumerate(model.parameters())}
+
+
+def encoded(config, rows):
+    """Returns the loss of an encoder and, of each parameter, elements, norm and product of the gradient, and shape."""
+    model_class = getattr(transformers, config["architectures"][0])
+    model = model_class._from_config(load(config), attn_implementation="eager", dtype=torch.float32).train()
+    parameters = file_names(model)
+    for name, value in parameters.items():
+        value.data = torch.tensor(weights_of(name, value.numel()), dtype=torch.float32).reshape(value.shape)
+    inputs = {name: torch.tensor(numbers, dtype=torch.long if is_whole else torch.float32).reshape(shape)
+              for name, (shape, numbers, is_whole) in inputs_of(config, rows[:, :-1].tolist()).items()}
+    loss = model(**inputs).loss
+    loss.backward()
+    return rounded(loss, parameters, True)
+
+
+def rounded(loss, parameters, has_shapes=False):
+    gradients = {}
+    for name, value in parameters.items():
+        grad = torch.zeros_like(value) if value.grad is None else value.grad
+        grad = grad.double().flatten()
+        direction = torch.tensor(direction_of(name, grad.numel()), dtype=torch.float64)
+        gradients[name] = [grad.numel(),
+                           *(float(f"{number:.8g}") for number in (grad.norm().item(), grad.dot(direction).item())),
+                           *([list(value.shape)] if has_shapes else [])]
+    return float(f"{loss.item():.9g}"), gradients
+
+
 def trained(config, rows):
+    if config["model_type"] in ENCODERS:
+        return encoded(config, rows)
     # In float32 from the start: some classes have constants that they would round to the type of the file.
     model = AutoModelForCausalLM.from_config(load(config), attn_implementation="eager", dtype=torch.float32).train()
     parameters = {in_files(config["model_type"], name): value for name, value in model.named_parameters()}
@@ -366,13 +438,7 @@ def trained(config, rows):
     logits = model(rows[:, :-1]).logits
     loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), rows[:, 1:].reshape(-1))
     loss.backward()
-    gradients = {}
-    for name, value in parameters.items():
-        grad = value.grad.double().flatten()
-        direction = torch.tensor(direction_of(name, grad.numel()), dtype=torch.float64)
-        gradients[name] = [grad.numel(),
-                           *(float(f"{number:.8g}") for number in (grad.norm().item(), grad.dot(direction).item()))]
-    return float(f"{loss.item():.9g}"), gradients
+    return rounded(loss, parameters)
 
 
 def cases_of(rng, kind, number, is_small, rows, maker=None, ending=""):
@@ -382,7 +448,7 @@ def cases_of(rng, kind, number, is_small, rows, maker=None, ending=""):
             config = draw(rng, kind, is_small, maker or MAKERS[kind])
             try:
                 case = {"name": f"{kind}-{index}{ending if is_small else '-counted'}", "config": config,
-                        "parameters": counted(config)}
+                        "parameters": {} if kind in ENCODERS else counted(config)}
                 if is_small:
                     case["loss"], case["parameters"] = trained(config, rows)
                 break
@@ -396,22 +462,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=DATA / "configs.json")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="draws configs of these types, separated by commas, and keeps the others")
     arguments = parser.parse_args()
     if transformers.__version__ != VERSION:
         sys.exit(f"transformers is {transformers.__version__}, wanted {VERSION}")
     logging.set_verbosity_error()
     torch.set_num_threads(1)
-    rows, cases = torch.tensor(samples(DATA / "tokens.bin")), []
+    rows, cases, only = torch.tensor(samples(DATA / "tokens.bin")), [], None
+    if arguments.only:
+        only = arguments.only.split(",")
+        cases = [case for case in json.loads(arguments.out.read_text())["cases"]
+                 if case["config"]["model_type"] not in only]
     rng = random.Random(arguments.seed)
     for numbers, is_small in ((SMALL, True), (COUNTED, False)):
         for kind, number in numbers.items():
-            cases += cases_of(rng, kind, number, is_small, rows)
+            cases += cases_of(rng, kind, number, is_small, rows) if only is None else []
     for kind in FAMILIES:
         rng = random.Random(f"{arguments.seed} {kind}")
-        cases += [*cases_of(rng, kind, OF_FAMILY, True, rows), *cases_of(rng, kind, 1, False, rows)]
+        if only is None or kind in only:
+            cases += [*cases_of(rng, kind, OF_FAMILY, True, rows), *cases_of(rng, kind, 1, False, rows)]
     for kind in WINDOWED:
         rng = random.Random(f"{arguments.seed} {kind} with windows")
-        cases += cases_of(rng, kind, OF_WINDOWED, True, rows, lambda pick: windowed(kind, pick), "-windowed")
+        if only is None or kind in only:
+            cases += cases_of(rng, kind, OF_WINDOWED, True, rows, lambda pick: windowed(kind, pick), "-windowed")
+    for kind in ENCODERS:
+        if only is None or kind in only:
+            cases += cases_of(random.Random(f"{arguments.seed} {kind}"), kind, OF_ENCODER, True, rows)
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     arguments.out.write_text(f'{{"transformers": "{VERSION}", "sequence": {SEQUENCE}, "cases": [\n{lines}\n]}}\n')
     print(f"{len(cases)} configs, {arguments.out.stat().st_size} bytes")

@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 SEQUENCE, WORDS = 16, 61
 SMALL = dict(vocab_size=WORDS, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
@@ -28,6 +30,12 @@ MODELS = {
     "qwen2": ("qwen2", {**SMALL, "tie_word_embeddings": True}, torch.float32, "5GB"),
     "mixtral": ("mixtral", {**SMALL, "intermediate_size": 16, "num_local_experts": 4, "num_experts_per_tok": 2,
                             "sliding_window": None, "router_aux_loss_coef": 0.0}, torch.float32, "5GB"),
+    "gemma3": ("gemma3_text", {**SMALL, "head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 4,
+                               "layer_types": ["sliding_attention", "full_attention"], "tie_word_embeddings": True},
+               torch.float32, "5GB"),
+    "bert": ("bert", dict(vocab_size=WORDS, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+                          num_attention_heads=4, max_position_embeddings=32, initializer_range=0.08,
+                          hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0), torch.float32, "5GB"),
 }
 
 
@@ -37,7 +45,13 @@ def samples(path):
 
 
 def mean_loss(model, rows):
-    """Computes the mean loss in f32, over all targets of all samples."""
+    """Computes the mean loss in f32, over all targets of all samples; of an encoder over the masked words."""
+    if model.config.model_type == "bert":
+        from reference.encoder_inputs import inputs_of
+        inputs = inputs_of(model.config.to_dict(), [row[:-1] for row in rows])
+        with torch.no_grad():
+            return model.float().eval()(**{name: torch.tensor(numbers).reshape(shape)
+                                           for name, (shape, numbers, _) in inputs.items()}).loss.item()
     rows = torch.tensor(rows)
     with torch.no_grad():
         logits = model.float().eval()(rows[:, :-1]).logits
@@ -48,11 +62,13 @@ def main():
     out, rows, losses = Path(sys.argv[1]), samples(Path(sys.argv[2])), {}
     torch.manual_seed(5)
     for name, (kind, keys, dtype, largest) in MODELS.items():
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **keys))
+        head = AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM
+        model = head.from_config(AutoConfig.for_model(kind, **keys))
         for parameter in model.parameters():  # norms and biases, too
             parameter.data += 0.05 * torch.randn_like(parameter)
         model.to(dtype).save_pretrained(out / name, max_shard_size=largest)
         (out / name / "generation_config.json").unlink(missing_ok=True)
+        model.config.architectures = [type(model).__name__]
         losses[name] = mean_loss(model, rows)
     (out / "losses.json").write_text(json.dumps(losses, indent=1) + "\n")
 

@@ -15,7 +15,7 @@ def weights_of(name, count):
     """Returns the weights of a parameter: near 1 in norms; small in embeddings, so that the epsilon that norms
     add to the variance matters.
     """
-    if "norm" in name and name.endswith("weight") or ".ln_" in name and name.endswith("weight"):
+    if "norm" in name.lower() and name.endswith("weight") or ".ln_" in name and name.endswith("weight"):
         return uniform(name, count, 0.6, 1.4)
     if "embed" in name or name.endswith(("wte.weight", "wpe.weight")):
         return uniform(name, count, -0.05, 0.05)
