@@ -134,9 +134,11 @@ LogicalResult ParamOp::verify() {
                            << ", but 0 or more is wanted";
     if (name.empty()) // param_c5
       return emitOpError() << "declares a parameter with an empty name";
-    if (countBraces(name) > 0) // param_c5
-      return emitOpError() << "declares '" << name
-                           << "', but '{}' is for the number of a layer in 'under' of graph.repeat";
+    bool isInLoss = (*this)->getParentOfType<FuncOp>().getSymName() == kLossFunction;
+    if (size_t braces = countBraces(name); braces > (isInLoss ? 0 : 1)) // param_c5
+      return emitOpError() << "declares '" << name << "' with " << braces << " '{}', but "
+                           << (isInLoss ? "none is wanted outside of blocks"
+                                        : "at most one is wanted, for the number of the execution");
   }
   return success();
 }
@@ -268,7 +270,7 @@ LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkRepeatResults(*this, func)) ||
       failed(checkInstance(*this, getInstance()))) // repeat_c9
     return failure();
-  if (getUnder() && countBraces(*getUnder()) != 1) // repeat_c8
+  if (getUnder() && countBraces(*getUnder()) > 1) // repeat_c8
     return emitOpError() << "puts the block's parameters under \"" << *getUnder()
                          << "\", which has " << countBraces(*getUnder())
                          << " '{}'; one is wanted, for the number of the execution";

@@ -15,7 +15,7 @@ def Graph_ParamOp : Graph_Op<"param"> {
     - (C2) the shape is static.
     - (C3) `stored` has the dims of the type, in order.
     - (C4) the standard deviation is 0 or more.
-    - (C5) a name is not empty, and has no `{}`, which stand for layers in `under`.
+    - (C5) a name is not empty, and has at most one `{}`, in `@loss` none.
 
     Example:
     ```mlir
@@ -44,7 +44,7 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
     - (C2) there are as many arguments as the callee has, (C3) of the same types.
     - (C4) there are as many results as the callee has, (C5) of the same types.
     - (C6) `instance` is 0 or more.
-    - (C7) `under` has no `{}`: there is one instance.
+    - (C7) `under` has no `{}`, and neither have names of the block where `@loss` calls it: there is one instance.
 
     Example:
     ```mlir
@@ -86,6 +86,10 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
     the parameters "h.0.ln.weight", "h.1.ln.weight" and so on; "h.{4}" counts from 4. Execution i is instance `instance`
     + i of the block.
 
+    Names of the block may have the `{}` instead of `under`, and count by a step: where layers alternate, a block has
+    one period of them, and its "h.{0:2}.w" and "h.{1:2}.w" are the parameters "h.0.w", "h.2.w" ... of the layers with
+    even numbers, and "h.1.w", "h.3.w" ... of the others.
+
     Differentiation, placement and partitioning keep the repeat, whatever `count`; the schedule unrolls it.
 
     Constraints:
@@ -95,7 +99,7 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
     - (C5) there are as many results as the callee has.
     - (C6) a carried value has one type as operand, argument and result, of the block and of the op.
     - (C7) other results are stacks of `count` of the callee's types.
-    - (C8) `under` has one `{}`.
+    - (C8) `under` and a name of the block have one `{}` together.
     - (C9) `instance` is 0 or more.
 
     Example:
@@ -103,6 +107,8 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
     %y = graph.repeat 12 @block(%x) under "transformer.h.{}" : (tensor<?x8x16xf32>) -> tensor<?x8x16xf32>
     %z = graph.repeat 12 @layer(%y, %w) : (tensor<?x8x16xf32>, !graph.stack<12 x tensor<16x16xf32>>)
         -> tensor<?x8x16xf32>
+    // 12 layers, of which @pair has two: it declares "h.{0:2}.w" and "h.{1:2}.w".
+    %u = graph.repeat 6 @pair(%z) : (tensor<?x8x16xf32>) -> tensor<?x8x16xf32>
     ```
   }];
   let arguments = (ins I64Attr:$count, FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands,

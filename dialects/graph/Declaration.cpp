@@ -48,19 +48,35 @@ namespace {
 
 struct Braces {
   StringRef before, after;
-  int64_t first = 0;
+  int64_t first = 0, step = 1;
+
+  // Returns the text of the braces that count from `number`, by the same step.
+  std::string from(int64_t number) const {
+    std::string counted = step == 1 ? "" : ":" + std::to_string(step);
+    return (before + "{" + Twine(number) + counted + "}" + after).str();
+  }
 };
 
-// Returns the first braces of a name that are empty or hold a number.
-std::optional<Braces> findBraces(StringRef name) {
+// Removes digits from the front of `text` and stores their number. Returns false if there are too
+// many; without digits the number stays.
+bool takeNumber(StringRef &text, int64_t &number) {
   constexpr size_t mostDigits = 9;
+  StringRef digits = text.take_while(llvm::isDigit);
+  text = text.drop_front(digits.size());
+  return digits.size() <= mostDigits && (digits.empty() || !digits.getAsInteger(10, number));
+}
+
+// Returns the first braces of a name that are empty, or hold a number, a step behind ':', or both.
+std::optional<Braces> findBraces(StringRef name) {
   for (size_t open = name.find('{'); open != StringRef::npos; open = name.find('{', open + 1)) {
-    StringRef digits = name.drop_front(open + 1).take_while(llvm::isDigit);
-    size_t close = open + 1 + digits.size();
-    Braces braces{name.take_front(open), name.drop_front(std::min(close + 1, name.size()))};
-    bool isNumber = digits.empty() || !digits.getAsInteger(10, braces.first);
-    if (digits.size() <= mostDigits && close < name.size() && name[close] == '}' && isNumber)
+    Braces braces{name.take_front(open), {}};
+    StringRef rest = name.drop_front(open + 1);
+    if (takeNumber(rest, braces.first) &&
+        (!rest.consume_front(":") || (takeNumber(rest, braces.step) && braces.step > 0)) &&
+        rest.consume_front("}")) {
+      braces.after = rest;
       return braces;
+    }
   }
   return std::nullopt;
 }
@@ -83,12 +99,12 @@ std::string dtc::graph::memberName(StringRef name, int64_t index) {
   std::optional<Braces> braces = findBraces(name);
   if (!braces)
     return name.str();
-  return (braces->before + Twine(braces->first + index) + braces->after).str();
+  return (braces->before + Twine(braces->first + index * braces->step) + braces->after).str();
 }
 
 std::string dtc::graph::familyFrom(StringRef name, int64_t index) {
   std::optional<Braces> braces = findBraces(name);
   if (!braces || index == 0)
     return name.str();
-  return (braces->before + "{" + Twine(braces->first + index) + "}" + braces->after).str();
+  return braces->from(braces->first + index * braces->step);
 }

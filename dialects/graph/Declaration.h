@@ -19,7 +19,7 @@ llvm::FailureOr<Initializer> parseInitializer(mlir::AsmParser &parser);
 void printInitializer(mlir::AsmPrinter &printer, const Initializer &init);
 
 // Returns the number of braces in a name, which stand for the number of an execution. "{4}" counts
-// from 4, and "{}" is "{0}".
+// from 4, "{4:2}" from 4 by 2, and "{}" is "{0:1}".
 size_t countBraces(llvm::StringRef name);
 
 // Returns the number that the braces of the name count from; 0 if it has none.
@@ -27,11 +27,11 @@ int64_t firstMember(llvm::StringRef name);
 
 // Returns the name of one of the parameters that a repeated one stands for; a name without braces
 // is returned unchanged. Examples: memberName("h.{}.w", 3) is "h.3.w", memberName("h.{4}.w", 3) is
-// "h.7.w".
+// "h.7.w", memberName("h.{1:2}.w", 3) is "h.7.w".
 std::string memberName(llvm::StringRef name, int64_t index);
 
-// Returns the name of the members from number `index` on. Example: familyFrom("h.{2}.w", 4) is
-// "h.{6}.w".
+// Returns the name of the members from number `index` on. Examples: familyFrom("h.{2}.w", 4) is
+// "h.{6}.w", familyFrom("h.{1:2}.w", 4) is "h.{9:2}.w".
 std::string familyFrom(llvm::StringRef name, int64_t index);
 
 } // namespace dtc::graph

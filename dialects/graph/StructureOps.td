@@ -22,7 +22,8 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
 
     With `repeats` n it is n parameters of the type, one for each execution of a `graph.repeat`: `{}` in the name stands
     for the number of the execution, and all have one placement. Braces may set the first number: `h.{4}.w` with
-    `repeats` 2 is `h.4.w` and `h.5.w`, for a repeat that continues one of 4 executions.
+    `repeats` 2 is `h.4.w` and `h.5.w`, for a repeat that continues one of 4 executions. A step follows `:`, for a
+    block that has several layers: `h.{1:2}.w` with `repeats` 2 is `h.1.w` and `h.3.w`.
 
     Constraints:
     - (C1) the shape is static.

@@ -14,6 +14,11 @@ using namespace mlir;
 
 namespace {
 
+// Returns the name that a block's parameter has under a prefix.
+std::string fullName(StringRef prefix, StringRef name) {
+  return prefix.empty() ? name.str() : (prefix + "." + name).str();
+}
+
 // Inlines the blocks that blocks call.
 class BlockFlattener {
 public:
@@ -66,7 +71,8 @@ private:
       for (Operation &op : callee.getBody().front().without_terminator()) {
         Operation *copy = builder.clone(op, mapping);
         if (auto param = dyn_cast<graph::ParamOp>(copy))
-          rename(param, prefix);
+          rename(param, prefix,
+                 isa<graph::RepeatOp>(*call) ? std::optional(execution) : std::nullopt);
         if (auto random = dyn_cast<graph::RandomOpInterface>(copy); random && random.getStream())
           random.setStream(nextStream++);
       }
@@ -80,16 +86,18 @@ private:
       callee.erase();
   }
 
-  static void rename(graph::ParamOp param, StringRef prefix) {
-    if (prefix.empty())
-      return;
+  // Braces in names of a block that is called are those of a repeat around it.
+  static void rename(graph::ParamOp param, StringRef prefix, std::optional<int64_t> execution) {
     SmallVector<Attribute> renamed;
-    for (auto from : param.getDeclarations().getAsRange<graph::DeclarationAttr>())
+    for (auto from : param.getDeclarations().getAsRange<graph::DeclarationAttr>()) {
+      std::string name = fullName(prefix, from.getName());
       renamed.push_back(graph::DeclarationAttr::get(
           param.getContext(),
-          StringAttr::get(param.getContext(), prefix + "." + from.getName().getValue()),
+          StringAttr::get(param.getContext(),
+                          execution ? graph::memberName(name, *execution) : name),
           from.getInit(), from.getMean(), from.getStddev(), from.getStored(), from.getDecay(),
           from.getFrozen()));
+    }
     param.setDeclarationsAttr(ArrayAttr::get(param.getContext(), renamed));
   }
 
@@ -160,17 +168,12 @@ private:
         takeDeclarations(module.lookupSymbol<graph::FuncOp>(call.getBlockName()));
     auto repeat = dyn_cast<graph::RepeatOp>(*call);
     StringAttr under = call.getPrefixAttr();
-    if (repeat && !under && !declared.empty())
-      return call.emitOpError("repeats '")
-             << call.getBlockName() << "', which declares parameter "
-             << declared.front().declaration.getName()
-             << ", but does not say under which names; write under \"PREFIX.{}\"";
     OpBuilder builder(call);
     SmallVector<Value> operands(call->getOperands());
     for (const Declared &entry : declared) {
-      std::string name = entry.declaration.getName().str();
-      if (under && !under.getValue().empty())
-        name = (under.getValue() + "." + name).str();
+      std::string name = fullName(under ? under.getValue() : "", entry.declaration.getName());
+      if (failed(checkNumbers(call, entry, name)))
+        return failure();
       FailureOr<Value> value =
           readParameter(entry, name, repeat ? repeat.getCountAttr() : IntegerAttr(), builder, call);
       if (failed(value))
@@ -183,6 +186,26 @@ private:
     else
       cast<graph::CallOp>(*call).removeUnderAttr();
     return success();
+  }
+
+  // Fails unless the name tells the executions of `call` apart, or has no number for one execution.
+  static LogicalResult checkNumbers(graph::BlockCallOpInterface call, const Declared &declared,
+                                    StringRef name) {
+    size_t braces = graph::countBraces(name), wanted = isa<graph::RepeatOp>(*call) ? 1 : 0;
+    if (braces == wanted)
+      return success();
+    if (wanted == 0) // call_c7
+      return call.emitOpError("calls '")
+             << call.getBlockName() << "' once, which declares parameter "
+             << declared.declaration.getName() << "; '{}' is for the blocks of 'graph.repeat'";
+    if (braces == 0) // repeat_c8
+      return call.emitOpError("repeats '")
+             << call.getBlockName() << "', which declares parameter "
+             << declared.declaration.getName()
+             << ", but does not say under which names; write under \"PREFIX.{}\"";
+    return call.emitOpError("repeats '") // repeat_c8
+           << call.getBlockName() << "', whose parameter " << declared.declaration.getName()
+           << " has the number of the execution; leave '{}' out of 'under'";
   }
 
   FailureOr<Value> readParameter(const Declared &declared, const std::string &name,

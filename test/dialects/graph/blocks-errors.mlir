@@ -56,7 +56,16 @@ graph.func private @f() {
 
 // param_c5_braces
 graph.func private @f() {
-  // expected-error @+1 {{'graph.param' op declares 'h.{}.w', but '{}' is for the number of a layer in 'under' of graph.repeat}}
+  // expected-error @+1 {{'graph.param' op declares 'h.{}.{0:2}.w' with 2 '{}', but at most one is wanted, for the number of the execution}}
+  %w = graph.param "h.{}.{0:2}.w" ones : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// param_c5_loss
+graph.func @loss() {
+  // expected-error @+1 {{'graph.param' op declares 'h.{}.w' with 1 '{}', but none is wanted outside of blocks}}
   %w = graph.param "h.{}.w" ones : tensor<4xf32>
   graph.return
 }
@@ -200,8 +209,8 @@ graph.func private @block(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> (tensor<?x4
   graph.return %x, %x : tensor<?x4xf32>, tensor<?x4xf32>
 }
 graph.func @f(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %ws: !graph.stack<3 x tensor<4xf32>>) {
-  // expected-error @+1 {{'graph.repeat' op puts the block's parameters under "h", which has 0 '{}'; one is wanted, for the number of the execution}}
-  %0:2 = graph.repeat 2 @block(%x, %w) under "h" : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, !graph.stack<2 x tensor<?x4xf32>>)
+  // expected-error @+1 {{'graph.repeat' op puts the block's parameters under "h.{}.{}", which has 2 '{}'; one is wanted, for the number of the execution}}
+  %0:2 = graph.repeat 2 @block(%x, %w) under "h.{}.{}" : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, !graph.stack<2 x tensor<?x4xf32>>)
   graph.return
 }
 

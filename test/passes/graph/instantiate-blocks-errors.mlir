@@ -30,6 +30,34 @@ graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
 
 // -----
 
+graph.func private @block(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %w = graph.param "h.{0:2}.w" ones : tensor<4xf32>
+  %y = graph.multiply %x, %w : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  graph.return %y : tensor<?x4xf32>
+}
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{calls 'block' once, which declares parameter "h.{0:2}.w"; '{}' is for the blocks of 'graph.repeat'}}
+  %y = graph.call @block(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
+  graph.return %mean : tensor<f32>
+}
+
+// -----
+
+graph.func private @block(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %w = graph.param "{0:2}.w" ones : tensor<4xf32>
+  %y = graph.multiply %x, %w : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  graph.return %y : tensor<?x4xf32>
+}
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{repeats 'block', whose parameter "{0:2}.w" has the number of the execution; leave '{}' out of 'under'}}
+  %y = graph.repeat 2 @block(%x) under "h.{}" : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
+  graph.return %mean : tensor<f32>
+}
+
+// -----
+
 graph.func private @a(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %y = graph.call @b(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
   graph.return %y : tensor<?x4xf32>

@@ -72,3 +72,26 @@ graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
   %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
   graph.return %mean : tensor<f32>
 }
+
+// -----
+
+// A block of two layers that alternate names both; a block that it calls has names of its numbers, too.
+// CHECK: graph.parameter @"h.{0:2}.w" : tensor<4xf32> init ones repeats 3
+// CHECK-NEXT: graph.parameter @"h.{1:2}.w" : tensor<4xf32> init zeros repeats 3
+// CHECK: graph.repeat 3 @pair(
+graph.func private @second(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %w = graph.param "h.{1:2}.w" zeros : tensor<4xf32>
+  %y = graph.multiply %x, %w : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  graph.return %y : tensor<?x4xf32>
+}
+graph.func private @pair(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %w = graph.param "h.{0:2}.w" ones : tensor<4xf32>
+  %y = graph.multiply %x, %w : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  %z = graph.call @second(%y) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  graph.return %z : tensor<?x4xf32>
+}
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  %y = graph.repeat 3 @pair(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
+  graph.return %mean : tensor<f32>
+}
