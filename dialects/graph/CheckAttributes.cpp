@@ -105,6 +105,7 @@ const std::vector<Declaration> &declarations() {
   static const std::vector<Declaration> all = {
       {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kConfigAttr, {Holder::Module}, isName, "a JSON object"},
+      {kTiedAttr, {Holder::Module}, isName, "a JSON object of names"},
       {kSamplesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},

@@ -34,6 +34,8 @@ constexpr const char *kModelFiles[] = {"tokenizer.json",
                                        "chat_template.jinja",
                                        "generation_config.json"};
 constexpr const char *kTied = "tie_word_embeddings";
+constexpr size_t kMostConfigBytes = size_t(1) << 20;
+constexpr int kMostConfigLevels = 16;
 
 // A tensor of a file: a parameter, or its part if the parameter stands for several.
 struct Exported {
@@ -51,7 +53,7 @@ public:
   Status run(const ModelFiles &files, WrittenWeights &written);
 
 private:
-  void list();
+  Status list(const std::map<std::string, std::string> &tied);
   void divide();
   Status completeConfig(const ModelFiles &files, std::string &words) const;
   Status makeFolder();
@@ -74,7 +76,17 @@ private:
   std::vector<std::byte> whole;
 };
 
-void Exporter::list() {
+// Lists the tensors of the files; a copy of each that is `tied`, other name to name, comes right
+// behind it.
+Status Exporter::list(const std::map<std::string, std::string> &tied) {
+  std::multimap<std::string, std::string> others;
+  for (const auto &[other, name] : tied) {
+    const CheckpointTensor *tensor = reader.manifest().find(name);
+    if (!tensor || !tensor->isParameter || reader.manifest().find(other))
+      return Status::dataLoss(
+          text("the checkpoint has no '", name, "' beside which '", other, "' could be written"));
+    others.emplace(name, other);
+  }
   for (const CheckpointTensor &tensor : reader.manifest().tensors) {
     if (!tensor.isParameter)
       continue;
@@ -90,7 +102,13 @@ void Exporter::list() {
       tensors.push_back({memberOf(tensor.name, i), std::move(shape), &tensor, i * (bytes / count),
                          bytes / count});
     }
+    auto [begin, end] = others.equal_range(tensor.name);
+    for (auto other = begin; other != end; ++other) {
+      tensors.push_back({other->second, tensor.storedShape, &tensor, 0, bytes});
+      allBytes += bytes;
+    }
   }
+  return {};
 }
 
 void Exporter::divide() {
@@ -164,9 +182,7 @@ Status Exporter::completeConfig(const ModelFiles &files, std::string &words) con
   const std::string &config = files.config;
   if (config.empty())
     return {};
-  constexpr size_t kMostConfigBytes = size_t(1) << 20;
-  constexpr int kMostLevels = 16;
-  if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostLevels))
+  if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostConfigLevels))
     return Status::dataLoss(text("the config of '", reader.folder(),
                                  "' is larger, or nests deeper, than one of a model does"));
   Json root = Json::parse(config, nullptr, /*allow_exceptions=*/false);
@@ -274,7 +290,10 @@ Status Exporter::writeAll(const std::string &config, const std::string &from) {
 }
 
 Status Exporter::run(const ModelFiles &files, WrittenWeights &written) {
-  list();
+  std::map<std::string, std::string> tied;
+  if (files.config.empty())
+    tied = otherNames(reader.manifest().config);
+  DTC_RETURN_IF_ERROR(list(tied));
   if (tensors.empty())
     return Status::dataLoss(text("'", reader.folder(), "' has no parameters"));
   divide();
@@ -291,6 +310,19 @@ Status Exporter::run(const ModelFiles &files, WrittenWeights &written) {
 }
 
 } // namespace
+
+std::map<std::string, std::string> otherNames(const std::string &config) {
+  std::map<std::string, std::string> names;
+  if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostConfigLevels))
+    return names;
+  Json root = Json::parse(config, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object() || root.size() != 1 || !root.contains("tied") || !root["tied"].is_object())
+    return names;
+  for (const auto &[other, name] : root["tied"].items())
+    if (name.is_string())
+      names.emplace(other, name.get<std::string>());
+  return names;
+}
 
 Status exportHuggingFace(CheckpointReader &reader, const ModelFiles &files,
                          const std::string &folder, uint64_t mostBytes, WrittenWeights &written) {

@@ -176,6 +176,8 @@ int runExport(const ExportFlags &flags) {
     return 1;
   rt::ModelFiles files;
   files.config = reader.manifest().config;
+  if (!rt::otherNames(files.config).empty()) // which are no config of Hugging Face
+    files.config.clear();
   if (!flags.config.empty() && !readModelFiles(flags.config, reader, files))
     return 1;
   files.architecture = architectureOfConfig(files.config);

@@ -76,7 +76,10 @@ public:
       return bounded.error();
     if (auto from = module->getAttrOfType<StringAttr>(graph::kConfigAttr))
       config = from.str();
-    module->removeAttr(graph::kConfigAttr); // no pass reads it
+    else if (auto tied = module->getAttrOfType<StringAttr>(graph::kTiedAttr))
+      config = "{\"tied\": " + tied.str() + "}";                  // see rt::otherNames
+    for (StringRef name : {graph::kConfigAttr, graph::kTiedAttr}) // no pass reads them
+      module->removeAttr(name);
     if (Status known = checkPrintAfter(); !known)
       return known.error();
     enter("differentiating and optimizing the graph");
