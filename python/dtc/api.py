@@ -17,9 +17,12 @@ from dtc import (
     ops_layers,
     ops_losses,
     ops_moves,
+    ops_norms,
     ops_points,
+    ops_pools,
     ops_resize,
     ops_sums,
+    ops_volumes,
     safetensors,
 )
 from dtc.attention_masks import write_out_masked
@@ -27,7 +30,9 @@ from dtc.blocks import find_blocks
 from dtc.capture import capture
 from dtc.clean import clean
 from dtc.errors import ExportError
+from dtc.expand import expand
 from dtc.fold import Folder
+from dtc.gradients import drop_stops
 from dtc.lower import Lowering, canonical_names
 from dtc.recognise import Recogniser
 from dtc.report import report
@@ -45,9 +50,12 @@ TABLES = (
     ops_layers,
     ops_losses,
     ops_moves,
+    ops_norms,
     ops_points,
+    ops_pools,
     ops_resize,
     ops_sums,
+    ops_volumes,
 )  # modules that register ops
 
 
@@ -79,8 +87,11 @@ def export(module, example_inputs, path, *, loss=None, weights=None, batch_norm=
 def graph_of(module, example_inputs, loss, statistics="batch"):
     """Returns the graph IR of a module, without blocks, and op -> how many were recognised."""
     captured = capture(module, example_inputs, loss)
+    drop_stops(captured, module)
     folder = Folder(captured.graph_module, captured.constants)
     clean(captured, folder)
+    if expand(captured, folder):
+        clean(captured, folder)
     recogniser = Recogniser(captured.graph_module.graph, folder)
     recogniser.run()
     write_out_masked(captured.graph_module.graph, folder, recogniser.counts)
@@ -93,11 +104,12 @@ def graph_of(module, example_inputs, loss, statistics="batch"):
 
 def names_of(blocks):
     """Returns the names of repeated layers -> how many; where a module list has several kinds, with
-    the block's name."""
+    the block's name; of layers that alternate "by" as many as there are in a period."""
     containers = [block.container for block in blocks]
     return {
         block.container
         + ".{}"
+        + (f" by {block.period}" if block.period > 1 else "")
         + (f" @{block.name}" if containers.count(block.container) > 1 else ""): block.executions
         for block in blocks
     }

@@ -1,53 +1,35 @@
-"""Finds layers that repeat: submodules with numbers whose ops are equal become one block, called or
+"""Writes layers that repeat as blocks: submodules with numbers whose ops are equal, called or
 repeated.
 
 A layer is the ops of module path 'h.3'. Two layers are equal where their ops, attributes, shapes
 and parameters are, names counted from the layer. A run of equal layers of which each reads the
-results of the one before becomes a graph.repeat; equal layers elsewhere calls.
+results of the one before becomes a graph.repeat, and so does one of layers that alternate, whose
+block is a period of them; equal layers elsewhere are calls.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dtc.ir import Op, Value
+from dtc.layers import describe, layers_of, numbers_of, with_neighbours
+from dtc.runs import block_key, find_runs, repeated
 
 
 @dataclass(eq=False)
 class Block:
-    """A function of graph IR: arguments, parameters by name below the layer, ops, results."""
+    """A function of graph IR: arguments, parameters by name below the layer, ops, results.
+
+    A block of several layers, `period` of them, and one that reads parameters of other containers
+    have names with the number of the layer, such as 'h.{1:2}.ln.weight'.
+    """
 
     name: str
     arguments: list
-    parameters: list  # [(relative name, [Parameter of each layer])]
+    parameters: list  # [(name, [Parameter of each layer])]
     ops: list
     results: list
     container: str
+    period: int = 1
     executions: int = 0
-
-
-@dataclass(eq=False)
-class Layer:
-    container: str
-    index: int
-    ops: list
-    parameters: list  # [(relative name, Parameter)]
-    inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)  # [(op position, result position)]
-    key: object = None
-
-    @property
-    def prefix(self):
-        return f"{self.container}.{self.index}"
-
-    def value(self, output):
-        return self.ops[output[0]].results[output[1]]
-
-
-def numbers_of(path):
-    """Returns (container, index) for each number in a module path, outermost first."""
-    parts = path.split(".")
-    return [
-        (".".join(parts[:at]), int(part)) for at, part in enumerate(parts) if at and part.isdigit()
-    ]
 
 
 def find_blocks(graph):
@@ -55,13 +37,7 @@ def find_blocks(graph):
     blocks, claimed = [], set()
     for container in containers(graph):
         free = [op for op in graph.ops if op not in claimed]
-        layers = layers_of(graph, container, free)
-        if len(layers) < 2:
-            continue
-        uses = graph.uses()
-        for layer in layers:
-            describe(uses, layer)
-        taken = choose(graph, layers)
+        taken = runs_of(graph, container, free)
         if not taken:
             continue
         before = [(op, list(op.operands)) for op in graph.ops]
@@ -70,8 +46,9 @@ def find_blocks(graph):
             graph.ops = [op for op, _ in before]
             for op, operands in before:
                 op.operands = operands
-            for layer in layers:
-                restore(layer)
+            for run in taken:
+                for layer in run.layers:
+                    restore(layer)
             continue
         blocks += made
         claimed.update(calls)
@@ -80,6 +57,24 @@ def find_blocks(graph):
                 for _, parameter in layer.parameters:
                     graph.parameters.pop(parameter.name)
     return blocks
+
+
+def runs_of(graph, container, ops):
+    """Returns the runs of a container's layers, with the ops between layers where more repeat
+    then."""
+    layers, uses = layers_of(graph, container, ops), graph.uses()
+    if len(layers) < 2:
+        return []
+    for layer in layers:
+        describe(uses, layer)
+    taken = find_runs(uses, layers)
+    if repeated(taken) < len(layers) and (wider := with_neighbours(graph, layers, ops)):
+        for layer in wider:
+            describe(uses, layer)
+        others = find_runs(uses, wider)
+        if repeated(others) > repeated(taken):
+            return others
+    return taken
 
 
 def restore(layer):
@@ -100,152 +95,6 @@ def containers(graph):
     return sorted(found, key=lambda container: container.count("."))
 
 
-def layers_of(graph, container, ops):
-    """Returns the layers of a container that have ops and parameters, by index."""
-    layers = {}
-    for op in ops:
-        for name, index in numbers_of(op.path):
-            if name == container:
-                layers.setdefault(index, Layer(container, index, [], [])).ops.append(op)
-    uses = graph.uses()
-    for layer in layers.values():
-        mine = set(layer.ops)
-        for name, parameter in graph.parameters.items():
-            if name.startswith(layer.prefix + ".") and all(
-                user in mine for user in uses.get(parameter.value, [])
-            ):
-                layer.parameters.append((name.removeprefix(layer.prefix + "."), parameter))
-    return [
-        layers[index]
-        for index in sorted(layers)
-        if layers[index].parameters and len(layers[index].ops) > 1
-    ]
-
-
-def describe(uses, layer):
-    """Finds what a layer reads and gives, and a key that is equal for equal layers."""
-    mine = {op: position for position, op in enumerate(layer.ops)}
-    names = {
-        parameter.value: name for name, parameter in layer.parameters if parameter.value is not None
-    }
-    refers, inputs = {}, []
-    ops = []
-    for position, op in enumerate(layer.ops):
-        operands = []
-        for value in op.operands:
-            if value in names:
-                operands.append(("parameter", names[value]))
-            elif value in refers:
-                operands.append(refers[value])
-            else:
-                refers[value] = ("input", len(inputs))
-                inputs.append(value)
-                operands.append(refers[value])
-        for result, value in enumerate(op.results):
-            refers[value] = ("result", position, result)
-        ops.append(
-            (
-                op.name,
-                tuple(operands),
-                repr(sorted(op.attributes.items())),
-                tuple(value.type for value in op.results),
-            )
-        )
-    layer.inputs = inputs
-    layer.outputs = [
-        (position, result)
-        for position, op in enumerate(layer.ops)
-        for result, value in enumerate(op.results)
-        if any(user not in mine for user in uses.get(value, []))
-    ]
-    parameters = tuple(
-        (
-            name,
-            parameter.shape,
-            parameter.frozen,
-            str(parameter.stored),
-            parameter.value.type if parameter.value else None,
-        )
-        for name, parameter in layer.parameters
-    )
-    layer.key = (tuple(ops), parameters, tuple(value.type for value in inputs))
-
-
-@dataclass(eq=False)
-class Run:
-    """Consecutive layers that one op executes; `carried`: (input position, output) of what goes
-    from one to the next."""
-
-    layers: list
-    carried: list = None
-
-
-def choose(graph, layers):
-    """Returns the runs of layers that become calls or repeats: those whose block is executed more
-    than once."""
-    uses, runs, at = graph.uses(), [], 0
-    while at < len(layers):
-        run, end = Run([layers[at]]), at + 1
-        while end < len(layers) and layers[end].index == layers[end - 1].index + 1:
-            carried = link(uses, run, layers[end])
-            if carried is None:
-                break
-            run.carried = carried
-            run.layers.append(layers[end])
-            end += 1
-        last = run.layers[-1]
-        if len(run.layers) > 1 and not set(last.outputs) <= {output for _, output in run.carried}:
-            run.layers.pop()
-            end -= 1
-            if len(run.layers) == 1:
-                run.carried = None
-        runs.append(run)
-        at = end
-    executions = {}
-    for run in runs:
-        executions.setdefault(block_key(run), []).append(len(run.layers))
-    return [run for run in runs if sum(executions[block_key(run)]) > 1]
-
-
-def block_key(run):
-    """Returns what has to be equal for two runs to have one block; a call gives all its outputs."""
-    first = run.layers[0]
-    return (
-        first.key,
-        tuple(run.carried) if run.carried else tuple(first.outputs),
-        run.carried is None,
-    )
-
-
-def link(uses, run, layer):
-    """Returns what a layer carries over from the last one of a run, or None where it is not the
-    next of it."""
-    last = run.layers[-1]
-    if layer.key != last.key or not last.outputs:
-        return None
-    results = {last.value(output): output for output in last.outputs}
-    carried = [
-        (position, results[value])
-        for position, value in enumerate(layer.inputs)
-        if value in results
-    ]
-    shared = {position for position, _ in carried}
-    if any(
-        value is not last.inputs[position]
-        for position, value in enumerate(layer.inputs)
-        if position not in shared
-    ):
-        return None
-    mine = set(layer.ops)
-    if {output for _, output in carried} != set(last.outputs) or any(
-        user not in mine for value in results for user in uses[value]
-    ):
-        return None
-    if any(layer.inputs[position].type != last.inputs[position].type for position in shared):
-        return None
-    return carried if run.carried in (None, carried) else None
-
-
 def write_calls(graph, runs, known):
     """Puts a repeat or a call in place of each run; returns the blocks and these ops."""
     blocks, calls = {}, []
@@ -262,10 +111,11 @@ def write_calls(graph, runs, known):
             blocks[key] = Block(
                 name,
                 [first.inputs[position] for position in order],
-                [(name, []) for name, _ in first.parameters],
+                [(name_of(place, first), []) for place, _ in first.parameters],
                 first.ops,
                 [first.value(output) for output in outputs],
                 first.container,
+                first.size,
             )
         block = blocks[key]
         for layer in run.layers:
@@ -284,7 +134,7 @@ def write_calls(graph, runs, known):
             attributes.update(
                 count=len(run.layers),
                 carrying=len(carried) if len(carried) != 1 else None,
-                under=under,
+                under=under if first.is_own() else None,
             )
             op = Op("repeat", operands, fresh(results), attributes, first.container)
         else:
@@ -314,6 +164,11 @@ def write_calls(graph, runs, known):
                 layer.inputs = [replaced.get(value, value) for value in layer.inputs]
         calls.append(op)
     return list(blocks.values()), calls
+
+
+def name_of(place, layer):
+    """Returns what a parameter is called in a block that begins with a layer."""
+    return place.tail if layer.is_own() else place.family(layer.index, layer.size)
 
 
 def fresh(values):

@@ -27,6 +27,11 @@ class Builder:
     def __init__(self, graph):
         self.graph, self.path, self.known = graph, "", {}
 
+    def forget(self):
+        """Forgets ops that are no longer in the graph."""
+        there = set(self.graph.ops)
+        self.known = {key: op for key, op in self.known.items() if op in there}
+
     def emit(self, name, operands, dims, kind="f32", /, **attributes):
         """Returns the value of an op with one result."""
         return self.emit_many(name, operands, [dims], kind, **attributes)[0]

@@ -91,6 +91,7 @@ class Graph:
         self.ops = []
         self.loss = None
         self.sequence = None
+        self.tied = {}  # other names of parameters -> their names
 
     def uses(self):
         """Returns the ops that read each value, and the loss's as None."""

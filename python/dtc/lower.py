@@ -69,6 +69,11 @@ class Lowering:
                 name, tuple(tensor.shape), tensor, not tensor.requires_grad
             )
         persistent = self.module.state_dict(keep_vars=True)
+        self.graph.tied = {
+            name: first
+            for name, first in self.names.items()
+            if name != first and name in persistent and first in self.graph.parameters
+        }
         for name, tensor in self.module.named_buffers():
             if name in persistent and tensor.dtype == torch.float32:
                 self.graph.parameters[name] = Parameter(name, tuple(tensor.shape), tensor, True)
@@ -184,6 +189,8 @@ class Lowering:
         if node in self.captured.buffers:
             name = self.captured.buffers[node]
             if name not in self.names or self.names[name] not in self.graph.parameters:
+                if value.dtype == torch.bool and name in self.module.state_dict():
+                    return self.state(self.names[name])  # a mask of numbers 0 and 1
                 raise Unsupported(
                     f"uses the buffer '{name}', which "
                     + (
@@ -206,12 +213,40 @@ class Lowering:
             view = self.stated(value, sizes_of(node))
             if view is not None:
                 return view
+        view = self.computed(node)
+        if view is not None:
+            return view
         shape = list(value.shape) if isinstance(value, torch.Tensor) else value
         raise Unsupported(
             f"uses a constant tensor {shape} with several values, which graph IR does not have:"
             " make it a buffer of the module (register_buffer) or a parameter with"
             " requires_grad=False"
         )
+
+    def computed(self, node):
+        """Writes the op that makes a constant, where graph IR has that and what it reads; None
+        elsewhere. It is outside of any layer, so that it is written once."""
+        function = OPS.get(name_of(node))
+        if function is None or not node.all_input_nodes:
+            return None
+        previous, path = self.node, self.build.path
+        self.node, self.build.path, written = node, "", len(self.graph.ops)
+        try:
+            self.views[node] = function(self, node)
+            self.check(node)
+            return self.views[node]
+        except Unsupported:
+            del self.graph.ops[written:]  # of operands that could be written
+            self.build.forget()
+            return None
+        finally:
+            self.node, self.build.path = previous, path
+
+    def known_indices(self, node, indices):
+        """Returns the view of constant indices: what makes them, or a buffer; None where neither
+        can be stated."""
+        view = self.stated(indices, sizes_of(node)) or self.computed(node)
+        return view or self.index_buffer(node, indices)
 
     def index_buffer(self, node, indices):
         """Returns the view of constant indices that are a buffer of the module, moved about; None

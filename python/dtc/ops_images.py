@@ -1,4 +1,4 @@
-"""Convolution and pooling."""
+"""Convolution of rows and images."""
 
 from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
@@ -81,47 +81,3 @@ def transposed_convolution(lower, node):
 def unless(value, default):
     value = [int(each) for each in value]
     return None if value == default else value
-
-
-@lowers("max_pool2d", "avg_pool2d")
-def pool(lower, node):
-    arguments = bound(node)
-    name = node.target._opname
-    kernel = twice(arguments["kernel_size"])
-    stride = twice(arguments["stride"]) if arguments["stride"] else kernel
-    padding = twice(arguments["padding"])
-    if arguments["ceil_mode"]:
-        raise Unsupported("rounds sizes up; leave ceil_mode off")
-    if name == "max_pool2d" and twice(arguments["dilation"]) != [1, 1]:
-        raise Unsupported("is dilated; leave dilation at 1")
-    if name == "avg_pool2d" and (
-        arguments["divisor_override"] or any(padding) and not arguments["count_include_pad"]
-    ):
-        raise Unsupported(
-            "does not count padding or has a divisor of its own; leave count_include_pad on and"
-            " divisor_override out"
-        )
-    return pooled(
-        lower, floats(lower.view(arguments["self"])), name, kernel, stride, padding, sizes_of(node)
-    )
-
-
-def twice(value):
-    value = [value] if isinstance(value, int) else list(value)
-    return value * 2 if len(value) == 1 else value
-
-
-def pooled(lower, view, name, kernel, stride, padding, sizes):
-    if len(sizes) != 4:
-        raise Unsupported("is of one image without a batch; give the batch as the first dim")
-    value = lower.build.plain(view)
-    return identity(
-        lower.build.emit(
-            name,
-            [value],
-            sizes,
-            kernel=kernel,
-            stride=unless(stride, [1, 1]),
-            padding=unless(padding, [0, 0]),
-        )
-    )

@@ -117,13 +117,13 @@ def indexed(lower, node):
     if len(given) == 2 and given == [0, 1] and counts_samples(lower, node, tensors[0]):
         return by_sample(lower, node, tensors[1])
     if len(given) != 1:
-        raise Unsupported(
-            "takes elements by several tensors of indices; reshape the dims to one and index that"
-        )
+        return of_several(lower, node, tensors, given)
     at = given[0]
     dim = dim_of(node, at)
     x = floats(lower.view(node.args[0]))
     index = from_the_end(lower, tensors[at], x.sizes[dim])
+    if not x.value.has_batch and x.value.kind == "f32" and at == 0 and not x.value.total:
+        return of_table(lower, x, index, sizes_of(node))
     if any(isinstance(size, Batch) for size in index.sizes):
         raise Unsupported(
             "takes other elements for each sample of all samples; use torch.gather, or index by"
@@ -133,6 +133,40 @@ def indexed(lower, node):
         lower.build.reshape(lower.build.plain(index), (elements(index.sizes),))
     )
     return views.reshape(gathered(lower, x, flat, dim), sizes_of(node))
+
+
+def of_table(lower, x, index, sizes):
+    """Writes the rows of a table that no sample changes, as an embedding has them."""
+    rows = (x.sizes[0], elements(x.sizes[1:]))
+    table = views.reshape(x, rows) or identity(lower.build.reshape(lower.build.plain(x), rows))
+    table, ids = lower.build.plain(table), lower.build.plain(index)
+    if ids.kind != "i32":
+        ids = lower.build.emit("cast", [ids], ids.dims, "i32")
+    value = lower.build.emit("embedding", [table, ids], (*ids.dims, rows[1]))
+    return views.reshape(identity(value), sizes)
+
+
+def of_several(lower, node, tensors, given):
+    """Writes x[..., i, j, ...] with constant indices of dims side by side, as those of one dim."""
+    x, sizes = floats(lower.view(node.args[0])), sizes_of(node)
+    first, last = given[0], given[-1]
+    if (
+        given != list(range(first, last + 1))
+        or not all(lower.folder.is_constant(tensors[at]) for at in given)
+        or any(isinstance(x.sizes[at], Batch) for at in given)
+    ):
+        raise Unsupported(
+            "takes elements by several tensors of indices; reshape the dims to one and index that"
+        )
+    flat = torch.zeros((), dtype=torch.long)
+    for at in given:
+        index = lower.folder.value(tensors[at])
+        flat = flat * x.sizes[at] + torch.where(index < 0, index + x.sizes[at], index)
+    merged = x.sizes[:first] + (elements(x.sizes[first : last + 1]),) + x.sizes[last + 1 :]
+    x = views.reshape(identity(lower.build.plain(x)), merged)
+    return views.reshape(
+        gathered(lower, x, constant_indices(lower, flat.flatten()), first), sizes
+    )
 
 
 def counts_samples(lower, node, index):

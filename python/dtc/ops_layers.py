@@ -94,9 +94,27 @@ def matmul(lower, node):
     a, b = lower.view(node.args[0]), lower.view(node.args[1])
     if len(a.dims) >= 2 and len(b.dims) == 2 and not b.value.has_batch:
         return multiply_rows(lower, a, with_dims(b, b.dims[::-1]), None)
+    if len(b.dims) > 2 and not b.value.has_batch and all(
+        atom.repeats for dim in b.dims[:-2] for atom in dim
+    ):
+        return multiply_rows(lower, a, with_dims(b, (b.dims[-1], b.dims[-2])), None)
     if len(a.dims) < 2 or len(b.dims) < 2:
-        raise Unsupported("multiplies by a vector; give it a dim of size 1")
+        return by_vector(lower, a, b)
     return multiply_matrices(lower, a, b, sizes_of(node))
+
+
+@lowers("mv", "dot", "vdot")
+def vectors(lower, node):
+    return by_vector(lower, lower.view(node.args[0]), lower.view(node.args[1]))
+
+
+def by_vector(lower, a, b):
+    """Writes a product where one side or both have one dim, as products point by point and sums."""
+    check_totals("multiply", a.value, b.value)
+    if len(a.dims) == 1:  # [k] @ [..., k, n]
+        b = b if len(b.dims) == 1 else with_dims(b, (*b.dims[:-2], b.dims[-1], b.dims[-2]))
+    result = binary(lower, "multiply", floats(a), floats(b))
+    return reduced(lower, result, "sum", [len(result.dims) - 1])
 
 
 def multiply_matrices(lower, a, b, sizes):

@@ -99,16 +99,16 @@ def repeated(lower, node):
     view, times = lower.view(node.args[0]), list(node.args[1])
     dims = [()] * (len(times) - len(view.dims)) + list(view.dims)
     if any(not isinstance(time, int) for time in times):
-        sizes = sizes_of(node)
+        at = next(at for at, time in enumerate(times) if not isinstance(time, int))
         if (
-            views.size_of(dims[0]) != 1
-            or any(not isinstance(time, int) for time in times[1:])
-            or sizes[0] != Batch(1)
+            views.size_of(dims[at]) != 1
+            or any(not isinstance(time, int) for time in times[at + 1 :])
+            or sizes_of(node)[at] != Batch(1)
         ):
-            raise Unsupported(
-                "repeats by the number of samples; repeat along a dim of size 1 at the front"
-            )
-        return with_dims(view, [(Atom(Batch(1), repeats=True),)] + repeat_dims(dims[1:], times[1:]))
+            raise Unsupported("repeats by the number of samples; repeat along a dim of size 1")
+        before = repeat_dims(dims[:at], times[:at])
+        behind = repeat_dims(dims[at + 1 :], times[at + 1 :])
+        return with_dims(view, before + [(Atom(Batch(1), repeats=True),)] + behind)
     return with_dims(view, repeat_dims(dims, times))
 
 
@@ -294,11 +294,97 @@ def join(lower, nodes, dim, stack, sizes):
         )
     if len({view.kind for view in parts}) > 1:
         raise Unsupported("joins integers with numbers; call .float() on the integers")
-    values = [lower.build.materialise(view, view.dims) for view in parts]
+    order = batch_first(sizes)  # of the result's dims; of a part without the dim that stack adds
+    inner = [at - (stack and at > dim) for at in order if not stack or at != dim]
+    values = [lower.build.materialise(view, [view.dims[at] for at in inner]) for view in parts]
     lower.same_samples(*values)
     for value in values[1:]:
         check_totals("add", values[0], value)
-    return identity(lower.build.emit("concat", values, sizes, values[0].kind, dim=dim, stack=stack))
+    result = identity(
+        lower.build.emit(
+            "concat",
+            values,
+            [sizes[at] for at in order],
+            values[0].kind,
+            dim=order.index(dim),
+            stack=stack,
+        )
+    )
+    return with_dims(result, [result.dims[order.index(at)] for at in range(len(order))])
+
+
+def batch_first(sizes):
+    """Returns the order of dims with the batch first, as values of graph IR have it."""
+    return sorted(range(len(sizes)), key=lambda at: not isinstance(sizes[at], Batch))
+
+
+@lowers("copy")
+def copied(lower, node):
+    """Writes the second operand with the shape of the first."""
+    view, sizes = lower.view(node.args[1]), sizes_of(node)
+    dims = [()] * (len(sizes) - len(view.dims)) + list(view.dims)
+    return with_dims(
+        view,
+        [
+            dim if views.size_of(dim) == size else views.repeated_dim(size)
+            for dim, size in zip(dims, sizes)
+        ],
+    )
+
+
+@lowers("unfold")
+def windows(lower, node):
+    """Writes the windows of a dim, each `step` behind the one before, by a part for each place in
+    them."""
+    dim, size, step = node.args[1:4]
+    return windows_of(lower, lower.view(node.args[0]), dim, size, step)
+
+
+@lowers("im2col")
+def patches(lower, node):
+    arguments, view = bound(node), lower.view(node.args[0])
+    kernel, stride, padding, dilation = (
+        arguments[name] for name in ("kernel_size", "stride", "padding", "dilation")
+    )
+    if len(view.dims) != 4 or any(each != 1 for each in dilation):
+        raise Unsupported("is of one image or dilated; give a batch, and leave dilation at 1")
+    for dim, by in zip((2, 3), padding):
+        view = pad_dim(lower, lower.build.by_dims(view), dim, by, by) if by else view
+    for dim in (2, 3):
+        view = windows_of(lower, view, dim, kernel[dim - 2], stride[dim - 2])
+    b, c, h, w, p, q = view.dims
+    view = with_dims(view, (b, c, p, q, h, w))
+    result = views.reshape(view, sizes_of(node))
+    return result or identity(lower.build.reshape(lower.build.plain(view), sizes_of(node)))
+
+
+def windows_of(lower, view, dim, size, step):
+    """Returns the windows of a dim, with the places in them as the last dim."""
+    dim %= len(view.dims)
+    if isinstance(view.sizes[dim], Batch):
+        raise Unsupported("takes windows of samples, which couples samples; unfold another dim")
+    count = (view.sizes[dim] - size) // step + 1
+    if size == step:
+        whole = take(lower, view, dim, 0, count * size)
+        shape = whole.sizes[:dim] + (count, size) + whole.sizes[dim + 1 :]
+        split = views.reshape(whole, shape)
+        split = split or views.reshape(identity(lower.build.plain(whole)), shape)
+        dims = split.dims
+        return with_dims(split, (*dims[: dim + 1], *dims[dim + 2 :], dims[dim + 1]))
+    if size > MOST_PARTS:
+        raise Unsupported(
+            f"takes windows of {size} elements that overlap; at most {MOST_PARTS} are taken, by a part"
+            " for each: use a convolution"
+        )
+    parts = [take(lower, view, dim, at, (count - 1) * step + 1) for at in range(size)]
+    values = [lower.build.plain(every(lower, part, dim, 0, count, step)) for part in parts]
+    dims = values[0].dims
+    return identity(
+        lower.build.emit("concat", values, (*dims, size), values[0].kind, dim=len(dims), stack=True)
+    )
+
+
+MOST_PARTS = 64
 
 
 @lowers("pad", "constant_pad_nd")
@@ -377,9 +463,12 @@ def embedding(lower, node):
                 f"looks up the padding row {padding} by a constant id, so that the row gets no"
                 " gradient, which graph IR has for ids of inputs only; leave padding_idx out"
             )
-        return by_positions(lower, table, positions, sizes_of(node))
+        index = None if counts_up(positions) else lower.known_indices(ids, positions)
+        if index is None:
+            return by_positions(lower, table, positions, sizes_of(node))
+    else:
+        index = lower.view(ids)
     rows = lower.build.plain(table)
-    index = lower.view(ids)
     ids = lower.build.plain(index)
     if ids.kind != "i32":  # integers that the module computes, as whole numbers of f32
         ids = lower.build.emit("cast", [ids], ids.dims, "i32")
@@ -392,6 +481,11 @@ def embedding(lower, node):
     value = lower.build.emit("embedding", [rows, ids], ids.dims + rows.dims[1:], padding=padding)
     result = identity(value)
     return views.reshape(result, sizes_of(node))
+
+
+def counts_up(ids):
+    flat = ids.flatten()
+    return bool((flat == flat[0]).all()) or bool((flat.diff() == 1).all())
 
 
 def by_positions(lower, table, ids, sizes):

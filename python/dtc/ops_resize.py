@@ -9,6 +9,7 @@ from dtc.lower import lowers
 from dtc.ops_choices import compare
 from dtc.ops_constants import index as counting
 from dtc.ops_indices import gathered
+from dtc.ops_layers import reduced
 from dtc.ops_moves import take
 from dtc.ops_points import binary, floats, number, point, pointwise, scaled
 from dtc.ops_sums import product
@@ -89,14 +90,24 @@ def nearest(lower, node):
 
 @lowers("adaptive_avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool3d")
 def pooled(lower, node):
-    """Writes means over windows, of which neighbours may overlap by a pixel."""
+    """Writes means over windows: those that cover a dim evenly at once, others by a matrix, since
+    neighbours may overlap by a pixel."""
     view, sizes = floats(lower.view(node.args[0])), sizes_of(node)
     count = int(node.target._opname[-2])
+    even = []
     for dim in range(len(sizes) - count, len(sizes)):
         size, into = view.sizes[dim], sizes[dim]
-        if size != into:
+        if size != into and size % into == 0:
+            even.append(dim)
+        elif size != into:
             view = along(lower, view, dim, windows(lower, size, into))
-    return view
+    for dim in reversed(even):
+        parts = (sizes[dim], view.sizes[dim] // sizes[dim])
+        shape = view.sizes[:dim] + parts + view.sizes[dim + 1 :]
+        split = views.reshape(view, shape)
+        view = split or views.reshape(views.identity(lower.build.plain(view)), shape)
+    view = reduced(lower, view, "mean", [dim + at + 1 for at, dim in enumerate(even)])
+    return views.reshape(view, sizes)
 
 
 def windows(lower, size, into):

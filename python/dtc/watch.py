@@ -3,6 +3,7 @@ state that it keeps outside of the graph."""
 
 import contextlib
 import gc
+import math
 from unittest import mock
 
 import torch
@@ -40,12 +41,63 @@ def watched():
             )
         set_attribute(self, name, value)
 
+    bag = torch.nn.functional.embedding_bag
+
+    def rows_of_bags(input, weight, offsets=None, *arguments, **options):
+        if offsets is not None or input.dim() != 2:
+            return bag(input, weight, offsets, *arguments, **options)
+        return bags(input, weight, *arguments, **options)
+
+    def given_causal(mask, is_causal=None, size=None):
+        return bool(is_causal)  # torch would read the mask; the exporter sees what it is
+
     with mock.patch.object(
         torch.autograd.Function, "apply", classmethod(checked_apply)
+    ), mock.patch.object(
+        torch.nn.modules.transformer, "_detect_is_causal_mask", given_causal
+    ), mock.patch.object(
+        torch.nn.functional, "embedding_bag", rows_of_bags
+    ), mock.patch.object(
+        torch.nn.functional, "gaussian_nll_loss", gaussian_nll
     ), mock.patch.object(torch.Tensor, "register_hook", checked_hook), mock.patch.object(
         torch.nn.Module, "__setattr__", checked_attribute
     ):
         yield
+
+
+def bags(
+    input,
+    weight,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """The embedding bag of rows of equal length, as the sum, mean or maximum of an embedding."""
+    rows = torch.nn.functional.embedding(
+        input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+    )
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, :, None]
+    if padding_idx is None:
+        return rows.amax(1) if mode == "max" else getattr(rows, mode)(1)
+    kept = (input != padding_idx)[:, :, None]
+    if mode == "max":
+        return torch.where(kept, rows, -torch.inf).amax(1)
+    total = (rows * kept).sum(1)
+    return total / kept.sum(1).clamp(min=1) if mode == "mean" else total
+
+
+def gaussian_nll(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """torch.nn.functional.gaussian_nll_loss without its look at the values of `var`."""
+    var = torch.as_tensor(var).clamp(min=eps)
+    loss = 0.5 * (torch.log(var) + (input - target) ** 2 / var)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return loss if reduction == "none" else getattr(loss, reduction)()
 
 
 def check_hooks(module):

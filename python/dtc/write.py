@@ -1,5 +1,6 @@
 """Writes graph IR as text, in the style of 'dtc import'."""
 
+import json
 import math
 import re
 
@@ -141,11 +142,12 @@ class Writer:
 
     def text(self):
         bodies = [self.block(block) for block in self.blocks] + [self.loss()]
-        attributes = (
-            f" attributes {{graph.sequence_length = {self.graph.sequence} : i64}}"
-            if self.graph.sequence
-            else ""
-        )
+        given = []
+        if self.graph.sequence:
+            given.append(f"graph.sequence_length = {self.graph.sequence} : i64")
+        if self.graph.tied:
+            given.append(f"graph.tied = {json.dumps(json.dumps(self.graph.tied))}")
+        attributes = f" attributes {{{', '.join(given)}}}" if given else ""
         body = "\n\n".join(bodies)
         for alias, text in self.aliases.items():
             if self.counts[alias] < 2:
@@ -203,7 +205,8 @@ class Writer:
         for hint, members in parameters:
             parameter = members[0]
             value = parameter.value
-            name = give(value if value is not None else parameter, hint.replace(".", "_"))
+            inner = re.sub(r".*\{.*?\}\.", "", hint)  # a name with the number of a layer
+            name = give(value if value is not None else parameter, inner.replace(".", "_"))
             lines.append(
                 f"    %{name} = graph.param {self.declaration(hint, members)} :"
                 f" {self.parameter_type(parameter, name)}"
@@ -265,9 +268,8 @@ class Writer:
             head = f"{left} = graph.{op.name} " if left else f"graph.{op.name} "
             head += f"{a['count']} " if op.name == "repeat" else ""
             tail = f" carrying {a['carrying']}" if a.get("carrying") is not None else ""
-            tail += f' under "{a["under"]}"' + (
-                f" instance {a['instance']}" if a.get("instance") else ""
-            )
+            tail += f' under "{a["under"]}"' if a.get("under") else ""
+            tail += f" instance {a['instance']}" if a.get("instance") else ""
             return f"{head}@{a['callee']}({given}){tail} : {functional}"
         if op.name == "batch_norm":
             state = f" state {', '.join(operands[3:])}" if operands[3:] else ""

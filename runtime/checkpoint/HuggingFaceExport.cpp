@@ -43,6 +43,7 @@ struct Exported {
   std::vector<uint64_t> shape;
   const CheckpointTensor *from = nullptr;
   uint64_t firstByte = 0, bytes = 0; // range in the parameter
+  bool isCopy = false;               // under another name of a tied parameter
 };
 
 class Exporter {
@@ -104,7 +105,7 @@ Status Exporter::list(const std::map<std::string, std::string> &tied) {
     }
     auto [begin, end] = others.equal_range(tensor.name);
     for (auto other = begin; other != end; ++other) {
-      tensors.push_back({other->second, tensor.storedShape, &tensor, 0, bytes});
+      tensors.push_back({other->second, tensor.storedShape, &tensor, 0, bytes, /*isCopy=*/true});
       allBytes += bytes;
     }
   }
@@ -239,10 +240,14 @@ Status Exporter::writeFiles() {
     size_t end = i + 1 < fileBegins.size() ? fileBegins[i + 1] : tensors.size();
     std::span<const Exported> mine = std::span(tensors).subspan(fileBegins[i], end - fileBegins[i]);
     std::vector<SafetensorsTensor> entries;
-    for (const Exported &tensor : mine)
+    std::map<std::string, std::string> metadata{{"format", "pt"}};
+    for (const Exported &tensor : mine) {
       entries.push_back({tensor.name, tensor.shape, tensor.from->dtype});
+      if (tensor.isCopy) // as safetensors' save_model says it
+        metadata.emplace(tensor.name, tensor.from->name);
+    }
     SafetensorsWriter file;
-    DTC_RETURN_IF_ERROR(file.open(text(writing, "/", fileName(i)), entries, {{"format", "pt"}}));
+    DTC_RETURN_IF_ERROR(file.open(text(writing, "/", fileName(i)), entries, metadata));
     for (const Exported &tensor : mine)
       DTC_RETURN_IF_ERROR(writeTensor(tensor, file));
     DTC_RETURN_IF_ERROR(file.finish());

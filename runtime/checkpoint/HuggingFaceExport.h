@@ -22,17 +22,17 @@ struct ModelFiles {
   std::string folder;       // the tokenizer's files are copied from here; empty: none
 };
 
-// Returns the other names of parameters, and the name that a checkpoint has for each, which a model
-// that is none of Hugging Face has for its config: {"tied": {"head.weight": "embed.weight"}}. Empty
+// Returns the other names of parameters, and the name that a checkpoint has for each. A model that
+// is none of Hugging Face has them for its config: {"tied": {"head.weight": "embed.weight"}}. Empty
 // for any other config.
 std::map<std::string, std::string> otherNames(const std::string &config);
 
 // Writes the parameters of a checkpoint, as they are trained with, to a new folder, without
 // optimizer state. Without a config in `files`, parameters are there under their other names, too:
-// load_state_dict of PyTorch wants all. With a config, transformers' from_pretrained loads the folder; dtc.load does
-// without one. Weights of more than `mostBytes` go to several files of at most that, a larger
-// tensor to a file of its own. The folder appears whole or not at all; InvalidArgument if a folder
-// of its name exists and is not empty.
+// load_state_dict of PyTorch wants all. With a config, transformers' from_pretrained loads the
+// folder; dtc.load does without one. Weights of more than `mostBytes` go to several files of at
+// most that, a larger tensor to a file of its own. The folder appears whole or not at all;
+// InvalidArgument if a folder of its name exists and is not empty.
 // Example: exportHuggingFace(reader, {reader.manifest().config}, "trained", 5'000'000'000, written)
 Status exportHuggingFace(CheckpointReader &reader, const ModelFiles &files,
                          const std::string &folder, uint64_t mostBytes, WrittenWeights &written);

@@ -77,6 +77,7 @@ private:
                 StoredTensor &stored);
   void judgeExtra(const Weight &extra);
   bool tiesHead(const SafetensorsEntry &head) const;
+  bool isCopyOfWanted(const Weight &extra);
   bool equalsEmbedding(const Weight &head);
   std::string missingAlike(const SafetensorsEntry &extra) const;
   Status compare(const Weight &a, const Weight &b, bool &equal) const;
@@ -149,6 +150,19 @@ bool Matcher::equalsEmbedding(const Weight &head) {
   return equal;
 }
 
+// Returns true if the file says that a tensor is a parameter of the model under another name, and
+// it has the parameter's bytes.
+bool Matcher::isCopyOfWanted(const Weight &extra) {
+  const std::map<std::string, std::string> &metadata = extra.file->metadata();
+  auto said = metadata.find(extra.entry->name);
+  Weight of = said == metadata.end() ? Weight() : findExactly(said->second);
+  bool equal = false;
+  if (of.entry && wantedBy.count(of.entry) && status.ok() &&
+      of.entry->shape == extra.entry->shape && of.entry->dtype == extra.entry->dtype)
+    status = compare(extra, of, equal);
+  return equal;
+}
+
 // " (is it the missing 'NAME'?)" if exactly one missing parameter has the shape of `extra`, else
 // "".
 std::string Matcher::missingAlike(const SafetensorsEntry &extra) const {
@@ -168,6 +182,8 @@ void Matcher::judgeExtra(const Weight &extra) {
   for (std::string_view ending : ignoredEndings)
     if (entry.name.ends_with(ending))
       return;
+  if (isCopyOfWanted(extra))
+    return;
   bool isHead = isOutputLayer(entry.name);
   if ((isHead && equalsEmbedding(extra)) || !status.ok())
     return;

@@ -222,6 +222,8 @@ MEANING = {
     "softmax": lambda a, shape, x: x.softmax(-1),
     "conv2d": lambda a, shape, x, w, *b: F.conv2d(x, w, *b, groups=x.shape[1] // w.shape[1], **window(a)),
     "conv_transpose2d": lambda a, shape, x, w: transposed(x, w, shape, window(a)),
+    "max_pool2d": lambda a, shape, x: F.max_pool2d(x, a["kernel"], a.get("stride", 1), a.get("padding", 0)),
+    "avg_pool2d": lambda a, shape, x: F.avg_pool2d(x, a["kernel"], a.get("stride", 1), a.get("padding", 0)),
     "exp": lambda a, shape, x: x.exp(), "log": lambda a, shape, x: x.log(),
     "gather": lambda a, shape, x, index: gathered(x, index, a["dim"]),
     "scatter_add": lambda a, shape, u, index: added(shape, u, index, a["dim"]), "top_k": selected,

@@ -293,12 +293,12 @@ class WindowLayer(nn.Module):
 
 
 class Swin(nn.Module):
-    """Two layers of windows, and the merging of four pixels into one."""
+    """Layers of windows, of which every second one is shifted, and the merging of four pixels into one."""
 
-    def __init__(self, width=8, classes=5):
+    def __init__(self, width=8, classes=5, layers=4):
         super().__init__()
         self.start = nn.Conv2d(3, width, 2, stride=2)
-        self.layers = nn.ModuleList([WindowLayer(width, 2, 2, 0), WindowLayer(width, 2, 2, 1)])
+        self.layers = nn.ModuleList(WindowLayer(width, 2, 2, at % 2) for at in range(layers))
         self.merge, self.head = nn.Linear(4 * width, 2 * width, bias=False), nn.Linear(2 * width, classes)
 
     def forward(self, images):
@@ -385,7 +385,7 @@ CASES = {
     "series": (Series, (("series", [10, 4], None), ("targets", [3], None)), "huber",
                ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "swin": (Swin, (("images", [3, 8, 8], None), ("targets", [], 5)), "cross_entropy",
-             ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
+             ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
     "unet": (Unet, (("images", [2, 6, 8], None), ("targets", [1, 6, 8], None)), "mse",
              ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "routed": (Routed, (("tokens", [6], VOCABULARY), ("lengths", [], 7), ("targets", [], 5)), "cross_entropy",

@@ -14,6 +14,8 @@ from torch.nn import Parameter
 from pytorch_points import WIDTH, Points
 from pytorch_fuzz import SAMPLES, execute, graph_of, meaning_of
 from pytorch_indices import CASES as INDICES, KEPT
+from pytorch_kinds import BLOCKS, CASES as KINDS, DETACHED
+from pytorch_volumes import CASES as VOLUMES
 
 from dtc.blocks import find_blocks
 from dtc.losses import loss_of
@@ -220,6 +222,11 @@ CASES = {
 }
 
 
+def member_of(name, at):
+    """Returns the name of a parameter of execution `at`: h.{1:2}.w is h.1.w, h.3.w and so on."""
+    return re.sub(r"\{(\d*)(?::(\d+))?\}", lambda found: str(int(found[1] or 0) + at * int(found[2] or 1)), name)
+
+
 def execute_blocks(graph, blocks, inputs, parameters):
     """Executes graph IR with blocks as layers: the name under which a block is called finds its parameters."""
     functions = {block.name: block for block in blocks}
@@ -227,16 +234,18 @@ def execute_blocks(graph, blocks, inputs, parameters):
     def run(ops, values):
         for op in ops:
             operands, a = [values[value] for value in op.operands], op.attributes
+            if op.name == "unstack":
+                values.update(zip(op.results, operands[0].unbind(op.attributes["dim"])))
+                continue
             if op.name not in ("call", "repeat"):
                 values.update(meaning_of(op, operands))
                 continue
-            block, under = functions[a["callee"]], a["under"]
-            first = re.search(r"\{(\d*)\}$", under)
+            block, under = functions[a["callee"]], a.get("under")
             for at in range(a.get("count", 1)):
-                path = under if first is None else under[:first.start()] + str(int(first.group(1) or 0) + at)
                 local = dict(zip(block.arguments, operands, strict=True))
                 for name, members in block.parameters:
-                    local[members[0].value] = parameters[f"{path}.{name}"].reshape(members[0].value.dims)
+                    full = member_of(f"{under}.{name}" if under else name, at)
+                    local[members[0].value] = parameters[full].reshape(members[0].value.dims)
                 run(block.ops, local)
                 results = [local[value] for value in block.results]
                 operands = results + operands[len(results):]
@@ -269,8 +278,12 @@ def check(name, module, shape):
     module, x = module.double(), x.double().requires_grad_()
     leaves = [x, *module.parameters()]
     parameters = {name: value.to(x.dtype) for name, value in (*module.named_parameters(), *module.named_buffers())}
+    leaves = [leaf for leaf in leaves if leaf.requires_grad and not (leaf is x and name in DETACHED)]
     worst = differ(execute(graph, {"x": x}, parameters), module(x), leaves)
     blocks = find_blocks(graph)
+    wanted = BLOCKS.get(name, [])
+    if wanted and [(block.period, block.executions) for block in blocks] != wanted:
+        sys.exit(f"FAILED: {name}: blocks are {[(block.period, block.executions) for block in blocks]}, not {wanted}")
     if blocks or "layer" in name:
         worst = max(worst, differ(execute_blocks(graph, blocks, {"x": x}, parameters), module(x), leaves))
     torch.set_default_dtype(torch.float32)
@@ -360,14 +373,14 @@ def check_loss():
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    for name, (module, shape) in {**CASES, **INDICES}.items():
+    for name, (module, shape) in {**CASES, **INDICES, **KINDS, **VOLUMES}.items():
         check(name, module, shape)
     for name, case in KEPT.items():
         check_kept(name, *case)
     check_points()
     check_losses()
     check_loss()
-    print(f"graph IR of {len(CASES) + len(INDICES)} small modules is the module")
+    print(f"graph IR of {len(CASES) + len(INDICES) + len(KINDS) + len(VOLUMES)} small modules is the module")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@
 !transformer_wpe_weight = tensor<16x24xf32>
 !lm_head = tensor<?x16x61xf32>
 
-module @causallanguagemodel attributes {graph.sequence_length = 16 : i64} {
+module @causallanguagemodel attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm_head.weight\": \"transformer.wte.weight\"}"} {
   graph.func private @block(%x: !x) -> !x {
     %ln_1_weight = graph.param "ln_1.weight" normal(1.02, 0.236) : !ln_1_weight
     %ln_1_bias = graph.param "ln_1.bias" normal(-0.0407, 0.182) : !ln_1_weight

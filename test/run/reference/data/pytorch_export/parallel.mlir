@@ -14,7 +14,7 @@
 !embed_weight = tensor<61x32xf32>
 !head = tensor<?x16x61xf32>
 
-module @parallelgpt attributes {graph.sequence_length = 16 : i64} {
+module @parallelgpt attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"head.weight\": \"embed.weight\"}"} {
   graph.func private @block(%x: !x, %cos: !cos, %sin: !cos) -> !x {
     %norm_gain = graph.param "norm.gain" normal(1.03, 0.219) : !norm_gain
     %qkv_weight = graph.param "qkv.weight" normal(0.0, 0.174) stored [[0, 1, 2], [3]] decay : !qkv_weight

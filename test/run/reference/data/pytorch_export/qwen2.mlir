@@ -16,7 +16,7 @@
 !model_embed_tokens_weight = tensor<61x24xf32>
 !lm_head = tensor<?x16x61xf32>
 
-module @causallanguagemodel attributes {graph.sequence_length = 16 : i64} {
+module @causallanguagemodel attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm_head.weight\": \"model.embed_tokens.weight\"}"} {
   graph.func private @block(%x: !x, %cos: !cos, %sin: !cos) -> !x {
     %self_attn_q_proj_weight = graph.param "self_attn.q_proj.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !self_attn_q_proj_weight
     %self_attn_q_proj_bias = graph.param "self_attn.q_proj.bias" normal(0.0, 0.167) stored [[0, 1]] : !self_attn_q_proj_bias
