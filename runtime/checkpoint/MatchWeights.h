@@ -14,7 +14,7 @@ namespace dtc::rt {
 // not know. Names may differ by a prefix that Hugging Face's files have or not ("transformer.",
 // "model."); a "*" of a name stands for the index in dim 0, each in a tensor of its own. Buffers
 // that such files carry are left out, and so is an lm_head.weight that equals the embedding that
-// the model ties it to.
+// the model ties it to, or a copy of a parameter that the metadata of the file names with it.
 Status matchWeights(const WeightFiles &files, std::span<const TensorSpec> tensors,
                     std::vector<StoredTensor> &stored);
 

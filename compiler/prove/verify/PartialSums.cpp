@@ -46,6 +46,8 @@ AxisSet unfinishedOf(const ProgramState &state, uint32_t buffer) {
       return 0;
     return axesOf(state, op->a()) & axesOf(state, op->b());
   }
+  if (const format::Conv2dWeightGrad *op = instruction.op_as_Conv2dWeightGrad())
+    return axesOf(state, op->x()) & axesOf(state, op->dy()) & state.initial.batchAxes();
   if (instruction.op_as_Embedding())
     return state.scalarAxes();
   if (const format::EmbeddingGrad *op = instruction.op_as_EmbeddingGrad())

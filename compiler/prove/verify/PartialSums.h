@@ -11,6 +11,8 @@ namespace dtc {
 // declares this itself (Launch.shares). For other instructions the operands tell, along each axis:
 // - matmul: if both operands are sharded along the axis, the contracted dimension is sharded, since
 //   any other dimension of the result belongs to one operand only;
+// - gradient of a convolution's weight: if both operands are sharded along an axis of the batch;
+//   along others groups of channels may be, each of which has weights of its own;
 // - gradient of an embedding: if the ids are sharded, each rank adds up its own tokens;
 // - attention: if the queries are sharded but not the keys, several ranks add to the gradients of
 //   the same keys;
