@@ -113,11 +113,6 @@ def turned_back(x, cos, sin):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
 
-def scaled_rotary(m, x):
-    angles = torch.arange(6)[:, None] * torch.tensor([1.0, 0.1])
-    return turned_back(x[:, None].expand(-1, 6, 4), angles.cos() * 1.001, angles.sin() * 1.001).mean(1)
-
-
 def padded_positions(m, x):
     return x + m.embed(torch.arange(4)).sum(0)
 
@@ -218,7 +213,6 @@ REFUSED = {
     "an endless factor": (Outer(lambda m, x: x * float("inf")), "mse", [PLACE, "number inf"]),
     "a padding row among positions": (Outer(padded_positions, embed=nn.Embedding(4, 4, padding_idx=1)), "mse",
                                       [PLACE, "padding row 1"]),
-    "rotary embedding that is scaled": (Outer(scaled_rotary), "mse", [PLACE, "several values"]),
     "an exception that names a layer": (Outer(fails), "mse", [PLACE, "ValueError: layer gru0 has no cache"]),
     "a view changed in place": (Outer(mixed_in_place), "mse", ["another view reads"]),
     "no_grad": (Outer(no_grad), "mse", [PLACE, "'layers.0' (Wrong)", "no_grad"]),
