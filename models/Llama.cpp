@@ -1,5 +1,6 @@
 // Builds Llama and related models as graph IR.
 #include "models/Llama.h"
+#include "dialects/graph/NnOps.h"
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,10 @@
 // Builds small ops, of which models make what no larger op is.
 #include "models/ModelBuilder.h"
 
+#include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/NnOps.h"
 #include "dialects/graph/PointOps.h"
+#include "dialects/graph/ShapeOps.h"
 
 #include <algorithm>
 

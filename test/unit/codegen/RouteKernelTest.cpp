@@ -250,8 +250,9 @@ Values someChoices(int64_t samples, int64_t tokens, int64_t top, int64_t experts
 std::pair<Values, Values> placesOf(const Values &choices, int64_t samples, int64_t experts) {
   std::vector<size_t> order(choices.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return std::pair(choices[a], a) < std::pair(choices[b], b); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(choices[a], a) < std::pair(choices[b], b);
+  });
   Values places(choices.size()), counts(static_cast<size_t>(samples * experts));
   for (size_t row = 0; row < order.size(); ++row)
     places[order[row]] = static_cast<double>(row);

@@ -75,8 +75,9 @@ public:
     Tensor counts = Tensor::zeros(op.getCounts().getType());
     std::vector<size_t> order(experts.data.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return std::pair(experts.data[a], a) < std::pair(experts.data[b], b); });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(experts.data[a], a) < std::pair(experts.data[b], b);
+    });
     for (size_t row = 0; row < order.size(); ++row)
       places.data[order[row]] = static_cast<double>(row);
     int64_t ofSample = experts.count(1, 3);
@@ -148,8 +149,9 @@ private:
   static std::vector<int64_t> bestFirst(const std::vector<double> &value) {
     std::vector<int64_t> order(value.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return std::pair(-value[a], a) < std::pair(-value[b], b); });
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return std::pair(-value[a], a) < std::pair(-value[b], b);
+    });
     return order;
   }
 
