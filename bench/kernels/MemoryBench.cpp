@@ -1,7 +1,7 @@
 // Kernels bound by memory, beside memcpy of the same bytes. Rates count bytes read and written.
 #include "bench/kernels/BenchSupport.h"
+#include "kernels/cpu/Attention.h"
 #include "kernels/cpu/Embedding.h"
-#include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/StridedCopy.h"
 
 #include <cstring>

@@ -7,6 +7,7 @@
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/frontend/HfConfig.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "compiler/search/planner/Planner.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Table.h"

@@ -3,6 +3,7 @@
 
 #include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/frontend/HfConfig.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
 

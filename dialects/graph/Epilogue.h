@@ -27,8 +27,8 @@ bool hasVectorRows(int64_t columns, llvm::ArrayRef<int64_t> strides);
 
 // An epilogue, by the values that it reads and makes.
 //
-// Example: in `%0 = graph.add %product, %b; %1 = graph.gelu tanh %0`, with %0 and %1 read by others,
-// `bias` is %b, `sum` %0 and `result` %1.
+// Example: in `%0 = graph.add %product, %b; %1 = graph.gelu tanh %0`, with %0 and %1 read by
+// others, `bias` is %b, `sum` %0 and `result` %1.
 struct Epilogue {
   mlir::Value bias, addend; // addends: a row that is added to each row, a whole tensor
   mlir::Value geluOf;       // the tensor at which the derivative of GELU is taken, as a factor

@@ -1,4 +1,6 @@
 // Splits attention and its gradient over the pool.
+#include "kernels/cpu/Attention.h"
+
 #include "kernels/cpu/AttentionBias.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"

@@ -4,7 +4,7 @@
 // Functions are static: the files of each instruction set have copies of their own (see Simd.h).
 #pragma once
 
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/AttentionArgs.h"
 
 namespace dtc::cpu {
 

@@ -1,7 +1,7 @@
 // The inner kernels, compiled once per instruction set, and their selection at run time.
 #pragma once
 
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/AttentionArgs.h"
 
 namespace dtc::cpu {
 

@@ -3,6 +3,8 @@
 //
 // Cost: that of f32, plus 6 bytes for every element read or written; the keys and values that a
 // task sees are read once per task of the head.
+#include "kernels/cpu/NarrowAttention.h"
+
 #include "kernels/cpu/AttentionBias.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"

@@ -1,4 +1,5 @@
-// Launches of attention and its gradients; kernels/cpu/Kernels.h and dte.fbs define the semantics.
+// Launches of attention and its gradients; kernels/cpu/AttentionArgs.h and dte.fbs define the
+// semantics.
 #pragma once
 
 #include "kernels/cuda/AttentionParams.h"

@@ -1,4 +1,5 @@
-// Launches of the embedding look-up and its gradient; kernels/cpu/Kernels.h defines the semantics.
+// Launches of the embedding look-up and its gradient; kernels/cpu/Embedding.h defines the
+// semantics.
 #pragma once
 
 #include "kernels/cuda/EmbeddingParams.h"

@@ -1,4 +1,4 @@
-// Launches of a strided copy; kernels/cpu/Kernels.h defines the semantics.
+// Launches of a strided copy; kernels/cpu/StridedCopy.h defines the semantics.
 #pragma once
 
 #include "kernels/cuda/Launch.h"

@@ -94,7 +94,7 @@ def clean(captured, folder):
         if name in DROPPED and not node.users:
             graph.erase_node(node)
         elif name and not folder.is_constant(node):
-            with contextlib.suppress(Unsupported):  # of a shape, which lowering the node reports
+            with contextlib.suppress(Unsupported):  # lowering the node reports a bad shape
                 clean_node(node, name)
     drop_dead(graph)
 

@@ -62,7 +62,7 @@ def simpler(node):
     without_mutation = torch.func.functionalize(compute, remove="mutations")
     try:
         with given[0].fake_mode, enable_python_dispatcher(), torch.no_grad():
-            with torch.backends.mkldnn.flags(enabled=False):  # which has LSTMs as one op
+            with torch.backends.mkldnn.flags(enabled=False):  # it has LSTMs as one op
                 body = make_fx(without_mutation, decomposition_table=table)(*given)
     except Exception:  # whatever an op of PyTorch raises: the node is reported as it is
         return None

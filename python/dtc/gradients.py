@@ -27,7 +27,7 @@ def drop_stops(captured, module):
             replace(node, node.args[0])
         elif getattr(node.target, "__name__", "") == "wrap_with_set_grad_enabled":
             body = getattr(captured.graph_module, node.args[1].target)
-            if not any(is_mutable(each) for each in body.graph.nodes):  # which is refused
+            if not any(is_mutable(each) for each in body.graph.nodes):  # mutation is refused
                 put_in_place(graph, node, body)
 
 

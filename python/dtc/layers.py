@@ -16,7 +16,7 @@ class Layer:
     index: int
     ops: list
     parameters: list = field(default_factory=list)  # [(Place, Parameter)]
-    size: int = 1  # how many layers it is
+    size: int = 1  # the number of layers
     inputs: list = field(default_factory=list)
     outputs: list = field(default_factory=list)  # [(op position, result position)]
     key: object = None
@@ -38,7 +38,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a parameter is in a layer: 'h.3.ln.weight' is head 'h', offset 3 - index, and tail
+    """The place of a parameter in a layer: 'h.3.ln.weight' is head 'h', offset 3 - index, and tail
     'ln.weight'."""
 
     head: str

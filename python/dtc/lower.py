@@ -236,7 +236,7 @@ class Lowering:
             self.check(node)
             return self.views[node]
         except Unsupported:
-            del self.graph.ops[written:]  # of operands that could be written
+            del self.graph.ops[written:]  # drops operands that could be written
             self.build.forget()
             return None
         finally:
@@ -271,7 +271,7 @@ class Lowering:
 
     def stated(self, value, sizes):
         """Writes a constant of several values outside of any layer, so that it is written once."""
-        from dtc.ops_constants import stated  # which uses this module
+        from dtc.ops_constants import stated  # it uses this module
 
         path, self.build.path = self.build.path, ""
         try:

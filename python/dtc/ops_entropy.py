@@ -8,7 +8,7 @@ from dtc.views import identity, with_dims
 
 
 class Classes:
-    """Which class, of dim 1 of the logits, each target names; a target that does not count names
+    """The class, of dim 1 of the logits, that each target names; a target that does not count names
     none."""
 
     def __init__(self, lower, sizes, targets, ignored):

@@ -88,7 +88,7 @@ def gather(lower, node):
 
 def cut(lower, view, sizes, dim):
     """Returns the view with as many elements as `sizes` along all dims but `dim`, from the first."""
-    from dtc.ops_moves import take  # which uses functions that this module has
+    from dtc.ops_moves import take  # it uses functions that this module has
 
     for at, size in enumerate(sizes):
         if at != dim and view.sizes[at] != size:

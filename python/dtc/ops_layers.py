@@ -186,7 +186,7 @@ def normalised(lower, node, name, weight_names):
             vector(lower, None if weight is None else lower.view(weight), elements(shape), default)
         )
     epsilon = arguments["eps"]
-    epsilon = 1.1920928955078125e-07 if epsilon is None else epsilon  # of f32, as torch's rms_norm
+    epsilon = 1.1920928955078125e-07 if epsilon is None else epsilon  # that of f32, as torch's rms_norm
     value = lower.build.emit(
         name, operands, flat.value.dims, epsilon=None if epsilon == 1e-5 else float(epsilon)
     )

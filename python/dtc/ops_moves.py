@@ -218,7 +218,7 @@ def every(lower, view, dim, start, count, step):
         if split is not None:
             part = take(lower, split, dim + 1, start, 1)
             return views.reshape(part, view.sizes[:dim] + (count,) + view.sizes[dim + 1 :])
-    from dtc.ops_constants import index  # which use functions of this module
+    from dtc.ops_constants import index  # they use functions of this module
     from dtc.ops_indices import gathered
     from dtc.ops_points import floats, scaled
 
@@ -294,7 +294,7 @@ def join(lower, nodes, dim, stack, sizes):
         )
     if len({view.kind for view in parts}) > 1:
         raise Unsupported("joins integers with numbers; call .float() on the integers")
-    order = batch_first(sizes)  # of the result's dims; of a part without the dim that stack adds
+    order = batch_first(sizes)  # the result's dims; those of a part without the dim that stack adds
     inner = [at - (stack and at > dim) for at in order if not stack or at != dim]
     values = [lower.build.materialise(view, [view.dims[at] for at in inner]) for view in parts]
     lower.same_samples(*values)
@@ -389,7 +389,7 @@ MOST_PARTS = 64
 
 @lowers("pad", "constant_pad_nd")
 def padded(lower, node):
-    from dtc.ops_resize import padded_by  # which uses functions of this module
+    from dtc.ops_resize import padded_by  # it uses functions of this module
 
     arguments = bound(node)
     mode, value = arguments.get("mode", "constant"), float(arguments.get("value") or 0)
@@ -413,7 +413,7 @@ def padded(lower, node):
 
 def outside(lower, view, dim, low, high, value):
     """Writes a number where the index along a dim is not from `low` to before `high`."""
-    from dtc.ops_choices import compare, where  # which use functions of this module
+    from dtc.ops_choices import compare, where  # they use functions of this module
     from dtc.ops_constants import index
 
     if value == 0:

@@ -33,7 +33,7 @@ LARGE = {
 
 @dataclass
 class Exported:
-    """What dtc.export understood of a module.
+    """The report of what dtc.export understood of a module.
 
     parameters: numbers that the module holds, frozen ones and buffers included, tied ones once.
     blocks: name of repeated layers -> how many there are. recognised: op -> how many were
@@ -44,7 +44,7 @@ class Exported:
     blocks: dict
     recognised: dict
     kept: dict
-    flops: float  # of forward and backward, a sample
+    flops: float  # forward and backward, a sample
     sequence: int = None  # tokens of a sample, where the model has a sequence
     inputs: list = field(default_factory=list)
     notes: list = field(default_factory=list)

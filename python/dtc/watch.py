@@ -12,7 +12,7 @@ from dtc.errors import ExportError
 
 
 class Refused(Exception):
-    """What forward does that no graph shows; the place is that of the frame that does it."""
+    """An error for what forward does that no graph shows; the place is that of the frame that does it."""
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@
 #include "kernels/cpu/Embedding.h"
 #include "kernels/cpu/Gemm.h"
 #include "kernels/cpu/GemmArgs.h"
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/NarrowAttention.h"
 #include "kernels/cpu/NarrowGemm.h"
 #include "kernels/cpu/Pooling.h"
 #include "kernels/cpu/StridedCopy.h"

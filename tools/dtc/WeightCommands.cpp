@@ -4,6 +4,7 @@
 #include "tools/dtc/Commands.h"
 
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "compiler/describe/frontend/ModelFile.h"
 #include "compiler/support/Error.h"
 #include "compiler/support/JsonText.h"

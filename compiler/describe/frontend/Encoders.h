@@ -18,9 +18,9 @@ struct EncoderFamily {
   EncoderFeatures features = {};
   const char *width = "hidden_size", *layers = "num_hidden_layers";
   const char *heads = "num_attention_heads", *innerWidth = "intermediate_size";
-  const char *embeddingWidth = "";        // that of the layers if there is no key
+  const char *embeddingWidth = "";        // the width of layers if there is no key
   const char *epsilon = "layer_norm_eps"; // kBertEpsilon if there is no key
-  const char *activation = "hidden_act", *headActivation = ""; // that of layers if there is no key
+  const char *activation = "hidden_act", *headActivation = ""; // the layers' own if there is no key
   const char *embeddingDropout = "hidden_dropout_prob", *outputDropout = "hidden_dropout_prob";
   const char *innerDropout = "hidden_dropout_prob";
   const char *attentionDropout = "attention_probs_dropout_prob";

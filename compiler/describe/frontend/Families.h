@@ -12,15 +12,15 @@ namespace dtc {
 enum class HfWindows {
   None,      // the class has no window
   All,       // all layers, if `sliding_window` is set
-  FromLayer, // those from `max_window_layers` on, if `use_sliding_window` is true
-  Listed     // those that `layer_types` lists
+  FromLayer, // layers from `max_window_layers` on, if `use_sliding_window` is true
+  Listed     // the layers that `layer_types` lists
 };
 
 // The layers that have rotary embedding.
 enum class HfRotaryLayers {
   All,
-  Listed,  // those for which `no_rope_layers` has 1
-  Windowed // those with a window
+  Listed,  // the layers for which `no_rope_layers` has 1
+  Windowed // layers with a window
 };
 
 // A bias that every model of a family has, in the place of a key.
@@ -92,8 +92,8 @@ struct Family {
   // The class takes no type of rotary embedding but default and longrope, which older files call su
   // or yarn.
   bool onlyLongrope = false;
-  bool needsRotaryKind = false; // without one in the file, the class scales its rotary embedding
-  const HfExperts *experts = nullptr; // of its layers; null if it has none
+  bool needsRotaryKind = false;       // a file without one: the class scales its rotary embedding
+  const HfExperts *experts = nullptr; // experts of its layers; null: none
   const char *mustBeOff = "";         // a flag of a part that dtc does not build
 };
 

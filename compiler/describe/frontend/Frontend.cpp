@@ -1,5 +1,6 @@
 // Reads a model: graph IR from a .mlir file, or built from a Hugging Face config.json.
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/ImportHf.h"
 
 #include "compiler/describe/frontend/HfConfig.h"
 #include "compiler/describe/frontend/ModelFile.h"

@@ -29,10 +29,6 @@ mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
                                                    const std::string &path, int64_t sequence,
                                                    llvm::raw_ostream &errors, SourceNotes &notes);
 
-// Returns the class of transformers that dtc builds for the text of a config.json: the one that the
-// text names, or the usual one of its type; "" if it builds none.
-std::string architectureOfConfig(const std::string &text);
-
 // Turns a model as written into what passes expect: ops are complete (dtc-complete-ops), parameters
 // are in the module, and blocks take theirs as arguments (dtc-instantiate-blocks). Emits
 // diagnostics.

@@ -79,14 +79,4 @@ private:
 // Returns a value for messages: a number, word or flag itself, or the kind of a list or an object.
 std::string shownValue(const nlohmann::json &value);
 
-// Returns the class of transformers that dtc builds for a model_type, the first if there are two,
-// or "" if it builds none.
-// Example: "LlamaForCausalLM" for "llama".
-std::string architectureOf(llvm::StringRef modelType);
-
-// Builds the model of a config for sequences of `sequence` tokens; 0 takes the config's own length.
-// On an error, sets the error of `config` and returns null.
-mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config,
-                                                 int64_t sequence);
-
 } // namespace dtc

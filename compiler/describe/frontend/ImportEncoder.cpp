@@ -2,6 +2,7 @@
 #include "compiler/describe/frontend/Encoders.h"
 #include "compiler/describe/frontend/HfKeys.h"
 #include "compiler/describe/frontend/HfTable.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "compiler/describe/frontend/Importers.h"
 #include "compiler/describe/frontend/RotaryKinds.h"
 

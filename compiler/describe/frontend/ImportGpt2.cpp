@@ -1,5 +1,6 @@
 // Builds GPT-2 from its config.json.
 #include "compiler/describe/frontend/HfKeys.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "compiler/describe/frontend/Importers.h"
 
 #include "models/Gpt2.h"

@@ -1,7 +1,7 @@
 // Builds the model that a Hugging Face config.json describes.
+#include "compiler/describe/frontend/ImportHf.h"
 #include "compiler/describe/frontend/Encoders.h"
 #include "compiler/describe/frontend/Families.h"
-#include "compiler/describe/frontend/Frontend.h"
 #include "compiler/describe/frontend/HfConfig.h"
 #include "compiler/describe/frontend/HfKeys.h"
 #include "compiler/describe/frontend/HfTable.h"

@@ -2,9 +2,9 @@
 #include "compiler/measure/calibrate/DeviceRuns.h"
 
 #include "compiler/measure/calibrate/MemoryLoops.h"
+#include "kernels/cpu/Attention.h"
 #include "kernels/cpu/Gemm.h"
 #include "kernels/cpu/GemmArgs.h"
-#include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/StridedCopy.h"
 
 #include <algorithm>

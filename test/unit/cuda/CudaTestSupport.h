@@ -1,7 +1,7 @@
 // Common parts of the tests of CUDA kernels: numbers of three types, strided tensors, comparisons.
 #pragma once
 
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/Attention.h"
 #include "runtime/base/HalfFloats.h"
 #include "test/unit/cuda/EmulatedGpu.h"
 

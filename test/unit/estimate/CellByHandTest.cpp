@@ -10,6 +10,7 @@
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
+#include "test/unit/estimate/SmallMixture.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -27,8 +28,7 @@ LlamaConfig eightExperts() {
   config.heads = 4;
   config.kvHeads = 2;
   config.headDim = 8;
-  config.experts = 8;
-  config.top = 2;
+  config.experts = smallMixture(8, config.innerWidth);
   return config;
 }
 

@@ -7,6 +7,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/SmallMixture.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -42,7 +43,7 @@ protected:
     config.layers = 1;
     config.heads = config.kvHeads = 4;
     config.headDim = 16;
-    config.experts = experts;
+    config.experts = smallMixture(experts, config.innerWidth);
     return layerOf(buildLlama(&context, config, 128), tp, sequenceParallel);
   }
 

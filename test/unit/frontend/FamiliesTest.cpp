@@ -1,6 +1,7 @@
 // Checks the models that families of transformers become: their parameters, and the ops in which
 // they are unlike Llama.
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/frontend/ImportHf.h"
 
 #include "compiler/describe/frontend/HfConfig.h"
 #include "dialects/graph/ElementwiseOps.h"

@@ -1,6 +1,7 @@
 // Compares the frequencies of rotary embedding of every kind with those of transformers 5.24.0:
 // Inputs/rope-vectors.json has them for heads of 16.
 #include "compiler/describe/frontend/HfConfig.h"
+#include "compiler/describe/frontend/ImportHf.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/NnOps.h"

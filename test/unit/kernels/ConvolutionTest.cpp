@@ -1,5 +1,5 @@
 #include "kernels/cpu/Convolution.h"
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/Attention.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
 namespace dtc::cpu {

@@ -1,6 +1,7 @@
 // Compares the ops that the cost model counts as epilogues of products with those that the compiler
 // moves into products, on whole steps of small models.
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/search/planner/Passes.h"
 #include "compiler/search/planner/PlacementSearch.h"

@@ -9,6 +9,7 @@
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
+#include "test/unit/estimate/SmallMixture.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -48,7 +49,7 @@ protected:
     config.kvHeads = 8;
     config.headDim = 128;
     config.rotary.base = 500000;
-    config.experts = experts;
+    config.experts = smallMixture(experts, config.innerWidth);
     return completed(buildLlama(&context, config, sequence));
   }
 

@@ -5,6 +5,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/SmallMixture.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -49,7 +50,7 @@ protected:
     config.kvHeads = kvHeads;
     config.headDim = 128;
     config.rotary.base = 500000;
-    config.experts = experts;
+    config.experts = smallMixture(experts, config.innerWidth);
     return completed(buildLlama(&context, config, sequence));
   }
 

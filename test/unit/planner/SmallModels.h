@@ -4,6 +4,7 @@
 #include "compiler/describe/frontend/Frontend.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
+#include "test/unit/estimate/SmallMixture.h"
 
 namespace dtc {
 
@@ -43,10 +44,7 @@ inline mlir::OwningOpRef<mlir::ModuleOp> smallMixture(mlir::MLIRContext &context
   config.layers = layers;
   config.heads = config.kvHeads = 4;
   config.headDim = 64;
-  config.experts.experts = 4;
-  config.experts.width = config.innerWidth;
-  config.experts.capacity = 1;
-  config.experts.features = {.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"};
+  config.experts = smallMixture(4, config.innerWidth);
   return completed(buildLlama(&context, config, sequence));
 }
 

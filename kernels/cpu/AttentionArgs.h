@@ -1,18 +1,14 @@
-// Attention on the CPU device, of f32 and of 16-bit numbers.
+// The arguments of attention on the CPU device.
 //
 // All tensors are row-major f32 unless noted otherwise; sizes and strides are in elements. Every
 // kernel splits its work over the given pool and gives bitwise the same result for any number of
 // threads.
 #pragma once
 
-#include "kernels/common/ElementType.h"
-
 #include <cstddef>
 #include <cstdint>
 
 namespace dtc::cpu {
-
-class ThreadPool;
 
 // out = softmax(scale * q k^T + bias + mask) v, in blocks with a running maximum; the score matrix
 // is never stored. Query i is at the position of key i + keys - queries; causal: it sees keys up to
@@ -49,8 +45,6 @@ struct AttentionArgs {
   const float *slopes = nullptr;
   int64_t sampleKeys = INT64_MAX; // set by the kernels: the length of one sample
 };
-// Computes out and lse of `args`.
-void attention(const AttentionArgs &args, ThreadPool &pool);
 
 // Gradients of attention(); `out` and `lse` are its results. scratch: f32 [batch, heads, queries].
 // dbias, which is summed over the dims of size 1 of bias, computes the scores once more.
@@ -64,25 +58,5 @@ struct AttentionGradArgs {
   int64_t dqRow = 0, dkRow = 0, dvRow = 0;
   float *dbias = nullptr; // as bias; null: none
 };
-// Computes dq, dk, dv and dbias of `args`.
-void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
-
-// The tensors of attention and its gradients if they are of `type`; those of AttentionArgs, except
-// lse, are then not read. Forward may leave the gradients null.
-struct NarrowTensors {
-  ElementType type;
-  const void *q, *k, *v;
-  void *out;
-  const void *dout = nullptr;
-  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
-  int64_t dqRow = 0, dkRow = 0, dvRow = 0;
-  const float *dlse = nullptr; // see AttentionGradArgs
-  float *dbias = nullptr;      // see AttentionGradArgs
-};
-// Computes attention of 16-bit tensors.
-void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool);
-// Computes the gradients of attention of 16-bit tensors. scratch: f32 [batch, heads, queries].
-void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,
-                         ThreadPool &pool);
 
 } // namespace dtc::cpu
