@@ -3,6 +3,7 @@
 // Rates count 4 (forward) and 10 (backward) * queries * keys * headDim flops per head, causal ones
 // halved, and with a window those that it leaves.
 #include "bench/kernels/BenchSupport.h"
+#include "kernels/cpu/Attention.h"
 #include "kernels/cpu/Gemm.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // The inner kernels, compiled once per instruction set, and their selection at run time.
 #pragma once
 
+#include "kernels/common/ElementType.h"
 #include "kernels/cpu/AttentionArgs.h"
 
 namespace dtc::cpu {

@@ -1,5 +1,6 @@
 #include "runtime/device/CpuInstructions.h"
 
+#include "kernels/cpu/Attention.h"
 #include "kernels/cpu/Convolution.h"
 #include "kernels/cpu/Embedding.h"
 #include "kernels/cpu/Gemm.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/Attention.h"
+#include "kernels/cpu/NarrowAttention.h"
 #include "runtime/base/HalfFloats.h"
 #include "test/unit/cuda/EmulatedGpu.h"
 

@@ -1,6 +1,7 @@
 // Attention and its gradients in double, directly from their formulas.
 #pragma once
 
+#include "kernels/cpu/Attention.h"
 #include "kernels/cpu/Philox.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 

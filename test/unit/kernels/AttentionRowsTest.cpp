@@ -1,4 +1,5 @@
 // Tests attention of tensors with gaps between their tokens, as parts of one tensor have.
+#include "kernels/cpu/NarrowAttention.h"
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/NarrowTestSupport.h"
 

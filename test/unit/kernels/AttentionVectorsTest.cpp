@@ -1,5 +1,6 @@
 // Compares attention with results that another program computed in f64. Inputs/attention-vectors
 // has masks, soft caps and sinks of 8 tokens and one head of 4.
+#include "kernels/cpu/Attention.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
 #include <nlohmann/json.hpp>

@@ -6,6 +6,7 @@
 // Stability of Numerical Algorithms", section 4.2).
 #include "kernels/cpu/Embedding.h"
 #include "kernels/cpu/GemmArgs.h"
+#include "kernels/cpu/NarrowAttention.h"
 #include "kernels/cpu/NarrowGemm.h"
 #include "kernels/cpu/OneDnnGemm.h"
 #include "test/unit/kernels/AttentionReference.h"
