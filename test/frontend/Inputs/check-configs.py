@@ -200,7 +200,6 @@ REFUSED = [
     (typed("falcon", parallel_attn=True), ["model_type"], "is 'falcon'; dtc imports", "parallel_attn"),
     (typed("opt", do_layer_norm_before=True), ["model_type"], "is 'opt'; dtc imports", "learned positions"),
     (typed("deepseek_v3", kv_lora_rank=512), ["model_type"], "is 'deepseek_v3'; dtc imports", "kv_lora_rank"),
-    (typed("gpt_oss", num_local_experts=32), ["model_type"], "is 'gpt_oss'; dtc imports", "attention sinks"),
     # These configs have a part of a family that dtc does not build, or a value that the class does not take.
     (typed("gemma", use_bidirectional_attention=True, head_dim=8), ["use_bidirectional_attention"],
      "is true, and dtc builds gemma without it", "graph IR"),

@@ -130,14 +130,12 @@ module @attention_scores {
   graph.parameter @v : tensor<2x4x2x6xf32> init zeros
   graph.parameter @bias : tensor<1x4x4x4xf32> init zeros
   graph.parameter @slopes : tensor<4xf32> init zeros
-  graph.input @lengths : tensor<2xi32>
-  graph.func @microbatch() {
+  graph.func @microbatch(%n: tensor<2xi32> {graph.input = "lengths"}) {
     %q = graph.get @q : tensor<2x4x4x8xf32>
-    %k = graph.slice %q from [0, 0, 0, 0] sizes [2, 4, 2, 8] : tensor<2x4x4x8xf32> to tensor<2x4x2x8xf32>
+    %k = graph.slice %q dim 2 start 0 size 2 : tensor<2x4x4x8xf32> -> tensor<2x4x2x8xf32>
     %v = graph.get @v : tensor<2x4x2x6xf32>
     %b = graph.get @bias : tensor<1x4x4x4xf32>
     %s = graph.get @slopes : tensor<4xf32>
-    %n = graph.get @lengths : tensor<2xi32>
     // CHECK: exec.attention %q, %{{.*}}, %v lengths %lengths bias %bias [1, 4, 4, 4] slopes %slopes to %[[O:.*]], %[[LSE:.*]] batch 2
     // CHECK-SAME: head_dim 8 value_dim 6 {{.*}}causal prefix 3 scale 2.500000e-01{{$}}
     %o, %lse = graph.attention %q, %k, %v lengths %n bias %b slopes %s causal prefix 3 scale 0.25
