@@ -314,10 +314,68 @@ std::vector<KernelCase> optimizerCases() {
 
 } // namespace
 
+// Returns kernels of mixtures of four experts, of which each of `rows` tokens goes to two.
+static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const std::string &type) {
+  std::string tokens = "1x" + std::to_string(rows) + "x", of = std::to_string(columns) + "x" + type;
+  std::string logits = "tensor<" + tokens + "4x" + type + ">";
+  std::string weights = "tensor<" + tokens + "2x" + type + ">",
+              choices = "tensor<" + tokens + "2xi32>";
+  std::string x = "tensor<" + tokens + of + ">", counts = "tensor<1x4xi32>";
+  std::string mean = "tensor<4x1x" + std::to_string((2 * rows + 3) / 4) + "x";
+  std::string packed = mean + of + ">", inner = mean + "3x" + type + ">";
+  std::string weight = "tensor<4x3x" + of + ">";
+  std::vector<KernelCase> cases;
+  auto add = [&](const std::string &name, const std::string &operands, const std::string &results,
+                 const std::string &op, const std::string &types, double magnitude, Values values,
+                 std::vector<double> integers) {
+    cases.push_back({name,
+                     "(" + operands + ") -> " + results,
+                     op + " : " + types,
+                     "",
+                     values,
+                     {},
+                     magnitude,
+                     false,
+                     false,
+                     std::move(integers)});
+  };
+  std::string routed = "(" + weights + ", " + choices + ")";
+  add("route", "%l: " + logits, routed, "%0, %1 = graph.route %l top 2 normalised",
+      "(" + logits + ") -> " + routed, 4, Values::Any, {});
+  add("route_grad", "%l: " + logits + ", %e: " + choices + ", %d: " + weights, logits,
+      "%0 = graph.route_grad %l, %e, %d score \"sigmoid\"",
+      "(" + logits + ", " + choices + ", " + weights + ") -> " + logits, 4, Values::Any,
+      {0, 3, 2, 1});
+  std::string placed = "(" + choices + ", " + counts + ")";
+  add("place_rows", "%e: " + choices, placed, "%0, %1 = graph.place_rows %e",
+      "(" + choices + ") -> " + placed, 0, Values::Any, {0, 3, 2, 1, 0, 1});
+  std::vector<double> order; // one of the rows, by a step that has no divisor with their number
+  for (int64_t i = 0; i < 2 * rows; ++i)
+    order.push_back(static_cast<double>(i * (2 * rows % 7 == 0 ? 1 : 7) % (2 * rows)));
+  add("pack_rows", "%x: " + x + ", %p: " + choices, packed, "%0 = graph.pack_rows %x at %p",
+      "(" + x + ", " + choices + ") -> " + packed, 0, Values::Any, order);
+  add("unpack_rows", "%r: " + packed + ", %p: " + choices + ", %w: " + weights, x,
+      "%0 = graph.unpack_rows %r at %p weighted %w",
+      "(" + packed + ", " + choices + ", " + weights + ") -> " + x, 2, Values::Any, order);
+  add("unpack_weight_grad", "%r: " + packed + ", %p: " + choices + ", %d: " + x, weights,
+      "%0 = graph.unpack_weight_grad %r at %p, %d",
+      "(" + packed + ", " + choices + ", " + x + ") -> " + weights, 0, Values::Whole, order);
+  std::vector<double> sizes = {static_cast<double>(rows / 2), 0,
+                               static_cast<double>(2 * rows - rows / 2 - rows / 4),
+                               static_cast<double>(rows / 4)};
+  add("grouped_linear", "%r: " + packed + ", %w: " + weight + ", %c: " + counts, inner,
+      "%0 = graph.grouped_linear %r, %w transposed by %c",
+      "(" + packed + ", " + weight + ", " + counts + ") -> " + inner, 0, Values::Whole, sizes);
+  add("grouped_linear_weight_grad", "%r: " + packed + ", %d: " + inner + ", %c: " + counts, weight,
+      "%0 = graph.grouped_linear_weight_grad %r, %d transposed by %c",
+      "(" + packed + ", " + inner + ", " + counts + ") -> " + weight, 0, Values::Whole, sizes);
+  return cases;
+}
+
 std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::string &type) {
   std::vector<KernelCase> cases = pointwiseCases();
   for (const std::vector<KernelCase> &more :
-       {rowCases(), partCases(rows, columns), optimizerCases()})
+       {rowCases(), partCases(rows, columns), optimizerCases(), routeCases(rows, columns, type)})
     cases.insert(cases.end(), more.begin(), more.end());
   if (rows > 64) // the work of a selection of all rows grows with their square
     llvm::erase_if(cases, [](const KernelCase &kernel) { return kernel.name == "top_k_rows"; });
@@ -351,7 +409,8 @@ std::vector<std::vector<double>> makeOperands(const KernelCase &kernel, const Ke
       double &value = values[at];
       value /= 2;
       if (tensor.type == "i32")
-        value = static_cast<double>(at * 7 % static_cast<size_t>(columns));
+        value = kernel.integers.empty() ? static_cast<double>(at * 7 % static_cast<size_t>(columns))
+                                        : kernel.integers[at % kernel.integers.size()];
       else if (kernel.values == KernelCase::Values::Positive)
         value = 0.01 + 0.99 * std::abs(value);
       else if (kernel.values == KernelCase::Values::Whole)

@@ -15,8 +15,9 @@ struct KernelCase {
   // The largest number on the way to a result, for operands between -1 and 1. With 0 all numbers
   // are exact, so that no order of additions rounds.
   double magnitude = 0;
-  bool addsColumns = false; // adds up the columns of a row; otherwise all sums are exact
-  bool readsVectors = true; // reads 16 bytes at once if there are enough columns
+  bool addsColumns = false;          // adds up the columns of a row; otherwise all sums are exact
+  bool readsVectors = true;          // reads 16 bytes at once if there are enough columns
+  std::vector<double> integers = {}; // of i32 operands, again and again; by default columns
 };
 
 // Returns all cases with `rows` rows of `columns` elements of `type`.
