@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace dtc::rt {
@@ -230,6 +231,7 @@ TEST(Ranks, SampleProgramAgreesOnItsLoss) {
     test::runRanks(
         ranks, builder.file(),
         [&](int rank, Executor &executor, Device &device) {
+          put(executor, device, at.tokens, std::vector<float>(8, std::bit_cast<float>(int32_t{4})));
           put(executor, device, at.embed, std::vector<float>(128, 0.5f));
           put(executor, device, at.head, std::vector<float>(static_cast<size_t>(64 / ranks), 1));
           float previous = INFINITY;

@@ -366,7 +366,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   SampleIndices at;
   at.embed = builder.parameter("embed.weight", {words, width}, false, 0, 1);
   at.head = builder.parameter("head.weight", {width, width}, true, 0.5f, 0.25f);
-  uint32_t tokens = builder.buffer("tokens", tokensPerRank, DType::i32);
+  uint32_t tokens = at.tokens = builder.buffer("tokens", tokensPerRank, DType::i32);
   uint32_t targets = builder.buffer("targets", tokensPerRank, DType::i32);
   uint32_t step = builder.buffer("step", 1);
   uint32_t lr = builder.buffer("base_lr", 1);

@@ -1,5 +1,6 @@
 // Corrupts one field of a good program's instructions at a time, and the order of events and
 // collectives.
+#include "runtime/format/Operands.h"
 #include "runtime/format/Verify.h"
 
 #include "test/unit/format/Sample.h"
@@ -150,8 +151,10 @@ const Corruption corruptions[] = {
     {"AttentionOverflow", &At::attention,
      [](I &i) {
        AttentionT &op = *i.op.AsAttention();
-       op.batch = op.heads = op.kv_heads = 1u << 30;
+       op.batch = op.heads = op.kv_heads = op.total_heads = 1u << 30;
        op.head_dim = 1u << 30;
+       op.bias = op.lengths = op.slopes = noBuffer;
+       op.bias_sizes.clear();
      },
      "more than fit in 64 bits"},
     {"AttentionLse", &At::attention, [](I &i) { i.op.AsAttention()->lse = 4; },
