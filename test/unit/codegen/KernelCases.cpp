@@ -360,9 +360,10 @@ static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const s
   add("unpack_weight_grad", "%r: " + packed + ", %p: " + choices + ", %d: " + x, weights,
       "%0 = graph.unpack_weight_grad %r at %p, %d",
       "(" + packed + ", " + choices + ", " + x + ") -> " + weights, 0, Values::Whole, order);
-  std::vector<double> sizes = {static_cast<double>(rows / 2), 0,
-                               static_cast<double>(2 * rows - rows / 2 - rows / 4),
-                               static_cast<double>(rows / 4)};
+  int64_t half = rows / 2, quarter = rows / 4; // the second expert has no rows
+  std::vector<double> sizes = {static_cast<double>(half), 0,
+                               static_cast<double>(2 * rows - half - quarter),
+                               static_cast<double>(quarter)};
   add("grouped_linear", "%r: " + packed + ", %w: " + weight + ", %c: " + counts, inner,
       "%0 = graph.grouped_linear %r, %w transposed by %c",
       "(" + packed + ", " + weight + ", " + counts + ") -> " + inner, 0, Values::Whole, sizes);

@@ -185,9 +185,7 @@ TEST(RouteGradKernel, IsTheSlopeOfTheWeights) {
   for (const char *attributes :
        {"normalised scale 3.0", "scale 3.0",
         "score \"sigmoid\" normalised epsilon 1.0e-20 scale 2.5", "score \"sigmoid\"",
-        "score \"sqrtsoftplus\" normalised epsilon 0.25",
-        "score "
-        "\"sqrtsoftplus\""}) {
+        "score \"sqrtsoftplus\" normalised epsilon 0.25", R"(score "sqrtsoftplus")"}) {
     constexpr int64_t tokens = 37, experts = 5, top = 2;
     std::string text = attributes;
     Values logits = randomValues(tokens * experts, 3), dweights = randomValues(tokens * top, 4);

@@ -160,7 +160,8 @@ TEST(Ranks, RankScalarsAddUpTheirTerms) {
   test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
     put(executor, device, src, {0, 1, 2, 3, 4, 5, 6, 7});
     test::step(executor);
-    float first = static_cast<float>(6 - 4 * (rank / 2) - 2 * (rank % 2));
+    int begin = 6 - 4 * (rank / 2) - 2 * (rank % 2);
+    auto first = static_cast<float>(begin);
     EXPECT_EQ(get(executor, device, dst), (std::vector<float>{first, first + 1}));
   });
 }
