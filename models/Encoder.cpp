@@ -402,7 +402,7 @@ private:
       std::string tiedBias = features.wordBias;
       std::string name = config.tied ? tiedBias : out + ".bias";
       bias = model.parameter(ParameterSpec::bias("word_bias", name, {config.vocabulary}));
-      // Where nothing is tied the class of transformers keeps a bias that it does not use.
+      // The class of transformers keeps a bias that it does not use where nothing is tied.
       if (!config.tied && tiedBias != name)
         model.parameter(ParameterSpec::bias("unused_bias", tiedBias, {config.vocabulary}));
     }

@@ -57,8 +57,8 @@ public:
 
   // Declares the parameters, below the names of a layer.
   void declare();
-  // What a layer adds to its input, and to each of the values that layers pass on for the loss of
-  // uneven use (carriedTypes).
+  // The numbers that a layer adds to its input, and to each of the values that layers pass on for
+  // the loss of uneven use (carriedTypes).
   struct Output {
     mlir::Value tokens;
     llvm::SmallVector<mlir::Value> carried;

@@ -1,5 +1,5 @@
 // The keys that a query of attention sees: [firstKey, endKey), and the queries that see a key.
-// Those of a sample with a length follow from the arguments that ofSample returns.
+// The ranges of a sample with a length follow from the arguments that ofSample returns.
 //
 // Functions are static: the files of each instruction set have copies of their own (see Simd.h).
 #pragma once

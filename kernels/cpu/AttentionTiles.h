@@ -165,7 +165,8 @@ inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, i
   }
 }
 
-// What is added to the scores of one row, in units of log 2: bias, and less slope * distance.
+// The numbers that are added to the scores of one row, in units of log 2: bias, and less
+// slope * distance.
 class AddedRow {
 public:
   AddedRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row)

@@ -61,7 +61,8 @@ struct SampleMask {
   }
 };
 
-// What is added to the scores of one head, in units of log 2: bias, and less slope * distance.
+// The numbers that are added to the scores of one head, in units of log 2: bias, and less
+// slope * distance.
 class AddedScores {
 public:
   DTC_DEVICE AddedScores(const AttentionParams &p, int batchIndex, int head)

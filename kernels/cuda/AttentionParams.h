@@ -22,7 +22,7 @@ struct AttentionParams {
   void *dq, *dk, *dv;
   float *delta;
   const float *dlse; // gradient of lse, as lse; null: none
-  // What the general kernels have alone; kernels/cpu/Attention.h defines it.
+  // The part that the general kernels have alone; kernels/cpu/AttentionArgs.h defines it.
   const int32_t *lengths;
   const float *bias, *slopes;
   float *dbias;

@@ -13,9 +13,9 @@ namespace dtc {
 // GPUs NCCL's rings, trees and switches with its protocols; on a TPU's torus all axes at the same
 // time; otherwise one ring, level by level, a tree, or the switch's reduction.
 //
-// Of a heterogeneous topology, or one with slow links, the group is that of `rank`, whose ranks it
-// counts from the first one that it can have; without `rank` the slowest of all groups. What a
-// stage does on some ranks alone is costed on Topology::slice of them.
+// The group of a heterogeneous topology, or of one with slow links, is that of `rank`, whose ranks
+// it counts from the first one that it can have; without `rank` the slowest of all groups. Work of
+// a stage on some ranks alone is costed on Topology::slice of them.
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology);
 // Returns the seconds of a collective of the group of `rank`; see above.

@@ -1,4 +1,4 @@
-// What a stage does once a step.
+// Costs the work that a stage does once a step.
 #include "compiler/price/estimate/OncePerStep.h"
 
 #include "compiler/price/cost/OpCost.h"

@@ -1,5 +1,5 @@
-// What is known of a step before it is costed, or of others once it is: lower bounds of its
-// seconds, and whether it may fit.
+// Bounds a step before it is costed, or from others once they are: the least of its seconds, and
+// whether it may fit.
 #pragma once
 
 #include "compiler/price/estimate/EstimateRequest.h"

@@ -32,7 +32,7 @@ struct Addends {
   bool operator==(const Addends &) const = default;
 };
 
-// What becomes of bytes after they are written.
+// The fate of bytes after they are written.
 struct Liveness {
   bool isRead = false;
   bool isGradient = false; // has to be read: it is a gradient, or packed for other ranks

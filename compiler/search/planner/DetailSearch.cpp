@@ -66,7 +66,7 @@ private:
     Decisions decisions;
     double leastWithHost;
   };
-  // What is known of a detail; its cost if it was costed.
+  // The facts about a detail; its cost if it was costed.
   struct Visited {
     DetailFloor floor;
     std::optional<Costed> costed;

@@ -1,4 +1,4 @@
-// Which sizes of axes a model, its software and pins permit.
+// Says which sizes of axes a model, its software and pins permit.
 #include "compiler/search/planner/MeshRules.h"
 
 #include "compiler/decide/plan/Executable.h"

@@ -1,5 +1,5 @@
-// Which sizes of axes a model, its software and pins permit: what the enumeration of meshes and the
-// errors about meshes have in common. Internal to this folder.
+// Says which sizes of axes a model, its software and pins permit: the enumeration of meshes and the
+// errors about meshes have these rules in common. Internal to this folder.
 #pragma once
 
 #include "compiler/decide/decisions/Pins.h"
