@@ -1,4 +1,5 @@
-// Costs the work that a stage does once a step: gradients and parameters between replicas, and the update.
+// Costs the work that a stage does once a step: gradients and parameters between replicas, and the
+// update.
 // Internal to this folder.
 #pragma once
 
