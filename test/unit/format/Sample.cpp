@@ -1,5 +1,7 @@
 #include "test/unit/format/Sample.h"
 
+#include "runtime/format/Verify.h"
+
 #include "runtime/base/File.h"
 #include "runtime/format/MeshGroups.h"
 #include "runtime/format/Operands.h"
@@ -429,6 +431,12 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   if (indices)
     *indices = at;
   return builder;
+}
+
+rt::Status verify(const ManifestT &manifest) {
+  flatbuffers::FlatBufferBuilder encoder;
+  FinishManifestBuffer(encoder, CreateManifest(encoder, &manifest));
+  return verifyManifest(*GetManifest(encoder.GetBufferPointer()), "m.dte");
 }
 
 std::vector<uint8_t> readBytes(const std::string &path) {

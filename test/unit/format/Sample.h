@@ -97,6 +97,9 @@ struct SampleIndices {
 ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object,
                              SampleIndices *indices = nullptr);
 
+// Returns what verifyManifest says of a manifest, as of a file "m.dte".
+rt::Status verify(const format::ManifestT &manifest);
+
 // Returns the bytes of a file, empty if there is none.
 std::vector<uint8_t> readBytes(const std::string &path);
 // Writes the bytes of a file.

@@ -266,8 +266,10 @@ TEST(PlanOnly, NamesTheFirstOpThatCannotBeCompiled) {
     return success();
   });
   EXPECT_TRUE(failed(checkCompilable(*layer.module)));
-  EXPECT_EQ(message, "'graph.moe_router' op has no kernels yet: mixtures of experts can be "
-                     "planned, and compiled once expert parallelism is there");
+  EXPECT_EQ(message,
+            "'graph.moe_router' op has no kernels: experts with a capacity can be planned, "
+            "not compiled; graph.route and the ops beside it drop nothing (a config.json "
+            "without 'moe_expert_capacity_factor')");
 }
 
 } // namespace
