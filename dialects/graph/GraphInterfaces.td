@@ -123,7 +123,8 @@ def PlanOnlyOpInterface : OpInterface<"PlanOnlyOpInterface"> {
   let description = "Can be planned, but perhaps not compiled yet.";
   let methods = [InterfaceMethod<"Returns why the op cannot be compiled, as the end of a sentence; empty if it can.",
     "::std::string", "whyPlanOnly", (ins), "",
-    [{return "has no kernels yet: mixtures of experts can be planned, "
-      "and compiled once expert parallelism is there";}]>];
+    [{return "has no kernels: experts with a capacity can be planned, not compiled; "
+      "graph.route and the ops beside it drop nothing (a config.json without "
+      "'moe_expert_capacity_factor')";}]>];
 }
 #endif

@@ -103,12 +103,11 @@ private:
     bool isCut = microBatches != 1 || ranks != 1;
     if (graph::MultiplyOp product =
             loss && isCut ? findProductOfMeans(loss) : graph::MultiplyOp()) {
-      product.emitOpError("multiplies means over the whole batch, which the plan cuts into ")
-          << microBatches.getValue() << " micro-batches on " << ranks.getValue()
-          << " ranks; plan with dp=1 and one micro-batch, or, for experts, put "
+      product.emitOpError("multiplies means over the whole batch, which the plan divides (dp=")
+          << ranks.getValue() << ", micro-batches: " << microBatches.getValue()
+          << "); plan with dp=1 and one micro-batch, or, for experts, put "
              "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config, for the loss of "
-             "each "
-             "sample";
+             "each sample";
       return failure();
     }
     return failure(walk.wasInterrupted());

@@ -70,9 +70,13 @@ static bool hasWindow(ModuleOp module) {
       .wasInterrupted();
 }
 
-static bool needsWholeBatch(ModuleOp module) {
+static bool needsOneReplica(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-  if (loss && findProductOfMeans(loss))
+  return loss && findProductOfMeans(loss);
+}
+
+static bool needsWholeBatch(ModuleOp module) {
+  if (needsOneReplica(module))
     return true;
   return module
       .walk([](graph::BatchNormaliseOp norm) {
@@ -131,6 +135,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
   facts.needsWholeBatch = needsWholeBatch(module);
+  facts.needsOneReplica = needsOneReplica(module);
   facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
