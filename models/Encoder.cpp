@@ -417,8 +417,8 @@ private:
     Value seen = model.as("seen").castTo(mask, /*isInteger=*/false);
     Value column = model.as("seen_column").reshape(seen, {ShapedType::kDynamic, tokens, 1});
     Value kept = model.as("seen_rows").multiply(x, column);
-    Value sum = model.as("sum_of_rows").sum(kept, 1);
-    Value count = model.as("count").sum(column, 1);
+    Value sum = model.as("sum_of_rows").reduce(graph::ReduceKind::Sum, kept, 1);
+    Value count = model.as("count").reduce(graph::ReduceKind::Sum, column, 1);
     return model.as("pooled").divide(sum, count);
   }
 

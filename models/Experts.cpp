@@ -20,18 +20,6 @@ std::string under(StringRef module, const Twine &name) { return (module + "." + 
 
 bool isThere(const char *name) { return *name != 0; }
 
-Value reduce(ModelBuilder &model, Value x, int64_t dim, graph::ReduceKind kind, double scale) {
-  SmallVector<int64_t> shape(typeOf(x).getShape());
-  shape.erase(shape.begin() + dim);
-  return model.make<graph::ReduceOp>(model.tensor(shape), x, kind, ArrayRef<int64_t>{dim},
-                                     llvm::APFloat(scale), ArrayAttr());
-}
-
-// Returns the sum along a dim times `scale`.
-Value sumOver(ModelBuilder &model, Value x, int64_t dim, double scale) {
-  return reduce(model, x, dim, graph::ReduceKind::Sum, scale);
-}
-
 // The rows of a layer's tokens, ordered by expert.
 struct Rows {
   ModelBuilder &model;
@@ -147,16 +135,12 @@ Value ExpertLayer::gated(Value gateRows, Value upRows, llvm::function_ref<Value(
     return model.as("gated").multiply(open, upRows);
   }
   constexpr double slope = 1.702, infinity = std::numeric_limits<double>::infinity();
-  auto point = [&](StringRef name, graph::PointFunction function, Value x,
-                   ArrayRef<double> parameters = {}) -> Value {
-    return model.as(name).make<graph::PointOp>(x.getType(), x, function, parameters);
-  };
-  Value low =
-      point("gate_clamped", graph::PointFunction::Clamp, gateRows, {-infinity, features.clamp});
-  Value both =
-      point("up_clamped", graph::PointFunction::Clamp, upRows, {-features.clamp, features.clamp});
+  Value low = model.as("gate_clamped")
+                  .point(graph::PointFunction::Clamp, gateRows, {-infinity, features.clamp});
+  Value both = model.as("up_clamped")
+                   .point(graph::PointFunction::Clamp, upRows, {-features.clamp, features.clamp});
   Value steep = model.as("gate_steep").scale(low, slope);
-  Value open = point("open", graph::PointFunction::Sigmoid, steep);
+  Value open = model.as("open").point(graph::PointFunction::Sigmoid, steep);
   Value active = model.as("gate_active").multiply(low, open);
   Value one = model.as("one").constant(1, {});
   Value more = model.as("up_more").add(both, one);
@@ -202,17 +186,15 @@ Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
   if (downBias)
     out = rows.addBias("down_biased", out, downBias);
   if (config.balance > 0) {
-    RankedTensorType perSequence = model.batched({experts});
     double share = 1 / static_cast<double>(sequence);
-    Value load = model.as("uses").make<graph::CastOp>(perSequence, place.getCounts());
+    Value load = model.as("uses").castTo(place.getCounts(), /*isInteger=*/false);
     load = model.as("load").scale(load, share);
-    Value p = model.as("p").make<graph::SoftmaxOp>(logits.getType(), logits);
-    model.as("importance");
-    Value importance = sumOver(model, p, 1, share);
+    Value p = model.as("p").softmax(logits);
+    Value importance = model.as("importance").reduce(graph::ReduceKind::Sum, p, 1, share);
     if (config.balancesSequences) {
       Value products = model.as("uneven_by_expert").multiply(load, importance);
-      model.as("balance");
-      output.carried = {sumOver(model, products, 1, config.balance * static_cast<double>(experts))};
+      output.carried = {model.as("balance").reduce(graph::ReduceKind::Sum, products, 1,
+                                                   config.balance * static_cast<double>(experts))};
     } else {
       output.carried = {load, importance};
     }
@@ -246,9 +228,7 @@ Value ExpertLayer::buildShared(Value x, llvm::function_ref<Value(Value)> activat
   if (!sharedScale)
     return out;
   Value score = linear("shared_score", x, sharedScale);
-  Value share = model.as("shared_share")
-                    .make<graph::PointOp>(score.getType(), score, graph::PointFunction::Sigmoid,
-                                          ArrayRef<double>());
+  Value share = model.as("shared_share").point(graph::PointFunction::Sigmoid, score);
   return model.as("shared_part").multiply(out, share);
 }
 
@@ -283,14 +263,12 @@ Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layer
     Value balance = model.as("mean").mean(carried.front());
     return model.as("per_layer").scale(balance, share);
   }
-  model.as("load");
-  Value load = reduce(model, carried[0], 0, graph::ReduceKind::Mean, 1);
-  model.as("importance");
-  Value importance = reduce(model, carried[1], 0, graph::ReduceKind::Mean, 1);
+  Value load = model.as("load").reduce(graph::ReduceKind::Mean, carried[0], 0);
+  Value importance = model.as("importance").reduce(graph::ReduceKind::Mean, carried[1], 0);
   Value products = model.as("uneven_by_expert").multiply(load, importance);
-  model.as("balance");
-  return sumOver(model, products, 0,
-                 config.balance * static_cast<double>(config.experts) * share * share);
+  return model.as("balance").reduce(graph::ReduceKind::Sum, products, 0,
+                                    config.balance * static_cast<double>(config.experts) * share *
+                                        share);
 }
 
 } // namespace dtc

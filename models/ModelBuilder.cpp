@@ -280,8 +280,6 @@ Value ModelBuilder::mean(Value x) {
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
-Value ModelBuilder::zeroForEachSample() { return constant(0, {ShapedType::kDynamic}); }
-
 SmallVector<Value> ModelBuilder::repeat(graph::FuncOp callee, int64_t count, StringRef prefix,
                                         ValueRange operands, int64_t carrying, int64_t instance) {
   auto op = graph::RepeatOp::create(

@@ -183,7 +183,6 @@ public:
   mlir::Value mean(mlir::Value x); // over all elements
   // Returns x times a factor.
   mlir::Value scale(mlir::Value x, double factor);
-  mlir::Value zeroForEachSample(); // [batch]
 
   // Small ops. Operands broadcast as in NumPy.
   // Returns a - b, element by element.
@@ -203,8 +202,8 @@ public:
   mlir::Value iota(int64_t size);
   // Returns the sums of the elements along a dim up to each of them.
   mlir::Value cumsum(mlir::Value x, int64_t dim);
-  // Returns the sum along a dim, which the result lacks.
-  mlir::Value sum(mlir::Value x, int64_t dim);
+  // Returns the sum, mean or maximum along a dim, which the result lacks, times `scale`.
+  mlir::Value reduce(graph::ReduceKind kind, mlir::Value x, int64_t dim, double scale = 1);
   // Returns x with zeros before and after the elements of a dim.
   mlir::Value pad(mlir::Value x, int64_t dim, int64_t low, int64_t high);
   // Returns the softmax over the last dim.

@@ -58,11 +58,11 @@ Value ModelBuilder::cumsum(Value x, int64_t dim) {
   return graph::CumsumOp::create(builder, next(), x.getType(), x, dim, /*reverse=*/false);
 }
 
-Value ModelBuilder::sum(Value x, int64_t dim) {
+Value ModelBuilder::reduce(graph::ReduceKind kind, Value x, int64_t dim, double scale) {
   SmallVector<int64_t> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + dim);
-  return graph::ReduceOp::create(builder, next(), tensor(shape), x, graph::ReduceKind::Sum,
-                                 ArrayRef<int64_t>{dim});
+  return graph::ReduceOp::create(builder, next(), tensor(shape), x, kind, ArrayRef<int64_t>{dim},
+                                 llvm::APFloat(scale), ArrayAttr());
 }
 
 Value ModelBuilder::pad(Value x, int64_t dim, int64_t low, int64_t high) {

@@ -38,9 +38,6 @@ class View:
     def kind(self):
         return self.value.kind
 
-    def fixed_atoms(self):
-        return {atom for atom, _ in self.fixed}
-
 
 def size_of(atoms):
     """Returns the size of a dim that is made of atoms."""
