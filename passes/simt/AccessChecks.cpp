@@ -31,13 +31,13 @@ public:
     if (auto *load = dyn_cast<LoadInst>(&instruction)) {
       bool other = load->isAtomic() || load->isVolatile();
       if (addCheck(*load, load->getPointerOperand(), load->getType(), load->getAlign(),
-                   other ? Access::MeetingRead : Access::Read) &&
+                   other ? Access::AtomicRead : Access::Read) &&
           !load->isAtomic())
         load->setAlignment(Align(1));
     } else if (auto *store = dyn_cast<StoreInst>(&instruction)) {
       bool other = store->isAtomic() || store->isVolatile();
       if (addCheck(*store, store->getPointerOperand(), store->getValueOperand()->getType(),
-                   store->getAlign(), other ? Access::MeetingWrite : Access::Write) &&
+                   store->getAlign(), other ? Access::AtomicWrite : Access::Write) &&
           !store->isAtomic())
         store->setAlignment(Align(1));
     } else if (auto *change = dyn_cast<AtomicRMWInst>(&instruction)) {

@@ -157,9 +157,9 @@ static Status allowConnections(int ranks) {
   rlim_t wanted = 2 * static_cast<rlim_t>(ranks) + kOthers;
   if (files.rlim_max >= wanted)
     return {};
-  return Status::unavailable(text("meeting the other ranks: a process may open ", files.rlim_max,
-                                  " files, and a job of ", ranks, " ranks needs ", wanted,
-                                  "; raise it by ulimit -n"));
+  return Status::unavailable(text("connecting to the other ranks: a process may open ",
+                                  files.rlim_max, " files, and a job of ", ranks, " ranks needs ",
+                                  wanted, "; raise it by ulimit -n"));
 }
 
 static EnvironmentReader environmentOf(const WorldOptions &options) {

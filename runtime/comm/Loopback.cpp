@@ -1,5 +1,5 @@
-// Ranks as threads: every collective is a meeting where members post their buffers, work on their
-// share, and leave together.
+// Ranks as threads: every collective is a barrier at which members post their buffers, work on
+// their share, and leave together.
 #include "runtime/comm/Loopback.h"
 
 #include "runtime/base/Text.h"
@@ -157,11 +157,11 @@ template <typename Work> Status Loopback::meet(const Call &call, Work work) {
   auto what = [&] { return describe(call); };
   Lock lock(job->mutex);
   Group &g = *group;
-  // 1. The meeting before this one must have been left by all. Nobody enters a job that was given
-  // up, so a member that gave up while waiting can take its buffers away.
+  // 1. The collective before this one must have been left by all. Nobody enters a job that was
+  // given up, so a member that gave up while waiting can take its buffers away.
   DTC_RETURN_IF_ERROR(await(lock, what, [&] { return g.generation % 2 == 0; }));
   DTC_RETURN_IF_ERROR(checkRunning(what));
-  uint64_t meeting = g.generation;
+  uint64_t entered = g.generation;
   g.calls[static_cast<size_t>(myRank)] = call;
   // 2. The last to arrive compares the calls and starts the work.
   if (++g.arrived == size()) {
@@ -171,7 +171,7 @@ template <typename Work> Status Loopback::meet(const Call &call, Work work) {
     ++g.generation;
     job->changed.notify_all();
   }
-  DTC_RETURN_IF_ERROR(await(lock, what, [&] { return g.generation != meeting; }));
+  DTC_RETURN_IF_ERROR(await(lock, what, [&] { return g.generation != entered; }));
   bool mismatch = g.mismatch;
   std::string others;
   for (int r = 0; mismatch && r < size(); ++r)
@@ -186,7 +186,7 @@ template <typename Work> Status Loopback::meet(const Call &call, Work work) {
     ++g.generation;
     job->changed.notify_all();
   }
-  job->changed.wait(lock, [&] { return g.generation >= meeting + 2; });
+  job->changed.wait(lock, [&] { return g.generation >= entered + 2; });
   if (mismatch)
     return Status::internal(
         text("members of group '", groupName, "' called different operations: ", others));
@@ -300,7 +300,7 @@ Status Loopback::split(int colour, int key, std::unique_ptr<Comm> &result) {
   call.colour = colour;
   call.key = key;
   DTC_RETURN_IF_ERROR(meet(call, [&] {
-    // Rank 0 makes the groups; the others see them after the meeting's end.
+    // Rank 0 makes the groups; the others see them after the collective.
     if (myRank != 0)
       return;
     std::map<int, std::vector<std::pair<int, int>>> members; // colour -> key, rank
@@ -313,7 +313,7 @@ Status Loopback::split(int colour, int key, std::unique_ptr<Comm> &result) {
         group->subgroups[static_cast<size_t>(list[i].second)] = {made, static_cast<int>(i)};
     }
   }));
-  // Only this member reads its own entry, and the next split is a meeting that needs this member.
+  // Only this member reads its own entry, and the next split needs this member.
   auto [made, rank] = std::move(group->subgroups[static_cast<size_t>(myRank)]);
   result = std::make_unique<Loopback>(job, std::move(made), rank,
                                       text("part ", colour, " of ", groupName));

@@ -91,12 +91,12 @@ Status Host::open() {
       port = each;
       ownToken.resize(kTokenBytes);
       if (::getrandom(ownToken.data(), ownToken.size(), 0) != static_cast<ssize_t>(kTokenBytes))
-        return Status::unavailable("meeting the other ranks: getrandom is refused");
+        return Status::unavailable("connecting to the other ranks: getrandom is refused");
       return {};
     }
     tried += (tried.empty() ? "" : "; ") + status.message();
   }
-  return Status::unavailable(text("meeting the other ranks: rank 0 on host '", ownHostName(),
+  return Status::unavailable(text("connecting to the other ranks: rank 0 on host '", ownHostName(),
                                   "' can't listen on ", tried, "; name a free port by ",
                                   envInfo(EnvVar::RendezvousPort).name));
 }

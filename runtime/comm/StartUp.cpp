@@ -20,7 +20,7 @@ using format::text;
 
 const char *nameOf(Phase phase) {
   constexpr const char *names[] = {"starting MPI",
-                                   "meeting the other ranks",
+                                   "connecting to the other ranks",
                                    "joining all ranks in one communicator",
                                    "comparing the job of the ranks",
                                    "reading the program, and what it starts with",

@@ -461,10 +461,10 @@ Status CudaDevice::prepareOnDevice(const Command &command, int stream,
 Status CudaDevice::prepare(int stream, const Command &command, std::vector<OrderItem> &items) {
   const char *what = format::opName(command.source->op_type());
   if (command.group >= 0) {
-    PreparedMeeting meeting;
-    DTC_RETURN_IF_ERROR(groups->prepare(command, stream, meeting));
-    items.push_back(
-        {stream, what, std::move(meeting.work), std::move(meeting.announce), meeting.needsStreams});
+    PreparedCommunication prepared;
+    DTC_RETURN_IF_ERROR(groups->prepare(command, stream, prepared));
+    items.push_back({stream, what, std::move(prepared.work), std::move(prepared.announce),
+                     prepared.needsStreams});
     return {};
   }
   if (hostArena.hasAll(command)) {

@@ -8,7 +8,7 @@
 namespace dtc::rt {
 
 // A collective or transfer that is prepared for a stream.
-struct PreparedMeeting {
+struct PreparedCommunication {
   StreamWork work;
   // Called before each run of `work`, with the tag of that run; null if not needed.
   std::function<void(uint64_t tag)> announce;
@@ -26,7 +26,7 @@ public:
   // Sets the address of the arena, once, so that communication may prepare for it.
   virtual Status setArena(cu::DevicePtr, uint64_t) { return {}; }
   // Prepares a collective or transfer.
-  virtual Status prepare(const Command &command, int stream, PreparedMeeting &meeting) = 0;
+  virtual Status prepare(const Command &command, int stream, PreparedCommunication &prepared) = 0;
   // Reports the number of completed steps.
   virtual void noteSteps(uint64_t) {}
   // Starts to end operations that wait for other ranks. Any thread may call it.

@@ -15,8 +15,8 @@ struct OrderItem {
   int stream = 0;
   const char *what = ""; // "gemm", for messages
   StreamWork work = nullptr;
-  std::function<void(uint64_t tag)> announce = nullptr; // as in PreparedMeeting
-  bool needsStreams = false;                            // as in PreparedMeeting
+  std::function<void(uint64_t tag)> announce = nullptr; // as in PreparedCommunication
+  bool needsStreams = false;                            // as in PreparedCommunication
   // Set for launches of generated kernels, and for copies.
   std::shared_ptr<const LaunchPiece> piece = nullptr;
   std::string name = {}; // for profilers; may be empty

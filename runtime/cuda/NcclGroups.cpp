@@ -60,7 +60,7 @@ public:
 
   Status create(Control &control, const GroupSpec &spec, int &group) override;
   Status setArena(cu::DevicePtr address, uint64_t bytes) override;
-  Status prepare(const Command &command, int stream, PreparedMeeting &meeting) override;
+  Status prepare(const Command &command, int stream, PreparedCommunication &prepared) override;
   void noteSteps(uint64_t done) override {
     if (watch)
       watch->noteSteps(done);
@@ -416,10 +416,10 @@ std::string describe(const Command &command, const Line &line) {
   return text(kind, " over group '", line.name, "'");
 }
 
-Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting) {
+Status NcclGroups::prepare(const Command &command, int, PreparedCommunication &prepared) {
   const Group &group = groups[static_cast<size_t>(command.group)];
   if (group.ranks == 1) {
-    meeting.work = [this, command](cu::Stream on) { return copyHere(command, on); };
+    prepared.work = [this, command](cu::Stream on) { return copyHere(command, on); };
     return {};
   }
   const format::Transfer *transfer = command.source->op_as_Transfer();
@@ -431,12 +431,12 @@ Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting
     line.operations.push_back({describe(command, line), 0});
     number = static_cast<uint32_t>(line.operations.size());
   }
-  meeting.needsStreams = driverVersion < kLeastForGraphs;
-  meeting.announce = [this, &line, number](uint64_t tag) {
+  prepared.needsStreams = driverVersion < kLeastForGraphs;
+  prepared.announce = [this, &line, number](uint64_t tag) {
     std::lock_guard lock(watch->mutex);
     line.operations[number - 1].tag = tag;
   };
-  meeting.work = [this, &line, command, number](cu::Stream on) -> Status {
+  prepared.work = [this, &line, command, number](cu::Stream on) -> Status {
     DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, number, 0);
     {
       std::lock_guard lock(watch->mutex);

@@ -148,7 +148,7 @@ public:
   ~StagedGroups() override;
 
   Status create(Control &control, const GroupSpec &spec, int &group) override;
-  Status prepare(const Command &command, int stream, PreparedMeeting &meeting) override;
+  Status prepare(const Command &command, int stream, PreparedCommunication &prepared) override;
   void stop() override;
   void close() override;
 
@@ -210,7 +210,7 @@ Status StagedGroups::channelOf(int group, int stream, Channel *&channel) {
   return {};
 }
 
-Status StagedGroups::prepare(const Command &command, int stream, PreparedMeeting &meeting) {
+Status StagedGroups::prepare(const Command &command, int stream, PreparedCommunication &prepared) {
   Channel *channel = nullptr;
   DTC_RETURN_IF_ERROR(channelOf(command.group, stream, channel));
   Sides sides =
@@ -229,11 +229,11 @@ Status StagedGroups::prepare(const Command &command, int stream, PreparedMeeting
   // a transfer has one buffer, which it reads or writes
   if (command.source->op_type() == format::Op::Transfer)
     onHost.buffers[0] = sides.in > 0 ? in : out;
-  meeting.needsStreams = true;
-  meeting.announce = [channel, onHost](uint64_t tag) { channel->put({onHost, tag}); };
-  meeting.work = [this, ready = channel->flagsOnDevice + offsetof(Flags, ready),
-                  done = channel->flagsOnDevice + offsetof(Flags, done), in, out, from, to,
-                  sides](cu::Stream on) -> Status {
+  prepared.needsStreams = true;
+  prepared.announce = [channel, onHost](uint64_t tag) { channel->put({onHost, tag}); };
+  prepared.work = [this, ready = channel->flagsOnDevice + offsetof(Flags, ready),
+                   done = channel->flagsOnDevice + offsetof(Flags, done), in, out, from, to,
+                   sides](cu::Stream on) -> Status {
     if (sides.in > 0)
       DTC_CUDA(driver, cuMemcpyDtoHAsync, in, reinterpret_cast<uintptr_t>(from), sides.in, on);
     DTC_CUDA(driver, cuStreamWriteValue32, on, ready, 1, 0);

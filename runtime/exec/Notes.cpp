@@ -7,14 +7,14 @@
 namespace dtc::rt {
 namespace {
 
-void noteMeeting(const format::Manifest &manifest, const BoundInstruction &instruction,
-                 NotedInstruction &note) {
+void noteCommunication(const format::Manifest &manifest, const BoundInstruction &instruction,
+                       NotedInstruction &note) {
   const format::Instruction &source = *instruction.command.source;
-  std::optional<format::Meeting> meeting = format::meetingOf(source);
-  if (!meeting)
+  std::optional<format::Communication> communication = format::communicationOf(source);
+  if (!communication)
     return;
   note.group = static_cast<uint32_t>(instruction.command.group);
-  note.name = meeting->name ? meeting->name->str() : "";
+  note.name = communication->name ? communication->name->str() : "";
   if (const format::Transfer *op = source.op_as_Transfer()) {
     note.kind = EnumNameTransferKind(op->kind());
     note.dtype = EnumNameDType(op->dtype());
@@ -53,7 +53,7 @@ NotedInstruction noteInstruction(const format::Manifest &manifest, const format:
     note.op = location.name() ? location.name()->str() : "";
     note.line = location.line();
   }
-  noteMeeting(manifest, instruction, note);
+  noteCommunication(manifest, instruction, note);
   return note;
 }
 

@@ -29,10 +29,10 @@ void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
 // larger buffer.
 std::string communicated(const format::Manifest &manifest, const BoundInstruction &instruction) {
   const format::Instruction &source = *instruction.command.source;
-  std::optional<format::Meeting> meeting = format::meetingOf(source);
-  if (!meeting)
+  std::optional<format::Communication> communication = format::communicationOf(source);
+  if (!communication)
     return "";
-  const format::Group &group = *manifest.groups()->Get(meeting->group);
+  const format::Group &group = *manifest.groups()->Get(communication->group);
   uint64_t ranks = group.size();
   const char *kind = nullptr;
   uint64_t bytes = 0;
@@ -45,7 +45,7 @@ std::string communicated(const format::Manifest &manifest, const BoundInstructio
     kind = EnumNameCollectiveKind(collective.kind());
     bytes = collective.count() * blocks * format::bytesOf(collective.dtype());
   }
-  return text(",\"kind\":\"", kind, "\",\"role\":\"", EnumNameCollectiveRole(meeting->role),
+  return text(",\"kind\":\"", kind, "\",\"role\":\"", EnumNameCollectiveRole(communication->role),
               "\",\"group\":", format::jsonString(group.name()->string_view()),
               ",\"ranks\":", ranks, ",\"bytes\":", bytes);
 }

@@ -29,7 +29,7 @@ struct NcclCall {
   bool operator==(const NcclCall &other) const = default;
 };
 
-struct NcclMeeting {
+struct NcclCollective {
   NcclCall call;
   std::vector<std::vector<char>> inputs; // index: rank; empty before it has begun
   size_t begun = 0;
@@ -44,7 +44,7 @@ struct NcclMail {
 struct NcclWorld {
   std::vector<int> gpus; // index: rank; -1 before it has joined
   size_t present = 0;
-  std::map<uint64_t, NcclMeeting> meetings; // key: number
+  std::map<uint64_t, NcclCollective> collectives; // key: number
   std::map<std::pair<int, int>, NcclMail> mail;
 };
 
@@ -55,7 +55,7 @@ struct Communicator {
   int rank = 0, ranks = 0, gpu = 0;
   bool blocks = true, aborted = false, destroyed = false, finalized = false;
   uint64_t looks = 0; // queries for which it will still be in progress
-  uint64_t meetings = 0;
+  uint64_t collectives = 0;
   std::map<int, size_t> sends, receives;        // number begun, by peer
   std::set<std::pair<NcclKind, int>> connected; // transfers outside of captures, by kind and peer
   int registrations = 0;
@@ -145,21 +145,21 @@ uint64_t inputBytes(const Operation &op) {
                                                  : bytes;
 }
 
-std::vector<char> resultOf(const Operation &op, const NcclMeeting &meeting) {
+std::vector<char> resultOf(const Operation &op, const NcclCollective &collective) {
   std::vector<char> result;
   if (op.call.kind == NcclKind::AllGather) {
-    for (const std::vector<char> &input : meeting.inputs)
+    for (const std::vector<char> &input : collective.inputs)
       result.insert(result.end(), input.begin(), input.end());
     return result;
   }
   size_t each = bytesOfType(op.call.type), bytes = op.call.count * each;
   size_t offset =
       op.call.kind == NcclKind::ReduceScatter ? bytes * static_cast<size_t>(op.comm->rank) : 0;
-  const char *first = meeting.inputs[0].data() + offset;
+  const char *first = collective.inputs[0].data() + offset;
   result.assign(first, first + bytes);
-  for (size_t rank = 1; rank < meeting.inputs.size(); ++rank)
+  for (size_t rank = 1; rank < collective.inputs.size(); ++rank)
     for (size_t at = 0; at < bytes; at += each)
-      combine(result.data() + at, meeting.inputs[rank].data() + offset + at, op.call);
+      combine(result.data() + at, collective.inputs[rank].data() + offset + at, op.call);
   return result;
 }
 
@@ -189,17 +189,17 @@ Status begin(Operation &op) {
     ++world.mail[{op.peer, comm.rank}].wanted;
     return {};
   }
-  op.number = comm.meetings++;
-  NcclMeeting &meeting = world.meetings[op.number];
-  if (meeting.begun == 0) {
-    meeting.call = op.call;
-    meeting.inputs.resize(static_cast<size_t>(comm.ranks));
-  } else if (meeting.call != op.call) {
+  op.number = comm.collectives++;
+  NcclCollective &collective = world.collectives[op.number];
+  if (collective.begun == 0) {
+    collective.call = op.call;
+    collective.inputs.resize(static_cast<size_t>(comm.ranks));
+  } else if (collective.call != op.call) {
     return Status::internal(
         text("ranks call different collectives as number ", op.number, " of a communicator"));
   }
-  meeting.inputs[static_cast<size_t>(comm.rank)] = std::move(input);
-  ++meeting.begun;
+  collective.inputs[static_cast<size_t>(comm.rank)] = std::move(input);
+  ++collective.begun;
   return {};
 }
 
@@ -211,7 +211,7 @@ bool canEnd(const Operation &op) {
     return comm.world->mail[{comm.rank, op.peer}].wanted > op.number;
   if (op.call.kind == NcclKind::Receive)
     return comm.world->mail[{op.peer, comm.rank}].sent.size() > op.number;
-  return comm.world->meetings[op.number].begun == static_cast<size_t>(comm.ranks);
+  return comm.world->collectives[op.number].begun == static_cast<size_t>(comm.ranks);
 }
 
 Status checkInputIsTheSame(const Operation &op, const std::vector<char> &taken) {
@@ -234,9 +234,9 @@ Status end(const Operation &op) {
       return Status::internal(
           text("rank ", comm.rank, " receives another number of bytes than was sent"));
   } else {
-    const NcclMeeting &meeting = comm.world->meetings[op.number];
-    DTC_RETURN_IF_ERROR(checkInputIsTheSame(op, meeting.inputs[static_cast<size_t>(comm.rank)]));
-    result = resultOf(op, meeting);
+    const NcclCollective &collective = comm.world->collectives[op.number];
+    DTC_RETURN_IF_ERROR(checkInputIsTheSame(op, collective.inputs[static_cast<size_t>(comm.rank)]));
+    result = resultOf(op, collective);
   }
   DTC_RETURN_IF_ERROR(memoryOf(op).checkWrite(op.dst, result.size(), "output of a collective"));
   std::memcpy(op.dst, result.data(), result.size());

@@ -18,21 +18,21 @@ static std::string nameOf(const Instruction &instruction) {
 }
 
 static std::string describe(const Manifest &manifest, const Instruction &instruction,
-                            const Meeting &meeting) {
+                            const Communication &communication) {
   constexpr const char *moved[] = {"gradients",         "parameters",        "activations",
                                    "tokens of experts", "tensors of stages", "control values"};
   constexpr size_t numRoles = sizeof(moved) / sizeof(*moved);
   static_assert(numRoles == static_cast<size_t>(CollectiveRole::MAX) + 1);
-  auto role = static_cast<size_t>(meeting.role);
+  auto role = static_cast<size_t>(communication.role);
   std::string out = text(nameOf(instruction), " of ", role < numRoles ? moved[role] : "something",
-                         " over ", groupName(manifest, meeting.group));
-  return meeting.name ? text(out, " '", meeting.name->string_view(), "'") : out;
+                         " over ", groupName(manifest, communication.group));
+  return communication.name ? text(out, " '", communication.name->string_view(), "'") : out;
 }
 
 std::string describe(const Manifest &manifest, const Instruction &instruction) {
-  std::optional<Meeting> meeting = meetingOf(instruction);
-  std::string out =
-      meeting ? describe(manifest, instruction, *meeting) : opName(instruction.op_type());
+  std::optional<Communication> communication = communicationOf(instruction);
+  std::string out = communication ? describe(manifest, instruction, *communication)
+                                  : opName(instruction.op_type());
   if (const Launch *launch = instruction.op_as_Launch())
     if (launch->kernel() < sizeOf(manifest.kernels()))
       out = text(out, " of '", manifest.kernels()->Get(launch->kernel())->symbol()->string_view(),

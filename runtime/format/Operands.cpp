@@ -6,11 +6,11 @@
 
 namespace dtc::format {
 
-std::optional<Meeting> meetingOf(const Instruction &instruction) {
+std::optional<Communication> communicationOf(const Instruction &instruction) {
   if (const Collective *op = instruction.op_as_Collective())
-    return Meeting{op->group(), op->role(), op->name()};
+    return Communication{op->group(), op->role(), op->name()};
   if (const Transfer *op = instruction.op_as_Transfer())
-    return Meeting{op->group(), op->role(), op->name()};
+    return Communication{op->group(), op->role(), op->name()};
   return std::nullopt;
 }
 

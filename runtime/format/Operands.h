@@ -46,13 +46,13 @@ struct Operand {
 };
 
 // The common part of collectives and transfers, which other ranks take part in.
-struct Meeting {
+struct Communication {
   uint32_t group;
   CollectiveRole role;
   const flatbuffers::String *name;
 };
 // Returns the common part; nullopt for an instruction without other ranks.
-std::optional<Meeting> meetingOf(const Instruction &instruction);
+std::optional<Communication> communicationOf(const Instruction &instruction);
 
 // Returns true if a matrix product does more to its sums than to add to c, which only GPUs can.
 inline bool hasEpilogue(const Gemm &op) {

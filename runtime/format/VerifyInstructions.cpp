@@ -432,9 +432,9 @@ rt::Status InstructionVerifier::verifyEvent(uint32_t event, int32_t layerStride,
 
 rt::Status InstructionVerifier::verify() {
   // Checks the name first, as every message about the instruction repeats it.
-  if (std::optional<Meeting> meeting = meetingOf(instruction))
+  if (std::optional<Communication> communication = communicationOf(instruction))
     DTC_RETURN_IF_ERROR(context.checkName(
-        text("the name of a ", opName(instruction.op_type())).c_str(), meeting->name));
+        text("the name of a ", opName(instruction.op_type())).c_str(), communication->name));
   if (instruction.stream() >= context.program.num_streams())
     return fail("the stream is ", static_cast<int>(instruction.stream()), ", there are ",
                 context.program.num_streams());

@@ -56,7 +56,8 @@ private:
   rt::Status collectStops(uint32_t p);
   rt::Status addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out);
   rt::Status addStop(uint32_t p, const Place &place, ProgramStops &out);
-  rt::Status addMeeting(uint32_t p, const Place &place, const Meeting &meeting, ProgramStops &out);
+  rt::Status addCommunication(uint32_t p, const Place &place, const Communication &communication,
+                              ProgramStops &out);
   rt::Status compareClass(uint32_t index);
   rt::Status compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
                      uint32_t otherRank) const;
@@ -134,7 +135,7 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
     std::vector<uint32_t> &found = mayStop.emplace_back();
     for (uint32_t i = 0; i < task->instructions()->size(); ++i)
       if (const Instruction &each = *task->instructions()->Get(i);
-          each.op_type() == Op::Record || each.op_type() == Op::Wait || meetingOf(each))
+          each.op_type() == Op::Record || each.op_type() == Op::Wait || communicationOf(each))
         found.push_back(i);
   }
   std::vector<uint32_t> left = countRuns(program, *entry);
@@ -143,13 +144,13 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
   return {};
 }
 
-rt::Status OrderVerifier::addMeeting(uint32_t p, const Place &place, const Meeting &meeting,
-                                     ProgramStops &out) {
+rt::Status OrderVerifier::addCommunication(uint32_t p, const Place &place,
+                                           const Communication &communication, ProgramStops &out) {
   const Instruction &instruction = instructionAt(p, place);
-  Channel channel{Channel::Collective, meeting.group, instruction.stream()};
+  Channel channel{Channel::Collective, communication.group, instruction.stream()};
   if (const Transfer *op = instruction.op_as_Transfer())
-    channel = {op->kind() == TransferKind::send ? Channel::Send : Channel::Receive, meeting.group,
-               0, op->shift()};
+    channel = {op->kind() == TransferKind::send ? Channel::Send : Channel::Receive,
+               communication.group, 0, op->shift()};
   auto [entry, isNew] = indices.try_emplace(channel, static_cast<uint32_t>(out.channels.size()));
   if (isNew) {
     out.channels.push_back(channel);
@@ -204,7 +205,7 @@ rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &
     out.streams[stream].push_back({Stop::Wait, place, event, records[event]});
     return {};
   }
-  return addMeeting(p, place, *meetingOf(instruction), out);
+  return addCommunication(p, place, *communicationOf(instruction), out);
 }
 
 // Compares the instructions of `rank` of program p in a channel with those of `otherRank` of

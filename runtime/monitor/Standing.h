@@ -7,7 +7,7 @@
 
 namespace dtc::rt {
 
-// A meeting with other ranks that the rank is in.
+// A collective or transfer that the rank is in.
 struct Waiting {
   uint32_t group = 0;
   Meets meets = Meets::Collective;
@@ -30,7 +30,7 @@ struct Standing {
   uint64_t cpuMillis = 0;      // processor time of all its threads since their start
   uint32_t trainingStep = 0;
   std::vector<Waiting> waits;
-  // Meetings begun so far, by group: collectives and sends, receives.
+  // Communications begun so far, by group: collectives and sends, receives.
   std::array<std::array<uint64_t, 2>, ProgressPage::kGroups> started = {};
   WorkTotals work;
   std::string place; // "step 12, task 'forward', micro-batch 1, instruction 7, gemm (h.0.mlp)"

@@ -13,22 +13,21 @@ inline constexpr const char *moduleSymbol = "dtc_simt_module";
 inline constexpr uint32_t version = 1;
 
 // The ways in which an instruction uses memory. `Change` reads and writes in one step, as atomic
-// additions do. Change and the Meeting... values stand for atomic or volatile accesses, which do
+// additions do. Change and the Atomic... values stand for atomic or volatile accesses, which do
 // not race with one another.
-enum class Access : uint32_t { Read, Write, Change, MeetingRead, MeetingWrite, None };
+enum class Access : uint32_t { Read, Write, Change, AtomicRead, AtomicWrite, None };
 // Returns true if the access reads memory.
 constexpr bool reads(Access access) {
-  return access == Access::Read || access == Access::Change || access == Access::MeetingRead;
+  return access == Access::Read || access == Access::Change || access == Access::AtomicRead;
 }
 // Returns true if the access writes memory.
 constexpr bool writes(Access access) {
-  return access == Access::Write || access == Access::Change || access == Access::MeetingWrite;
+  return access == Access::Write || access == Access::Change || access == Access::AtomicWrite;
 }
 // Returns true if the access is atomic or volatile, so that it does not race with another such
 // access.
 constexpr bool isAtomic(Access access) {
-  return access == Access::Change || access == Access::MeetingRead ||
-         access == Access::MeetingWrite;
+  return access == Access::Change || access == Access::AtomicRead || access == Access::AtomicWrite;
 }
 // A memory space of the GPU. The numbers are the address spaces of LLVM's NVPTX target.
 enum class Space : uint32_t { Generic = 0, Global = 1, Shared = 3, Constant = 4 };

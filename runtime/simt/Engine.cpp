@@ -124,8 +124,8 @@ void Engine::startThreads(uint32_t number) {
   numAtBarrier = predicates = 0;
   barrierSite = nullptr;
   threads.resize(numThreads);
-  for (auto &meeting : meetings)
-    meeting.clear();
+  for (auto &sync : syncs)
+    sync.clear();
   live.fill(0);
   for (uint32_t i = 0; i < numThreads; ++i) {
     Thread &thread = threads[i];
@@ -282,7 +282,7 @@ void Engine::finishThread() {
                          " threads of its block wait at the barrier in ", placeOf(*barrierSite)));
     abandon();
   }
-  completeMeetings(done.warp());
+  completeSyncs(done.warp());
 }
 
 uint32_t Engine::barrier(const Site *site, bool predicate) {
@@ -316,26 +316,26 @@ uint32_t Engine::barrier(const Site *site, bool predicate) {
 }
 
 bool Engine::completeIfThere(uint32_t warp, size_t index) {
-  Meeting meeting = meetings[warp][index];
-  uint32_t wanted = meeting.mask & live[warp];
-  if ((meeting.arrived & wanted) != wanted)
+  WarpSync sync = syncs[warp][index];
+  uint32_t wanted = sync.mask & live[warp];
+  if ((sync.arrived & wanted) != wanted)
     return false;
-  meetings[warp].erase(meetings[warp].begin() + static_cast<ptrdiff_t>(index));
+  syncs[warp].erase(syncs[warp].begin() + static_cast<ptrdiff_t>(index));
   Lanes lanes;
-  lanes.mask = meeting.arrived;
-  for (uint32_t rest = meeting.arrived; rest; rest &= rest - 1) {
+  lanes.mask = sync.arrived;
+  for (uint32_t rest = sync.arrived; rest; rest &= rest - 1) {
     auto lane = static_cast<uint32_t>(std::countr_zero(rest));
     lanes.at[lane] = &threads[warp * warpThreads + lane];
     if (lanes.at[lane] != active)
       setReady(*lanes.at[lane]);
   }
-  meeting.combine(*this, lanes);
+  sync.combine(*this, lanes);
   return true;
 }
 
 // A lane has ended: the others must not wait for it.
-void Engine::completeMeetings(uint32_t warp) {
-  for (size_t i = 0; i < meetings[warp].size();)
+void Engine::completeSyncs(uint32_t warp) {
+  for (size_t i = 0; i < syncs[warp].size();)
     i += completeIfThere(warp, i) ? 0 : 1;
 }
 
@@ -355,17 +355,17 @@ void Engine::meet(uint32_t mask, const uint32_t *given, uint32_t *result, Combin
   active->result = result;
   active->site = site;
   size_t index = 0;
-  while (index < meetings[warp].size() && meetings[warp][index].mask != mask)
+  while (index < syncs[warp].size() && syncs[warp][index].mask != mask)
     ++index;
-  if (index == meetings[warp].size())
-    meetings[warp].push_back({mask, 0, site, combine});
-  Meeting &meeting = meetings[warp][index];
-  if (meeting.site != site || meeting.combine != combine) {
+  if (index == syncs[warp].size())
+    syncs[warp].push_back({mask, 0, site, combine});
+  WarpSync &sync = syncs[warp][index];
+  if (sync.site != site || sync.combine != combine) {
     report(site, text("lanes of one warp meet at different operations: this one, and the one in ",
-                      placeOf(*meeting.site)));
+                      placeOf(*sync.site)));
     abandon();
   }
-  meeting.arrived |= bit;
+  sync.arrived |= bit;
   if (completeIfThere(warp, index))
     return;
   active->state = Thread::State::InWarp;

@@ -130,7 +130,7 @@ public:
   [[noreturn]] void abandon();
 
 private:
-  struct Meeting {
+  struct WarpSync {
     uint32_t mask, arrived;
     const abi::Site *site;
     Combine combine;
@@ -144,8 +144,8 @@ private:
 
   static void fiberMain();
   void finishThread();
-  void completeMeetings(uint32_t warp);
-  bool completeIfThere(uint32_t warp, size_t meeting);
+  void completeSyncs(uint32_t warp);
+  bool completeIfThere(uint32_t warp, size_t sync);
   // Leaves the running fiber for the next thread that is ready, or for the host if there is none.
   void goOn(bool ends = false);
   void switchTo(Thread *next, bool ends);
@@ -185,7 +185,7 @@ private:
   Fiber host;
   Fiber *onFiber = &host, *left = nullptr;
   std::array<uint32_t, maxWarps> ready{}, live{};
-  std::array<std::vector<Meeting>, maxWarps> meetings;
+  std::array<std::vector<WarpSync>, maxWarps> syncs;
   uint32_t numLive = 0, numAtBarrier = 0, predicates = 0, predicatesOfLast = 0;
   const abi::Site *barrierSite = nullptr;
   Clocks clocks;

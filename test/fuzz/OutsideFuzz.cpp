@@ -256,7 +256,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     readNotes(rest);
     break;
   case 'h':
-    readMeeting(rest);
+    readRendezvous(rest);
     break;
   case 'a':
     readPlace(rest);

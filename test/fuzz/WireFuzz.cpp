@@ -119,7 +119,7 @@ void readNotes(Bytes bytes) {
 }
 
 // Reads messages of the rendezvous; the first byte gives the number of ranks.
-void readMeeting(Bytes bytes) {
+void readRendezvous(Bytes bytes) {
   size_t size = 1 + (bytes.empty() ? 0 : bytes[0] % kRanks);
   int socket = connectionWith(bytes.subspan(bytes.empty() ? 0 : 1));
   if (socket < 0)

@@ -154,7 +154,7 @@ def message(word, payload):
     return b"dtrunmt1" + struct.pack("<QQ", word, len(payload)) + payload
 
 
-def meeting():
+def rendezvous():
     """Returns the messages of a rendezvous of two ranks: a guest's greeting, and a parcel with a piece for each."""
     text = lambda letters: struct.pack("<Q", len(letters)) + letters
     greeting = struct.pack("<QQQQ", 1, 1, 2, 100) + text(b"host1") + text(b"10.0.0.2")
@@ -198,7 +198,7 @@ def main():
         "frames-died": b"f" + died(),
         "stream": b"l" + stream(),
         "notes": b"p" + notes(),
-        "meeting": b"h" + meeting(),
+        "rendezvous": b"h" + rendezvous(),
         "place-slurm": b"ar[1-2]n[03-04,7],gpu4",
         "place-mpi": b"a4711.0;tcp://10.0.0.7,192.168.0.7:39627;tcp6://[fd00::7]:57325",
         "checkpoint": b"k" + checkpoint(),

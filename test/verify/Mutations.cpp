@@ -86,7 +86,7 @@ size_t repeatOf(const TaskT &task, size_t index) {
   return task.repeats.size();
 }
 
-bool dropMeeting(ManifestT &manifest, Random &random) {
+bool dropCommunication(ManifestT &manifest, Random &random) {
   std::vector<Place> places =
       placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
   if (places.empty())
@@ -95,7 +95,7 @@ bool dropMeeting(ManifestT &manifest, Random &random) {
   return true;
 }
 
-bool duplicateMeeting(ManifestT &manifest, Random &random) {
+bool duplicateCommunication(ManifestT &manifest, Random &random) {
   std::vector<Place> places =
       placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
   if (places.empty())
@@ -105,7 +105,7 @@ bool duplicateMeeting(ManifestT &manifest, Random &random) {
   return true;
 }
 
-bool swapMeetings(ManifestT &manifest, Random &random) {
+bool swapCommunications(ManifestT &manifest, Random &random) {
   std::vector<std::pair<Place, Place>> pairs;
   std::vector<Place> places =
       placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
@@ -576,9 +576,9 @@ bool changeColumns(ManifestT &manifest, Random &random) {
 
 const std::vector<Mutation> &allMutations() {
   static const std::vector<Mutation> all = {
-      {"dropped collective or transfer", dropMeeting, false},
-      {"duplicated collective or transfer", duplicateMeeting, false},
-      {"swapped collectives or transfers", swapMeetings, true},
+      {"dropped collective or transfer", dropCommunication, false},
+      {"duplicated collective or transfer", duplicateCommunication, false},
+      {"swapped collectives or transfers", swapCommunications, true},
       {"wrong group", changeGroup, false},
       {"wrong kind", changeKind, false},
       {"wrong reduction of gradients", changeReduction, false},

@@ -82,8 +82,8 @@ private:
 
   // Returns the name of the channel of a transfer. Transfers are matched by their ends, on any
   // streams.
-  static std::string channelOf(const Meeting &meeting, const Instruction &instruction) {
-    std::string group = std::to_string(meeting.group) + "/";
+  static std::string channelOf(const Communication &communication, const Instruction &instruction) {
+    std::string group = std::to_string(communication.group) + "/";
     if (const Transfer *op = instruction.op_as_Transfer())
       return group + EnumNameTransferKind(op->kind()) + std::to_string(op->shift());
     return group + std::to_string(instruction.stream());
@@ -116,9 +116,9 @@ private:
     last[stream] = event;
     if (const Record *op = instruction.op_as_Record())
       recorded[eventOf(*op, layer, run.micro_batch())] = event;
-    if (std::optional<Meeting> meeting = meetingOf(instruction))
-      if (meetsOtherPrograms(meeting->group))
-        channels[channelOf(*meeting, instruction)].push_back(names.back());
+    if (std::optional<Communication> communication = communicationOf(instruction))
+      if (meetsOtherPrograms(communication->group))
+        channels[channelOf(*communication, instruction)].push_back(names.back());
     bool adds = accesses.accumulates && !(instruction.starts_sum() && isFirst);
     for (const Touch &touch : accesses.touches)
       if (touch.reads || adds)

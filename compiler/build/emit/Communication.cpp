@@ -38,20 +38,21 @@ std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::P
   std::vector<uint32_t> runs =
       format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
   auto add = [&](const format::Instruction &instruction, uint32_t taskRuns, uint64_t layers) {
-    std::optional<format::Meeting> meeting = format::meetingOf(instruction);
+    std::optional<format::Communication> communication = format::communicationOf(instruction);
     uint64_t times = instruction.runs() == format::Runs::last ? std::min(taskRuns, 1u) : taskRuns;
     times *= layers;
-    if (!meeting || times == 0)
+    if (!communication || times == 0)
       return;
     Sent sent = sentBy(manifest, instruction);
     if (!sent.kind)
       return;
-    std::string group = format::groupName(manifest, meeting->group);
+    std::string group = format::groupName(manifest, communication->group);
     auto found = std::find_if(all.begin(), all.end(), [&](const Traffic &traffic) {
-      return traffic.group == group && traffic.kind == sent.kind && traffic.role == meeting->role;
+      return traffic.group == group && traffic.kind == sent.kind &&
+             traffic.role == communication->role;
     });
     if (found == all.end())
-      found = all.insert(all.end(), Traffic{group, sent.kind, meeting->role});
+      found = all.insert(all.end(), Traffic{group, sent.kind, communication->role});
     found->count += times;
     found->bytes += times * sent.bytes;
   };

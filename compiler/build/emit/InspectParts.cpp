@@ -191,8 +191,8 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
       append(field.name);
   for (const format::Description::Scalar &scalar : description.scalars)
     append(formatv("{0} {1}", scalar.name, valueOf(scalar.scalar, at)).str());
-  if (std::optional<format::Meeting> meeting = format::meetingOf(instruction))
-    append("'" + textOf(meeting->name) + "'");
+  if (std::optional<format::Communication> communication = format::communicationOf(instruction))
+    append("'" + textOf(communication->name) + "'");
   return text;
 }
 

@@ -36,12 +36,12 @@ std::optional<Fault> CommunicationProof::addStop(uint32_t p, Stop stop,
       return fault(p, run, step,
                    text("waits for event ", stop.event, ", which nothing before it records"));
   } else {
-    std::optional<format::Meeting> meeting = format::meetingOf(instruction);
+    std::optional<format::Communication> communication = format::communicationOf(instruction);
     stop.kind = Stop::Communicate;
-    Channel channel{Channel::Collective, meeting->group, stream};
+    Channel channel{Channel::Collective, communication->group, stream};
     if (const format::Transfer *op = instruction.op_as_Transfer())
       channel = {op->kind() == format::TransferKind::send ? Channel::Send : Channel::Receive,
-                 meeting->group, 0, op->shift()};
+                 communication->group, 0, op->shift()};
     auto found = std::find(program.channels.begin(), program.channels.end(), channel);
     stop.channel = static_cast<uint32_t>(found - program.channels.begin());
     if (found == program.channels.end()) {
@@ -68,7 +68,8 @@ const CommunicationProof::Shape &CommunicationProof::shapeOf(uint32_t p, uint32_
     if (!isLast && instruction.runs() == format::Runs::last)
       continue;
     std::vector<uint32_t> &places = shape.places[instruction.stream()];
-    if (instruction.op_as_Record() || instruction.op_as_Wait() || format::meetingOf(instruction))
+    if (instruction.op_as_Record() || instruction.op_as_Wait() ||
+        format::communicationOf(instruction))
       shape.stops.push_back({step, shape.count, static_cast<uint32_t>(places.size())});
     places.push_back(shape.count++);
   }
@@ -282,7 +283,7 @@ std::optional<Fault> CommunicationProof::prove() {
   format::VerifyContext context(manifest, name);
   if (rt::Status status = ranks.find(context, channels); !status.ok()) {
     Fault fault;
-    fault.check = "meetings";
+    fault.check = "communication";
     fault.message = status.message();
     return fault;
   }

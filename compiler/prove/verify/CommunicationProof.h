@@ -89,7 +89,7 @@ private:
   Fault fault(uint32_t program, uint32_t run, uint32_t step, std::string message,
               std::string note = "") const {
     const format::Run &of = runOf(program, run);
-    return steps[program].fault(of, steps[program].executed(of.task())[step], "meetings",
+    return steps[program].fault(of, steps[program].executed(of.task())[step], "communication",
                                 std::move(message), std::move(note));
   }
   std::string describe(uint32_t program, uint32_t run, uint32_t step) const {

@@ -8,7 +8,7 @@ namespace dtc {
 
 // An instruction of a rank, in a run of its task, and what is wrong with it.
 struct Fault {
-  // "meetings": matched collectives agree, and none waits forever; "memory": what is read is
+  // "communication": matched collectives agree, and none waits forever; "memory": what is read is
   // what was written for it, in order; "values": what is added up is added up once, replicas stay
   // equal.
   std::string check;

@@ -15,8 +15,8 @@ public:
   // `skips`: skips the periods whose effect is known (SkipPeriods.h).
   Values(const Steps &steps, const GroupAxes &groups, Board &board, bool skips);
 
-  // Goes on until the end, a fault, or a meeting at which another program is not yet. `force`: then
-  // goes on all the same, as if what is to come differed along all axes.
+  // Goes on until the end, a fault, or a collective that another program has not come to. `force`:
+  // then goes on all the same, as if what is to come differed along all axes.
   std::optional<Fault> advance(bool force);
   // Returns true if the whole order has been followed.
   bool isDone() const { return state.at.isDone(); }

@@ -53,7 +53,7 @@ private:
   void addDevices();
   void addTasks();
   bool goesOn(uint32_t index, size_t stream);
-  bool addMeeting(uint32_t index, size_t stream);
+  bool addCommunication(uint32_t index, size_t stream);
   void addTask(const std::vector<std::pair<uint32_t, size_t>> &at);
   void measure();
   void measureClass(uint32_t index);
@@ -86,7 +86,7 @@ Streams ProgramRun::listStreams(const format::Program &program) const {
   const format::Entry &entry = *format::findEntry(program, format::EntryKind::train);
   std::vector<uint32_t> left = format::countRuns(program, entry);
   std::map<uint32_t, std::pair<int, int>> recorded; // event: stream, items before it
-  std::map<Channel, std::pair<int, uint32_t>> met;  // channel: index, meetings so far
+  std::map<Channel, std::pair<int, uint32_t>> met;  // channel: index, communications so far
   for (const format::Run *run : *entry.order()) {
     const format::Task &task = *program.tasks()->Get(run->task());
     bool isLast = left[run->task()]-- == 1;
@@ -108,12 +108,13 @@ Streams ProgramRun::listStreams(const format::Program &program) const {
         auto [of, before] = recorded[format::eventOf(*op, layer, run->micro_batch())];
         item.waitStream = of;
         item.waitItem = before - 1;
-      } else if (std::optional<format::Meeting> meeting = format::meetingOf(instruction)) {
-        Channel channel{Channel::Collective, meeting->group, stream};
+      } else if (std::optional<format::Communication> communication =
+                     format::communicationOf(instruction)) {
+        Channel channel{Channel::Collective, communication->group, stream};
         if (const format::Transfer *transfer = instruction.op_as_Transfer())
           channel = {transfer->kind() == format::TransferKind::send ? Channel::Send
                                                                     : Channel::Receive,
-                     meeting->group, 0, transfer->shift()};
+                     communication->group, 0, transfer->shift()};
         auto [entry, isNew] =
             met.try_emplace(channel, static_cast<int>(streams.channels.size()), 0u);
         if (isNew)
@@ -209,8 +210,8 @@ void ProgramRun::addTask(const std::vector<std::pair<uint32_t, size_t>> &at) {
   }
 }
 
-// Makes the task of a meeting where all streams that take part have come to it.
-bool ProgramRun::addMeeting(uint32_t index, size_t stream) {
+// Makes the task of a communication where all streams that take part have come to it.
+bool ProgramRun::addCommunication(uint32_t index, size_t stream) {
   const Item &item = *next(index, stream);
   const Channel channel = streamsOf(index).channels[static_cast<size_t>(item.channel)];
   const Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
@@ -238,7 +239,7 @@ bool ProgramRun::goesOn(uint32_t index, size_t stream) {
   if (!item)
     return false;
   if (item->channel >= 0)
-    return addMeeting(index, stream);
+    return addCommunication(index, stream);
   addTask({{index, stream}});
   return true;
 }

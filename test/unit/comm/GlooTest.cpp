@@ -248,7 +248,7 @@ TEST(Gloo, GivesNoRankWhatWasMeantForAnotherCall) {
   });
 }
 
-// A meeting that gives this rank, once, a stranger's port in place of each other rank's.
+// A rendezvous that gives this rank, once, a stranger's port in place of each other rank's.
 class Misled final : public Rendezvous {
 public:
   Misled(Rendezvous &real, uint16_t port) : real(real), port(port) {}

@@ -87,7 +87,7 @@ TEST(AddressesOf, TakesThoseOfAllNetworks) {
   EXPECT_EQ(addressesOf(many + ":1").size(), 16 * 8 - 1u);
 }
 
-TEST(FindMeetingPlace, IsTheFirstNodeOfASlurmStep) {
+TEST(FindRendezvousAddress, IsTheFirstNodeOfASlurmStep) {
   Variables variables = {{"SLURM_JOB_ID", "123"},
                          {"SLURM_STEP_ID", "4"},
                          {"SLURM_JOB_NODELIST", "node[1-9]"},
@@ -112,7 +112,7 @@ TEST(FindMeetingPlace, IsTheFirstNodeOfASlurmStep) {
   EXPECT_EQ(place.host + place.job, "");
 }
 
-TEST(FindMeetingPlace, IsNotGuessedWhereRankZeroMayBeElsewhere) {
+TEST(FindRendezvousAddress, IsNotGuessedWhereRankZeroMayBeElsewhere) {
   const Variables usual = {{"SLURM_JOB_ID", "123"},
                            {"SLURM_STEP_ID", "4"},
                            {"SLURM_STEP_NODELIST", "node[3-4]"},
@@ -145,7 +145,7 @@ TEST(FindMeetingPlace, IsNotGuessedWhereRankZeroMayBeElsewhere) {
       "numbers; set MASTER_ADDR to rank 0's host");
 }
 
-TEST(FindMeetingPlace, IsMpirunsHost) {
+TEST(FindRendezvousAddress, IsMpirunsHost) {
   Variables variables = {{"PMIX_NAMESPACE", "77"},
                          {"OMPI_MCA_orte_hnp_uri", "76.0;tcp://10.0.0.1:5"},
                          {"OMPI_MCA_orte_local_daemon_uri", "76.0;tcp://10.0.0.1:5"}};
@@ -172,7 +172,7 @@ TEST(FindMeetingPlace, IsMpirunsHost) {
             "address of mpirun's host; set MASTER_ADDR to rank 0's host");
 }
 
-TEST(PlanMeeting, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
+TEST(PlanRendezvous, GivesStepsOfOneJobPortsAndNamesOfTheirOwn) {
   Variables variables = {
       {"SLURM_JOB_ID", "123"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "a"}};
   RendezvousOptions first, second, other;

@@ -81,7 +81,7 @@ void joinAndTalk(const RendezvousOptions &options) {
   }
 }
 
-TEST(PlanMeeting, TakesThePortThatTorchrunsAgentLeaves) {
+TEST(PlanRendezvous, TakesThePortThatTorchrunsAgentLeaves) {
   RendezvousOptions options;
   EXPECT_EQ(plan({}, options).message(), "joining the job of RANK, WORLD_SIZE: MASTER_ADDR is not "
                                          "set; it names rank 0's host");
@@ -330,7 +330,7 @@ TEST(Rendezvous, SaysThatNoPortIsFree) {
   ASSERT_TRUE(listenOn(port, socket, error).ok());
   std::unique_ptr<Rendezvous> rendezvous;
   EXPECT_EQ(joinRendezvous(optionsOf(0, 2, port, "job"), rendezvous).message(),
-            "meeting the other ranks: rank 0 on host '" + ownHostName() +
+            "connecting to the other ranks: rank 0 on host '" + ownHostName() +
                 "' can't listen on port " + std::to_string(port) +
                 ": Address already in use; name a free port by DTC_RENDEZVOUS_PORT");
   ::close(socket);
@@ -350,7 +350,7 @@ TEST(RendezvousWire, TakesNoMessageThatIsTooLong) {
   EXPECT_EQ(why, "does not speak as ranks of dtrun do");
 }
 
-TEST(MeetingFields, ComeBackAsTheyWere) {
+TEST(RendezvousFields, ComeBackAsTheyWere) {
   Hello hello{1, 2, 3, 4, "host\n\x1b", "::1"}, read;
   std::string bytes = encode(hello);
   ASSERT_TRUE(decode(bytes, read));

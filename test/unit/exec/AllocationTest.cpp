@@ -88,25 +88,25 @@ struct Counted {
 // all wait.
 class Counter {
 public:
-  explicit Counter(int ranks) : meeting(ranks) {}
+  explicit Counter(int ranks) : barrier(ranks) {}
 
   Counted during(int rank, const std::function<void()> &run) {
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     if (rank == 0) {
       allocations = threadStarts = lookups = 0;
       counting = true;
     }
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     run();
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     if (rank == 0)
       counting = false;
-    meeting.arrive_and_wait();
+    barrier.arrive_and_wait();
     return {allocations, threadStarts, lookups};
   }
 
 private:
-  std::barrier<> meeting;
+  std::barrier<> barrier;
 };
 
 #ifdef __SANITIZE_ADDRESS__

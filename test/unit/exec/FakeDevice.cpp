@@ -161,7 +161,7 @@ bool FakeDevice::holds(const Memory &saved) const {
 }
 
 // The other side must be the oldest of the stream that it is on.
-std::vector<FakeDevice::Item *> FakeDevice::transferMeeting(Item &mine, const Group &group) const {
+std::vector<FakeDevice::Item *> FakeDevice::matchedTransfer(Item &mine, const Group &group) const {
   const format::Transfer &op = *mine.what().source->op_as_Transfer();
   bool sends = op.kind() == format::TransferKind::send;
   int peer = group.ranks[(group.place + op.shift()) % group.ranks.size()];
@@ -179,11 +179,11 @@ std::vector<FakeDevice::Item *> FakeDevice::transferMeeting(Item &mine, const Gr
   return {};
 }
 
-std::vector<FakeDevice::Item *> FakeDevice::meeting(size_t stream) const {
+std::vector<FakeDevice::Item *> FakeDevice::matched(size_t stream) const {
   const Item &mine = queues[stream][position.next[stream]];
   const Group &group = groups[static_cast<size_t>(mine.what().group)];
   if (mine.what().source->op_type() == format::Op::Transfer)
-    return transferMeeting(const_cast<Item &>(mine), group);
+    return matchedTransfer(const_cast<Item &>(mine), group);
   std::vector<Item *> items;
   for (int member : group.ranks) {
     FakeDevice &device = *job.devices[static_cast<size_t>(member)];
@@ -191,7 +191,7 @@ std::vector<FakeDevice::Item *> FakeDevice::meeting(size_t stream) const {
     if (next >= device.queues[stream].size())
       return {};
     Item &item = device.queues[stream][next];
-    // An item that has run belongs to an earlier meeting, which its rank has not left yet.
+    // An item that has run belongs to an earlier collective, which its rank has not left yet.
     if (item.kind != Kind::Run || item.hasRun || item.what().group != mine.what().group)
       return {};
     items.push_back(&item);
@@ -206,7 +206,7 @@ bool FakeDevice::canRun(size_t stream) const {
   if (item.kind == Kind::Wait)
     return position.records[static_cast<size_t>(item.event)] >= item.ordinal;
   if (item.kind == Kind::Run && item.what().group >= 0)
-    return item.hasRun || !meeting(stream).empty();
+    return item.hasRun || !matched(stream).empty();
   return true;
 }
 
@@ -265,7 +265,7 @@ void FakeDevice::meet(const std::vector<Item *> &items) {
 
 bool FakeDevice::collect(Item &item, size_t stream) {
   if (!item.hasRun)
-    meet(meeting(stream));
+    meet(matched(stream));
   const Command &command = item.what();
   bool isSame = std::equal(item.brought.begin(), item.brought.end(), command.buffers[0]);
   // A transfer has one buffer, which it reads or writes.

@@ -126,8 +126,8 @@ private:
   rt::Status addBlock(uint64_t bytes, uint64_t alignment);
   // Returns the members' items for the collective or transfer that is this stream's oldest command,
   // with the sender's first for a transfer. Empty unless all are there.
-  std::vector<Item *> meeting(size_t stream) const;
-  std::vector<Item *> transferMeeting(Item &mine, const Group &group) const;
+  std::vector<Item *> matched(size_t stream) const;
+  std::vector<Item *> matchedTransfer(Item &mine, const Group &group) const;
   static void meet(const std::vector<Item *> &items);
   bool collect(Item &item, size_t stream);
 

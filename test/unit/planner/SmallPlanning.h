@@ -19,7 +19,8 @@ namespace dtc {
 // A model, and random problems of planning it.
 class SmallPlanning {
 public:
-  SmallPlanning(mlir::OwningOpRef<mlir::ModuleOp> module, int64_t layers, int64_t sequence, int64_t experts)
+  SmallPlanning(mlir::OwningOpRef<mlir::ModuleOp> module, int64_t layers, int64_t sequence,
+                int64_t experts)
       : module(std::move(module)), folded(foldLayers(*this->module)), cells(folded) {
     problem.limits.layers = layers;
     problem.limits.sequence = sequence;
@@ -73,6 +74,7 @@ public:
     problem.request.memoryLimit = share * search().leastMemory->step.peakBytes;
   }
 
+  // Plans for this topology from now on.
   void use(Topology of) {
     topology = std::move(of);
     SpaceLimits &limits = problem.limits;
@@ -110,6 +112,7 @@ public:
     return searchJointly(cells, *meshes, problem.limits, problem.pins, request, options);
   }
 
+  // Returns the bound that ignores communication and memory, in seconds.
   double relaxedSeconds() {
     return relaxedStepSeconds(
         applyStack(*cells.get(1, false), software, problem.request.precision.compute),

@@ -70,8 +70,8 @@ TEST_F(RacesTest, OrdersBlocksByReleaseAndAcquire) {
 
 TEST_F(RacesTest, LetsAtomicAccessesMeet) {
   EXPECT_TRUE(note(0, 0, 4, Access::Change));
-  EXPECT_TRUE(note(1, 0, 4, Access::MeetingRead));
-  EXPECT_TRUE(note(2, 0, 4, Access::MeetingWrite));
+  EXPECT_TRUE(note(1, 0, 4, Access::AtomicRead));
+  EXPECT_TRUE(note(2, 0, 4, Access::AtomicWrite));
   EXPECT_FALSE(note(3, 0, 4, Access::Read));
   EXPECT_FALSE(note(3, 0, 4, Access::Write));
 }

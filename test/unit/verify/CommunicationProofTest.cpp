@@ -261,7 +261,7 @@ public:
   bool end(const std::vector<std::vector<Step>> &programs, const std::vector<uint32_t> &programOf) {
     size_t ranks = programOf.size();
     std::vector<size_t> at(ranks, 0);
-    // A meeting is over when all of its members have arrived.
+    // A collective ends when all of its members have arrived.
     for (bool moved = true; moved;) {
       moved = false;
       for (uint32_t rank = 0; rank < ranks && !moved; ++rank) {

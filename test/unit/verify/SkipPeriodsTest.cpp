@@ -245,7 +245,7 @@ TEST(SkipPeriods, ReadsWhatWasSentBehindWhatItSkips) {
 }
 
 // The expected repetition is compared with what is sent in the end.
-TEST(Board, TellsWhetherMeetingsAreAsExpected) {
+TEST(Board, TellsWhetherTheCollectivesAreAsExpected) {
   Board board;
   Board::Key key{0, 1, 2};
   for (AxisSet axes : {AxisSet(1), AxisSet(2), AxisSet(3), AxisSet(2), AxisSet(3)})
