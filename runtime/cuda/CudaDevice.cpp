@@ -290,8 +290,11 @@ Status CudaDevice::makeGroups(Control &control) {
   std::unique_ptr<CudaGroups> made;
   std::string notice;
   DTC_RETURN_IF_ERROR(chooseGroups(control, request, made, notice));
-  if (!notice.empty() && options.notice && control.rank() == 0)
-    options.notice(notice);
+  std::vector<std::string> messages = libraries.takeMessages();
+  if (!notice.empty())
+    messages.push_back(notice);
+  if (options.notice && control.rank() == 0)
+    std::for_each(messages.begin(), messages.end(), options.notice);
   if (memory)
     DTC_RETURN_IF_ERROR(made->setArena(memory, memoryBytes));
   groups = std::move(made);
@@ -463,8 +466,8 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
   if (command.group >= 0) {
     PreparedCommunication prepared;
     DTC_RETURN_IF_ERROR(groups->prepare(command, stream, prepared));
-    items.push_back({stream, what, std::move(prepared.work), std::move(prepared.announce),
-                     prepared.needsStreams});
+    items.push_back(
+        {stream, what, std::move(prepared.work), std::move(prepared.announce), prepared.inGraph});
     return {};
   }
   if (hostArena.hasAll(command)) {

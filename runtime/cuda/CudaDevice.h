@@ -26,7 +26,7 @@ struct CudaOptions {
   // size of each of the two buffers through which parameters are copied
   uint64_t stageBytes = uint64_t(64) << 20;
   double timeoutSeconds = 600; // longest duration of a collective by NCCL
-  double abortSeconds = 10;    // longest time to end NCCL's communicators after an error
+  double abortSeconds = 30;    // longest time to end NCCL's communicators after an error
   // Returns the name of an instruction's range for a profiler (Nvtx.h), which includes the
   // operation of the model.
   std::function<std::string(const format::Instruction &)> nameOf = {};

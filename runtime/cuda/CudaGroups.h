@@ -7,14 +7,21 @@
 
 namespace dtc::rt {
 
+// The orders whose graph may have an operation.
+enum class InGraph {
+  Always,
+  // Orders whose operations between ranks are all on one stream: branches of a graph need not run
+  // concurrently.
+  OneStream,
+  Never,
+};
+
 // A collective or transfer that is prepared for a stream.
 struct PreparedCommunication {
   StreamWork work;
   // Called before each run of `work`, with the tag of that run; null if not needed.
   std::function<void(uint64_t tag)> announce;
-  // true if operations of several streams must be enqueued on separate streams: branches of a graph
-  // need not run concurrently
-  bool needsStreams = false;
+  InGraph inGraph = InGraph::Always;
 };
 
 // The groups of ranks. The host's thread makes all calls except stop().

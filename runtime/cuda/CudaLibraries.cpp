@@ -1,9 +1,11 @@
 #include "runtime/cuda/CudaLibraries.h"
 
+#include "runtime/cuda/NcclVersion.h"
+
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <unistd.h>
+#include <utility>
 
 namespace dtc::rt {
 namespace {
@@ -21,8 +23,7 @@ public:
   }
   Status driver(const cu::Driver *&table) override {
     if (!hasDriver) {
-      // Read by cuInit: streams that wait for other ranks must not block those that these wait for.
-      setDefault("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+      add(prepareDriverEnvironment(environment())); // cuInit reads it
       DTC_RETURN_IF_ERROR(cu::openDriver(driverTable));
     }
     hasDriver = true;
@@ -51,25 +52,29 @@ public:
 
   Status nccl(const cu::Nccl *&table) override {
     if (!hasNccl) {
-      // Makes communicators that are used concurrently keep the order of the program; they may
-      // deadlock otherwise.
-      setDefault("NCCL_LAUNCH_ORDER_IMPLICIT", "1");
-      // Connects hosts when communicators are created, in one order, instead of when steps are
-      // recorded.
-      setDefault("NCCL_RUNTIME_CONNECT", "0");
+      add(prepareNcclEnvironment(environment()));
       DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
+      const cu::Driver *open = nullptr;
+      DTC_RETURN_IF_ERROR(driver(open));
+      int version = 0;
+      DTC_CUDA(*open, cuDriverGetVersion, &version);
+      DTC_RETURN_IF_ERROR(cu::checkVersions(ncclTable, version));
     }
     hasNccl = true;
     table = &ncclTable;
     return {};
   }
 
+  int process() const override { return ::getpid(); }
+  Environment environment() const override { return Environment::ofProcess(); }
+  std::vector<std::string> takeMessages() override { return std::exchange(messages, {}); }
+
 private:
-  // Sets a variable unless the user has set it.
-  static void setDefault(const char *name, const char *value) {
-    ::setenv(name, value, /*overwrite=*/0);
+  void add(const std::vector<std::string> &more) {
+    messages.insert(messages.end(), more.begin(), more.end());
   }
 
+  std::vector<std::string> messages;
   cu::Driver driverTable;
   cu::BlasLt blasTable;
   cu::Cudnn cudnnTable;

@@ -20,8 +20,9 @@ CudaOrder::~CudaOrder() {
 void CudaOrder::record(std::vector<OrderItem> items, uint64_t hash, const Mark &mark) {
   for (const OrderItem &item : items) {
     used.insert(item.stream);
-    if (item.needsStreams)
+    if (item.inGraph == InGraph::OneStream)
       apart.insert(item.stream);
+    mayBeGraph = mayBeGraph && item.inGraph != InGraph::Never;
   }
   commands.push_back({hash, mark, std::move(items)});
   ++position;
@@ -173,7 +174,7 @@ Status CudaOrder::launch(const std::vector<cu::Stream> &streams, bool asGraph, u
         text("an order of ", commands.size(), " commands ended after ", position));
   if (asGraph && !known)
     DTC_RETURN_IF_ERROR(mergeLaunches(streams[0]));
-  bool isGraph = asGraph && apart.size() <= 1;
+  bool isGraph = asGraph && mayBeGraph && apart.size() <= 1;
   if (isGraph && !exec)
     DTC_RETURN_IF_ERROR(capture(streams, tag));
   known = true;

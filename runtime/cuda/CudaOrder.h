@@ -16,7 +16,7 @@ struct OrderItem {
   const char *what = ""; // "gemm", for messages
   StreamWork work = nullptr;
   std::function<void(uint64_t tag)> announce = nullptr; // as in PreparedCommunication
-  bool needsStreams = false;                            // as in PreparedCommunication
+  InGraph inGraph = InGraph::Always;                    // as in PreparedCommunication
   // Set for launches of generated kernels, and for copies.
   std::shared_ptr<const LaunchPiece> piece = nullptr;
   std::string name = {}; // for profilers; may be empty
@@ -70,7 +70,8 @@ private:
   std::vector<std::unique_ptr<LaunchTables>> &allTables;
   const Nvtx *nvtx; // null if no profiler is attached
   std::vector<Recorded> commands;
-  std::set<int> used, apart; // streams in use, and those of them with items that need streams
+  std::set<int> used, apart; // streams in use, and those of them with items of InGraph::OneStream
+  bool mayBeGraph = true;    // false: an item may be in no graph
   size_t position = 0;
   bool known = false;
   cu::GraphExec exec = nullptr;

@@ -1,12 +1,12 @@
 #include "runtime/cuda/Nccl.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/cuda/NcclVersion.h"
 #include "runtime/cuda/SharedLibrary.h"
 
-namespace dtc::rt::cu {
+#include <cstddef>
 
-// 2.26: communicators that are used concurrently keep their order of use.
-static constexpr int kLeastNccl = 22600;
+namespace dtc::rt::cu {
 
 Status openNccl(Nccl &nccl) {
   const LibrarySymbol symbols[] = {
@@ -15,15 +15,20 @@ Status openNccl(Nccl &nccl) {
 #undef DTC_NCCL
   };
   const char *what = "NCCL, by which ranks on several GPUs exchange data,",
-             *mend = "install NVIDIA's NCCL 2.26 or later, or name its folder in LD_LIBRARY_PATH";
+             *mend = "install NVIDIA's NCCL 2.27.3 or later, or name its folder in LD_LIBRARY_PATH";
   DTC_RETURN_IF_ERROR(
       openLibrary({.what = what, .files = {"libnccl.so.2"}, .mend = mend}, symbols));
-  int version = 0;
-  DTC_NCCL_CALL(nccl, ncclGetVersion, &version);
-  if (version < kLeastNccl)
-    return Status::unavailable(
-        format::text(what, " is version ", version / 10000, ".", version / 100 % 100, ": ", mend));
+  DTC_NCCL_CALL(nccl, ncclGetVersion, &nccl.version);
+  nccl.toolkit = toolkitOf(reinterpret_cast<const void *>(nccl.ncclGetVersion));
   return {};
+}
+
+NcclConfig configOf(int ncclVersion) {
+  NcclConfig config;
+  config.bytes = ncclVersion >= leastNcclForGraphUsage ? sizeof(NcclConfig)
+                                                       : offsetof(NcclConfig, networkChannels);
+  config.version = static_cast<unsigned>(ncclVersion);
+  return config;
 }
 
 Status check(const Nccl &nccl, const char *call, NcclResult result) {

@@ -22,16 +22,29 @@ struct NcclId {
 
 inline constexpr int ncclUnsetInt = INT_MIN;
 
-// ncclConfig_t of NCCL 2.18: later versions recognise it by `bytes` and use defaults for the rest.
+// ncclConfig_t up to a field of NCCL 2.29. A version takes the first `bytes` bytes, which configOf
+// sets, and uses defaults for the rest.
 struct NcclConfig {
-  size_t bytes = sizeof(NcclConfig);
+  size_t bytes = 0;
   unsigned magic = 0xcafebeef;
-  unsigned version = 21800;
+  unsigned version = 0;
   int blocking = ncclUnsetInt;
   int clusterSize = ncclUnsetInt, leastBlocks = ncclUnsetInt, mostBlocks = ncclUnsetInt;
   const char *network = nullptr;
-  int splitShare = ncclUnsetInt;
+  int splitShare = ncclUnsetInt, trafficClass = ncclUnsetInt;
+  const char *name = nullptr; // for NCCL's messages
+  int usesCollnet = ncclUnsetInt, blockPolicy = ncclUnsetInt, shrinkShare = ncclUnsetInt;
+  int nvlsBlocks = ncclUnsetInt;
+  // Since 2.28:
+  int networkChannels = ncclUnsetInt, nvlinkSchedule = ncclUnsetInt;
+  // Since 2.29: 1 says that operations in graphs and operations in streams are never mixed.
+  int graphUsage = ncclUnsetInt;
+  int remoteContexts = ncclUnsetInt;
 };
+static_assert(sizeof(NcclConfig) == 88, "NCCL would read padding");
+// Returns a configuration with all fields that a version of NCCL, 2.27.3 or later, has and that
+// NcclConfig has, none of them set.
+NcclConfig configOf(int ncclVersion);
 
 inline constexpr NcclResult ncclSuccess = 0, ncclUnhandledCudaError = 1, ncclSystemError = 2,
                             ncclInternalError = 3, ncclInvalidArgument = 4, ncclInvalidUsage = 5,
@@ -42,12 +55,16 @@ inline constexpr NcclReduction ncclSum = 0, ncclMax = 2;
 
 // The functions of NCCL, null until openNccl.
 struct Nccl {
+  int version = 0; // 22703 for 2.27.3
+  int toolkit = 0; // of CUDA, with which it was built: 12090 for 12.9; 0 if unknown
+
 #define DTC_NCCL(name, result, parameters) result(*name) parameters = nullptr;
 #include "runtime/cuda/Nccl.def"
 #undef DTC_NCCL
 };
 
-// Fills the table from libnccl.so.2. The error Unavailable names what is missing.
+// Fills the table from libnccl.so.2. The error Unavailable names what is missing. The caller checks
+// the versions (NcclVersion.h).
 Status openNccl(Nccl &nccl);
 
 // Returns success, also for operations in progress, or an error such as "ncclAllReduce: invalid

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/format/Operands.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -39,12 +40,31 @@ cu::NcclType typeOf(format::DType type) {
 
 // The communicators of a group. Collectives have one. Transfers have one for sends and one for
 // receives of this rank, of two ranks each: NCCL runs the operations of a communicator one after
-// another, and a rank that waits to send would not receive.
+// another, and a rank that waits to send would not receive. A direction that the program does not
+// use has none.
 struct Group {
   int ranks = 1;
-  Line *line = nullptr, *receives = nullptr;
+  Line *line = nullptr; // of collectives, or of sends
+  Line *receives = nullptr;
+  bool isTransfer = false;
 };
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+// Operations that wait for other ranks occupy a block of a multiprocessor for each of their
+// channels, and some 80 KiB of its shared memory, so that large blocks of products find no room
+// there. The lines of a rank whose operations wait beside other work have this many blocks in all,
+// fewer than half of an A100's or an H100's 108 and 132 multiprocessors.
+constexpr uint32_t mostBlocksBeside = 64;
+// The most blocks of one line: a few saturate the link of two ranks.
+constexpr uint32_t mostBlocksOfTransfers = 4, mostBlocksOfCollectives = 16;
+
+int mostBlocksOf(const GroupSpec &spec) {
+  if (!spec.isBeside)
+    return cu::ncclUnsetInt;
+  uint32_t share = mostBlocksBeside / std::max<uint32_t>(spec.numBeside, 1);
+  uint32_t most = spec.shift != 0 ? mostBlocksOfTransfers : mostBlocksOfCollectives;
+  return static_cast<int>(std::clamp<uint32_t>(share, 1, most));
+}
 
 // CUDA versions. With older drivers NCCL keeps the order of communicators in a graph by running
 // them one after another, so that ranks could deadlock.
@@ -54,8 +74,9 @@ constexpr int kLeastForStreams = 12030;
 
 class NcclGroups : public CudaGroups {
 public:
-  NcclGroups(CudaLibraries &libraries, const cu::Driver &driver, const NcclWatchOptions &options)
-      : libraries(libraries), driver(driver), options(options) {}
+  NcclGroups(CudaLibraries &libraries, const cu::Driver &driver, int leastDriver,
+             const NcclWatchOptions &options)
+      : libraries(libraries), driver(driver), options(options), leastDriver(leastDriver) {}
   ~NcclGroups() override;
 
   Status create(Control &control, const GroupSpec &spec, int &group) override;
@@ -75,14 +96,16 @@ public:
 private:
   Status open(size_t ranks);
   // Starts to connect; settle() ends it. The rank at place 0 of each line creates its identity.
-  Status connect(const cu::NcclId &id, const Line &like, Line *&made);
+  Status connect(const cu::NcclId &id, const Line &like, int mostBlocks, Line *&made);
   Status finish(Line &line);
+  // Adds to an error of NCCL that the GPU's memory is nearly full, which NCCL does not say.
+  Status explain(Status status) const;
   Status registerArena(Line &line);
   Status makeNotes(Line &line);
   // Sends a byte over every connection that the lines of a group will use, because hosts connect at
   // the first send, for which a step has no order. Greets on all lines at once: the ranks of a ring
   // would deadlock otherwise.
-  Status greet(const Group &group, bool exchanges);
+  Status greet(const Group &group);
   Status awaitGreeting(const Line &line);
   // Waits until the communicator has accepted a call; `what` names it in messages.
   Status settle(Line &line, const char *what);
@@ -96,7 +119,8 @@ private:
   const cu::Driver &driver;
   NcclWatchOptions options;
   const cu::Nccl *nccl = nullptr;
-  int driverVersion = 0;
+  int leastDriver;        // of all ranks
+  bool hasBeside = false; // operations of some rank may wait beside other work of it
   std::vector<Group> groups;
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
@@ -136,10 +160,10 @@ Status NcclGroups::open(size_t ranks) {
   if (watch)
     return {};
   DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
-  DTC_CUDA(driver, cuDriverGetVersion, &driverVersion);
-  if (driverVersion < kLeastForStreams)
-    return Status::unavailable(text("NCCL needs a driver of CUDA 12.3 or later here, this is of ",
-                                    driverVersion / 1000, ".", driverVersion % 1000 / 10,
+  if (leastDriver < kLeastForStreams)
+    return Status::unavailable(text("NCCL needs a driver of CUDA 12.3 or later here, the oldest "
+                                    "one of all ranks is of ",
+                                    leastDriver / 1000, ".", leastDriver % 1000 / 10,
                                     "; update the NVIDIA driver"));
   std::lock_guard lock(mutex);
   watch = std::make_unique<NcclWatch>(*nccl, driver, options);
@@ -173,7 +197,9 @@ Status NcclGroups::close(Line &line) {
   return {};
 }
 
+// Most calls are accepted within some 10 us, and a nap takes longer than it says.
 Status NcclGroups::settle(Line &line, const char *what) {
+  constexpr auto spins = std::chrono::microseconds(50), nap = std::chrono::microseconds(20);
   Clock::time_point begin = Clock::now();
   for (;;) {
     cu::NcclResult state = cu::ncclSuccess;
@@ -182,14 +208,17 @@ Status NcclGroups::settle(Line &line, const char *what) {
       if (!line.comm)
         return Status::aborted("the device was stopped");
       DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
+      line.isCalling = state == cu::ncclInProgress;
     }
     if (state != cu::ncclInProgress)
       return cu::check(*nccl, what, state);
-    if (Clock::now() - begin > std::chrono::duration<double>(options.timeoutSeconds))
+    Clock::duration waited = Clock::now() - begin;
+    if (waited > std::chrono::duration<double>(options.timeoutSeconds))
       return Status::aborted(text(what, " of group '", line.name, "' of ", line.ranks,
                                   " ranks did not end within ", options.timeoutSeconds,
                                   " s: another rank has not come to it"));
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (waited > spins)
+      std::this_thread::sleep_for(nap);
   }
 }
 
@@ -201,6 +230,7 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   if (spec.size == 1)
     return {};
   DTC_RETURN_IF_ERROR(open(static_cast<size_t>(control.size())));
+  hasBeside = hasBeside || spec.numBeside > 0;
   std::span<const uint32_t> list; // the list with this rank
   size_t place = 0;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
@@ -209,7 +239,8 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
       list = spec.ranks.subspan(i - place, spec.size);
     }
   cu::NcclId id{};
-  if (!list.empty() && (place == 0 || spec.shift != 0))
+  bool isTransfer = spec.shift != 0;
+  if (!list.empty() && (isTransfer ? spec.sends : place == 0))
     DTC_NCCL_CALL(*nccl, ncclGetUniqueId, &id);
   std::vector<cu::NcclId> ids(static_cast<size_t>(control.size()));
   DTC_RETURN_IF_ERROR(control.allGather(&id, ids.data(), sizeof(id), DataType::U8));
@@ -217,28 +248,33 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
     return {};
   Group &group = groups.back();
   group.ranks = static_cast<int>(spec.size);
+  group.isTransfer = isTransfer;
+  int mostBlocks = mostBlocksOf(spec);
   Line like;
   like.name = spec.name;
   like.ranks = group.ranks;
   like.place = static_cast<int>(place);
-  if (spec.shift == 0) {
-    DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, group.line));
+  if (!isTransfer) {
+    DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, mostBlocks, group.line));
     DTC_RETURN_IF_ERROR(finish(*group.line));
-    return greet(group, spec.exchanges);
+    return spec.exchanges ? greet(group) : Status();
   }
   like.ranks = 2;
   size_t sender = (place + spec.size - spec.shift % spec.size) % spec.size;
   like.place = 0;
-  DTC_RETURN_IF_ERROR(connect(id, like, group.line));
+  if (spec.sends)
+    DTC_RETURN_IF_ERROR(connect(id, like, mostBlocks, group.line));
   like.place = 1;
-  DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, group.receives));
-  DTC_RETURN_IF_ERROR(finish(*group.line));
-  DTC_RETURN_IF_ERROR(finish(*group.receives));
-  return greet(group, false);
+  if (spec.receives)
+    DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, mostBlocks, group.receives));
+  for (Line *line : {group.line, group.receives})
+    if (line)
+      DTC_RETURN_IF_ERROR(finish(*line));
+  return greet(group);
 }
 
-Status NcclGroups::greet(const Group &group, bool exchanges) {
-  if (!group.receives && !exchanges)
+Status NcclGroups::greet(const Group &group) {
+  if (!group.line && !group.receives)
     return {};
   auto send = [&](const Line &line, int peer, cu::Stream stream) {
     return cu::check(*nccl, "ncclSend",
@@ -252,9 +288,10 @@ Status NcclGroups::greet(const Group &group, bool exchanges) {
         nccl->ncclRecv(reinterpret_cast<void *>(to), 1, cu::ncclUint8, peer, line.comm, stream));
   };
   auto greetAll = [&]() -> Status {
-    if (group.receives) {
-      DTC_RETURN_IF_ERROR(send(*group.line, 1, streams[0]));
-      return receive(*group.receives, 0, streams[1]);
+    if (group.isTransfer) {
+      if (group.line)
+        DTC_RETURN_IF_ERROR(send(*group.line, 1, streams[0]));
+      return group.receives ? receive(*group.receives, 0, streams[1]) : Status();
     }
     for (int peer = 0; peer < group.ranks; ++peer) {
       DTC_RETURN_IF_ERROR(send(*group.line, peer, streams[0]));
@@ -272,10 +309,10 @@ Status NcclGroups::greet(const Group &group, bool exchanges) {
     DTC_RETURN_IF_ERROR(said);
     DTC_RETURN_IF_ERROR(ended);
   }
-  DTC_RETURN_IF_ERROR(settle(*group.line, "its first transfer"));
-  if (group.receives)
-    DTC_RETURN_IF_ERROR(settle(*group.receives, "its first transfer"));
-  return awaitGreeting(*group.line);
+  for (Line *line : {group.line, group.receives})
+    if (line)
+      DTC_RETURN_IF_ERROR(settle(*line, "its first transfer"));
+  return awaitGreeting(group.line ? *group.line : *group.receives);
 }
 
 Status NcclGroups::awaitGreeting(const Line &line) {
@@ -300,23 +337,43 @@ Status NcclGroups::awaitGreeting(const Line &line) {
   return {};
 }
 
-Status NcclGroups::connect(const cu::NcclId &id, const Line &like, Line *&made) {
+Status NcclGroups::connect(const cu::NcclId &id, const Line &like, int mostBlocks, Line *&made) {
   lines.push_back(std::make_unique<Line>(like));
   made = lines.back().get();
   DTC_RETURN_IF_ERROR(makeNotes(*made));
   watch->add(*made);
-  cu::NcclConfig config;
+  cu::NcclConfig config = cu::configOf(nccl->version);
   config.blocking = 0;
+  config.mostBlocks = mostBlocks;
+  config.name = made->name.c_str();
+  config.graphUsage = 1; // a step is a graph or is not, and nothing of the start runs beside steps
   std::lock_guard lock(watch->mutex);
   if (watch->isStopped())
     return Status::aborted("the device was stopped");
-  DTC_NCCL_CALL(*nccl, ncclCommInitRankConfig, &made->comm, made->ranks, id, made->place, &config);
-  return {};
+  made->isCalling = true;
+  return explain(
+      cu::check(*nccl, "ncclCommInitRankConfig",
+                nccl->ncclCommInitRankConfig(&made->comm, made->ranks, id, made->place, &config)));
 }
 
 Status NcclGroups::finish(Line &line) {
-  DTC_RETURN_IF_ERROR(settle(line, "ncclCommInitRankConfig"));
+  DTC_RETURN_IF_ERROR(explain(settle(line, "ncclCommInitRankConfig")));
   return registerArena(line);
+}
+
+// A connection takes 10 MiB a channel of the receiver, so that a line of several ranks has hundreds
+// of MiB.
+Status NcclGroups::explain(Status status) const {
+  constexpr size_t little = size_t(1) << 30;
+  size_t free = 0, total = 0;
+  if (status.ok() || status.statusCode() == StatusCode::Aborted ||
+      driver.cuMemGetInfo(&free, &total) != cu::success || free >= little)
+    return status;
+  return Status(status.statusCode(),
+                text(status.message(), "; the GPU has ", free >> 20, " MiB left of ", total >> 20,
+                     ": the buffers of NCCL's ", lines.size(),
+                     " communicators of this rank may have no room, plan with less memory "
+                     "(--memory-limit)"));
 }
 
 Status NcclGroups::makeNotes(Line &line) {
@@ -431,7 +488,10 @@ Status NcclGroups::prepare(const Command &command, int, PreparedCommunication &p
     line.operations.push_back({describe(command, line), 0});
     number = static_cast<uint32_t>(line.operations.size());
   }
-  prepared.needsStreams = driverVersion < kLeastForGraphs;
+  // NCCL demands that all ranks of an operation capture it, or none, so that all ranks of the job
+  // decide alike: by the oldest driver, and by the file.
+  if (leastDriver < kLeastForGraphs && hasBeside)
+    prepared.inGraph = InGraph::Never;
   prepared.announce = [this, &line, number](uint64_t tag) {
     std::lock_guard lock(watch->mutex);
     line.operations[number - 1].tag = tag;
@@ -442,6 +502,7 @@ Status NcclGroups::prepare(const Command &command, int, PreparedCommunication &p
       std::lock_guard lock(watch->mutex);
       if (!line.comm)
         return Status::aborted("the device was stopped");
+      line.isCalling = true;
       DTC_RETURN_IF_ERROR(call(line, command, on));
     }
     DTC_RETURN_IF_ERROR(settle(line, "NCCL's operation"));
@@ -454,8 +515,8 @@ Status NcclGroups::prepare(const Command &command, int, PreparedCommunication &p
 } // namespace
 
 std::unique_ptr<CudaGroups> makeNcclGroups(CudaLibraries &libraries, const cu::Driver &driver,
-                                           const NcclWatchOptions &options) {
-  return std::make_unique<NcclGroups>(libraries, driver, options);
+                                           int leastDriver, const NcclWatchOptions &options) {
+  return std::make_unique<NcclGroups>(libraries, driver, leastDriver, options);
 }
 
 } // namespace dtc::rt

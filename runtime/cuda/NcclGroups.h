@@ -14,8 +14,9 @@
 namespace dtc::rt {
 
 // Creates the groups; NCCL is opened for the first group of several ranks. `libraries` must outlive
-// the groups.
+// the groups. `leastDriver`: the lowest version of the driver of any rank of the job, as
+// cuDriverGetVersion has it, by which all of them decide alike how steps are enqueued.
 std::unique_ptr<CudaGroups> makeNcclGroups(CudaLibraries &libraries, const cu::Driver &driver,
-                                           const NcclWatchOptions &options);
+                                           int leastDriver, const NcclWatchOptions &options);
 
 } // namespace dtc::rt

@@ -32,17 +32,22 @@ void NcclWatch::stop() {
 // the host clears its graphs; a thread that never returns is abandoned. Communicators without a
 // running operation go first: ending an operation lets the ones behind it start, which must find
 // their own communicator aborted, or waiting ranks would receive data that this rank has not
-// finished. After an error that a context does not survive nothing runs any more, and NCCL calls
-// would only fail.
+// finished. Communicators in a call go last: aborting one may wait for a thread of NCCL which waits
+// for other ranks, and must not keep the kernels of the others running. After an error that a
+// context does not survive nothing runs any more, and NCCL calls would only fail.
 void NcclWatch::abortAll() {
   const auto runsNothing = [](const NcclLine *line) {
     return !line->running || line->running->load(std::memory_order_acquire) == 0;
   };
-  std::vector<cu::NcclComm> ending, endingLast;
+  std::vector<cu::NcclComm> ending, running, calling;
   for (NcclLine *line : lines)
     if (line->comm)
-      (runsNothing(line) ? ending : endingLast).push_back(std::exchange(line->comm, nullptr));
-  ending.insert(ending.end(), endingLast.begin(), endingLast.end());
+      (line->isCalling     ? calling
+       : runsNothing(line) ? ending
+                           : running)
+          .push_back(std::exchange(line->comm, nullptr));
+  ending.insert(ending.end(), running.begin(), running.end());
+  ending.insert(ending.end(), calling.begin(), calling.end());
   if (ending.empty() || *driver.isLost)
     return;
   std::promise<void> over;
@@ -93,6 +98,18 @@ void NcclWatch::watch() {
   }
 }
 
+// Lists the operations of other communicators that the GPU is in: NCCL starts an operation after
+// those that were enqueued before it, so that one of them may be the cause.
+std::string NcclWatch::othersBefore(const NcclLine &than) const {
+  std::string others;
+  for (const NcclLine *line : lines) {
+    uint32_t running = line->running->load(std::memory_order_acquire);
+    if (line != &than && line->comm && running)
+      others += text(others.empty() ? ", or to one of " : ", ", line->operations[running - 1].what);
+  }
+  return others;
+}
+
 // The host sees CUDA errors as well, and knows their cause; it has until the next check to report
 // them.
 Status NcclWatch::look(uint64_t &tag) {
@@ -118,7 +135,8 @@ Status NcclWatch::look(uint64_t &tag) {
     } else if (operation && now - line.since > Seconds(options.timeoutSeconds)) {
       return Status::aborted(text(operation->what, ", in which this rank is number ", line.place,
                                   " of ", line.ranks, ", did not end within ",
-                                  options.timeoutSeconds, " s: another rank has not come to it"));
+                                  options.timeoutSeconds, " s: another rank has not come to it",
+                                  othersBefore(line)));
     }
   }
   return {};

@@ -37,12 +37,15 @@ struct NcclLine {
   uint32_t seen = 0;
   std::chrono::steady_clock::time_point since = {};
   bool isDoubtful = false;
+  // True while the host waits for a call to be accepted. Aborting such a communicator may wait for
+  // a thread of NCCL that waits for other ranks.
+  bool isCalling = false;
 };
 
 // The settings of the watch.
 struct NcclWatchOptions {
   double timeoutSeconds = 600; // longest that an operation may take
-  double abortSeconds = 10;    // longest that the end of all communicators may take
+  double abortSeconds = 30;    // longest that the end of all communicators may take
   // Receives errors, on a thread of the watch; `tag` is that of the operation, ~0 if unknown.
   std::function<void(const Status &status, uint64_t tag)> failed;
 };
@@ -74,6 +77,7 @@ private:
   void watch();
   Status look(uint64_t &tag);
   void abortAll();
+  std::string othersBefore(const NcclLine &than) const;
 
   const cu::Nccl &nccl;
   const cu::Driver &driver;

@@ -229,7 +229,7 @@ Status StagedGroups::prepare(const Command &command, int stream, PreparedCommuni
   // a transfer has one buffer, which it reads or writes
   if (command.source->op_type() == format::Op::Transfer)
     onHost.buffers[0] = sides.in > 0 ? in : out;
-  prepared.needsStreams = true;
+  prepared.inGraph = InGraph::OneStream;
   prepared.announce = [channel, onHost](uint64_t tag) { channel->put({onHost, tag}); };
   prepared.work = [this, ready = channel->flagsOnDevice + offsetof(Flags, ready),
                    done = channel->flagsOnDevice + offsetof(Flags, done), in, out, from, to,

@@ -69,6 +69,13 @@ struct GroupSpec {
   // Transfers: distance in the list from the sender to the receiver; 0: for collectives.
   uint32_t shift = 0;
   bool exchanges = false; // true if one of the collectives is an all_to_all
+  // Transfers: true if the program of this rank sends or receives over the group.
+  bool sends = true, receives = true;
+  // True if operations of the group may wait beside other work of a rank: transfers, and
+  // collectives on another stream than 0.
+  bool isBeside = false;
+  // The number of such groups of the file, with those of each direction of transfers counted apart.
+  uint32_t numBeside = 0;
 };
 
 // The target that a file was made for.

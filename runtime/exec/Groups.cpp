@@ -18,24 +18,36 @@ std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
 
 Status Groups::create(const format::Manifest &file, Control &control, Device &device) {
   manifest = &file;
-  std::set<Key> exchanging;
-  for (const format::Program *program : *file.programs())
-    for (const format::Task *task : *program->tasks())
+  std::set<Key> exchanging, sending, receiving;
+  uint32_t mine = file.rank_program()->Get(static_cast<uint32_t>(control.rank()));
+  for (uint32_t p = 0; p < file.programs()->size(); ++p)
+    for (const format::Task *task : *file.programs()->Get(p)->tasks())
       for (const format::Instruction *instruction : *task->instructions())
         if (std::optional<Key> key = keyOf(file, *instruction)) {
           groups[*key] = -1;
           const format::Collective *op = instruction->op_as_Collective();
           if (op && op->kind() == format::CollectiveKind::all_to_all)
             exchanging.insert(*key);
+          if (const format::Transfer *transfer = instruction->op_as_Transfer();
+              transfer && p == mine)
+            (transfer->kind() == format::TransferKind::send ? sending : receiving).insert(*key);
         }
+  auto isBeside = [](const Key &key) { return key.isTransfer || key.streamOrShift != 0; };
+  uint32_t numBeside = 0;
+  for (const auto &[key, number] : groups)
+    numBeside += isBeside(key) ? (key.isTransfer ? 2 : 1) : 0;
 
   for (auto &[key, number] : groups) {
     const format::Group &group = *file.groups()->Get(key.group);
-    GroupSpec spec{group.name()->str(),
-                   {group.ranks()->data(), group.ranks()->size()},
-                   group.size(),
-                   key.isTransfer ? key.streamOrShift : 0,
-                   exchanging.count(key) > 0};
+    GroupSpec spec{.name = group.name()->str(),
+                   .ranks = {group.ranks()->data(), group.ranks()->size()},
+                   .size = group.size(),
+                   .shift = key.isTransfer ? key.streamOrShift : 0,
+                   .exchanges = exchanging.count(key) > 0,
+                   .sends = sending.count(key) > 0,
+                   .receives = receiving.count(key) > 0,
+                   .isBeside = isBeside(key),
+                   .numBeside = numBeside};
     DTC_RETURN_IF_ERROR(device.createGroup(control, spec, number));
   }
   return {};

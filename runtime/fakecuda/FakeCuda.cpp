@@ -1,6 +1,7 @@
 #include "runtime/fakecuda/FakeCuda.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/cuda/NcclVersion.h"
 #include "runtime/fakecuda/FakeBlasLt.h"
 #include "runtime/fakecuda/FakeCudaOptions.h"
 #include "runtime/fakecuda/FakeCudnn.h"
@@ -9,6 +10,10 @@
 #include "runtime/fakecuda/Machine.h"
 
 #include <cstdio>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
 
 namespace dtc::rt {
 namespace {
@@ -22,6 +27,8 @@ public:
     fake::fillBlasLt(blasTable);
     fake::fillCudnn(cudnnTable);
     fake::fillNccl(ncclTable);
+    ncclTable.version = options.ncclVersion;
+    ncclTable.toolkit = options.ncclToolkit;
   }
   ~FakeCudaImpl() override {
     std::unique_lock lock(machine.mutex);
@@ -54,8 +61,35 @@ public:
   Status nccl(const cu::Nccl *&table) override {
     if (!machine.options.nccl)
       return Status::unavailable("there is no NCCL");
+    {
+      std::lock_guard lock(machine.mutex);
+      for (std::string &message : prepareNcclEnvironment(environment()))
+        messages.push_back(std::move(message));
+    }
+    DTC_RETURN_IF_ERROR(cu::checkVersions(ncclTable, machine.options.driverVersion));
     table = &ncclTable;
     return {};
+  }
+  // Returns the variables of the emulated machine. The caller holds its mutex where threads may
+  // change them.
+  Environment environment() const override {
+    std::map<std::string, std::string> &variables =
+        const_cast<FakeCudaOptions &>(machine.options).environment;
+    return {[&](const char *name) {
+              auto found = variables.find(name);
+              return found == variables.end() ? std::nullopt : std::optional(found->second);
+            },
+            [&](const char *name, const std::string &value) { variables[name] = value; },
+            [&](const char *name) { variables.erase(name); }};
+  }
+  std::vector<std::string> takeMessages() override {
+    std::lock_guard lock(machine.mutex);
+    return std::exchange(messages, {});
+  }
+  int process() const override {
+    return machine.options.apart
+               ? static_cast<int>(std::hash<std::thread::id>()(std::this_thread::get_id()))
+               : 1;
   }
   uint64_t numCalls() const override { return machine.calls; }
   std::map<uint64_t, uint64_t> products(int gpu) const override {
@@ -79,6 +113,7 @@ public:
 
 private:
   fake::Machine machine;
+  std::vector<std::string> messages;
   cu::Driver driverTable;
   cu::BlasLt blasTable;
   cu::Cudnn cudnnTable;

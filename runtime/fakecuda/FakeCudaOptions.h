@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace dtc::rt {
 
@@ -14,6 +16,13 @@ struct FakeCudaOptions {
   bool oneGpu = false;        // all GPUs are the same one, as several processes see it
   bool nccl = true;           // NCCL is installed
   bool endlessAborts = false; // ncclCommAbort never returns
+  // NCCL's version, that of its CUDA toolkit, and the environment that it and the driver read.
+  int ncclVersion = 22809, ncclToolkit = 12090;
+  std::map<std::string, std::string> environment = {};
+  // NVLS is used: a captured collective is in progress until all of its ranks have captured it.
+  bool nvls = false;
+  bool apart = false;             // each thread is a process of its own
+  uint32_t multiprocessors = 132; // of each GPU
   size_t blasLtVersion = 130000;
   size_t cudnnVersion = 0; // 0: not installed; else kernels take 10 us each, and cuDNN is faster
   bool slowCudnn = false;  // cuDNN is slower than that

@@ -123,7 +123,8 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
           gpu.clock += 1e-5;
         return simt::launch(*kernel, grid, block, shared, addresses.data(), gpu.memory,
                             {.seed = seed});
-      });
+      },
+      [&m, &gpu] { return m.hasRoom(gpu, 1); });
   m.await(lock, on);
   return result;
 }

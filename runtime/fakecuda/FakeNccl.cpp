@@ -1,15 +1,21 @@
 // Stand-in for NCCL between the GPUs of one process. An operation takes its input when it begins on
 // the stream and gives its output when all ranks have begun it; in between its input must not
-// change. Communicators that do not block are in progress for a while after each call, as NCCL's
-// may be.
+// change, and it holds multiprocessors. Communicators that do not block are in progress for a while
+// after each call, as NCCL's may be.
+//
+// An operation begins after the begin of the one that was enqueued before it on its GPU, whatever
+// their communicators; where NCCL cannot keep that order, after its end (getImplicitOrder in NCCL's
+// src/enqueue.cc).
 #include "runtime/fakecuda/FakeNccl.h"
 
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
+#include "runtime/cuda/NcclVersion.h"
 #include "runtime/fakecuda/Machine.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace dtc::rt::fake {
 
@@ -26,6 +32,8 @@ struct NcclCall {
   cu::NcclType type = cu::ncclFloat32;
   cu::NcclReduction reduction = cu::ncclSum;
 
+  bool isCaptured = false; // NCCL demands that all ranks of an operation capture it, or none
+
   bool operator==(const NcclCall &other) const = default;
 };
 
@@ -38,12 +46,15 @@ struct NcclCollective {
 // Messages from one rank to another, in order.
 struct NcclMail {
   std::vector<std::vector<char>> sent;
-  size_t wanted = 0; // receives that have begun
+  std::vector<bool> captured; // index: message
+  size_t wanted = 0;          // receives that have begun
 };
 
 struct NcclWorld {
   std::vector<int> gpus; // index: rank; -1 before it has joined
   size_t present = 0;
+  int firstOfSums = 0; // the rank at which sums begin; NCCL's depend on algorithm and channel
+  std::vector<uint64_t> captures;                 // collectives captured so far, by rank
   std::map<uint64_t, NcclCollective> collectives; // key: number
   std::map<std::pair<int, int>, NcclMail> mail;
 };
@@ -59,7 +70,9 @@ struct Communicator {
   std::map<int, size_t> sends, receives;        // number begun, by peer
   std::set<std::pair<NcclKind, int>> connected; // transfers outside of captures, by kind and peer
   int registrations = 0;
-  int held = 0; // operations in graphs, or in runs of them
+  int held = 0;                  // operations in graphs, or in runs of them
+  uint32_t multiprocessors = 16; // that an operation holds while it waits
+  uint64_t memory = 0;           // bytes of its buffers on the GPU
   // The operation enqueued last: operations run one after another, whatever their streams.
   NodePtr last;
   std::weak_ptr<Capture> capture;
@@ -85,6 +98,12 @@ struct Operation {
   char *dst = nullptr;
   int peer = 0;
   uint64_t number = 0; // index of this run among those of its kind
+};
+
+// Operations that begin and end together, as one kernel.
+struct Operations {
+  std::vector<Operation> each;
+  bool holds = false; // have begun, and hold multiprocessors
 };
 
 CommunicatorPtr &of(cu::NcclComm comm) { return *reinterpret_cast<CommunicatorPtr *>(comm); }
@@ -155,17 +174,19 @@ std::vector<char> resultOf(const Operation &op, const NcclCollective &collective
   size_t each = bytesOfType(op.call.type), bytes = op.call.count * each;
   size_t offset =
       op.call.kind == NcclKind::ReduceScatter ? bytes * static_cast<size_t>(op.comm->rank) : 0;
-  const char *first = collective.inputs[0].data() + offset;
+  size_t ranks = collective.inputs.size();
+  auto start = static_cast<size_t>(op.comm->world->firstOfSums);
+  const char *first = collective.inputs[start].data() + offset;
   result.assign(first, first + bytes);
-  for (size_t rank = 1; rank < collective.inputs.size(); ++rank)
+  for (size_t i = 1; i < ranks; ++i)
     for (size_t at = 0; at < bytes; at += each)
-      combine(result.data() + at, collective.inputs[rank].data() + offset + at, op.call);
+      combine(result.data() + at, collective.inputs[(start + i) % ranks].data() + offset + at,
+              op.call);
   return result;
 }
 
-simt::Memory &memoryOf(const Operation &op) {
-  return machine().gpus[static_cast<size_t>(op.comm->gpu)]->memory;
-}
+FakeGpu &gpuOf(const Communicator &comm) { return *machine().gpus[static_cast<size_t>(comm.gpu)]; }
+simt::Memory &memoryOf(const Operation &op) { return gpuOf(*op.comm).memory; }
 
 Status begin(Operation &op) {
   Communicator &comm = *op.comm;
@@ -182,6 +203,7 @@ Status begin(Operation &op) {
   if (op.call.kind == NcclKind::Send) {
     op.number = comm.sends[op.peer]++;
     world.mail[{comm.rank, op.peer}].sent.push_back(std::move(input));
+    world.mail[{comm.rank, op.peer}].captured.push_back(op.call.isCaptured);
     return {};
   }
   if (op.call.kind == NcclKind::Receive) {
@@ -229,7 +251,10 @@ Status end(const Operation &op) {
     return checkInputIsTheSame(op, comm.world->mail[{comm.rank, op.peer}].sent[op.number]);
   std::vector<char> result;
   if (op.call.kind == NcclKind::Receive) {
-    result = comm.world->mail[{op.peer, comm.rank}].sent[op.number];
+    const NcclMail &mail = comm.world->mail[{op.peer, comm.rank}];
+    if (mail.captured[op.number] != op.call.isCaptured)
+      return Status::internal("one rank of a transfer has captured it and the other has not");
+    result = mail.sent[op.number];
     if (result.size() != op.call.count * bytesOfType(op.call.type))
       return Status::internal(
           text("rank ", comm.rank, " receives another number of bytes than was sent"));
@@ -255,10 +280,13 @@ thread_local OpenGroup openGroup;
 // Notes the first transfer between two ranks. In NCCL it makes their hosts wait for each other,
 // which is no part of a graph: ranks that record in different orders would deadlock. Returns false
 // for such a transfer in a capture.
-bool connect(const FakeStream &stream, const std::vector<Operation> &operations) {
+bool connect(const Machine &m, const FakeStream &stream, const std::vector<Operation> &operations) {
   for (const Operation &op : operations) {
-    if (op.call.kind != NcclKind::Send && op.call.kind != NcclKind::Receive)
+    if (op.call.kind != NcclKind::Send && op.call.kind != NcclKind::Receive) {
+      if (stream.capture && m.variable("NCCL_RUNTIME_CONNECT") != "0")
+        return false; // collectives connect at their first call, too
       continue;
+    }
     std::pair<NcclKind, int> direction{op.call.kind, op.peer};
     if (!stream.capture)
       op.comm->connected.insert(direction);
@@ -268,34 +296,73 @@ bool connect(const FakeStream &stream, const std::vector<Operation> &operations)
   return true;
 }
 
+// Returns true if operations of a GPU run one after another, whatever their communicators.
+bool isSerial(const Machine &m, bool captures) {
+  constexpr int streams = 12030, graphs = 12090; // CUDA versions that order launches
+  int cuda = std::min(m.options.driverVersion, m.options.ncclToolkit);
+  return cuda < streams ||
+         (captures && (m.options.driverVersion < graphs || m.options.ncclVersion < cu::leastNccl));
+}
+
 // Enqueues operations that begin and end together.
 NcclResult enqueue(Machine &m, FakeStream &stream, std::vector<Operation> operations) {
   Communicator &comm = *operations.front().comm;
-  if (!connect(stream, operations))
+  if (!connect(m, stream, operations))
     return cu::ncclInvalidUsage;
-  auto all = std::make_shared<std::vector<Operation>>(std::move(operations));
-  Result result = m.push(stream, [all]() -> Status {
-    for (Operation &op : *all)
-      DTC_RETURN_IF_ERROR(begin(op));
-    return {};
-  });
+  Capture *capture = stream.capture.get();
+  for (Operation &op : operations)
+    op.call.isCaptured = capture != nullptr;
+  auto all = std::make_shared<Operations>();
+  all->each = std::move(operations);
+  FakeGpu &gpu = gpuOf(comm);
+  uint32_t blocks = comm.multiprocessors;
+  Result result = m.push(
+      stream,
+      [&gpu, blocks, all]() -> Status {
+        all->holds = !all->each.front().comm->aborted;
+        gpu.held += all->holds ? blocks : 0;
+        for (Operation &op : all->each)
+          DTC_RETURN_IF_ERROR(begin(op));
+        return {};
+      },
+      [&m, &gpu, blocks, all] {
+        return all->each.front().comm->aborted || m.hasRoom(gpu, blocks);
+      });
   if (result != cu::success)
     return cu::ncclUnhandledCudaError;
-  Capture *capture = stream.capture.get();
-  if (capture && comm.capture.lock() == stream.capture)
-    capture->nodes.back().after.push_back(comm.captured);
-  else if (!capture && comm.last)
-    stream.last->after.push_back(comm.last);
+  bool serial = isSerial(m, capture != nullptr);
+  bool isOrdered = serial || m.variable("NCCL_LAUNCH_ORDER_IMPLICIT") == "1";
+  if (capture) {
+    std::vector<size_t> &after = capture->nodes.back().after;
+    if (comm.capture.lock() == stream.capture)
+      after.push_back(comm.captured);
+    if (auto before = capture->operations.find(comm.gpu);
+        isOrdered && before != capture->operations.end())
+      after.push_back(serial ? before->second.second : before->second.first);
+    capture->operations[comm.gpu] = {capture->nodes.size() - 1, capture->nodes.size()};
+  } else {
+    if (comm.last)
+      stream.last->after.push_back(comm.last);
+    if (const NodePtr &before = serial ? gpu.ended : gpu.began; isOrdered && before)
+      stream.last->after.push_back(before);
+    gpu.began = stream.last;
+  }
   result = m.push(
       stream,
-      [all]() -> Status {
-        for (const Operation &op : *all)
+      [&gpu, blocks, all]() -> Status {
+        gpu.held -= std::exchange(all->holds, false) ? blocks : 0;
+        for (const Operation &op : all->each)
           DTC_RETURN_IF_ERROR(end(op));
         return {};
       },
-      [all] { return std::all_of(all->begin(), all->end(), canEnd); });
+      [all] { return std::all_of(all->each.begin(), all->each.end(), canEnd); });
   if (capture && result == cu::success)
-    capture->nodes.back().held = std::make_shared<Held>(all->front().comm);
+    capture->nodes.back().held = std::make_shared<Held>(all->each.front().comm);
+  if (!capture)
+    gpu.ended = stream.last;
+  if (const NcclKind kind = all->each.front().call.kind;
+      capture && kind != NcclKind::Send && kind != NcclKind::Receive)
+    ++comm.world->captures[static_cast<size_t>(comm.rank)];
   comm.capture = stream.capture;
   comm.captured = capture ? capture->nodes.size() - 1 : 0;
   if (!capture)
@@ -331,7 +398,7 @@ NcclResult call(cu::NcclComm handle, const NcclCall &what, const void *src, void
 }
 
 NcclResult ncclGetVersion(int *version) {
-  *version = 22809;
+  *version = machine().options.ncclVersion;
   return cu::ncclSuccess;
 }
 
@@ -359,8 +426,24 @@ NcclResult ncclGetUniqueId(cu::NcclId *id) {
   return cu::ncclSuccess;
 }
 
+// Reads a configuration as NCCL does: the bytes that it says it has, and defaults for the rest.
+// Returns false for values that no version takes.
+bool read(const Machine &m, const cu::NcclConfig &given, cu::NcclConfig &config) {
+  cu::NcclConfig plain = cu::configOf(m.options.ncclVersion);
+  std::memset(static_cast<void *>(&config), 0xee, sizeof(config));
+  if (given.magic != plain.magic || given.bytes > sizeof(config))
+    return false;
+  std::memcpy(static_cast<void *>(&config), &given, given.bytes);
+  bool isSane = given.bytes == plain.bytes && given.version == plain.version &&
+                config.name != nullptr && config.trafficClass == cu::ncclUnsetInt &&
+                config.nvlsBlocks == cu::ncclUnsetInt &&
+                (config.mostBlocks == cu::ncclUnsetInt || config.mostBlocks > 0);
+  bool hasUsage = plain.bytes == sizeof(plain);
+  return isSane && (!hasUsage || config.graphUsage == 1);
+}
+
 NcclResult ncclCommInitRankConfig(cu::NcclComm *made, int ranks, cu::NcclId id, int rank,
-                                  cu::NcclConfig *config) {
+                                  cu::NcclConfig *given) {
   Machine &m = machine();
   Lock lock(m.mutex);
   if (m.enter(false) != cu::success)
@@ -368,24 +451,41 @@ NcclResult ncclCommInitRankConfig(cu::NcclComm *made, int ranks, cu::NcclId id, 
   uint64_t number = 0;
   std::memcpy(&number, id.bytes, sizeof(number));
   auto found = m.ncclWorlds.find(number);
-  const cu::NcclConfig plain;
-  if (found == m.ncclWorlds.end() || rank < 0 || rank >= ranks || config->magic != plain.magic ||
-      config->bytes != sizeof(plain))
+  cu::NcclConfig config;
+  if (found == m.ncclWorlds.end() || rank < 0 || rank >= ranks || !read(m, *given, config))
     return cu::ncclInvalidArgument;
   NcclWorld &world = *found->second;
   world.gpus.resize(static_cast<size_t>(ranks), -1);
+  world.captures.resize(static_cast<size_t>(ranks));
   int gpu = Machine::currentGpu;
   bool isTaken = std::find(world.gpus.begin(), world.gpus.end(), gpu) != world.gpus.end();
-  if (isTaken || m.options.oneGpu)
+  bool mayShare = m.options.ncclVersion >= cu::leastNcclForSharedGpus &&
+                  m.variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1" &&
+                  m.variable("NCCL_NVLS_ENABLE") == "0" && m.options.apart;
+  if (isTaken || (m.options.oneGpu && !mayShare))
     return cu::ncclInvalidUsage; // duplicate GPU
+  // A connection takes 10 MiB a channel of the receiver.
+  constexpr uint64_t connection = uint64_t(10) << 20;
+  constexpr uint32_t mostChannels = 16;
+  uint32_t channels = config.mostBlocks == cu::ncclUnsetInt
+                          ? mostChannels
+                          : std::min(static_cast<uint32_t>(config.mostBlocks), mostChannels);
+  uint64_t memory = channels * connection * static_cast<uint64_t>(ranks - 1);
+  FakeGpu &on = *m.gpus[static_cast<size_t>(gpu)];
+  if (on.used + memory > m.options.memoryBytes)
+    return cu::ncclUnhandledCudaError;
+  on.used += memory;
   world.gpus[static_cast<size_t>(rank)] = gpu;
-  ++world.present;
+  if (world.present++ == 0)
+    world.firstOfSums = static_cast<int>(m.draw(static_cast<uint64_t>(ranks)));
   auto comm = std::make_shared<Communicator>();
   comm->world = found->second;
   comm->rank = rank;
   comm->ranks = ranks;
   comm->gpu = gpu;
-  comm->blocks = config->blocking != 0;
+  comm->multiprocessors = channels;
+  comm->memory = memory;
+  comm->blocks = config.blocking != 0;
   if (comm->blocks)
     return cu::ncclInvalidUsage; // would wait here for ranks that may be in the same thread
   ++m.alive["communicator"];
@@ -406,6 +506,10 @@ NcclResult ncclCommGetAsyncError(cu::NcclComm handle, NcclResult *state) {
   }
   *state = comm.looks > 0 ? cu::ncclInProgress : cu::ncclSuccess;
   comm.looks -= comm.looks > 0 ? 1 : 0;
+  const std::vector<uint64_t> &captures = comm.world->captures;
+  if (m.options.nvls && *std::min_element(captures.begin(), captures.end()) <
+                            captures[static_cast<size_t>(comm.rank)])
+    *state = cu::ncclInProgress;
   if (comm.finalized && comm.held > 0)
     *state = cu::ncclInProgress;
   return cu::ncclSuccess;
@@ -447,6 +551,7 @@ NcclResult end(cu::NcclComm handle, bool aborts) {
   CommunicatorPtr *owned = &of(handle);
   Communicator &comm = **owned;
   (aborts ? comm.aborted : comm.destroyed) = !m.options.endlessAborts;
+  gpuOf(comm).used -= std::exchange(comm.memory, 0);
   if (aborts)
     m.alive["registration"] -= std::exchange(comm.registrations, 0);
   --m.alive["communicator"];

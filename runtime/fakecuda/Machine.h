@@ -52,6 +52,8 @@ struct Capture {
   std::thread::id thread;
   Result error = cu::success; // error that made it invalid
   std::vector<GraphNode> nodes;
+  // By GPU: the nodes of the operation of NCCL captured last.
+  std::map<int, std::pair<size_t, size_t>> operations;
 };
 
 // A stream.
@@ -99,6 +101,11 @@ struct FakeGpu {
   std::map<uint64_t, uint64_t> products; // calls by algorithm
   std::map<int64_t, uint64_t> cudnnRuns; // runs by engine
   double clock = 0;                      // seconds of all work that has run
+  // Multiprocessors that operations of NCCL hold from their begin to their end.
+  uint32_t held = 0;
+  // The operation of NCCL enqueued last outside of captures, of any communicator: its first node
+  // and its last.
+  NodePtr began, ended;
 };
 
 struct NcclWorld; // the ranks of a communicator (FakeNccl.cpp)
@@ -153,6 +160,15 @@ public:
 
   // Returns true if host memory is pinned, as copies that run later need it.
   bool isPinned(const void *address, uint64_t bytes) const;
+  // Returns true if a GPU has this many multiprocessors that no operation of NCCL holds.
+  bool hasRoom(const FakeGpu &gpu, uint32_t blocks) const {
+    return gpu.held + blocks <= options.multiprocessors;
+  }
+  // Returns a variable of the environment; empty if it is not set.
+  std::string variable(const std::string &name) const {
+    auto found = options.environment.find(name);
+    return found == options.environment.end() ? "" : found->second;
+  }
   // Returns the calling thread's GPU.
   FakeGpu &current() { return *gpus[static_cast<size_t>(currentGpu)]; }
 

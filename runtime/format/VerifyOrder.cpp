@@ -8,7 +8,12 @@
 // 3. Both ends of a channel have to agree: the same collectives; a receive for every send, of as
 //    many elements of one type.
 // 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
-//    A send waits for its receive: no transport has to keep messages.
+//    A send waits for its receive: no transport has to keep messages. An operation between ranks
+//    starts after all that its host enqueued before it, whatever their streams, have started, as
+//    NCCL launches them (NCCL_LAUNCH_ORDER_IMPLICIT).
+// 5. Move every host through its collectives in the order in which it enqueues them, and let it
+//    wait in each for the others of the group: NCCL registers the buffers of a collective that is
+//    captured so, where it uses NVLS.
 #include "runtime/format/VerifyOrder.h"
 
 #include "runtime/format/InstructionText.h"
@@ -21,6 +26,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace dtc::format {
 namespace {
@@ -37,12 +43,18 @@ struct Stop {
   uint32_t event = 0;   // Record, Wait
   uint32_t ordinal = 0; // Wait: how many records must have run; Meet: number in its channel, from 1
   uint32_t channel = 0; // Meet: index into the program's channels
+  // Meet: number of operations of several ranks that the host enqueues before it; noLaunch in
+  // groups of one rank, which launch none.
+  uint32_t launch = 0;
 };
+constexpr uint32_t noLaunch = ~uint32_t(0);
 
 struct ProgramStops {
   std::vector<std::vector<Stop>> streams;
   std::vector<Channel> channels;
   std::vector<std::vector<Place>> uses; // uses of each channel, in order
+  uint32_t launches = 0;                // operations of several ranks
+  std::vector<Stop> collectives;        // those of several ranks, as the host enqueues them
 };
 
 class OrderVerifier {
@@ -62,8 +74,13 @@ private:
   rt::Status compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
                      uint32_t otherRank) const;
   rt::Status play();
+  rt::Status playHosts();
   bool passes(uint32_t index, const Stop &stop);
+  bool meets(uint32_t index, const Stop &stop);
   rt::Status explainHang(uint32_t index, size_t stream) const;
+  rt::Status explainHosts(uint32_t index) const;
+  const Stop *unlaunchedBefore(uint32_t index, const Stop &stop) const;
+  rt::Status countTurn(uint64_t &turns) const;
 
   const Instruction &instructionAt(uint32_t p, const Place &place) const {
     return *manifest.programs()
@@ -105,8 +122,11 @@ private:
     std::vector<size_t> position;
     std::vector<uint32_t> recorded, arrived;
     std::vector<std::vector<Partner>> partners;
+    uint32_t launched = 0; // operations of several ranks that have started
+    size_t collective = 0; // position of the host among its collectives
   };
   std::vector<State> states;
+  bool hasLaunched = false;   // an operation has started since this was reset
   std::deque<uint32_t> awake; // classes that may move on
 };
 
@@ -164,8 +184,16 @@ rt::Status OrderVerifier::addCommunication(uint32_t p, const Place &place,
                         static_cast<int>(instruction.stream()), " and one before it on stream ",
                         first, ", wanted one stream for all to or from one rank");
   uses.push_back(place);
-  out.streams[instruction.stream()].push_back(
-      {Stop::Meet, place, 0, static_cast<uint32_t>(uses.size()), entry->second});
+  bool isAlone = manifest.groups()->Get(communication.group)->size() == 1;
+  Stop stop{Stop::Meet,
+            place,
+            0,
+            static_cast<uint32_t>(uses.size()),
+            entry->second,
+            isAlone ? noLaunch : out.launches++};
+  out.streams[instruction.stream()].push_back(stop);
+  if (!isAlone && channel.kind == Channel::Collective)
+    out.collectives.push_back(stop);
   return {};
 }
 
@@ -279,6 +307,18 @@ bool OrderVerifier::passes(uint32_t index, const Stop &stop) {
   }
   if (stop.kind == Stop::Wait)
     return state.recorded[stop.event] >= stop.ordinal;
+  if (stop.launch != noLaunch && stop.launch > state.launched)
+    return false;
+  if (stop.launch == state.launched) {
+    ++state.launched;
+    hasLaunched = true;
+  }
+  return meets(index, stop);
+}
+
+// Arrives at an operation, and returns true if all of its other ranks have, too.
+bool OrderVerifier::meets(uint32_t index, const Stop &stop) {
+  State &state = states[index];
   const std::vector<Partner> &partners = state.partners[stop.channel];
   if (state.arrived[stop.channel] < stop.ordinal) {
     state.arrived[stop.channel] = stop.ordinal;
@@ -297,6 +337,54 @@ const Stop *OrderVerifier::stuckAt(uint32_t index, size_t stream) const {
   return position < all.size() ? &all[position] : nullptr;
 }
 
+rt::Status OrderVerifier::countTurn(uint64_t &turns) const {
+  if (++turns > maxTurns)
+    return context.fail("entry '", EnumNameEntryKind(kind), "' of ", states.size(),
+                        " kinds of ranks takes more than ", maxTurns, " turns to check");
+  return {};
+}
+
+// Moves the hosts through their collectives.
+rt::Status OrderVerifier::playHosts() {
+  for (uint32_t index = 0; index < states.size(); ++index) {
+    std::fill(states[index].arrived.begin(), states[index].arrived.end(), 0);
+    awake.push_back(index);
+  }
+  uint64_t turns = 0;
+  while (!awake.empty()) {
+    uint32_t index = awake.front();
+    awake.pop_front();
+    DTC_RETURN_IF_ERROR(countTurn(turns));
+    const std::vector<Stop> &all = stopsOf(index).collectives;
+    size_t &position = states[index].collective;
+    while (position < all.size() && meets(index, all[position]))
+      ++position;
+  }
+  for (uint32_t index = 0; index < states.size(); ++index)
+    if (states[index].collective < stopsOf(index).collectives.size())
+      return explainHosts(index);
+  return {};
+}
+
+rt::Status OrderVerifier::explainHosts(uint32_t index) const {
+  const Stop &stop = stopsOf(index).collectives[states[index].collective];
+  const RankClasses::Class &mine = ranks.classes()[index];
+  std::string other;
+  for (const Partner &partner : states[index].partners[stop.channel])
+    if (const State &theirs = states[partner.index];
+        other.empty() && theirs.arrived[partner.channel] < stop.ordinal &&
+        theirs.collective < stopsOf(partner.index).collectives.size()) {
+      const RankClasses::Class &of = ranks.classes()[partner.index];
+      other =
+          text("; rank ", of.rank, " enqueues ",
+               describe(of.program, stopsOf(partner.index).collectives[theirs.collective].place),
+               " before it");
+    }
+  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
+                      ": hosts enqueue their collectives in orders that wait for each other",
+                      other);
+}
+
 rt::Status OrderVerifier::play() {
   for (uint32_t index = 0; index < states.size(); ++index)
     awake.push_back(index);
@@ -304,9 +392,7 @@ rt::Status OrderVerifier::play() {
   while (!awake.empty()) {
     uint32_t index = awake.front();
     awake.pop_front();
-    if (++turns > maxTurns)
-      return context.fail("entry '", EnumNameEntryKind(kind), "' of ", states.size(),
-                          " kinds of ranks takes more than ", maxTurns, " turns to check");
+    DTC_RETURN_IF_ERROR(countTurn(turns));
     State &state = states[index];
     for (bool moved = true; moved;) {
       moved = false;
@@ -314,6 +400,7 @@ rt::Status OrderVerifier::play() {
         for (const Stop *stop; (stop = stuckAt(index, stream)) && passes(index, *stop);
              ++state.position[stream])
           moved = true;
+      moved |= std::exchange(hasLaunched, false);
     }
   }
   // Reports streams that wait for other ranks before those that wait for local events, as they say
@@ -326,11 +413,25 @@ rt::Status OrderVerifier::play() {
   return {};
 }
 
+// Returns the first operation that has not started where it keeps `stop` from starting, else null.
+const Stop *OrderVerifier::unlaunchedBefore(uint32_t index, const Stop &stop) const {
+  if (stop.kind != Stop::Meet || stop.launch == noLaunch || stop.launch <= states[index].launched)
+    return nullptr;
+  for (const std::vector<Stop> &stream : stopsOf(index).streams)
+    for (const Stop &each : stream)
+      if (each.kind == Stop::Meet && each.launch == states[index].launched)
+        return &each;
+  return nullptr;
+}
+
 rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
   const Stop &stop = *stuckAt(index, stream);
   const RankClasses::Class &mine = ranks.classes()[index];
   std::string other;
-  if (stop.kind == Stop::Meet)
+  if (const Stop *before = unlaunchedBefore(index, stop))
+    other = text(" for the start of what is enqueued before it, ",
+                 describe(mine.program, before->place));
+  else if (stop.kind == Stop::Meet)
     for (const Partner &partner : states[index].partners[stop.channel]) {
       if (states[partner.index].arrived[partner.channel] >= stop.ordinal)
         continue;
@@ -362,7 +463,8 @@ rt::Status OrderVerifier::verify() {
   }
   for (uint32_t index = 0; index < states.size(); ++index)
     DTC_RETURN_IF_ERROR(compareClass(index));
-  return play();
+  DTC_RETURN_IF_ERROR(play());
+  return playHosts();
 }
 
 } // namespace

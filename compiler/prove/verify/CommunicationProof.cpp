@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 namespace dtc {
 
@@ -50,6 +51,10 @@ std::optional<Fault> CommunicationProof::addStop(uint32_t p, Stop stop,
     }
     program.uses[stop.channel].emplace_back(run, step);
     stop.ordinal = static_cast<uint32_t>(program.uses[stop.channel].size());
+    bool isAlone = manifest.groups()->Get(communication->group)->size() == 1;
+    stop.launch = isAlone ? noLaunch : program.launches++;
+    if (!isAlone && channel.kind == Channel::Collective)
+      program.collectives.push_back(stop);
   }
   program.streams[stream].push_back(stop);
   return std::nullopt;
@@ -209,6 +214,21 @@ bool CommunicationProof::passes(uint32_t index, const Stop &stop) {
   }
   if (stop.kind == Stop::Wait)
     return state.recorded[stop.event] >= stop.ordinal;
+  // NCCL launches the operations of a rank in the order in which the host enqueues them
+  // (NCCL_LAUNCH_ORDER_IMPLICIT): each starts after all before it have started, whatever their
+  // streams.
+  if (stop.launch != noLaunch && stop.launch > state.launched)
+    return false;
+  if (stop.launch == state.launched) {
+    ++state.launched;
+    hasLaunched = true;
+  }
+  return meets(index, stop);
+}
+
+// Arrives at an operation, and returns true if all of its other ranks have, too.
+bool CommunicationProof::meets(uint32_t index, const Stop &stop) {
+  State &state = states[index];
   const std::vector<Partner> &partners = state.partners[stop.channel];
   if (state.arrived[stop.channel] < stop.ordinal) {
     state.arrived[stop.channel] = stop.ordinal;
@@ -233,9 +253,53 @@ std::optional<Fault> CommunicationProof::play() {
         for (const Stop *stop; (stop = next(index, stream)) && passes(index, *stop);
              ++states[index].position[stream])
           moved = true;
+      moved |= std::exchange(hasLaunched, false);
     }
   }
   return explain();
+}
+
+// Moves every host through its collectives in the order in which it enqueues them, and lets it wait
+// in each for the others of the group: NCCL registers the buffers of a collective that is captured
+// so, where it uses NVLS.
+std::optional<Fault> CommunicationProof::playHosts() {
+  for (uint32_t index = 0; index < states.size(); ++index) {
+    std::fill(states[index].arrived.begin(), states[index].arrived.end(), 0);
+    awake.push_back(index);
+  }
+  auto collectivesOf = [&](uint32_t index) -> const std::vector<Stop> & {
+    return programs[ranks.classes()[index].program].collectives;
+  };
+  while (!awake.empty()) {
+    uint32_t index = awake.front();
+    awake.pop_front();
+    size_t &position = states[index].collective;
+    while (position < collectivesOf(index).size() && meets(index, collectivesOf(index)[position]))
+      ++position;
+  }
+  for (uint32_t index = 0; index < states.size(); ++index) {
+    if (states[index].collective == collectivesOf(index).size())
+      continue;
+    const Stop &stop = collectivesOf(index)[states[index].collective];
+    const format::RankClasses::Class &mine = ranks.classes()[index];
+    std::string note;
+    for (const Partner &partner : states[index].partners[stop.channel]) {
+      const State &there = states[partner.index];
+      if (there.arrived[partner.channel] >= stop.ordinal ||
+          there.collective == collectivesOf(partner.index).size())
+        continue;
+      const Stop &before = collectivesOf(partner.index)[there.collective];
+      const format::RankClasses::Class &theirs = ranks.classes()[partner.index];
+      note = text("rank ", theirs.rank, " enqueues ",
+                  describe(theirs.program, before.run, before.step), " before it");
+      break;
+    }
+    Fault found = fault(mine.program, stop.run, stop.step,
+                        "hosts enqueue their collectives in orders that wait for each other", note);
+    found.rank = mine.rank;
+    return found;
+  }
+  return std::nullopt;
 }
 
 // Reports streams that wait for other ranks before streams that wait for local events, as the
@@ -248,28 +312,40 @@ std::optional<Fault> CommunicationProof::explain() const {
         if (!stop || (stop->kind == Stop::Communicate) != meets)
           continue;
         const format::RankClasses::Class &mine = ranks.classes()[index];
-        std::string note;
-        if (stop->place >= enqueued(index))
-          note = text("the host cannot enqueue it: more than ", ringSlots,
-                      " instructions of a stream lie behind one that waits");
-        else if (stop->kind == Stop::Communicate)
-          for (const Partner &partner : states[index].partners[stop->channel])
-            if (states[partner.index].arrived[partner.channel] < stop->ordinal) {
-              const Stop *there = nullptr;
-              for (size_t i = 0; !there && i < states[partner.index].position.size(); ++i)
-                there = next(partner.index, i);
-              const format::RankClasses::Class &theirs = ranks.classes()[partner.index];
-              note = text("rank ", theirs.rank, " is in ",
-                          there ? describe(theirs.program, there->run, there->step)
-                                : "no instruction");
-              break;
-            }
-        Fault found = fault(mine.program, stop->run, stop->step,
-                            text("would wait forever on stream ", stream), note);
+        Fault found =
+            fault(mine.program, stop->run, stop->step,
+                  text("would wait forever on stream ", stream), explainWait(index, *stop));
         found.rank = mine.rank;
         return found;
       }
   return std::nullopt;
+}
+
+// Says for what a stop waits; empty for a wait for a local event.
+std::string CommunicationProof::explainWait(uint32_t index, const Stop &stop) const {
+  if (stop.place >= enqueued(index))
+    return text("the host cannot enqueue it: more than ", ringSlots,
+                " instructions of a stream lie behind one that waits");
+  if (stop.kind != Stop::Communicate)
+    return "";
+  const State &state = states[index];
+  uint32_t program = ranks.classes()[index].program;
+  if (stop.launch != noLaunch && stop.launch > state.launched)
+    for (const std::vector<Stop> &stream : programs[program].streams)
+      for (const Stop &before : stream)
+        if (before.kind == Stop::Communicate && before.launch == state.launched)
+          return text("NCCL starts it after what the host enqueues before it, ",
+                      describe(program, before.run, before.step));
+  for (const Partner &partner : state.partners[stop.channel])
+    if (states[partner.index].arrived[partner.channel] < stop.ordinal) {
+      const Stop *there = nullptr;
+      for (size_t i = 0; !there && i < states[partner.index].position.size(); ++i)
+        there = next(partner.index, i);
+      const format::RankClasses::Class &theirs = ranks.classes()[partner.index];
+      return text("rank ", theirs.rank, " is in ",
+                  there ? describe(theirs.program, there->run, there->step) : "no instruction");
+    }
+  return "";
 }
 
 std::optional<Fault> CommunicationProof::prove() {
@@ -295,7 +371,9 @@ std::optional<Fault> CommunicationProof::prove() {
   }
   if (std::optional<Fault> found = match())
     return found;
-  return play();
+  if (std::optional<Fault> found = play())
+    return found;
+  return playHosts();
 }
 
 } // namespace dtc

@@ -36,7 +36,11 @@ private:
     uint32_t run, step;       // index of the run in the entry, and of the step in its task
     uint32_t place, sequence; // position among all enqueued instructions, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
+    // Communicate: number of operations of several ranks that the host enqueues before it; noLaunch
+    // in groups of one rank, which launch none.
+    uint32_t launch = 0;
   };
+  static constexpr uint32_t noLaunch = ~uint32_t(0);
   // The stops that equal runs of a task share, counted from the first instruction of each run.
   struct Shape {
     struct Place {
@@ -58,6 +62,8 @@ private:
     std::vector<Start> starts;                         // one per run, and one past the last
     std::vector<format::Channel> channels;
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> uses; // per channel: run and step
+    uint32_t launches = 0;                                        // operations of several ranks
+    std::vector<Stop> collectives; // those of several ranks, as the host enqueues them
   };
   struct Partner {
     uint32_t index, channel;
@@ -68,6 +74,8 @@ private:
     std::vector<uint32_t> recorded, arrived;
     std::vector<std::vector<Partner>> partners; // per channel
     uint32_t enqueued = 0;                      // at least; it only grows
+    uint32_t launched = 0;                      // operations of several ranks that have started
+    size_t collective = 0;                      // position of the host among its collectives
   };
 
   std::optional<Fault> collect(uint32_t program);
@@ -76,11 +84,14 @@ private:
   std::optional<Fault> compare(uint32_t program, uint32_t other, const format::Channel &channel);
   std::optional<Fault> match();
   std::optional<Fault> play();
+  std::optional<Fault> playHosts();
   bool passes(uint32_t index, const Stop &stop);
+  bool meets(uint32_t index, const Stop &stop);
   uint32_t placeOf(uint32_t program, size_t stream, uint32_t sequence) const;
   uint32_t enqueued(uint32_t index) const;
   const Stop *next(uint32_t index, size_t stream) const;
   std::optional<Fault> explain() const;
+  std::string explainWait(uint32_t index, const Stop &stop) const;
 
   const format::Instruction &instructionOf(uint32_t program, uint32_t run, uint32_t step) const;
   const format::Run &runOf(uint32_t program, uint32_t run) const {
@@ -104,6 +115,7 @@ private:
   std::vector<Program> programs;
   std::vector<State> states; // one per class
   std::deque<uint32_t> awake;
+  bool hasLaunched = false; // an operation has started since this was reset
 };
 
 } // namespace dtc

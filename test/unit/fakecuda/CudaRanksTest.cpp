@@ -271,7 +271,8 @@ TEST(CudaNccl, RefusesDriversThatKeepNoOrder) {
       how, program.builder.file(), [](CudaRank) { return Status(); },
       [](int, const Status &status) {
         EXPECT_NE(status.message().find(
-                      "NCCL needs a driver of CUDA 12.3 or later here, this is of 12.2"),
+                      "NCCL needs a driver of CUDA 12.3 or later here, the oldest one of all "
+                      "ranks is of 12.2"),
                   std::string::npos)
             << status.message();
       });
@@ -346,7 +347,10 @@ TEST(CudaNccl, SaysWhichLibraryIsMissing) {
   if (status.ok())
     GTEST_SKIP() << "this machine has libnccl.so.2";
   EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
-  EXPECT_NE(status.message().find("libnccl.so.2"), std::string::npos) << status.message();
+  // A machine may have NCCL and no driver.
+  bool isNamed = status.message().find("libnccl.so.2") != std::string::npos ||
+                 status.message().find("libcuda.so.1") != std::string::npos;
+  EXPECT_TRUE(isNamed) << status.message();
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
 }
 

@@ -262,7 +262,8 @@ TEST(CudaDeclarations, AreThoseOfCudnnsHeader) {
 #undef DTC_NCCL
 static_assert(ncclSuccess == ::ncclSuccess && ncclUnhandledCudaError == ::ncclUnhandledCudaError &&
               ncclInvalidArgument == ::ncclInvalidArgument &&
-              ncclInvalidUsage == ::ncclInvalidUsage && ncclInProgress == ::ncclInProgress);
+              ncclInvalidUsage == ::ncclInvalidUsage && ncclRemoteError == ::ncclRemoteError &&
+              ncclInProgress == ::ncclInProgress);
 static_assert(ncclUint8 == ::ncclUint8 && ncclInt32 == ::ncclInt32 && ncclInt64 == ::ncclInt64 &&
               ncclFloat16 == ::ncclFloat16 && ncclFloat32 == ::ncclFloat32 &&
               ncclBfloat16 == ::ncclBfloat16);
@@ -274,7 +275,21 @@ static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic) &&
               offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking) &&
               offsetof(NcclConfig, network) == offsetof(ncclConfig_t, netName) &&
               offsetof(NcclConfig, splitShare) == offsetof(ncclConfig_t, splitShare) &&
+              offsetof(NcclConfig, mostBlocks) == offsetof(ncclConfig_t, maxCTAs) &&
+              offsetof(NcclConfig, trafficClass) == offsetof(ncclConfig_t, trafficClass));
+#if NCCL_VERSION_CODE >= 22703
+static_assert(offsetof(NcclConfig, name) == offsetof(ncclConfig_t, commName) &&
+              offsetof(NcclConfig, usesCollnet) == offsetof(ncclConfig_t, collnetEnable) &&
+              offsetof(NcclConfig, blockPolicy) == offsetof(ncclConfig_t, CTAPolicy) &&
+              offsetof(NcclConfig, shrinkShare) == offsetof(ncclConfig_t, shrinkShare) &&
+              offsetof(NcclConfig, nvlsBlocks) == offsetof(ncclConfig_t, nvlsCTAs) &&
+              offsetof(NcclConfig, networkChannels) <= sizeof(ncclConfig_t));
+#endif
+#if NCCL_VERSION_CODE >= 22900
+static_assert(offsetof(NcclConfig, graphUsage) == offsetof(ncclConfig_t, graphUsageMode) &&
+              offsetof(NcclConfig, remoteContexts) == offsetof(ncclConfig_t, numRmaCtx) &&
               sizeof(NcclConfig) <= sizeof(ncclConfig_t));
+#endif
 
 #else
 TEST(CudaDeclarations, AreThoseOfNcclsHeader) {

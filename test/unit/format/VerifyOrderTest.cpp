@@ -76,6 +76,64 @@ TEST(VerifyOrder, RejectsCollectivesThatWaitForEachOther) {
       << status.message();
 }
 
+// Each rank runs two sums at once on streams of their own. Hosts that enqueue them in other orders
+// would wait for each other where NCCL registers the buffers of captured collectives.
+TEST(VerifyOrder, RejectsHostsThatEnqueueCollectivesInOtherOrders) {
+  auto both = [](uint8_t first) {
+    test::ProgramBuilder builder({{"dp", 2}});
+    builder.program().num_streams = 2;
+    uint32_t x = builder.buffer("x", 8);
+    for (uint8_t stream : {first, static_cast<uint8_t>(1 - first)})
+      builder.add(test::collective(CollectiveKind::all_reduce, builder.group({0}), x, x, 1),
+                  stream);
+    return std::move(builder.program());
+  };
+  EXPECT_TRUE(verifyPair(both(1), both(1)).ok());
+  rt::Status status = verifyPair(both(0), both(1));
+  EXPECT_NE(status.message().find("hosts enqueue their collectives in orders that wait for each "
+                                  "other; rank 1 enqueues program 1: task 'step'"),
+            std::string::npos)
+      << status.message();
+}
+
+// Rank 0 receives R, sends X after that, and Y on its own; rank 1 receives Y, sends R after that,
+// and receives X. By streams alone both end, but an operation starts after all that its host has
+// enqueued before it, so that Y waits for X, X for R, and R for Y.
+TEST(VerifyOrder, RejectsLaunchesThatWaitForEachOther) {
+  auto verifyBoth = [](bool isYFirst) {
+    const std::vector<std::pair<std::string, uint32_t>> mesh{{"pp", 2}, {"a", 1}, {"b", 1}};
+    auto program = [&](test::ProgramBuilder &of, bool isFirst) {
+      of.program().num_streams = 4;
+      of.program().num_events = 1;
+      uint32_t buffer = of.buffer("x", 8);
+      uint32_t r = of.group({0}), x = of.group({0, 1}), y = of.group({0, 2});
+      TransferKind send = TransferKind::send, receive = TransferKind::receive;
+      if (isFirst && isYFirst)
+        of.add(test::transfer(send, y, 1, buffer, 1), 3);
+      of.add(test::transfer(receive, isFirst ? r : y, 1, buffer, 1), 1);
+      of.add(test::record(0), 1);
+      of.add(test::wait(0), 2);
+      of.add(test::transfer(send, isFirst ? x : r, 1, buffer, 1), 2);
+      if (!isFirst)
+        of.add(test::transfer(receive, x, 1, buffer, 1), 3);
+      else if (!isYFirst)
+        of.add(test::transfer(send, y, 1, buffer, 1), 3);
+    };
+    test::ProgramBuilder one(mesh), two(mesh);
+    program(one, true);
+    program(two, false);
+    one.manifest.programs.push_back(std::move(two.manifest.programs[0]));
+    one.manifest.rank_program = {0, 1};
+    one.file();
+    return verify(one.manifest);
+  };
+  rt::Status status = verifyBoth(true);
+  EXPECT_TRUE(status.ok()) << status.message();
+  status = verifyBoth(false);
+  EXPECT_NE(status.message().find("would wait here forever"), std::string::npos)
+      << status.message();
+}
+
 // The first of two runs of a task leaves out the instructions for the last run only.
 TEST(VerifyOrder, GoesThroughTheRunsOfAnEntry) {
   auto message = [](Runs recordRuns, Runs waitRuns) {

@@ -198,6 +198,88 @@ TEST(CommunicationProof, LetStreamsOfARankRunSideBySide) {
             "2, send of activations over cp 'x'");
 }
 
+// Rank 0 receives R, sends X after that and Y on its own; rank 1 receives Y, sends R after that and
+// receives X. By streams alone both end. NCCL starts an operation after all that the host has
+// enqueued before it have started, so that Y waits for X, X for R, and R for Y.
+const char *kLaunchOrder = R"(
+exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 4 events 1 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  %r = exec.buffer "r" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %r over <"R", 2, [1, 0]> shift 1 "r" pipeline stream 1
+    exec.record 0 stream 1
+    exec.wait 0 stream 2
+    exec.send %x over <"X", 2, [0, 1]> shift 1 "x" pipeline stream 2
+    exec.send %y over <"Y", 2, [0, 1]> shift 1 "y" pipeline stream 3
+  }
+  exec.entry train order [@step]
+}
+exec.program @second mesh ["pp"] sizes [2] ranks [1] streams 4 events 1 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  %r = exec.buffer "r" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %y over <"Y", 2, [0, 1]> shift 1 "y" pipeline stream 1
+    exec.record 0 stream 1
+    exec.wait 0 stream 2
+    exec.send %r over <"R", 2, [1, 0]> shift 1 "r" pipeline stream 2
+    exec.receive %x over <"X", 2, [0, 1]> shift 1 "x" pipeline stream 3
+  }
+  exec.entry train order [@step]
+}
+)";
+
+TEST(CommunicationProof, LaunchesInTheOrderOfTheHost) {
+  EXPECT_EQ(faultOf(kLaunchOrder),
+            "rank 0, task 'step', micro-batch 0, instruction 0, receive of tensors of stages over "
+            "R 'r': would wait forever on stream 1; rank 1 is in task 'step', micro-batch 0, "
+            "instruction 0, receive of tensors of stages over Y 'y'");
+  const char *last = "    exec.send %y over <\"Y\", 2, [0, 1]> shift 1 \"y\" pipeline stream 3\n";
+  const char *first =
+      "    exec.receive %r over <\"R\", 2, [1, 0]> shift 1 \"r\" pipeline stream 1\n";
+  EXPECT_EQ(faultOf(changed(kLaunchOrder, {{last, ""}, {first, std::string(last) + first}})), "");
+}
+
+// Two sums on streams of their own. Both ranks run both at once, but where NCCL registers buffers
+// in a capture, each host waits in its first one for the other host.
+TEST(CommunicationProof, FindsHostsThatEnqueueCollectivesInOtherOrders) {
+  const std::string both = R"(
+exec.program @first mesh ["dp"] sizes [2] ranks [0] streams 2 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  exec.task @step {
+    exec.collective all_reduce sum %x to %x axes [0] count 16 "x" gradient
+    exec.collective all_reduce sum %y to %y axes [0] count 16 "y" gradient stream 1
+  }
+  exec.entry train order [@step]
+}
+exec.program @second mesh ["dp"] sizes [2] ranks [1] streams 2 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  exec.task @step {
+    exec.collective all_reduce sum %A to %A axes [0] count 16 "A" gradient STREAM_A
+    exec.collective all_reduce sum %B to %B axes [0] count 16 "B" gradient STREAM_B
+  }
+  exec.entry train order [@step]
+}
+)";
+  auto ordered = [&](const char *a, const char *streamA, const char *b, const char *streamB) {
+    return changed(both, {{"%A to %A", std::string("%") + a + " to %" + a},
+                          {"\"A\"", std::string("\"") + a + "\""},
+                          {"STREAM_A", streamA},
+                          {"%B to %B", std::string("%") + b + " to %" + b},
+                          {"\"B\"", std::string("\"") + b + "\""},
+                          {"STREAM_B", streamB}});
+  };
+  EXPECT_EQ(faultOf(ordered("x", "", "y", "stream 1")), "");
+  EXPECT_EQ(faultOf(ordered("y", "stream 1", "x", "")),
+            "rank 0, task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+            "'x': hosts enqueue their collectives in orders that wait for each other; rank 1 "
+            "enqueues task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+            "'y' before it");
+}
+
 // Stream 1 of the first rank waits for the second rank. That waits for what the first rank sends on
 // stream 0, behind `between` instructions of stream 1. These must fit into its ring, but those
 // `behind` need not.
