@@ -110,8 +110,8 @@ TEST(NcclRules, CapturesOnAllRanksOrOnNone) {
     }
 }
 
-// Eight groups of receives are posted ahead of the work that their senders wait for. Each may hold
-// multiprocessors while it waits, and all together must leave some for that work.
+// Rank 1 posts eight receives ahead of a kernel whose result rank 0 waits for before it sends. Each
+// receive holds multiprocessors while it waits, and all together must leave some for the kernel.
 TEST(NcclRules, LeaveMultiprocessorsToKernels) {
   constexpr uint32_t groups = 8;
   std::vector<std::pair<std::string, uint32_t>> mesh{{"pp", 2}};
@@ -131,7 +131,7 @@ TEST(NcclRules, LeaveMultiprocessorsToKernels) {
       builder.add(std::move(launch));
     };
     if (isFirst) {
-      work();
+      builder.add(test::transfer(format::TransferKind::receive, builder.group({0}), 1, y, 2));
       builder.add(test::record(0));
     }
     for (uint32_t i = 0; i < groups; ++i) {
@@ -142,13 +142,15 @@ TEST(NcclRules, LeaveMultiprocessorsToKernels) {
       if (isFirst)
         builder.add(test::wait(0), stream);
       uint32_t into = builder.buffer("b" + std::to_string(i), 2);
-      builder.add(test::transfer(isFirst ? format::TransferKind::send
-                                         : format::TransferKind::receive,
-                                 builder.group(axes), 1, isFirst ? y : into, 2),
-                  stream);
+      builder.add(
+          test::transfer(isFirst ? format::TransferKind::send : format::TransferKind::receive,
+                         builder.group(axes), 1, isFirst ? y : into, 2),
+          stream);
     }
-    if (!isFirst)
+    if (!isFirst) {
       work();
+      builder.add(test::transfer(format::TransferKind::send, builder.group({0}), 1, y, 2));
+    }
     return builder;
   };
   ProgramBuilder first = stage(true), second = stage(false);
@@ -156,8 +158,8 @@ TEST(NcclRules, LeaveMultiprocessorsToKernels) {
   first.manifest.rank_program = {0, 1};
   std::vector<uint8_t> file = first.file();
   RanksOptions how{.ranks = 2, .timeout = 5};
-  // Two communicators a group, and 64 blocks in all.
-  how.fake.multiprocessors = 65;
+  // Four communicators of 16 blocks would hold all of them; eight of 4 blocks hold half.
+  how.fake.multiprocessors = 64;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     how.fake.seed = seed;
     test::onCudaRanks(how, file, [](CudaRank at) {

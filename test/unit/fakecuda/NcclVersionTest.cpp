@@ -1,6 +1,6 @@
 // Checks which builds of NCCL are refused, and what is changed in the environment that it reads.
-#include "runtime/cuda/CudaEnvironment.h"
 #include "runtime/cuda/NcclVersion.h"
+#include "runtime/cuda/CudaEnvironment.h"
 
 #include <gtest/gtest.h>
 
@@ -31,12 +31,14 @@ TEST(NcclVersion, RefusesBuildsThatDeadlockOrDoNotStart) {
                 place);
   EXPECT_EQ(refusal(22702, 12090, 13000).find(what + "2.27.2, which deadlocks"), 0u);
   EXPECT_EQ(refusal(22703, 12020, 13000),
-            what + "2.27.3 built with CUDA 12.2, which deadlocks pipelines: install a build of "
-                   "CUDA 12.3 or later" +
+            what +
+                "2.27.3 built with CUDA 12.2, which deadlocks pipelines: install a build of "
+                "CUDA 12.3 or later" +
                 place);
   EXPECT_EQ(refusal(22809, 13000, 12090),
-            what + "2.28.9 built with CUDA 13.0, and the driver is of CUDA 12.9: update the NVIDIA "
-                   "driver, or install the build of NCCL for CUDA 12" +
+            what +
+                "2.28.9 built with CUDA 13.0, and the driver is of CUDA 12.9: update the NVIDIA "
+                "driver, or install the build of NCCL for CUDA 12" +
                 place);
 }
 
@@ -82,8 +84,8 @@ TEST(CudaEnvironment, HasAQueueForEachStream) {
   EXPECT_EQ(one.variables, none.variables);
   ASSERT_EQ(one.messages.size(), 1u);
   EXPECT_EQ(one.messages[0].find("dtrun sets CUDA_DEVICE_MAX_CONNECTIONS=32, not 1: "), 0u);
-  EXPECT_TRUE(Prepared({{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}, prepareDriverEnvironment)
-                  .messages.empty());
+  EXPECT_TRUE(
+      Prepared({{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}, prepareDriverEnvironment).messages.empty());
 }
 
 TEST(CudaEnvironment, KeepsTheOrderOfLaunches) {
