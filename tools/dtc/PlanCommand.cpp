@@ -63,7 +63,7 @@ Status planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pla
                                              : std::string())
         << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
         << (plan.decisions.cp > 1 ? " by " + contextText(plan.decisions) : std::string())
-        << " ep=" << plan.decisions.ep << (plan.decisions.foldedExperts ? " etp=1" : "")
+        << " ep=" << plan.decisions.ep << (plan.decisions.spreadsExperts('t') ? " etp=1" : "")
         << ", step " << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
         << (wasFound ? " (cached)" : "") << "\n";
   }

@@ -55,7 +55,7 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
     return true;
   // Megatron-Core needs as many copies of an expert as of everything else if stages are inside of
   // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
-  bool areUnlike = d.pp > 1 && (d.ep > 1 || d.foldedExperts) && d.ranksOfExperts() / d.ep != d.dp;
+  bool areUnlike = d.pp > 1 && d.hasExpertParallelism() && d.ranksOfExperts() / d.ep != d.dp;
   AxisOrder own = severalOf(d.order, d);
   for (auto [index, order] : llvm::enumerate(orders))
     if (hasWord(space.axisOrders, index + 1) && severalOf(order, d) == own &&

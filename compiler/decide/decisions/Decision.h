@@ -150,6 +150,15 @@ struct InPrograms {
   llvm::StringRef mend = "";                  // the flag of 'dtc plan' that keeps to it
 };
 
+// A condition that all launchers of dtc export have.
+struct InLaunchers {
+  bool (*holds)(const Decisions &) = nullptr; // null: launchers differ, or have all values
+  llvm::StringRef have = "";                  // what they have: "Megatron's placements of ops"
+  llvm::StringRef fix = "";                   // the value of --fix that keeps to it
+  // Returns what the plan has. Null: the phrase of lists.
+  std::string (*found)(const Decisions &) = nullptr;
+};
+
 // The complexity that a decision adds to a plan (planner/Simplicity.h).
 struct Mechanism {
   llvm::StringRef name = "";                  // for texts: "context parallelism"
@@ -190,6 +199,7 @@ struct Decision {
   InPlan plan = {};
   InPins pin = {};
   InPrograms program = {};
+  InLaunchers launchers = {};
   Mechanism mechanism = {};
   llvm::ArrayRef<Rule> rules = {};
   llvm::ArrayRef<StackRule> stackRules = {};

@@ -105,6 +105,10 @@ struct Decisions {
            : contextKind == ContextKind::Both   ? contextInner
                                                 : 1;
   }
+  // Ranks that pass or gather the keys and values of the same heads. The product of both is cp.
+  int64_t ringRanks() const { return cp / headRanks(); }
+  // Returns true if ranks gather keys and values before their attention, instead of passing them.
+  bool gathersKeys() const { return contextKind == ContextKind::AllGather; }
   // Ranks that hold parts of what ZeRO shards.
   int64_t zeroRanks() const { return zeroGroup > 0 ? zeroGroup : dp; }
   // Ranks of a stage that expert parallelism spreads experts over, `ep` after `ep` of them.
@@ -113,6 +117,14 @@ struct Decisions {
   int64_t ranksOfExperts(int64_t dataRanks) const {
     return (foldedExperts ? tp : 1) * cp * dataRanks;
   }
+  // Returns true if expert parallelism spreads experts over the ranks of an axis.
+  bool spreadsExperts(char axis) const {
+    return axis == 'c' || axis == 'd' || (axis == 't' && foldedExperts);
+  }
+  // Ranks of tensor parallelism that split one expert.
+  int64_t tensorRanksOfExpert() const { return foldedExperts ? 1 : tp; }
+  // Returns true if ranks hold different experts, or experts other than tensor parallelism splits.
+  bool hasExpertParallelism() const { return ep > 1 || foldedExperts; }
   // Ranks that hold parts of what ZeRO shards of one expert.
   int64_t zeroRanksOfExpert() const {
     return std::max<int64_t>(1, ranksOfExperts(zeroRanks()) / ep);
@@ -125,8 +137,10 @@ struct Decisions {
   bool overlapGradients = true;
   int64_t bucketBytes = 0;
 
+  // Returns true if every stage has a share of the vocabulary.
+  bool dividesVocabulary() const { return vocabOverPp > 0; }
   // Barriers of a micro-batch among all stages; each keeps one more micro-batch alive on each.
-  int64_t vocabBarriers() const { return vocabOverPp == 0 ? 0 : 3 - vocabOverPp; }
+  int64_t vocabBarriers() const { return dividesVocabulary() ? 3 - vocabOverPp : 0; }
 
   // Returns the number of devices.
   int64_t devices() const { return dp * tp * pp * cp; }
@@ -136,8 +150,23 @@ struct Decisions {
   }
   // Returns true if layers may recompute more than the least.
   bool mayRecomputeMore() const { return recomputeMost > recompute; }
+  // Returns true if activations of all layers are on the host.
+  bool offloadsAllLayers() const { return layersOnHost == LayersOnHost::All; }
+  // Returns true if activations of some layers are on the host, or of none if all fit without.
+  bool offloadsSomeLayers() const { return layersOnHost == LayersOnHost::Some; }
+  // Returns true if activations of a layer may be on the host.
+  bool offloadsLayers() const { return offloadsAllLayers() || offloadsSomeLayers(); }
   // Returns true if layers may save more memory than at first.
-  bool mayKeepLess() const { return mayRecomputeMore() || layersOnHost == LayersOnHost::Some; }
+  bool mayKeepLess() const { return mayRecomputeMore() || offloadsSomeLayers(); }
+  // Returns the decisions whose layers all keep the most that these permit: they recompute and
+  // offload the least.
+  Decisions keepingMost() const {
+    Decisions d = *this;
+    d.recomputeMost = recompute;
+    if (offloadsSomeLayers())
+      d.layersOnHost = LayersOnHost::None;
+    return d;
+  }
   bool operator==(const Decisions &) const = default;
   // Compares in the order that decides ties between plans (AllDecisions.cpp), not that of fields.
   std::strong_ordering operator<=>(const Decisions &other) const;

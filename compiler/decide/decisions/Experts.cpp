@@ -1,4 +1,6 @@
 // Expert parallelism.
+#include "compiler/decide/decisions/Experts.h"
+
 #include "compiler/decide/decisions/Families.h"
 #include "compiler/decide/decisions/LegalSpace.h"
 
@@ -91,7 +93,7 @@ constexpr Decision kExpertsRows[] = {
               .onlyUnusual = true,
               .least = 1,
               .readNumber = readTensorOfExpert,
-              .number = [](const Decisions &d) { return d.foldedExperts ? int64_t(1) : d.tp; }},
+              .number = [](const Decisions &d) { return d.tensorRanksOfExpert(); }},
      .pin = {.name = "etp",
              .meaning = "ranks of tensor parallelism that split an expert; 1 folds experts over tp",
              .words = "1 or tp",
@@ -111,3 +113,33 @@ constexpr Decision kExpertsRows[] = {
 llvm::ArrayRef<Decision> experts() { return kExpertsRows; }
 
 } // namespace dtc::families
+
+namespace dtc {
+
+TensorSplit TensorSplit::of(const Decisions &d) {
+  return {d.tp, d.sequenceParallel, d.foldedExperts};
+}
+
+Decisions TensorSplit::decisions() const {
+  Decisions d;
+  d.tp = tp;
+  d.sequenceParallel = sequenceParallel;
+  return withFoldedExperts(d, foldsExperts);
+}
+
+Decisions withFoldedExperts(Decisions d, bool folds) {
+  d.foldedExperts = folds;
+  return d;
+}
+
+llvm::SmallVector<bool, 2> foldingsOf(const Pins &pins, int64_t tp) {
+  if (tp == 1)
+    return {false};
+  if (std::optional<bool> pinned = pins[&Decisions::foldedExperts])
+    return {*pinned};
+  return {false, true};
+}
+
+bool pinsFoldedExperts(const Pins &pins) { return pins[&Decisions::foldedExperts].value_or(false); }
+
+} // namespace dtc

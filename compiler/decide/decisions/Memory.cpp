@@ -1,4 +1,6 @@
 // Recomputation, and what is in the host's memory.
+#include "compiler/decide/decisions/Memory.h"
+
 #include "compiler/decide/decisions/Families.h"
 #include "compiler/decide/decisions/LegalSpace.h"
 #include "compiler/decide/decisions/RecomputeMixes.h"
@@ -46,10 +48,7 @@ int pointsOfRecompute(const Decisions &d) {
 
 std::string layersOf(const Decisions &d) { return toString(d.layersOnHost).str(); }
 
-std::string phraseOfLayers(const Decisions &d) {
-  return "activations of " + (d.layersOnHost == LayersOnHost::None ? "no" : layersOf(d)) +
-         " layers on the host";
-}
+std::string phraseOfLayers(const Decisions &d) { return "activations of " + offloadText(d); }
 
 std::string readLayers(llvm::StringRef word, Decisions &d) {
   for (LayersOnHost each : {LayersOnHost::None, LayersOnHost::Some, LayersOnHost::All})
@@ -83,32 +82,31 @@ constexpr StackRule kStacksOfOptimizer[] = {
      .mend = "with that, zero can be {offload}",
      .part = StackRule::Part::Zero}};
 
-bool isOnHost(const Decisions &d) { return d.layersOnHost != LayersOnHost::None; }
-
 constexpr StackRule kStacksOfLayers[] = {
     {.keys = "offload_activations",
-     .holds = [](const Decisions &d,
-                 const LegalSpace &space) { return !isOnHost(d) || space.offloadActivations != 0; },
+     .holds =
+         [](const Decisions &d, const LegalSpace &space) {
+           return !d.offloadsLayers() || space.offloadActivations != 0;
+         },
      .mend = "use offload_activations=0"},
     {.keys = "offload_activations",
      .holds =
          [](const Decisions &d, const LegalSpace &space) {
-           return !isOnHost(d) || (d.layersOnHost == LayersOnHost::All ? space.offloadAllLayers
-                                                                       : space.offloadSomeLayers);
+           return !d.offloadsLayers() ||
+                  (d.offloadsAllLayers() ? space.offloadAllLayers : space.offloadSomeLayers);
          },
      .mend = "there all layers but one are on the host at most; leave it out, and as few are as "
              "memory asks for"},
     {.keys = "offload_activations,recompute",
      .holds =
          [](const Decisions &d, const LegalSpace &space) {
-           return d.layersOnHost != LayersOnHost::All ||
-                  hasWordOf(space.offloadActivations, d.recompute);
+           return !d.offloadsAllLayers() || hasWordOf(space.offloadActivations, d.recompute);
          },
      .mend = "with that on, recompute can be {offload_activations}"},
     {.keys = "offload_activations,pp",
      .holds =
          [](const Decisions &d, const LegalSpace &space) {
-           return !isOnHost(d) || d.pp == 1 || space.offloadBesidePipeline;
+           return !d.offloadsLayers() || d.pp == 1 || space.offloadBesidePipeline;
          },
      .mend = "one of them has to go"}};
 
@@ -169,13 +167,12 @@ constexpr Decision kMemoryRows[] = {
              },
          .write =
              [](const Decisions &d) {
-               bool isSome = d.layersOnHost == LayersOnHost::Some;
-               return std::string(isSome ? "" : d.layersOnHost == LayersOnHost::All ? "1" : "0");
+               return std::string(d.offloadsSomeLayers() ? "" : d.offloadsAllLayers() ? "1" : "0");
              }},
-     .program = {[](const Decisions &d) { return d.layersOnHost == LayersOnHost::None; },
+     .program = {[](const Decisions &d) { return !d.offloadsLayers(); },
                  "--fix offload_activations=0"},
      .mechanism = {"activations on the host",
-                   [](const Decisions &d) { return isOnHost(d) ? 3 : 0; }},
+                   [](const Decisions &d) { return d.offloadsLayers() ? 3 : 0; }},
      .stackRules = kStacksOfLayers,
      .leftOut = kOfTheStep},
 };
@@ -185,3 +182,28 @@ constexpr Decision kMemoryRows[] = {
 llvm::ArrayRef<Decision> memory() { return kMemoryRows; }
 
 } // namespace dtc::families
+
+namespace dtc {
+
+using D = Decisions;
+
+Decisions withLayersOnHost(Decisions d, LayersOnHost layers) {
+  d.layersOnHost = layers;
+  if (layers == LayersOnHost::All)
+    d.recomputeMost = d.recompute;
+  return d;
+}
+
+Decisions withOffloadedLayers(Decisions d, int64_t onHost, int64_t layers) {
+  d.layersOnHost = onHost == 0       ? LayersOnHost::None
+                   : onHost < layers ? LayersOnHost::Some
+                                     : LayersOnHost::All;
+  return d;
+}
+
+bool offloadsUnasked(const Decisions &d, const Pins &pins) {
+  return (d.offloadOptimizer && !pins.has(&D::offloadOptimizer)) ||
+         (d.offloadsAllLayers() && !pins.has(&D::layersOnHost));
+}
+
+} // namespace dtc

@@ -206,6 +206,13 @@ constexpr Decision kPipelineRows[] = {
              .low = 0,
              .high = 2},
      .program = {[](const Decisions &d) { return d.vocabOverPp == 0; }, "--fix vocab_over_pp=0"},
+     .launchers = {.holds = [](const Decisions &d) { return !d.dividesVocabulary(); },
+                   .have = "embedding and output layer on the first and the last stage",
+                   .fix = "vocab_over_pp=0",
+                   .found =
+                       [](const Decisions &) {
+                         return std::string("a vocabulary that all stages share out");
+                       }},
      .mechanism = {"vocabulary over stages",
                    [](const Decisions &d) { return d.vocabOverPp > 0 ? 3 : 0; }},
      .rules = kRulesOfVocabulary,

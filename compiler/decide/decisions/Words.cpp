@@ -78,16 +78,40 @@ llvm::StringRef toString(LayersOnHost layers) {
   llvm_unreachable("all have names");
 }
 
-LayersOnHost layersOnHostOf(int64_t onHost, int64_t layers) {
-  return onHost == 0       ? LayersOnHost::None
-         : onHost < layers ? LayersOnHost::Some
-                           : LayersOnHost::All;
+std::string offloadText(const Decisions &d) {
+  return (d.offloadsLayers() ? toString(d.layersOnHost).str() : "no") + " layers on the host";
 }
 
 std::string contextText(const Decisions &d) {
   return d.contextKind == ContextKind::Both
              ? "all-to-all in " + std::to_string(d.contextInner) + " and ring"
              : toString(d.contextKind).str();
+}
+
+std::string contextSentence(const Decisions &d) {
+  switch (d.contextKind) {
+  case ContextKind::Ring:
+    return "keys and values go around a ring";
+  case ContextKind::AllToAll:
+    return "ranks swap parts of the sequence for heads";
+  case ContextKind::Both:
+    return std::to_string(d.headRanks()) +
+           " ranks swap parts of the sequence for heads, keys and values go around a ring of " +
+           std::to_string(d.ringRanks());
+  case ContextKind::AllGather:
+    return "ranks gather all keys and values";
+  }
+  llvm_unreachable("all kinds have words");
+}
+
+std::string vocabularyText(const Decisions &d) {
+  return "embedding and output layer cut over the stages by words, algorithm " +
+         std::to_string(d.vocabOverPp);
+}
+
+std::string zeroText(const Decisions &d) {
+  return "ZeRO " + std::to_string(d.zero) +
+         (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : "");
 }
 
 std::string orderText(const AxisOrder &order) {

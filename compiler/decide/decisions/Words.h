@@ -20,6 +20,14 @@ std::optional<ContextKind> contextKindFrom(llvm::StringRef word);
 
 // "all-to-all in 4 and ring" of both, otherwise the kind's name.
 std::string contextText(const Decisions &decisions);
+// "ranks gather all keys and values".
+std::string contextSentence(const Decisions &decisions);
+
+// "embedding and output layer cut over the stages by words, algorithm 1".
+std::string vocabularyText(const Decisions &decisions);
+
+// "ZeRO 1 in groups of 4".
+std::string zeroText(const Decisions &decisions);
 
 // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
 std::string orderText(const AxisOrder &order);
@@ -29,10 +37,10 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 // Ranks of tensor parallelism by part, "1-8-8"; "even" where all parts have as many.
 std::string tensorOfPartsText(const Decisions &decisions);
 
-// "none", "some" or "all"; and by how many of the layers it is.
+// "none", "some" or "all".
 llvm::StringRef toString(LayersOnHost layers);
-// Returns the choice for `onHost` of `layers` layers on the host.
-LayersOnHost layersOnHostOf(int64_t onHost, int64_t layers);
+// "some layers on the host"; "no layers on the host".
+std::string offloadText(const Decisions &decisions);
 
 // The least and the most that layers recompute in one word: "mixed" where they differ.
 std::string recomputeText(const Decisions &decisions);

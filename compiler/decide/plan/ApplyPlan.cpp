@@ -78,14 +78,14 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
 } // namespace
 
 Mesh stageMesh(ModuleOp module, const Decisions &d) {
-  return stepMesh(module, {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroGroup});
+  return stepMesh(module, {d.dp, d.tp, /*pp=*/1, d.zeroRanks()});
 }
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   if (failed(applyToLayers(module, plan)))
     return failure();
   const Decisions &d = plan.decisions;
-  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroGroup});
+  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroRanks()});
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));

@@ -123,8 +123,8 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"recompute", "has " + number(count) +
                                           " entries in some stage, wanted one for each of its " +
                                           number(layers) + " layers"};
-    if (stage.layersOnHost > std::max<int64_t>(0, layers))
-      return PlanMistake{"layers_on_host", "is " + number(stage.layersOnHost) +
+    if (stage.offloadedLayers > std::max<int64_t>(0, layers))
+      return PlanMistake{"layers_on_host", "is " + number(stage.offloadedLayers) +
                                                " in some stage, wanted no more than its " +
                                                number(layers) + " layers"};
     for (const std::string &layer : stage.recompute)

@@ -44,7 +44,7 @@ struct PlanStage {
   int64_t peakMemoryBytes = 0;
   double computeSeconds = 0, exposedCommSeconds = 0; // seconds per step
   std::vector<std::string> recompute;                // per layer: toString(Recompute)
-  int64_t layersOnHost = 0; // the first ones, with what they keep until their backward pass
+  int64_t offloadedLayers = 0; // the first ones: their activations are on the host
   // One micro-batch through all chunks, waits included; backward is split into the gradient of the
   // input and those of weights.
   double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;

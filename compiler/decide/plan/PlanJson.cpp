@@ -5,6 +5,7 @@
 #include "compiler/decide/plan/CheckPlan.h"
 
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/Memory.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/decide/plan/ArchitectureJson.h"
 #include "compiler/decide/plan/OpSplitsJson.h"
@@ -14,6 +15,8 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <nlohmann/json.hpp>
+
+#include <utility>
 
 namespace dtc {
 namespace {
@@ -233,16 +236,15 @@ public:
   }
 
   // The stages say how many of their layers are.
-  void layersOnHost(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
+  void offloadedLayers(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
     int64_t layers = 0, onHost = 0;
     for (const PlanStage &stage : stages) {
       layers += layersOf(stage);
-      onHost += stage.layersOnHost;
+      onHost += stage.offloadedLayers;
     }
-    LayersOnHost said = d.layersOnHost;
-    d.layersOnHost = layersOnHostOf(onHost, layers);
-    if (optional(root, "offload_activations") && said != d.layersOnHost)
-      fail("offload_activations", "is '" + toString(said).str() + "', but " +
+    Decisions said = std::exchange(d, withOffloadedLayers(d, onHost, layers));
+    if (optional(root, "offload_activations") && said != d)
+      fail("offload_activations", "is '" + valueOf(said, "offload_activations") + "', but " +
                                       std::to_string(onHost) + " of " + std::to_string(layers) +
                                       " layers are on the host by 'layers_on_host' of the stages");
   }
@@ -303,7 +305,7 @@ public:
     if (optional(entry, "host_bytes"))
       integer(entry, "host_bytes", 0, stage.hostBytes);
     if (optional(entry, "layers_on_host"))
-      integer(entry, "layers_on_host", 0, stage.layersOnHost);
+      integer(entry, "layers_on_host", 0, stage.offloadedLayers);
   }
 
   void chunkTimes(const Json &list, PlanStage &stage) {
@@ -550,7 +552,7 @@ public:
       if (std::optional<PlanMistake> mistake = findMistake(plan))
         fail(mistake->key, mistake->what);
     if (!error) // stages have the layers that they say
-      layersOnHost(plan.decisions, plan.stages);
+      offloadedLayers(plan.decisions, plan.stages);
   }
 
 private:

@@ -71,8 +71,8 @@ Json stageToJson(const PlanStage &stage) {
             {"memory", memoryToJson(stage.memory)}};
   if (!stage.chunkTimes.empty()) // empty in a plan that was read without them
     json["chunk_times"] = chunksToJson(stage.chunkTimes);
-  if (stage.layersOnHost > 0)
-    json["layers_on_host"] = stage.layersOnHost;
+  if (stage.offloadedLayers > 0)
+    json["layers_on_host"] = stage.offloadedLayers;
   json["gradients_s"] = stage.gradientSeconds;
   json["optimizer_s"] = stage.optimizerSeconds;
   if (stage.hostBytes > 0)

@@ -25,7 +25,7 @@ int64_t strideOf(const Decisions &d, char axis) {
 void addExpertGroups(const Decisions &d, AxisGroups &groups) {
   int64_t left = d.ep;
   for (char axis : d.order) {
-    if (axis == 'p' || (axis == 't' && !d.foldedExperts))
+    if (!d.spreadsExperts(axis))
       continue;
     int64_t size = d.sizeOf(axis), stride = strideOf(d, axis);
     int64_t taken = std::gcd(left, size);
@@ -48,8 +48,8 @@ AxisGroups groupsOf(const Decisions &d) {
   groups.tp = {{d.tp, strideOf(d, 't')}};
   int64_t heads = d.headRanks(), stride = strideOf(d, 'c');
   groups.heads = {{heads, stride}};
-  groups.keys = {{d.cp / heads, stride * heads}};
-  groups.gathersKeys = d.contextKind == ContextKind::AllGather;
+  groups.keys = {{d.ringRanks(), stride * heads}};
+  groups.gathersKeys = d.gathersKeys();
   groups.pp = {{d.pp, strideOf(d, 'p')}};
   for (char axis : d.order) {
     int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;

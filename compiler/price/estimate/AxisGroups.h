@@ -15,7 +15,7 @@ struct AxisGroups {
   // Context parallelism inside a block: the ranks over which heads are spread, and those that hold
   // the keys and values of the same heads.
   RankGroup heads, keys;
-  // Keys and values are gathered before their attention: ContextKind::AllGather.
+  // Keys and values are gathered before their attention.
   bool gathersKeys = false;
 };
 

@@ -30,7 +30,7 @@ static void keepLess(const StageInputs &in, StageEstimate &stage, const StageKin
   double waiting = stage.inFlight - stage.stashed;
   --stage.layersBy[static_cast<size_t>(least.recompute)];
   ++stage.layersBy[static_cast<size_t>(way.recompute)];
-  stage.layersOnHost += way.isOnHost - least.isOnHost;
+  stage.offloadedLayers += way.isOnHost - least.isOnHost;
   stage.keptPerMicroBatch -= less;
   stage.keptOnHost += onHost;
   stage.hostBytes += waiting * onHost;

@@ -22,7 +22,7 @@ static bool isWithin(const StageInputs &in, Recompute how) {
 // of the stage recompute the same.
 static std::bitset<kNumRecomputes> recomputesOnHost(const StageInputs &in) {
   std::bitset<kNumRecomputes> found;
-  if (in.d.layersOnHost != LayersOnHost::Some)
+  if (!in.d.offloadsSomeLayers())
     return found;
   found.set(static_cast<size_t>(in.d.recompute));
   for (auto [low, high] : in.model.cells->recomputeMixes)

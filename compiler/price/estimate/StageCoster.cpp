@@ -104,7 +104,7 @@ static PartSums costStage(const StageInputs &in, size_t index, const HeldLayers 
       addPart(stage, waits, at.blockOf(layer), at.timesOfLayer(layer), way);
       sums.addLayer(at.blockOf(layer), way);
       ++stage.layersBy[static_cast<size_t>(way.recompute)];
-      stage.layersOnHost += way.isOnHost;
+      stage.offloadedLayers += way.isOnHost;
     }
     if (chunk + 1 == chunks.size()) {
       addPart(stage, waits, headOf(cost, in.d), at.head, LayerWay());

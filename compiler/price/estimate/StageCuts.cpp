@@ -24,9 +24,8 @@ int64_t mostLayersOf(const StageInputs &in, size_t stage) {
   double most = 1, transient = 0;
   MicroBatchesAlive alive = aliveOf(in, stage);
   for (const BlockCost &block : at.model.blocks) {
-    double kept = in.d.layersOnHost != LayersOnHost::None
-                      ? 0
-                      : keptOf(block, std::max(in.d.recompute, in.d.recomputeMost));
+    double kept =
+        in.d.offloadsLayers() ? 0 : keptOf(block, std::max(in.d.recompute, in.d.recomputeMost));
     double bytes =
         statesOf(in, block, at) +
         in.process.fragmentation * (alive.inFlight * kept + alive.stashed * (block.kept - kept));
@@ -200,13 +199,11 @@ LayerChunks usualCut(const StageInputs &in) {
   Decisions key = in.d;
   key.numMicroBatches = 1;
   if (in.isUniform()) {
+    key = key.keepingMost();
     key.zero = std::max<int64_t>(1, in.d.zero);
-    key.recomputeMost = in.d.recompute;
     key.offloadOptimizer = false;
-    if (in.d.layersOnHost != LayersOnHost::All) { // exposed copies depend on the passes beside them
-      key.layersOnHost = LayersOnHost::None;
+    if (!key.offloadsLayers()) // exposed copies depend on the passes beside them
       key.schedule = {};
-    }
   }
   LayerChunks &cut = in.known.cuts[restOf(KeptResult::Estimates, key)];
   if (!cut.empty())

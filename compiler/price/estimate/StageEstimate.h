@@ -25,9 +25,9 @@ struct StageEstimate {
   std::array<int32_t, kNumRecomputes> layersBy{}; // number of layers by recomputation
   // Returns the number of layers with this recomputation.
   int64_t layersThat(Recompute recompute) const { return layersBy[static_cast<size_t>(recompute)]; }
-  int64_t layersOnHost = 0; // number of offloaded layers
-  double keptOnHost = 0;    // bytes of a micro-batch, beside keptPerMicroBatch
-  double hostSeconds = 0;   // part of exposedSeconds: copies of these to the host and back
+  int64_t offloadedLayers = 0; // number of layers whose activations are on the host
+  double keptOnHost = 0;       // bytes of a micro-batch, beside keptPerMicroBatch
+  double hostSeconds = 0;      // part of exposedSeconds: copies of these to the host and back
   // The cost of the gradient collectives with one bucket size, while sizes are compared.
   struct Exchange {
     double seconds, exposedSeconds;

@@ -14,8 +14,8 @@ StageInputs::StageInputs(const ModelCost &model, const Decisions &decisions,
       known(request.shared ? request.shared->of(decisions) : own),
       kinds(stageKindsOf(model, decisions, request, known)) {
   assert((!sharesVocabulary() || (model.vocabulary && model.kinds.empty())) &&
-         "stages share out vocabularies that costModel has divided, on alike devices");
-  assert((d.layersOnHost != LayersOnHost::All || !d.mayRecomputeMore()) &&
+         "stages share out vocabularies that costModel has divided, on homogeneous devices");
+  assert((!d.offloadsAllLayers() || !d.mayRecomputeMore()) &&
          "layers that are all on the host all recompute the same");
 }
 

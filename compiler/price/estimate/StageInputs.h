@@ -59,12 +59,12 @@ public:
   int64_t leastLayersOf(size_t stage) const;
 
   // Returns true if each stage has its share of the vocabulary.
-  bool sharesVocabulary() const { return d.vocabOverPp > 0; }
+  bool sharesVocabulary() const { return d.dividesVocabulary(); }
   // Returns what every layer recomputes and offloads at least.
-  LayerWay leastWay() const { return {d.recompute, d.layersOnHost == LayersOnHost::All}; }
+  LayerWay leastWay() const { return {d.recompute, d.offloadsAllLayers()}; }
   // Returns true if every chunk recomputes the same number of layers. If some layers are offloaded,
   // they are those of the first chunks.
-  bool recomputesEvenly() const { return d.evenRecompute && d.layersOnHost != LayersOnHost::Some; }
+  bool recomputesEvenly() const { return d.evenRecompute && !d.offloadsSomeLayers(); }
   // Returns the seconds of a layer for one micro-batch, with the least that it recomputes and
   // offloads.
   double leastOf(const PartTimes &layer) const { return layer.total() + layer.againOf(leastWay()); }

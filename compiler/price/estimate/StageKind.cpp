@@ -71,7 +71,7 @@ public:
     if (block.runsBackward)
       recompute(Recompute::Full) =
           forwardCompute - block.unread + forward.tp + forward.cp + forward.ep;
-    if (d.layersOnHost != LayersOnHost::None)
+    if (d.offloadsLayers())
       addCopies(block, at.topology.device.hostShare(), times);
     return times;
   }
@@ -121,7 +121,7 @@ void addTimes(StageKind &at, const ModelCells &cells, const Decisions &d,
   PartTimer timer(at, cells, d, precision, known);
   at.embedding = timer.timesOf(embeddingOf(at.model, d));
   at.head = timer.timesOf(headOf(at.model, d));
-  if (d.vocabOverPp > 0)
+  if (d.dividesVocabulary())
     at.share = timer.timesOf(at.model.vocabulary->share);
   for (const BlockCost &block : at.model.blocks)
     at.blocks.push_back(timer.timesOf(block));
@@ -130,11 +130,11 @@ void addTimes(StageKind &at, const ModelCells &cells, const Decisions &d,
 } // namespace
 
 const BlockCost &embeddingOf(const ModelCost &cost, const Decisions &d) {
-  return d.vocabOverPp > 0 ? cost.vocabulary->embedding : cost.embedding;
+  return d.dividesVocabulary() ? cost.vocabulary->embedding : cost.embedding;
 }
 
 const BlockCost &headOf(const ModelCost &cost, const Decisions &d) {
-  return d.vocabOverPp > 0 ? cost.vocabulary->head : cost.head;
+  return d.dividesVocabulary() ? cost.vocabulary->head : cost.head;
 }
 
 std::vector<StageKind> stageKindsOf(const ModelCost &model, const Decisions &d,

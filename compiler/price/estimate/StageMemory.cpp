@@ -128,10 +128,8 @@ MemoryParts memoryOf(const StageInputs &in, const PartSums &sums, const StageKin
   const Decisions &own = at.d;
   bool hasCopies =
       in.d.zero > 0 && own.zeroRanks() < own.dp; // groups of copies, which sum gradients
-  // One group for the all-to-all, one for the ring.
-  bool hasTwo = in.d.contextKind == ContextKind::Both;
-  double axes = (own.tp > 1) + (in.d.cp > 1) + hasTwo + (own.dp > 1) + (in.d.pp > 1) +
-                (in.d.ep > 1) + hasCopies;
+  double axes = (own.tp > 1) + (in.d.headRanks() > 1) + (in.d.ringRanks() > 1) + (own.dp > 1) +
+                (in.d.pp > 1) + (in.d.ep > 1) + hasCopies;
   memory.communication = axes * in.process.perCommunicator;
   memory.reserved = in.process.reserved;
   return memory;

@@ -82,9 +82,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
     return true;
   if (request.programs && d.pp == 1)
     return programMayFit(model, d, request);
-  double kept = d.layersOnHost == LayersOnHost::None
-                    ? model.allKept[static_cast<size_t>(d.recomputeMost)]
-                    : 0;
+  double kept = d.offloadsLayers() ? 0 : model.allKept[static_cast<size_t>(d.recomputeMost)];
   return leastBytes(model, d, request, kept, request.precision.gradientBytes) <=
          request.memoryLimit;
 }
@@ -146,14 +144,11 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &d,
   auto layers = static_cast<int64_t>(model.cells->chain.size());
   // The bound knows of schedules whether they split the backward pass, of chunks whether there are
   // several and whether the first may be empty, and of layers whether all are on the host.
-  Decisions key = d;
+  Decisions key = d.keepingMost();
   key.schedule =
       splitsBackward(d.schedule) ? ScheduleKind::ZeroBubbleH1 : ScheduleKind::OneForwardOneBackward;
   if (d.virtualStages > 1)
     key.virtualStages = mayBeginEmpty(layers, d.pp * d.virtualStages) ? 3 : 2;
-  if (d.layersOnHost == LayersOnHost::Some)
-    key.layersOnHost = LayersOnHost::None;
-  key.recomputeMost = d.recompute;
   auto [bound, isNew] =
       request.shared->of(d).bounds.try_emplace(restOf(KeptResult::Estimates, key), 0.0);
   if (isNew)

@@ -212,7 +212,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   ChosenStages chosen = chooseStages(in, mayMove);
   step.stages = std::move(chosen.stages);
   step.vocabularySeconds = vocabularySeconds(in);
-  if (decisions.vocabOverPp > 0)
+  if (decisions.dividesVocabulary())
     step.vocabularySeconds += unhiddenOfVocabulary(step.stages, model, decisions);
   if (request.programs)
     takeProgram(step.stages.front(), *request.programs, model,
@@ -226,7 +226,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
     double hostLimit = hostLimitOf(in, index, stage);
-    bool usesHost = decisions.offloadOptimizer || stage.layersOnHost > 0;
+    bool usesHost = decisions.offloadOptimizer || stage.offloadedLayers > 0;
     bool hostHolds = !usesHost || (hostLimit > 0 && stage.hostBytes <= hostLimit);
     step.fits &= bytes <= stage.memoryLimit && hostHolds;
     noteNeed(step, share, stage.hostBytes, usesHost ? hostLimit : 0);

@@ -59,7 +59,7 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
       parameter.setPlacementAttr(toAttr(model.getContext(), shardedAtRest(type, inUse, mesh)));
     }
   recordPlacements(*placed, mesh, plan);
-  if (plan.decisions.ep > 1 || plan.decisions.foldedExperts) {
+  if (plan.decisions.hasExpertParallelism()) {
     PassManager passes(model.getContext());
     passes.enableVerifier(false);
     addBindBatch(passes, stepOf(plan));

@@ -1,7 +1,7 @@
 // Decisions with the estimate of their step.
 #include "compiler/search/planner/Candidate.h"
 
-#include "compiler/decide/decisions/Words.h"
+#include "compiler/decide/decisions/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,15 +24,15 @@ void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   d.recomputeMost = most;
 }
 
-// Sets which layers are on the host in the estimate.
-void tellLayersOnHost(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
+// Returns the decisions with the layers on the host that the estimate has there.
+Decisions withHostOf(llvm::ArrayRef<StageEstimate> stages, const Decisions &d) {
   int64_t layers = 0, onHost = 0;
   for (const StageEstimate &stage : stages) {
     for (Recompute recompute : kRecomputes)
       layers += stage.layersThat(recompute);
-    onHost += stage.layersOnHost;
+    onHost += stage.offloadedLayers;
   }
-  d.layersOnHost = layersOnHostOf(onHost, layers);
+  return withOffloadedLayers(d, onHost, layers);
 }
 
 } // namespace
@@ -40,8 +40,7 @@ void tellLayersOnHost(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
 Decisions decisionsOf(const Candidate &candidate) {
   Decisions d = withBuckets(candidate.decisions, candidate.step.bucketBytes);
   tellRecompute(d, candidate.step.stages);
-  tellLayersOnHost(d, candidate.step.stages);
-  return d;
+  return withHostOf(candidate.step.stages, d);
 }
 
 void sortByScore(llvm::MutableArrayRef<Candidate> candidates) {

@@ -1,27 +1,27 @@
-// Enumerates the ways of context parallelism of a mesh. Internal to this folder.
+// Enumerates the ways of context parallelism of a mesh, and says why there is none. Internal to
+// this folder.
 #pragma once
 
 #include "compiler/decide/decisions/Pins.h"
 #include "compiler/search/planner/SpaceLimits.h"
 
+#include <optional>
 #include <vector>
 
 namespace dtc {
 
-// Returns true if pins, software and the model's windows permit the kind for several ranks of
-// context parallelism.
-bool mayMeet(ContextKind kind, const SpaceLimits &limits, const Pins &pins);
+// Returns a mesh in each way of context parallelism that the model and the software support. Heads
+// are spread over ranks in equal numbers, and so are the heads of keys and values
+// (TransformerEngine's context_parallel.py requires it of cp). Sliding windows go around a ring if
+// the software supports it.
+std::vector<Decisions> contextChoices(Decisions mesh, const SpaceLimits &limits, const Pins &pins);
 
-// A way of context parallelism of a mesh that the model and the software support. Heads are spread
-// over ranks in equal numbers, and so are the heads of keys and values (TransformerEngine's
-// context_parallel.py requires it of cp). Sliding windows go around a ring if the software supports
-// it.
-struct ContextChoice {
-  ContextKind kind;
-  int64_t inner = 1;
-};
-// Returns the ways of context parallelism for a mesh; see ContextChoice.
-std::vector<ContextChoice> contextChoices(Decisions mesh, const SpaceLimits &limits,
+// Returns the mesh in the way that meshes of one rank of context parallelism have.
+Decisions withoutContextChoice(Decisions mesh);
+
+// Returns the reason why no number of ranks of context parallelism that the pins permit has a kind
+// that they permit; nullopt if one has. `tp` and `cp` are the only sizes that pins permit, or 0.
+std::optional<UserError> findContextError(int64_t tp, int64_t cp, const SpaceLimits &limits,
                                           const Pins &pins);
 
 } // namespace dtc

@@ -1,6 +1,8 @@
 // Rules out kinds of context parallelism.
 #include "compiler/search/planner/ContextKinds.h"
 
+#include "compiler/search/planner/ContextChoices.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace dtc {
@@ -36,9 +38,7 @@ constexpr double kMostSlowdown = 2;
 bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost) {
   if (cost.overlap.slowdown > kMostSlowdown)
     return false;
-  Decisions base = decisions;
-  base.contextKind = ContextKind::Ring;
-  base.contextInner = 1;
+  Decisions base = withoutContextChoice(decisions);
   base.placement = 0;
   if (base != mesh) {
     mesh = base;
@@ -46,16 +46,16 @@ bool ContextKinds::isRuledOut(const Decisions &decisions, const ModelCost &cost)
   }
   std::vector<Part> parts;
   addParts(cost, parts);
+  bool hasTwoGroups = decisions.headRanks() > 1 && decisions.ringRanks() > 1;
   bool isRuledOut = llvm::any_of(kinds, [&](const Kind &known) {
     // The hybrid of a2a and p2p needs buffers of two groups.
-    bool needsMore = known.isBoth && decisions.contextKind != ContextKind::Both;
+    bool needsMore = known.hasTwoGroups && !hasTwoGroups;
     return known.placement == decisions.placement && !needsMore &&
            llvm::all_of_zip(known.parts, parts,
                             [](const Part &a, const Part &b) { return a.isNoWorseThan(b); });
   });
   if (!isRuledOut)
-    kinds.push_back(
-        {decisions.placement, decisions.contextKind == ContextKind::Both, std::move(parts)});
+    kinds.push_back({decisions.placement, hasTwoGroups, std::move(parts)});
   return isRuledOut;
 }
 

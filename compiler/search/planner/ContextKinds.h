@@ -30,7 +30,7 @@ private:
   };
   struct Kind {
     int placement;
-    bool isBoth;
+    bool hasTwoGroups; // of ranks of context parallelism
     std::vector<Part> parts;
   };
   static void addParts(const ModelCost &cost, std::vector<Part> &parts);

@@ -53,7 +53,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
   tellRecomputedLayers(stage, estimate, d);
-  stage.layersOnHost = estimate.layersOnHost;
+  stage.offloadedLayers = estimate.offloadedLayers;
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
   stage.backwardWeightSeconds = estimate.backwardWeight;

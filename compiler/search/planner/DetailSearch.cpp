@@ -83,7 +83,7 @@ private:
     double bound = leastOf(d, isOfKin);
     DetailFloor floor;
     // Copies to the host do not follow from the times of passes.
-    floor.step = d.layersOnHost == LayersOnHost::All ? 0 : bound;
+    floor.step = d.offloadsAllLayers() ? 0 : bound;
     // For ZeRO-1 the bound does not depend on groups, unless it came from a step of an equivalent
     // schedule.
     floor.groups = d.zero == 1 && !isOfKin ? floor.step : 0;

@@ -72,23 +72,19 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
       };
       if (!permits(pins[&D::zero], zero) || !(isUseful(false) || isUseful(true)))
         continue;
-      int64_t group =
-          pins[&D::zeroGroup].value_or(0) == mesh.dp ? 0 : pins[&D::zeroGroup].value_or(0);
+      int64_t group = pinnedGroupOf(pins, mesh.dp);
       if (group > 0 && (zero == 0 || !mayShare(mesh, group)))
         continue;
       for (const RecomputeChoice &choice : recomputes) {
-        Decisions d = schedule;
+        Decisions d = withZeroGroup(schedule, group);
         d.zero = zero;
-        d.zeroGroup = group;
         if (!overlapsAs(pins, d, limits))
           continue;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
-        for (int64_t algorithm : vocabularyChoices(d, limits, pins))
-          for (LayersOnHost layers : hostChoices(d, limits, pins))
+        for (const Decisions &divided : vocabularyChoices(d, limits, pins))
+          for (Decisions each : hostChoices(divided, limits, pins))
             for (bool offload : {false, true}) {
-              Decisions each = withOnHost(d, layers);
-              each.vocabOverPp = algorithm;
               each.offloadOptimizer = offload;
               bool isChoice = pins[&D::offloadOptimizer] ? offload == *pins[&D::offloadOptimizer]
                                                          : !offload || limits.mayOffload;

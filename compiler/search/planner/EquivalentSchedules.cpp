@@ -31,7 +31,7 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
 // Returns true if every layer recomputes and offloads the least that the decisions allow.
 bool keepsMost(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
-    bool isOnDevice = d.layersOnHost != LayersOnHost::Some || stage.layersOnHost == 0;
+    bool isOnDevice = !d.offloadsSomeLayers() || stage.offloadedLayers == 0;
     return isOnDevice && llvm::all_of(kRecomputes, [&](Recompute each) {
              return each == d.recompute || stage.layersThat(each) == 0;
            });
@@ -73,7 +73,7 @@ size_t EquivalentSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
   index = index * 4 + static_cast<size_t>(d.zero);
   index = index * kNumRecomputes + static_cast<size_t>(d.recompute);
   index = index * kNumRecomputes + static_cast<size_t>(d.recomputeMost);
-  index = index * 3 + static_cast<size_t>(d.layersOnHost);
+  index = index * 3 + (d.offloadsAllLayers() ? 2 : d.offloadsSomeLayers() ? 1 : 0);
   return index * 2 + (d.offloadOptimizer ? 1 : 0);
 }
 
@@ -86,7 +86,7 @@ void EquivalentSchedules::raise(ScheduleKind kind, const Decisions &decisions, d
 // some; if the other fits without it, both have the same cut. ZB-2p stores more than H1, so memory
 // may cut it differently.
 void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &step) {
-  if (decisions.vocabOverPp > 0)
+  if (decisions.dividesVocabulary())
     return;
   bool isV = dtc::isV(decisions.schedule);
   auto isFree = [&](const StepEstimate &cut) {
@@ -101,14 +101,14 @@ void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &s
 }
 
 void EquivalentSchedules::noteBound(const Decisions &decisions, double seconds) {
-  if (decisions.vocabOverPp > 0)
+  if (decisions.dividesVocabulary())
     return;
   for (ScheduleKind kind : kinOf(decisions.schedule))
     raise(kind, decisions, seconds);
 }
 
 double EquivalentSchedules::leastOf(const Decisions &decisions) const {
-  if (decisions.vocabOverPp > 0 || !llvm::is_contained(kTold, decisions.schedule))
+  if (decisions.dividesVocabulary() || !llvm::is_contained(kTold, decisions.schedule))
     return 0;
   return least[indexOf(decisions.schedule, decisions)];
 }

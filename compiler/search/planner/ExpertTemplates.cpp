@@ -1,12 +1,11 @@
 // Lists plans that engineers set by hand.
 #include "compiler/search/planner/ExpertTemplates.h"
 
+#include "compiler/decide/decisions/Memory.h"
 #include "compiler/search/planner/DetailSpace.h"
 #include "compiler/search/planner/MeshSpace.h"
 
 namespace dtc {
-
-using D = Decisions;
 
 std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pins,
                                        int64_t devicesPerNode) {
@@ -24,9 +23,8 @@ std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pi
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       bool usual = d.schedule == ScheduleKind::OneForwardOneBackward ||
                    d.schedule == ScheduleKind::Interleaved;
-      bool onDevice = (!d.offloadOptimizer || pins[&D::offloadOptimizer]) &&
-                      (d.layersOnHost != LayersOnHost::All || pins[&D::layersOnHost]);
-      if (usual && onDevice && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
+      if (usual && !offloadsUnasked(d, pins) &&
+          ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
         templates.push_back(d);
     }
   }

@@ -3,9 +3,9 @@
 
 #include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
+#include "compiler/decide/decisions/Memory.h"
 #include "compiler/price/estimate/StepBounds.h"
 #include "compiler/search/planner/DetailSpace.h"
-#include "compiler/search/planner/MemoryChoices.h"
 
 #include <algorithm>
 #include <limits>
@@ -20,8 +20,8 @@ void LeanestSearch::run() {
   visitMeshes([this](const ModelCost &model, Decisions d, Recompute most) {
     if (d.recompute == most) // ZeRO over all of dp needs least.
       cost(model, d);
-    if (d.layersOnHost == LayersOnHost::Some) {
-      d = withOnHost(d, LayersOnHost::All);
+    if (d.offloadsSomeLayers()) {
+      d = withLayersOnHost(d, LayersOnHost::All);
       if (isAllowed(d, inputs.limits))
         cost(model, d);
     }

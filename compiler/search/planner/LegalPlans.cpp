@@ -2,6 +2,7 @@
 #include "compiler/search/planner/LegalPlans.h"
 
 #include "compiler/decide/decisions/AllDecisions.h"
+#include "compiler/decide/decisions/Experts.h"
 #include "compiler/decide/decisions/Rules.h"
 #include "compiler/describe/stack/StackFields.h"
 
@@ -33,17 +34,14 @@ llvm::SmallVector<Decisions, 4> meaningsOf(const Pins &pins, int64_t ranks) {
   Decisions d = pins.decisions();
   for (int64_t Decisions::*axis : {&D::dp, &D::tp, &D::pp, &D::cp})
     d.*axis = pins[axis].value_or(ranks);
-  d.foldedExperts = pins[&D::foldedExperts].value_or(false) && d.tp > 1;
-  llvm::SmallVector<Decisions, 4> all{d};
-  if (d.schedule == ScheduleKind::ZeroBubbleH1) {
-    all.push_back(d);
-    all.back().schedule = ScheduleKind::ZeroBubbleV;
-  }
-  if (!pins.has(&D::foldedExperts) && d.tp > 1)
-    for (size_t index = 0, count = all.size(); index < count; ++index) {
-      all.push_back(all[index]);
-      all.back().foldedExperts = true;
+  llvm::SmallVector<Decisions, 4> all;
+  for (bool folds : foldingsOf(pins, d.tp)) {
+    all.push_back(withFoldedExperts(d, folds));
+    if (d.schedule == ScheduleKind::ZeroBubbleH1) {
+      all.push_back(all.back());
+      all.back().schedule = ScheduleKind::ZeroBubbleV;
     }
+  }
   return all;
 }
 

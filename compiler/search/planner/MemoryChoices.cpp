@@ -1,6 +1,7 @@
 // Enumerates the ways in which layers save memory.
 #include "compiler/search/planner/MemoryChoices.h"
 
+#include "compiler/decide/decisions/Memory.h"
 #include "compiler/decide/decisions/RecomputeMixes.h"
 #include "compiler/decide/plan/Executable.h"
 
@@ -55,25 +56,19 @@ std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const Space
   return choices;
 }
 
-Decisions withOnHost(Decisions d, LayersOnHost layers) {
-  d.layersOnHost = layers;
-  if (layers == LayersOnHost::All)
-    d.recomputeMost = d.recompute;
-  return d;
-}
-
-llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &d, const SpaceLimits &limits,
-                                               const Pins &pins) {
+llvm::SmallVector<Decisions, 2> hostChoices(const Decisions &d, const SpaceLimits &limits,
+                                            const Pins &pins) {
+  auto with = [&](LayersOnHost layers) { return withLayersOnHost(d, layers); };
   if (pins[&D::layersOnHost])
-    return {*pins[&D::layersOnHost]};
+    return {with(*pins[&D::layersOnHost])};
   auto isThere = [&](LayersOnHost layers) {
-    return limits.mayOffloadActivations && isAllowed(withOnHost(d, layers), limits);
+    return limits.mayOffloadActivations && isAllowed(with(layers), limits);
   };
   if (isThere(LayersOnHost::Some))
-    return {LayersOnHost::Some};
-  llvm::SmallVector<LayersOnHost, 2> choices{LayersOnHost::None};
+    return {with(LayersOnHost::Some)};
+  llvm::SmallVector<Decisions, 2> choices{with(LayersOnHost::None)};
   if (isThere(LayersOnHost::All))
-    choices.push_back(LayersOnHost::All);
+    choices.push_back(with(LayersOnHost::All));
   return choices;
 }
 

@@ -22,12 +22,8 @@ struct RecomputeChoice {
 std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
                                               const Pins &pins);
 
-// Returns the decisions with other layers on the host. If all layers are there, all recompute the
-// same.
-Decisions withOnHost(Decisions decisions, LayersOnHost layers);
-
-// Returns the choices of layers on the host. The choice Some covers None.
-llvm::SmallVector<LayersOnHost, 2> hostChoices(const Decisions &decisions,
-                                               const SpaceLimits &limits, const Pins &pins);
+// Returns the decisions with each choice of layers on the host. The choice Some covers None.
+llvm::SmallVector<Decisions, 2> hostChoices(const Decisions &decisions, const SpaceLimits &limits,
+                                            const Pins &pins);
 
 } // namespace dtc

@@ -154,10 +154,8 @@ double leastOfSchedules(const ModelCost &model, Decisions mesh, const SpaceLimit
     mesh.schedule = kind;
     mesh.virtualStages = chunks;
     if (pins.allows(kind) && (chunks == 1 || maySplit))
-      for (int64_t algorithm : vocabularyChoices(mesh, limits, pins)) {
-        mesh.vocabOverPp = algorithm;
-        least = std::min(least, lowerBoundSeconds(model, mesh, request));
-      }
+      for (const Decisions &each : vocabularyChoices(mesh, limits, pins))
+        least = std::min(least, lowerBoundSeconds(model, each, request));
   }
   return least;
 }

@@ -5,7 +5,10 @@
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/search/planner/ContextChoices.h"
 #include "compiler/search/planner/Divisors.h"
+#include "compiler/search/planner/ExpertChoices.h"
 #include "compiler/search/planner/MeshRules.h"
+#include "compiler/search/planner/VocabularyChoices.h"
+#include "compiler/search/planner/ZeroGroups.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -58,16 +61,12 @@ public:
                            number(limits.experts) + " experts of the model",
                        "the nearest that does is ep=" +
                            number(nearestOf(divisorsOf(limits.experts), *pins[&D::ep])));
-    if (std::optional<UserError> error = checkFolding())
+    if (std::optional<UserError> error = findFoldingError(limits, pins))
       return error;
     if (std::optional<UserError> error = checkTensorOfParts())
       return error;
-    if (pins[&D::vocabOverPp].value_or(0) > 0 && !(limits.untied && limits.groups.empty()))
-      return UserError("--fix vocab_over_pp=" + number(*pins[&D::vocabOverPp]) +
-                           (limits.untied ? ": the stages of '" + limits.topologyName +
-                                                "' are on heterogeneous devices"
-                                          : ": the model ties embedding and output layer"),
-                       "use vocab_over_pp=0");
+    if (std::optional<UserError> error = findVocabularyError(limits, pins))
+      return error;
     if (pins[&D::order] && pins[&D::order]->back() != 'p' && !limits.groups.empty() &&
         pins[&D::pp].value_or(1) > 1)
       return UserError("--fix axis_order: heterogeneous devices need pp as the outermost axis",
@@ -79,7 +78,7 @@ public:
                            undividedText(*size),
                        "the nearest that does is tp=" +
                            number(nearestOf(divisorsOf(size->size), *pins[&D::tp])));
-    return checkZeroGroup(pins[&D::dp].value_or(devices / product));
+    return findGroupError(pins[&D::dp].value_or(devices / product), pins);
   }
 
   UserError nothingLeft() const {
@@ -186,40 +185,6 @@ private:
     return std::nullopt;
   }
 
-  std::optional<UserError> checkFolding() const {
-    if (!pins[&D::foldedExperts] || !*pins[&D::foldedExperts])
-      return std::nullopt;
-    if (limits.experts == 1)
-      return UserError("--fix etp=1: the model has no experts", "leave it out");
-    if (pins[&D::tp] && *pins[&D::tp] > 1 && limits.tokenGroups % *pins[&D::tp] != 0)
-      return UserError("--fix etp=1,tp=" + number(*pins[&D::tp]) + " does not divide the " +
-                           number(limits.tokenGroups) +
-                           " groups of tokens that the model routes separately",
-                       "the nearest that does is tp=" +
-                           number(nearestOf(divisorsOf(limits.tokenGroups), *pins[&D::tp])));
-    return std::nullopt;
-  }
-
-  // Returns an error if the pinned group does not divide `ranks`: those of data parallelism, or the
-  // number that dp divides if it is open.
-  std::optional<UserError> checkZeroGroup(int64_t ranks) const {
-    int64_t group = pins[&D::zeroGroup].value_or(0);
-    if (group == 0 || group == ranks)
-      return std::nullopt;
-    std::string named = "--fix zero_group=" + number(group);
-    if (ranks % group != 0)
-      return UserError(
-          named + " does not divide the " + number(ranks) + " ranks that data parallelism may have",
-          "the nearest that does is zero_group=" + number(nearestOf(divisorsOf(ranks), group)));
-    if (group == 1)
-      return UserError(named + ": a group of one rank splits nothing",
-                       "use zero_group=2 or more, or zero=0 without it");
-    if (pins[&D::zero] && *pins[&D::zero] == 0)
-      return UserError(named + ": ZeRO-0 splits nothing over groups",
-                       "use zero=1 or more, or leave zero_group out");
-    return std::nullopt;
-  }
-
   std::string mend(int64_t product) const {
     if (pins[&D::dp] && pins[&D::tp] && limits.devices % *pins[&D::tp] == 0 &&
         !(pins[&D::pp] && *pins[&D::pp] > 1) && !(pins[&D::cp] && *pins[&D::cp] > 1))
@@ -259,50 +224,9 @@ private:
 
   // Explains why no cp that the pins permit has a kind that they permit.
   std::optional<UserError> noContext() const {
-    int64_t tp = sizeOf(pins[&D::tp], {pins[&D::dp], pins[&D::pp], pins[&D::cp]});
-    int64_t cp = sizeOf(pins[&D::cp], {pins[&D::dp], pins[&D::pp], pins[&D::tp]});
-    bool mayBeOne = pins[&D::contextKind].value_or(ContextKind::Ring) == ContextKind::Ring;
-    if (cp <= 1 && mayBeOne)
-      return std::nullopt;
-    bool isLong = false; // the sequence is long enough to be cut
-    Decisions d;
-    d.tp = std::max<int64_t>(1, tp);
-    for (int64_t size : divisorsOf(limits.devices)) {
-      d.cp = size;
-      if (size == 1 || (cp > 0 && size != cp) || !fitsSequence(size, limits, pins))
-        continue;
-      isLong = true;
-      if (!contextChoices(d, limits, pins).empty())
-        return std::nullopt;
-    }
-    std::string given = pins[&D::contextInner] ? "cp_inner=" + number(*pins[&D::contextInner])
-                        : pins[&D::contextKind]
-                            ? "cp_kind=" + toString(*pins[&D::contextKind]).str()
-                            : "";
-    if (cp > 0)
-      given = "cp=" + number(cp) + (given.empty() ? "" : ",") + given;
-    given = "--fix " + given;
-    if (cp == 1 || limits.devices == 1)
-      return UserError(given + ": a kind of context parallelism needs cp of 2 or more",
-                       "use cp_kind=ring, or leave cp, or one of dp, tp and pp, to the planner");
-    if (!isLong)
-      return UserError(given + ": a sequence of " + number(limits.sequence) +
-                           " tokens is not cut into 2 parts a rank with " +
-                           number(kLeastTokensOfContext) + " tokens a rank",
-                       "use cp=2 or more to cut it all the same");
-    auto isThere = [&](ContextKind kind) { return mayMeet(kind, limits, pins); };
-    bool swaps = isThere(ContextKind::AllToAll), hasBoth = isThere(ContextKind::Both);
-    if (!swaps && !hasBoth)
-      return UserError(
-          given + ": the model has sliding windows, which the ring attention of the software lacks",
-          "use cp=1, or another cp_kind where the software has one");
-    if (!swaps && cp > 0 && divisorsOf(cp).size() == 2)
-      return UserError(given + ": cp has no divisor between 1 and itself",
-                       "use a cp that is a product, such as 4, or another kind");
-    return UserError(given + ": the ranks of an all-to-all do not divide the " +
-                         number(limits.kvHeads) + " kv heads of the model" +
-                         (tp > 1 ? ", over tp=" + number(tp) + " of them" : ""),
-                     "use another cp, or cp_kind=ring where the software has it");
+    return findContextError(sizeOf(pins[&D::tp], {pins[&D::dp], pins[&D::pp], pins[&D::cp]}),
+                            sizeOf(pins[&D::cp], {pins[&D::dp], pins[&D::pp], pins[&D::tp]}),
+                            limits, pins);
   }
 
   const SpaceLimits &limits;

@@ -37,10 +37,6 @@ std::string undividedText(const DividedSize &size) {
   return "the " + std::to_string(size.size) + " " + size.what + " of the model, and " + size.why;
 }
 
-bool mayFoldAtAll(const SpaceLimits &limits, const Pins &pins) {
-  return limits.experts > 1 && pins[&D::foldedExperts].value_or(true);
-}
-
 int64_t leastChunksOf(int64_t pp, const Pins &pins) {
   return pp * pins[&D::virtualStages].value_or(pp > 1 ? pins.decisions().virtualStages : 1);
 }
@@ -59,7 +55,7 @@ bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.needsWholeBatch || d.numMicroBatches == 1) &&
          (!limits.needsOneReplica || d.dp == 1) &&
          (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
-         !findUndivided(d.tp, d.foldedExperts, limits) &&
+         !findUndivided(d.tp, d.spreadsExperts('t'), limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&
                             (!limits.space->expertsWantSequence || limits.experts == 1 ||
                              d.tp == 1 || d.sequenceParallel)));

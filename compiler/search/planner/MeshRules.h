@@ -31,9 +31,6 @@ std::optional<DividedSize> findUndivided(int64_t tp, bool folds, const SpaceLimi
 // rank".
 std::string undividedText(const DividedSize &size);
 
-// Returns true if pins and the model permit experts that are whole on ranks of tensor parallelism.
-bool mayFoldAtAll(const SpaceLimits &limits, const Pins &pins);
-
 // Returns the least number of chunks that pins leave to so many stages. A single stage has no V
 // schedule.
 int64_t leastChunksOf(int64_t stages, const Pins &pins);

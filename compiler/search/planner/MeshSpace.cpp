@@ -1,10 +1,12 @@
 // Enumerates the meshes that the planner may choose.
 #include "compiler/search/planner/MeshSpace.h"
 
+#include "compiler/decide/decisions/Rules.h"
 #include "compiler/decide/plan/Executable.h"
 #include "compiler/price/estimate/PartOrders.h"
 #include "compiler/search/planner/ContextChoices.h"
 #include "compiler/search/planner/Divisors.h"
+#include "compiler/search/planner/ExpertChoices.h"
 #include "compiler/search/planner/MeshErrors.h"
 #include "compiler/search/planner/MeshRules.h"
 #include "compiler/search/planner/TensorChoices.h"
@@ -53,32 +55,17 @@ private:
     d.dp = dp;
     d.evenRecompute = limits.space && limits.space->evenRecompute;
     d.evenStages = pp > 1 && limits.space && !limits.space->unevenStages;
-    for (bool folds : {false, true}) {
-      d.foldedExperts = folds;
-      if (!folds || mayFold(d))
-        addExperts(d);
-    }
+    for (const Decisions &mesh : expertChoices(d, limits, pins))
+      addExperts(mesh);
   }
 
   void addExperts(Decisions d) {
-    bool isChoice = d.tp > 1 && limits.experts > 1;
-    bool maySplit = !limits.space || limits.space->expertsBesideTensor;
-    if (isChoice && (pins[&D::foldedExperts].value_or(d.foldedExperts) != d.foldedExperts ||
-                     (!d.foldedExperts && !maySplit)))
-      return;
     for (int64_t ep : divisorsOf(d.ranksOfExperts())) {
       bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
       d.ep = ep;
       if (fits && permits(pins[&D::ep], ep) && (!limits.executable || isExecutable(d)))
         addBatches(d);
     }
-  }
-
-  // Returns true if experts may be whole on the ranks of tensor parallelism, each with token groups
-  // of its own.
-  bool mayFold(const Decisions &d) const {
-    return d.tp > 1 && limits.experts > 1 && limits.tokenGroups % d.tp == 0 &&
-           pins[&D::sequenceParallel].value_or(1) == 1;
   }
 
   void addBatches(Decisions d) {
@@ -94,10 +81,9 @@ private:
       for (int64_t sp : {0, 1}) {
         bool possible = sp == 0 || (limits.sequence > 0 && limits.sequence % (d.tp * d.cp) == 0 &&
                                     (d.tp > 1 || pins[&D::sequenceParallel]));
-        if (!possible || !permits(pins[&D::sequenceParallel], sp) || (d.foldedExperts && sp == 0))
-          continue;
         d.sequenceParallel = sp != 0;
-        addOrders(d);
+        if (possible && permits(pins[&D::sequenceParallel], sp) && obeysRulesOf("etp", d))
+          addOrders(d);
       }
     }
   }
@@ -135,12 +121,9 @@ private:
   }
 
   void addContexts(Decisions d) {
-    for (const ContextChoice &choice : contextChoices(d, limits, pins)) {
-      d.contextKind = choice.kind;
-      d.contextInner = choice.inner;
-      if (isAllowedMesh(d, limits))
-        meshes.push_back(d);
-    }
+    for (const Decisions &mesh : contextChoices(d, limits, pins))
+      if (isAllowedMesh(mesh, limits))
+        meshes.push_back(mesh);
   }
 
   const SpaceLimits &limits;

@@ -14,7 +14,7 @@ namespace {
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
 
 std::string onHostText(const Decisions &d) {
-  std::string layers = d.layersOnHost == LayersOnHost::None ? "" : "activations";
+  std::string layers = d.offloadsLayers() ? "activations" : "";
   if (!d.offloadOptimizer)
     return layers;
   return layers.empty() ? "the optimizer" : "the optimizer and " + layers;

@@ -101,11 +101,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
   // Placements that turn out not to be partitionable are dropped silently.
   mlir::ScopedDiagnosticHandler quiet(store.folded().module.get()->getContext(),
                                       [](mlir::Diagnostic &) { return mlir::success(); });
-  Decisions decisions;
-  decisions.tp = tp;
+  Decisions decisions = split.decisions();
   decisions.dp = request.topology->numDevices() / tp;
-  decisions.sequenceParallel = sequenceParallel;
-  decisions.foldedExperts = foldsExperts;
   auto costOf = [&](const ModelCells &cells) {
     ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
     return meritsOf(costModel(applied, decisions, *request.topology, request.precision));

@@ -1,6 +1,7 @@
 // The placements over tensor parallelism that are worth costing. Internal to this folder.
 #pragma once
 
+#include "compiler/decide/decisions/Experts.h"
 #include "compiler/price/estimate/StepEstimate.h"
 #include "compiler/search/planner/PlacementSearch.h"
 
@@ -8,15 +9,6 @@
 #include <memory>
 
 namespace dtc {
-
-// The decisions that placements over tensor parallelism depend on, besides the model.
-struct TensorSplit {
-  int64_t tp = 1;
-  bool sequenceParallel = false, foldsExperts = false;
-  // Returns the split of decisions.
-  static TensorSplit of(const Decisions &d) { return {d.tp, d.sequenceParallel, d.foldedExperts}; }
-  auto operator<=>(const TensorSplit &) const = default;
-};
 
 // Placements of a model, with the costs of its blocks under them.
 struct PlacementPoint {

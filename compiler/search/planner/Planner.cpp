@@ -654,8 +654,7 @@ Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *le
                          "' does not say what its hosts have",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "
                      "use offload=0");
-  if (pins->decisions().layersOnHost != LayersOnHost::None &&
-      !request.topology.device.host.isKnown())
+  if (pins->decisions().offloadsLayers() && !request.topology.device.host.isKnown())
     return UserError("--fix offload_activations=1: topology '" + request.topology.name +
                          "' does not say what its hosts have beside their devices",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file, or "

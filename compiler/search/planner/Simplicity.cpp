@@ -25,12 +25,7 @@ int complexityOf(const Decisions &d) {
   return sum;
 }
 
-int leastComplexityOf(Decisions decisions) {
-  decisions.recomputeMost = decisions.recompute;
-  if (decisions.layersOnHost == LayersOnHost::Some)
-    decisions.layersOnHost = LayersOnHost::None;
-  return complexityOf(decisions);
-}
+int leastComplexityOf(const Decisions &decisions) { return complexityOf(decisions.keepingMost()); }
 
 std::string mechanismsBeyond(const Decisions &plan, const Decisions &other) {
   std::string list;

@@ -33,7 +33,7 @@ int complexityOf(const Decisions &decisions);
 
 // Returns the least sum of points of the plans that the search may make of `decisions`, which are
 // those of a candidate: they bound what layers may do.
-int leastComplexityOf(Decisions decisions);
+int leastComplexityOf(const Decisions &decisions);
 
 // The order of plans that tie: fewest points, then the smallest memory of a device, then the fewest
 // expected seconds. The preferred plan compares least.

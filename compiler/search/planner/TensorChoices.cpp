@@ -1,6 +1,8 @@
 // Chooses tensor-parallel degrees per device group on heterogeneous systems.
 #include "compiler/search/planner/TensorChoices.h"
 
+#include "compiler/search/planner/ZeroGroups.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -20,7 +22,7 @@ std::vector<TensorOfParts> tensorChoices(const Decisions &mesh, const SpaceLimit
   bool isGiven = pins[&D::tensorOfParts] || !(pins[&D::tp] || pins[&D::dp] || pins[&D::microBatch]);
   size_t parts = limits.groups.size();
   if (mesh.tp == 1 || mesh.tp > kMostTensorOfPart || !hasWholeStages || !isGiven || parts < 2 ||
-      parts > kMostUnevenParts || (pins[&D::placement] == 1) || pins[&D::zeroGroup].value_or(0) > 0)
+      parts > kMostUnevenParts || (pins[&D::placement] == 1) || pinnedGroupOf(pins, 0) > 0)
     return choices;
   // Degrees of one group that leave whole samples to the others; combinations are counted up like
   // digits.

@@ -6,11 +6,16 @@
 
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
+
 namespace dtc {
 
-// Returns the algorithms by which stages may share the vocabulary beside the other decisions. 0,
-// none, is included unless a pin says otherwise.
-llvm::SmallVector<int64_t, 3> vocabularyChoices(Decisions decisions, const SpaceLimits &limits,
-                                                const Pins &pins);
+// Returns the decisions with each algorithm by which stages may share the vocabulary beside them,
+// and, unless a pin says otherwise, without any.
+llvm::SmallVector<Decisions, 3> vocabularyChoices(Decisions decisions, const SpaceLimits &limits,
+                                                  const Pins &pins);
+
+// Returns the reason why stages can't share the vocabulary as pins ask for; nullopt if they may.
+std::optional<UserError> findVocabularyError(const SpaceLimits &limits, const Pins &pins);
 
 } // namespace dtc

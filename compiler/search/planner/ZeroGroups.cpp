@@ -1,6 +1,8 @@
 // Enumerates the groups of data-parallel ranks within which ZeRO shards.
 #include "compiler/search/planner/ZeroGroups.h"
 
+#include "compiler/search/planner/Divisors.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -52,12 +54,40 @@ std::vector<Decisions> enumerateGroups(const Decisions &overAll, const SpaceLimi
   if (!mayHaveGroups(overAll, limits, pins))
     return all;
   for (int64_t ranks : zeroGroupsOf(overAll)) {
-    Decisions d = overAll;
-    d.zeroGroup = ranks;
+    Decisions d = withZeroGroup(overAll, ranks);
     if (isAllowed(d, limits))
       all.push_back(d);
   }
   return all;
+}
+
+int64_t pinnedGroupOf(const Pins &pins, int64_t dp) {
+  int64_t ranks = pins[&D::zeroGroup].value_or(0);
+  return ranks == dp ? 0 : ranks;
+}
+
+Decisions withZeroGroup(Decisions d, int64_t ranks) {
+  d.zeroGroup = ranks;
+  return d;
+}
+
+std::optional<UserError> findGroupError(int64_t ranks, const Pins &pins) {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  int64_t group = pins[&D::zeroGroup].value_or(0);
+  if (group == 0 || group == ranks)
+    return std::nullopt;
+  std::string named = "--fix zero_group=" + number(group);
+  if (ranks % group != 0)
+    return UserError(
+        named + " does not divide the " + number(ranks) + " ranks that data parallelism may have",
+        "the nearest that does is zero_group=" + number(nearestOf(divisorsOf(ranks), group)));
+  if (group == 1)
+    return UserError(named + ": a group of one rank splits nothing",
+                     "use zero_group=2 or more, or zero=0 without it");
+  if (pins[&D::zero] && *pins[&D::zero] == 0)
+    return UserError(named + ": ZeRO-0 splits nothing over groups",
+                     "use zero=1 or more, or leave zero_group out");
+  return std::nullopt;
 }
 
 } // namespace dtc

@@ -5,6 +5,9 @@
 #include "compiler/decide/decisions/Pins.h"
 #include "compiler/search/planner/SpaceLimits.h"
 
+#include <optional>
+#include <vector>
+
 namespace dtc {
 
 // Returns true if groups of this many ranks of dp, with all of cp, may hold a copy each of what
@@ -23,5 +26,15 @@ bool mayHaveGroups(const Decisions &decisions, const SpaceLimits &limits, const 
 // instead; empty if a pin gives the size.
 std::vector<Decisions> enumerateGroups(const Decisions &overAll, const SpaceLimits &limits,
                                        const Pins &pins);
+
+// Returns the ranks of the group that pins ask for; 0: none, or all of the `dp` ranks.
+int64_t pinnedGroupOf(const Pins &pins, int64_t dp);
+
+// Returns the decisions with ZeRO within groups of so many ranks of dp; 0: over all of them.
+Decisions withZeroGroup(Decisions decisions, int64_t ranks);
+
+// Returns an error if the pinned group does not divide `ranks`: those of data parallelism, or the
+// number that dp divides if it is open.
+std::optional<UserError> findGroupError(int64_t ranks, const Pins &pins);
 
 } // namespace dtc

@@ -1,6 +1,7 @@
 // The ops and collectives behind a plan.
 #include "compiler/show/explain/CostedPlan.h"
 
+#include "compiler/decide/decisions/Experts.h"
 #include "compiler/decide/plan/PlacementText.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/price/cost/CollectiveCost.h"
@@ -205,12 +206,12 @@ Plan planOfStage(Plan plan, const Topology &topology, size_t stage) {
 // Under the placements that the plan says, where it says them. Nothing after a diagnostic.
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded,
                                              const SoftwareStack &software) {
+  auto [tp, sequenceParallel, foldsExperts] = TensorSplit::of(plan.decisions);
   if (plan.opSplits.empty())
-    return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel,
-                     plan.decisions.foldedExperts, patternOf(software));
+    return readCells(folded, tp, sequenceParallel, foldsExperts, patternOf(software));
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
-  size_t numAxes = stepMesh(module, {.tp = plan.decisions.tp}).axesOf(AxisRole::Tensor).size();
+  size_t numAxes = stepMesh(module, {.tp = tp}).axesOf(AxisRole::Tensor).size();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();
     auto tensor = plan.tensors.find(parameter.getMemberNames().front());
@@ -228,8 +229,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     }
     placements.parameters[name].assign(dims->begin(), dims->end());
   }
-  return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel, placements,
-                   plan.decisions.foldedExperts);
+  return readCells(folded, tp, sequenceParallel, placements, foldsExperts);
 }
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
@@ -262,7 +262,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   if (!cells->blocks.empty())
     costed.transferBytes = cells->blocks.front().input.at(scale) * costed.precision.activationShare;
   std::optional<VocabularyCells> divided;
-  if (d.vocabOverPp > 0)
+  if (d.dividesVocabulary())
     divided = divideVocabulary(*cells);
   const BlockCell &embedding = divided ? divided->embedding : cells->embedding;
   const BlockCell &head = divided ? divided->head : cells->head;

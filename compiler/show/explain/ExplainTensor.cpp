@@ -121,7 +121,7 @@ private:
       return;
     int64_t &size = local[static_cast<size_t>(dim)];
     size = (size + parts - 1) / parts;
-    isExpert |= axis == "ep" && (parts > 1 || plan.decisions.foldedExperts);
+    isExpert |= axis == "ep" && (parts > 1 || plan.decisions.spreadsExperts('t'));
     if (axis != "dp")
       elementsDivided *= static_cast<double>(parts);
   }

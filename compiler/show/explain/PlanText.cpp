@@ -26,30 +26,14 @@ int64_t usableOf(const Plan &plan, int64_t limit) {
   return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
 }
 
-std::string contextSentence(const Decisions &d) {
-  switch (d.contextKind) {
-  case ContextKind::Ring:
-    return "keys and values go around a ring";
-  case ContextKind::AllToAll:
-    return "ranks swap parts of the sequence for heads";
-  case ContextKind::Both:
-    return counted(d.contextInner, "rank") +
-           " swap parts of the sequence for heads, keys and values go around a ring of " +
-           std::to_string(d.cp / d.contextInner);
-  case ContextKind::AllGather:
-    return "ranks gather all keys and values";
-  }
-  llvm_unreachable("all kinds have words");
-}
-
 // "the first 20 of 80 layers", "all layers"; of several stages how many of each.
-std::string layersOnHost(const Plan &plan) {
-  if (plan.decisions.layersOnHost == LayersOnHost::All)
+std::string offloadedLayers(const Plan &plan) {
+  if (plan.decisions.offloadsAllLayers())
     return "all layers";
   std::vector<int64_t> counts;
   int64_t layers = 0;
   for (const PlanStage &stage : plan.stages) {
-    counts.push_back(stage.layersOnHost);
+    counts.push_back(stage.offloadedLayers);
     layers += static_cast<int64_t>(stage.recompute.size());
   }
   return "the first " + sumText(counts) + " of " + counted(layers, "layer");
@@ -86,7 +70,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
     out << "  idle nodes        " << idle << "\n";
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
-      << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
+      << " ep=" << d.ep << (d.spreadsExperts('t') ? " etp=1\n" : "\n");
   if (d.hasUnevenTensor())
     out << "  tensor by part    " << tensorByPart(d) << "\n";
   if (d.cp > 1)
@@ -96,8 +80,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
-  out << "  sequence parallel " << (d.sequenceParallel ? "yes" : "no") << ", ZeRO " << d.zero
-      << (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : std::string())
+  out << "  sequence parallel " << (d.sequenceParallel ? "yes" : "no") << ", " << zeroText(d)
       << ", recompute " << recomputeText(d) << ", " << nameOf(plan.precision) << ", "
       << nameOf(plan.optimizer)
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
@@ -106,8 +89,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
     out << "  recomputation     of "
         << counted(static_cast<int64_t>(plan.stages[0].recompute.size()), "layer") << " "
         << recomputedLayers(plan.stages[0]) << "\n";
-  if (d.layersOnHost != LayersOnHost::None)
-    out << "  activations       of " << layersOnHost(plan) << " in the host's memory\n";
+  if (d.offloadsLayers())
+    out << "  activations       of " << offloadedLayers(plan) << " in the host's memory\n";
   if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
   if (d.zero < 3 && d.hasReplicas() && (d.bucketBytes > 0 || !d.overlapGradients))
@@ -120,9 +103,9 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
   if (d.pp > 1)
     out << "  pipeline          " << counted(d.pp, "stage") << ", " << toString(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
-  if (d.vocabOverPp > 0)
-    out << "  vocabulary        embedding and output layer cut over the stages by words, algorithm "
-        << d.vocabOverPp << ": " << counted(d.vocabBarriers(), "barrier") << " a micro-batch\n";
+  if (d.dividesVocabulary())
+    out << "  vocabulary        " << vocabularyText(d) << ": "
+        << counted(d.vocabBarriers(), "barrier") << " a micro-batch\n";
   out << "  software          " << plan.origin.software << figures::softwareNote(plan, topology)
       << "\n";
   if (plan.devices > 1)

@@ -66,7 +66,7 @@ std::string partialLayers(const Plan &plan) {
 std::string hostLayers(const Plan &plan) {
   std::vector<int64_t> counts;
   for (const PlanStage &stage : plan.stages)
-    counts.push_back(stage.layersOnHost);
+    counts.push_back(stage.offloadedLayers);
   return figures::sumText(counts) + " layers on the host";
 }
 std::string cutOf(const Plan &plan) {

@@ -212,7 +212,7 @@ std::string replicaAxes(const Decisions &d, bool isExpert) {
   for (auto [name, ranks] : {std::pair("dp", d.dp), {"cp", d.cp}})
     if (ranks > 1)
       axes.push_back(name);
-  if (isExpert && d.foldedExperts)
+  if (isExpert && d.spreadsExperts('t'))
     axes.push_back("tp");
   return axes.empty() ? "dp" : llvm::join(axes, " x ");
 }

@@ -1,5 +1,6 @@
 #include "compiler/show/export/Capabilities.h"
 
+#include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -75,7 +76,7 @@ void checkShape(const PlanView &view, const Capabilities &launcher, Misfits &out
     out.add("kv heads in a number that tp divides or is a multiple of",
             numberOf(model.kvHeads) + " with tp " + numberOf(tp),
             "tp=" + numberOf(divisorUpTo(model.kvHeads, tp)));
-  if (!view.d.foldedExperts)
+  if (view.d.tensorRanksOfExpert() > 1)
     check(model.inner, "inner widths");
   if (!launcher.unevenVocabulary)
     check(model.vocabulary, "vocabularies");
@@ -83,14 +84,9 @@ void checkShape(const PlanView &view, const Capabilities &launcher, Misfits &out
 
 void checkSplits(const PlanView &view, const Capabilities &launcher, Misfits &out) {
   const Decisions &d = view.d;
-  if (d.hasUnevenTensor())
-    out.add("as many ranks of tensor parallelism on all stages",
-            "tp by part " + tensorOfPartsText(d), "tp_of_parts=even");
-  if (d.placement != 0)
-    out.add("Megatron's placements of ops", "searched ones", "placement=megatron");
-  if (d.vocabOverPp > 0)
-    out.add("embedding and output layer on the first and the last stage",
-            "a vocabulary that all stages share out", "vocab_over_pp=0");
+  for (const Decision *each : allDecisions())
+    if (const InLaunchers &all = each->launchers; all.holds && !all.holds(d))
+      out.add(all.have.str(), all.found ? all.found(d) : each->phraseOf(d), all.fix.str());
   if (d.tp > 1 && d.sequenceParallel && !launcher.sequenceParallel)
     out.add("no sequence parallelism beside tensor parallelism", "sp 1", "sp=0");
   if (view.splitsKvGroups && !launcher.splitsKvGroups)
@@ -121,11 +117,12 @@ void checkExperts(const PlanView &view, const Capabilities &launcher, Misfits &o
   const Decisions &d = view.d;
   if (d.ep > 1 && !launcher.expertParallel)
     out.add("no expert parallelism", "ep " + numberOf(d.ep), "ep=1");
-  if (d.foldedExperts && !launcher.foldedExperts)
+  bool areSplit = d.tensorRanksOfExpert() > 1, areWhole = d.tp > 1 && !areSplit;
+  if (areWhole && !launcher.wholeExperts)
     out.add("no experts spread over the ranks of tensor parallelism", "etp 1", "etp=tp");
-  if (view.hasExperts && d.tp > 1 && !d.foldedExperts && !launcher.expertTensorParallel)
+  if (view.hasExperts && areSplit && !launcher.splitExperts)
     out.add("whole experts under tensor parallelism", "tp " + numberOf(d.tp) + " that splits them",
-            launcher.foldedExperts ? "etp=1" : "tp=1");
+            launcher.wholeExperts ? "etp=1" : "tp=1");
   if (view.hasCapacity() && !launcher.expertCapacity)
     out.say((launcher.name + " drops no tokens, and the plan's experts have a capacity of " +
              decimalOf(view.plan.architecture.capacity) + " times their share")
@@ -151,9 +148,8 @@ void checkNumbers(const PlanView &view, const Capabilities &launcher, Misfits &o
             ("'--grad-dtype f32 --stack " + launcher.stack + "'").str());
   if (view.d.offloadOptimizer && !launcher.offload)
     out.add("no optimizer in the host's memory that leaves parameters", "offload 1", "offload=0");
-  if (view.d.layersOnHost != LayersOnHost::None && !launcher.offloadActivations)
-    out.add("activations in the devices' memory alone",
-            "those of " + toString(view.d.layersOnHost).str() + " layers on the host",
+  if (view.d.offloadsLayers() && !launcher.offloadActivations)
+    out.add("activations in the devices' memory alone", "those of " + offloadText(view.d),
             "offload_activations=0");
 }
 

@@ -30,11 +30,11 @@ struct Capabilities {
   bool zeroGroups = false;
   llvm::ArrayRef<ContextKind> contexts; // none: no context parallelism
   bool expertParallel = false;
-  // Experts may be split by tensor parallelism, too.
-  bool expertTensorParallel = false;
+  // Tensor parallelism may split experts.
+  bool splitExperts = false;
   // Experts may be whole on the ranks of tensor parallelism, over which expert parallelism spreads
   // them.
-  bool foldedExperts = false;
+  bool wholeExperts = false;
   bool sequenceParallel = false;
   // Query heads of one kv head may be on several ranks.
   bool splitsKvGroups = false;

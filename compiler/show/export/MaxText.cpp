@@ -38,7 +38,7 @@ Capabilities capabilities() {
   can.stack = "maxtext";
   can.schedules = schedules;
   can.zero = can.zeroOfPipelines = zero;
-  can.zeroGroups = can.expertParallel = can.expertTensorParallel = true;
+  can.zeroGroups = can.expertParallel = can.splitExperts = true;
   can.sequenceParallel = can.expertCapacity = true;
   can.unevenVocabulary = false; // jax splits arrays in equal parts alone
   can.precisions = precisions;
@@ -72,10 +72,10 @@ void checkLayers(const PlanView &view, Misfits &out) {
             "");
   if (!view.recomputesAlike())
     out.add("one remat_policy for all layers", "layers that differ in it", "recompute=full");
-  if (d.layersOnHost == LayersOnHost::Some)
+  if (d.offloadsSomeLayers())
     out.add("one remat_policy for all layers", "activations of some layers on the host",
             "offload_activations=0");
-  if (d.layersOnHost == LayersOnHost::All && d.recompute == Recompute::None)
+  if (d.offloadsAllLayers() && d.recompute == Recompute::None)
     out.add("activations on the host of layers that recompute what is cheap",
             "layers that recompute nothing", "recompute=selective");
 }
@@ -203,7 +203,7 @@ void writeRemat(const PlanView &view, YamlFile &file) {
   constexpr llvm::StringRef products[] = {"context",    "mlpwi",    "mlpwi_0",    "mlpwi_1",
                                           "mlpwo",      "qkv_proj", "query_proj", "key_proj",
                                           "value_proj", "out_proj"};
-  if (view.d.layersOnHost == LayersOnHost::None)
+  if (!view.d.offloadsLayers())
     return file.set("remat_policy", ("\"" + rematPolicy(view) + "\"").str());
   file.set("remat_policy", "\"custom\"");
   file.set("decoder_layer_input", "\"offload\"");

@@ -60,12 +60,12 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Py
   file.setFlag("model.account_for_embedding_in_pipeline_split", false);
   file.setFlag("model.account_for_loss_in_pipeline_split", false);
   file.set("model.context_parallel_size", d.cp);
-  if (d.cp > 1)
-    file.set("model.cp_comm_type", contextCommType(d.contextKind));
-  if (d.contextKind == ContextKind::Both)
+  if (!settings.contextCommType.empty())
+    file.set("model.cp_comm_type", settings.contextCommType);
+  if (!settings.contextSizes.empty())
     file.setCode("model.hierarchical_context_parallel_sizes",
-                 "[" + std::to_string(d.contextInner) + ", " +
-                     std::to_string(d.cp / d.contextInner) + "]");
+                 "[" + std::to_string(settings.contextSizes[0]) + ", " +
+                     std::to_string(settings.contextSizes[1]) + "]");
   else
     file.setNone("model.hierarchical_context_parallel_sizes");
   file.set("model.expert_model_parallel_size", d.ep);
@@ -133,8 +133,8 @@ std::string precisionOf(const PlanView &view) {
 
 void writeRecompute(const MegatronSettings &settings, PythonFile &file) {
   file.comment("activations in the host's memory");
-  file.setFlag("model.cpu_offloading", settings.layersOnHost > 0);
-  file.set("model.cpu_offloading_num_layers", settings.layersOnHost);
+  file.setFlag("model.cpu_offloading", settings.offloadedLayers > 0);
+  file.set("model.cpu_offloading_num_layers", settings.offloadedLayers);
   file.comment("recomputation");
   if (settings.granularity.empty())
     file.setNone("model.recompute_granularity");

@@ -111,11 +111,11 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Fl
   else if (settings.virtualStages > 1)
     file.flag("num-virtual-stages-per-pipeline-rank", settings.virtualStages);
   file.flag("context-parallel-size", d.cp);
-  if (d.cp > 1)
-    file.flag("cp-comm-type", contextCommType(d.contextKind));
-  if (d.contextKind == ContextKind::Both)
+  if (!settings.contextCommType.empty())
+    file.flag("cp-comm-type", settings.contextCommType);
+  if (!settings.contextSizes.empty())
     file.flag("hierarchical-context-parallel-sizes",
-              llvm::ArrayRef<int64_t>{d.contextInner, d.cp / d.contextInner});
+              llvm::ArrayRef<int64_t>(settings.contextSizes));
   if (d.ep > 1)
     file.flag("expert-model-parallel-size", d.ep);
   if (settings.expertTensorRanks > 0)
@@ -173,9 +173,9 @@ void writePrecision(const PlanView &view, FlagFile &file) {
 }
 
 void writeRecompute(const MegatronSettings &settings, FlagFile &file) {
-  if (settings.layersOnHost > 0) {
+  if (settings.offloadedLayers > 0) {
     file.section("activations in the host's memory");
-    file.flag("cpu-offloading-num-layers", settings.layersOnHost);
+    file.flag("cpu-offloading-num-layers", settings.offloadedLayers);
   }
   if (settings.granularity.empty())
     return;

@@ -78,11 +78,11 @@ void setRecompute(const PlanView &view, Misfits &misfits, MegatronSettings &out)
 // transformer_config.py: "CPU offloading can be done only for layers less than" all, "no support
 // for Pipeline parallelism with CPU offloading", "CPU offloading does not work when activation
 // recomputation is enabled".
-void setLayersOnHost(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
-  if (view.d.layersOnHost == LayersOnHost::None)
+void setOffloadedLayers(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
+  if (!view.d.offloadsLayers())
     return;
-  std::string found = toString(view.d.layersOnHost).str() + " layers on the host";
-  if (view.d.layersOnHost == LayersOnHost::All)
+  std::string found = offloadText(view.d);
+  if (view.d.offloadsAllLayers())
     misfits.add("activations of all layers but one on the host at most", found,
                 "offload_activations=0");
   if (view.d.pp > 1)
@@ -91,7 +91,29 @@ void setLayersOnHost(const PlanView &view, Misfits &misfits, MegatronSettings &o
   if (!out.granularity.empty())
     misfits.add("activations on the host of layers that recompute nothing",
                 found + " and recomputation", "recompute=none");
-  out.layersOnHost = view.plan.stages.front().layersOnHost;
+  out.offloadedLayers = view.plan.stages.front().offloadedLayers;
+}
+
+std::string contextCommType(ContextKind kind) {
+  switch (kind) {
+  case ContextKind::Ring:
+    return "p2p";
+  case ContextKind::AllToAll:
+    return "a2a";
+  case ContextKind::Both:
+    return "a2a+p2p";
+  case ContextKind::AllGather:
+    return "all_gather";
+  }
+  llvm_unreachable("all kinds have words");
+}
+
+void setContext(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
+  const Decisions &d = view.d;
+  if (d.cp > 1)
+    out.contextCommType = contextCommType(d.contextKind);
+  if (d.headRanks() > 1 && d.ringRanks() > 1)
+    out.contextSizes = {d.headRanks(), d.ringRanks()};
 }
 
 void setZero(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
@@ -119,7 +141,7 @@ void setExperts(const PlanView &view, Misfits &misfits, MegatronSettings &out) {
   if (view.hasExperts && d.tp > 1 && !d.sequenceParallel)
     misfits.add("experts under tensor parallelism with sequence parallelism", "sp 0", "sp=1");
   if (view.hasExperts && d.tp > 1)
-    out.expertTensorRanks = d.foldedExperts ? 1 : d.tp;
+    out.expertTensorRanks = d.tensorRanksOfExpert();
   if (d.ep > 1)
     out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";
   if (!view.hasCapacity())
@@ -159,20 +181,6 @@ llvm::StringRef optimizerName(OptimizerKind optimizer) {
 
 } // namespace
 
-std::string contextCommType(ContextKind kind) {
-  switch (kind) {
-  case ContextKind::Ring:
-    return "p2p";
-  case ContextKind::AllToAll:
-    return "a2a";
-  case ContextKind::Both:
-    return "a2a+p2p";
-  case ContextKind::AllGather:
-    return "all_gather";
-  }
-  llvm_unreachable("all kinds have words");
-}
-
 Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward,
                                                ScheduleKind::Interleaved};
@@ -190,8 +198,8 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   can.unevenStages = can.roundsOfStages = true;
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
-  can.zeroGroups = can.expertParallel = can.expertTensorParallel = true;
-  can.foldedExperts = can.sequenceParallel = can.splitsKvGroups = true;
+  can.zeroGroups = can.expertParallel = can.splitExperts = true;
+  can.wholeExperts = can.sequenceParallel = can.splitsKvGroups = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.halfReductions = can.offload = can.offloadActivations = true;
@@ -210,7 +218,7 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
     if (!view.hasEvenChunks())
       out.layout = layoutOf(view);
   }
-  for (auto set : {setRecompute, setLayersOnHost, setZero, setExperts})
+  for (auto set : {setRecompute, setOffloadedLayers, setContext, setZero, setExperts})
     set(view, misfits, out);
   if (!misfits.empty())
     return misfits.error();

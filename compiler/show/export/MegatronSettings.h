@@ -15,7 +15,7 @@ struct MegatronSettings {
   int64_t virtualStages = 1;
   std::string granularity, method; // settings of recomputation; "": none
   int64_t recomputedLayers = 0;    // number per chunk
-  int64_t layersOnHost = 0;        // the first ones, with their activations
+  int64_t offloadedLayers = 0;     // the first ones, with their activations
   // ZeRO-2 and 3: Megatron-FSDP's sharding strategy; else "".
   std::string fsdpStrategy;
   bool distributedOptimizer = false;
@@ -25,6 +25,11 @@ struct MegatronSettings {
   bool overlapsTensor = false;
   int64_t bucketElements = 0;      // 0: its own, or the units of Megatron-FSDP
   bool pipelineBeforeData = false; // ranks of a pipeline are nearer than those of dp
+  // cp_comm_type of core/transformer/transformer_config.py; TransformerEngine knows no "allgather",
+  // which the flag's help names (context_parallel.py). "": no context parallelism.
+  std::string contextCommType;
+  // Ranks of the all-to-all and of the ring of a hierarchy of both; else empty.
+  llvm::SmallVector<int64_t, 2> contextSizes;
   // Number of ranks that tensor parallelism splits an expert over, if more than one; else 0.
   int64_t expertTensorRanks = 0;
   // "alltoall", or "flex" with DeepEP where a token is sent once to each rank; "" without expert
@@ -39,10 +44,6 @@ struct MegatronSettings {
 
 // Converts a plan to Megatron's settings. Errors: decisions that the launcher does not support.
 Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher);
-
-// cp_comm_type of core/transformer/transformer_config.py; TransformerEngine knows no "allgather",
-// which the flag's help names (context_parallel.py).
-std::string contextCommType(ContextKind kind);
 
 // Returns the capabilities that both launchers share.
 Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack);

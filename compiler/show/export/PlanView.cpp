@@ -99,7 +99,7 @@ PlanView::PlanView(const Plan &plan, const SoftwareStack &software, LauncherRele
     : plan(plan), d(plan.decisions), software(software), release(release), chunks(chunksOf(plan)) {
   for (const Chunk &chunk : chunks)
     layers += chunk.layers();
-  hasExperts = d.ep > 1 || d.foldedExperts;
+  hasExperts = d.hasExpertParallelism();
   for (const auto &[name, axes] : plan.tensors) {
     hasExperts |= llvm::StringRef(name).contains("experts");
     auto tensor = axes.find("tp");
@@ -150,7 +150,7 @@ std::vector<std::string> PlanView::summary() const {
           oneLine(plan.topologyName) + "'";
   std::string mesh = "dp " + std::to_string(d.dp) + ", tp " + std::to_string(d.tp) + ", pp " +
                      std::to_string(d.pp) + ", cp " + std::to_string(d.cp) + ", ep " +
-                     std::to_string(d.ep) + (d.foldedExperts ? ", etp 1" : "");
+                     std::to_string(d.ep) + (d.spreadsExperts('t') ? ", etp 1" : "");
   std::string costs =
       "predicted for the stack '" + plan.origin.software +
       "': " + printRounded(plan.predicted.stepSeconds, Quantity::Seconds) + " a step, " +

@@ -45,7 +45,7 @@ Capabilities capabilities() {
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
   can.zeroGroups = can.expertParallel = can.sequenceParallel = true;
-  can.foldedExperts = true; // ep divides dp_shard x cp x tp (parallel_dims.py)
+  can.wholeExperts = true; // ep divides dp_shard x cp x tp (parallel_dims.py)
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.selective = Selective::Share;

@@ -58,7 +58,7 @@ MeshAxis expertsOf(const Plan &plan) {
   int64_t left = d.ep, stride = 1, inStage = 1;
   for (char letter : d.order) {
     int64_t size = d.sizeOf(letter);
-    bool isOver = letter != 'p' && (letter != 't' || d.foldedExperts);
+    bool isOver = d.spreadsExperts(letter);
     if (int64_t taken = isOver ? std::gcd(left, size) : 1; taken > 1) {
       for (const PlanStage &stage : plan.stages)
         for (size_t i = 0; i < stage.ranks.size(); ++i)

@@ -33,28 +33,23 @@ std::string choiceList(const Plan &plan, const Topology &topology) {
                   " x pipeline " + text(d.pp) + " x context " + text(d.cp) +
                   (d.cp > 1 ? " by " + contextText(d) : "") +
                   (d.ep > 1 ? ", experts over " + text(d.ep) : "") +
-                  (d.foldedExperts ? ", whole under tensor parallelism" : ""));
+                  (d.spreadsExperts('t') ? ", whole under tensor parallelism" : ""));
   add("Batch", text(plan.globalBatch) + " samples" +
                    (plan.sequenceLength > 0 ? " of " + text(plan.sequenceLength) + " tokens" : "") +
                    " = " + figures::counted(d.dp, "rank") + " x " +
                    figures::counted(d.microBatch, "sample") + " x " + text(d.numMicroBatches) +
                    (d.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
-  add("Memory",
-      "ZeRO " + text(d.zero) + (d.zeroGroup > 0 ? " in groups of " + text(d.zeroGroup) : "") +
-          ", recomputation " + recomputeText(d) +
-          (d.offloadOptimizer ? ", optimizer states on the host" : "") +
-          (d.layersOnHost == LayersOnHost::None
-               ? ""
-               : ", activations of " + toString(d.layersOnHost).str() + " layers on the host") +
-          (d.sequenceParallel ? ", sequence parallel" : ""));
+  add("Memory", zeroText(d) + ", recomputation " + recomputeText(d) +
+                    (d.offloadOptimizer ? ", optimizer states on the host" : "") +
+                    (d.offloadsLayers() ? ", activations of " + offloadText(d) : "") +
+                    (d.sequenceParallel ? ", sequence parallel" : ""));
   if (d.pp > 1)
     add("Pipeline",
         toString(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +
             (d.virtualStages > 1 ? " of " + figures::counted(d.virtualStages, "chunk") : ""));
-  if (d.vocabOverPp > 0)
+  if (d.dividesVocabulary())
     add("Vocabulary",
-        "embedding and output layer cut over the stages by words, algorithm " +
-            text(d.vocabOverPp) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
+        vocabularyText(d) + ": " + figures::seconds(plan.predicted.vocabularySeconds) +
             " of the step on every stage, which the picture of the pipeline leaves out");
   add("Numbers", (nameOf(plan.precision) + ", " + nameOf(plan.optimizer)).str());
   if (std::string types = figures::gradientTypesText(plan); !types.empty())

@@ -36,7 +36,7 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
   StepEstimate step = estimate();
   const StageEstimate &stage = step.stages[0];
   EXPECT_TRUE(step.fits);
-  EXPECT_EQ(stage.layersOnHost, 3);
+  EXPECT_EQ(stage.offloadedLayers, 3);
   EXPECT_EQ(stage.layersThat(Recompute::None), 4);
   EXPECT_DOUBLE_EQ(stage.memory.activations, 100);
   EXPECT_DOUBLE_EQ(stage.memory.temporaries, 7 + 200);
@@ -52,9 +52,9 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
   EXPECT_DOUBLE_EQ(step.computeSeconds, 36);
   EXPECT_DOUBLE_EQ(step.exposedCommSeconds(), step.exposedHostSeconds);
   request.memoryLimit = 407; // all fit
-  EXPECT_EQ(estimate().stages[0].layersOnHost, 0);
+  EXPECT_EQ(estimate().stages[0].offloadedLayers, 0);
   request.memoryLimit = 207;
-  EXPECT_EQ(estimate().stages[0].layersOnHost, 4);
+  EXPECT_EQ(estimate().stages[0].offloadedLayers, 4);
   request.memoryLimit = 206;
   EXPECT_FALSE(estimate().fits);
 }
@@ -63,7 +63,7 @@ TEST_F(LayersOnHostTest, AreAsFewAsFit) {
 TEST_F(LayersOnHostTest, MayHaveToLeaveOne) {
   cells.keepsALayer = true;
   request.memoryLimit = 307;
-  EXPECT_EQ(estimate().stages[0].layersOnHost, 3);
+  EXPECT_EQ(estimate().stages[0].offloadedLayers, 3);
   request.memoryLimit = 306;
   EXPECT_FALSE(estimate().fits);
 }
@@ -97,10 +97,10 @@ TEST_F(LayersOnHostTest, LeaveTheHostToTheOptimizer) {
   d.offloadOptimizer = true;
   StepEstimate step = estimate();
   EXPECT_TRUE(step.fits);
-  EXPECT_EQ(step.stages[0].layersOnHost, 0);
+  EXPECT_EQ(step.stages[0].offloadedLayers, 0);
   EXPECT_EQ(step.stages[0].layersThat(Recompute::Full), 2);
   topology.device.host.memoryBytes = 405;
-  EXPECT_EQ(estimate().stages[0].layersOnHost, 3);
+  EXPECT_EQ(estimate().stages[0].offloadedLayers, 3);
 }
 
 TEST_F(LayersOnHostTest, AreSpareForWhatMayFit) {
@@ -116,7 +116,7 @@ TEST_F(LayersOnHostTest, AreAllWhereThatIsAsked) {
   d.layersOnHost = LayersOnHost::All;
   request.memoryLimit = 1e6;
   StepEstimate step = estimate();
-  EXPECT_EQ(step.stages[0].layersOnHost, 4);
+  EXPECT_EQ(step.stages[0].offloadedLayers, 4);
   EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 207);
   EXPECT_DOUBLE_EQ(step.loopSeconds, 36 + 4 * (3 + kCopyLatency));
   EXPECT_NEAR(lowerBoundSeconds(model, d, request), step.loopSeconds, 1e-9);
@@ -134,11 +134,11 @@ TEST_F(LayersOnHostTest, RecomputeAsTheOthersOfTheirStage) {
   d.recomputeMost = Recompute::Selective;
   const StageEstimate two = estimate().stages[0];
   EXPECT_EQ(two.layersThat(Recompute::Selective), 2);
-  EXPECT_EQ(two.layersOnHost, 0);
+  EXPECT_EQ(two.offloadedLayers, 0);
   request.memoryLimit = 200;
   const StageEstimate three = estimate().stages[0];
   EXPECT_EQ(three.layersThat(Recompute::Selective), 4);
-  EXPECT_EQ(three.layersOnHost, 3);
+  EXPECT_EQ(three.offloadedLayers, 3);
   EXPECT_DOUBLE_EQ(three.memory.total(), 60 + 7 + 120);
   EXPECT_DOUBLE_EQ(three.hostBytes, 180);
   EXPECT_DOUBLE_EQ(three.recomputeSeconds, 2);
@@ -157,9 +157,9 @@ TEST_F(LayersOnHostTest, AreOfEveryMicroBatchInFlight) {
   d.numMicroBatches = 4;
   request.memoryLimit = 250;
   StepEstimate step = estimate();
-  EXPECT_EQ(step.stages[0].layersOnHost + step.stages[1].layersOnHost, 2);
+  EXPECT_EQ(step.stages[0].offloadedLayers + step.stages[1].offloadedLayers, 2);
   EXPECT_DOUBLE_EQ(step.stages[0].hostBytes,
-                   2 * 100 * static_cast<double>(step.stages[0].layersOnHost));
+                   2 * 100 * static_cast<double>(step.stages[0].offloadedLayers));
   d.layersOnHost = LayersOnHost::All;
   d.schedule = ScheduleKind::ZeroBubbleH1;
   step = estimate();

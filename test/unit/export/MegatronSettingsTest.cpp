@@ -80,10 +80,10 @@ TEST(MegatronSettings, RefusesSelectiveRecomputationOfSomeLayers) {
 // transformer_config.py refuses the host for all layers, for pipelines and with recomputation.
 TEST(MegatronSettings, HasFirstLayersOnTheHost) {
   Plan plan = planOf({4});
-  EXPECT_EQ(settingsOf(plan)->layersOnHost, 0);
+  EXPECT_EQ(settingsOf(plan)->offloadedLayers, 0);
   plan.decisions.layersOnHost = LayersOnHost::Some;
-  plan.stages[0].layersOnHost = 3;
-  EXPECT_EQ(settingsOf(plan)->layersOnHost, 3);
+  plan.stages[0].offloadedLayers = 3;
+  EXPECT_EQ(settingsOf(plan)->offloadedLayers, 3);
   auto refuses = [&](llvm::StringRef text) {
     Result<MegatronSettings> settings = settingsOf(plan);
     return !settings && llvm::StringRef(settings.error().message).contains(text);

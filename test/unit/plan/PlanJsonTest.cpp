@@ -55,7 +55,7 @@ Plan unusual() {
     for (int64_t rank = 0; rank < 32; ++rank)
       out.ranks.push_back(stage * 32 + rank);
     out.recompute = {stage == 0 ? "full" : "selective", "selective"};
-    out.layersOnHost = stage;
+    out.offloadedLayers = stage;
   }
   return plan;
 }
@@ -124,8 +124,8 @@ TEST(PlanJson, CountsLayersOnTheHost) {
   plan.predicted.times.exposedHost = 0.5;
   std::string text = planToJson(plan);
   ASSERT_EQ(read(text, again), "");
-  EXPECT_EQ(again.stages[0].layersOnHost, 0);
-  EXPECT_EQ(again.stages[1].layersOnHost, 1);
+  EXPECT_EQ(again.stages[0].offloadedLayers, 0);
+  EXPECT_EQ(again.stages[1].offloadedLayers, 1);
   EXPECT_EQ(again.predicted.times.exposedHost, 0.5);
   Plan edited;
   EXPECT_NE(read(replaced(text, "\"layers_on_host\": 1", "\"layers_on_host\": 3"), edited)

@@ -301,7 +301,7 @@ TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
     refineBySchedule(step, d);
     cut += step.isCutByMemory;
     for (const StageEstimate &stage : step.stages) {
-      onHost += stage.layersOnHost > 0;
+      onHost += stage.offloadedLayers > 0;
       full += stage.hostBytes > 0.6 * static_cast<double>(topology.device.host.memoryBytes);
     }
     checkEstimate(model, d, request, step);
@@ -493,7 +493,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfLayersOnHost) {
       checkSearch(planning, seen);
       for (const Candidate &candidate : planning.search().ranked)
         for (const StageEstimate &stage : candidate.step.stages)
-          if (stage.layersOnHost > 0)
+          if (stage.offloadedLayers > 0)
             ++(candidate.decisions.layersOnHost == LayersOnHost::All ? all : some);
     }
   }

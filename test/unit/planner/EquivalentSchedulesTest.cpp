@@ -93,7 +93,7 @@ TEST_F(Step, DoesNotCountOnRecomputation) {
   EXPECT_LE(leastAs(ScheduleKind::VHalf), 48);
   // A layer on the host need not be there either.
   step.stages[1].layersBy[static_cast<size_t>(Recompute::Full)] = 0;
-  step.stages[1].layersOnHost = 1;
+  step.stages[1].offloadedLayers = 1;
   d.recomputeMost = Recompute::None;
   d.layersOnHost = LayersOnHost::Some;
   EXPECT_NEAR(leastAs(ScheduleKind::VHalf), 48, 1e-6);

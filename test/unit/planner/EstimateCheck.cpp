@@ -76,7 +76,7 @@ private:
         OutlinedPlans::Plan plan = plans.planOf(of, waysOf(of, tried));
         for (auto [index, stage] : llvm::enumerate(plan.stages))
           if (isOpen[index] && stage.memory.total() <= stage.memoryLimit &&
-              (stage.layersOnHost == 0 || stage.hostBytes <= hostBytes) &&
+              (stage.offloadedLayers == 0 || stage.hostBytes <= hostBytes) &&
               stage.microBatch() < least[index] * (1 - kRounding)) {
             least[index] = stage.microBatch();
             fitted.mixes[index] = tried[index];
@@ -133,7 +133,7 @@ private:
       for (Recompute how : kRecomputes)
         EXPECT_EQ(stage.layersThat(how), own.layersThat(how))
             << toString(how).str() << " on stage " << index << " of " << textOf(d);
-      EXPECT_EQ(stage.layersOnHost, own.layersOnHost)
+      EXPECT_EQ(stage.offloadedLayers, own.offloadedLayers)
           << "on stage " << index << " of " << textOf(d);
       EXPECT_NEAR(stage.hostBytes, own.hostBytes, kRounding * own.hostBytes) << textOf(d);
       EXPECT_NEAR(stage.microBatch(), own.microBatch(), kRounding * own.microBatch());

@@ -396,7 +396,7 @@ OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut, llvm::ArrayRef
   for (auto [index, stage] : llvm::enumerate(plan.stages)) {
     plan.slowest = std::max(plan.slowest, stage.microBatch());
     plan.fits &= stage.memory.total() <= stage.memoryLimit;
-    if (outline.offloadOptimizer || stage.layersOnHost > 0) {
+    if (outline.offloadOptimizer || stage.offloadedLayers > 0) {
       double limit = hostLimitOf(in, index, stage);
       plan.fits &= limit > 0 && stage.hostBytes <= limit;
     }

@@ -157,8 +157,8 @@ TEST(ContextChoices, ShareOutKvHeads) {
     d.tp = tp;
     d.cp = cp;
     std::vector<Choice> found;
-    for (const ContextChoice &choice : contextChoices(d, limits, pins))
-      found.emplace_back(choice.kind, choice.inner);
+    for (const Decisions &choice : contextChoices(d, limits, pins))
+      found.emplace_back(choice.contextKind, choice.contextInner);
     return found;
   };
   using Choices = std::vector<Choice>;
