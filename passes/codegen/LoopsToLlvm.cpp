@@ -103,13 +103,14 @@ Value loadAt(OpBuilder &builder, Location loc, Type type, Value array, int64_t i
 }
 
 // Adds an entry function that reads the pointers from `buffers` and calls the body, which becomes
-// internal and is inlined.
+// internal and is inlined before all other optimisations, so that LLVM optimises it once.
 void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   OpBuilder builder(body);
   Location loc = body.getLoc();
   std::string name = body.getSymName().str();
   body.setSymName(name + "_body");
   body.setLinkage(LLVM::Linkage::Internal);
+  body.setAlwaysInline(true);
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
