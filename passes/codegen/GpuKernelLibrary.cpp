@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -44,11 +45,12 @@ static LogicalResult lower(ModuleOp source, ModuleOp target) {
     return failure();
   inlineRandomWords(target);
   PassManager passes(target->getContext());
+  passes.enableVerifier(false); // of what each pass left; the result is verified below
   buildLlvmPipeline(passes, Processor::Gpu);
   if (failed(passes.run(target)))
     return failure();
   markGpuKernels(target);
-  return success();
+  return verify(target);
 }
 
 FailureOr<GpuModule> dtc::translateGpuKernels(ModuleOp kernels) {

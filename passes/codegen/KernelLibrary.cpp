@@ -10,6 +10,7 @@
 #include "passes/codegen/VectorizeKernels.h"
 #include "passes/native/LinkObjects.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -39,22 +40,25 @@ LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target, KernelPlace p
     return failure();
   shareRandomWords(target);
   PassManager passes(target->getContext());
+  passes.enableVerifier(false); // of what each pass left; the result is verified below
   buildLlvmPipeline(passes);
   if (failed(passes.run(target)))
     return failure();
   addKernelEntries(target);
-  return success();
+  return verify(target);
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> compile(ModuleOp kernels, const KernelTarget &target) {
-  auto machine = createTargetMachine(target);
+  auto machine = createTargetMachine(target, target.optimized ? llvm::CodeGenOptLevel::Aggressive
+                                                              : llvm::CodeGenOptLevel::None);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");
   if (!module)
     return llvm::createStringError("translating kernels to LLVM IR");
-  return compileObject(*module, **machine);
+  return target.optimized ? compileObject(*module, **machine)
+                          : compileObjectQuickly(*module, **machine);
 }
 
 } // namespace
