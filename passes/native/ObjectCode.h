@@ -15,7 +15,8 @@ namespace dtc {
 struct KernelTarget {
   std::string cpu =
       "x86-64-v3"; // an LLVM processor name: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), znver4, ...
-  std::string features; // LLVM features that are added or removed, such as "+avx512bf16,-fma"
+  std::string features;  // LLVM features that are added or removed, such as "+avx512bf16,-fma"
+  bool optimized = true; // false: compiled in a fifth of the time, to code that is slower
 };
 
 // Returns a machine that generates position-independent code. Errors: an unknown processor.

@@ -28,8 +28,8 @@ def compiles(model, sequence, plan, folder):
     path = folder / "changed.json"
     path.write_text(json.dumps(plan))
     length = [] if sequence is None else ["--seq-len", str(sequence)]
-    done = subprocess.run([BIN / "dtc", "compile", model, *length, "--plan", path, "--epsilon", "1e-3", "-o",
-                           folder / "changed.dte"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([BIN / "dtc", "compile", model, *length, "--plan", path, "--epsilon", "1e-3", "--quick-code",
+                           "-o", folder / "changed.dte"], capture_output=True, text=True, timeout=300)
     if done.returncode == 0:
         return True
     if done.returncode != 1 or "error: " not in done.stderr or done.stderr.count("error: ") != 1:

@@ -179,7 +179,7 @@ def measure(folder, number, case):
     flags += ["--topology", "cpu", "--devices", ranks]
     dtc("plan", path, *flags, *kind, "--global-batch", dp * micro_batch * count, "--fix",
         ",".join([f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", *pins]), "-o", plan)
-    dtc("compile", path, *flags, "--plan", plan, "-o", program, "--save-temps", temps)
+    dtc("compile", path, *flags, "--plan", plan, "--quick-code", "-o", program, "--save-temps", temps)
     written = json.loads(plan.read_text())
     planned, of_stages = written["predicted"]["peak_memory_bytes"], [each["peak_memory_bytes"]
                                                                      for each in written["stages"]]

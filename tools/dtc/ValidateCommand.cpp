@@ -145,6 +145,7 @@ private:
       return outcome.error();
     CompileOptions options;
     options.step.epsilon = kEpsilon;
+    options.quickCode = true; // it runs a few steps only
     Result<std::vector<uint8_t>> bytes = compileModel(*module, outcome->best, options);
     if (!bytes)
       return bytes.error();

@@ -70,6 +70,7 @@ public:
     Result<CompileTarget> target = readCompileTarget(options.target);
     if (!target)
       return target.error();
+    target->cpu.optimized = !options.quickCode;
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
     if (Status bounded = checkLength(facts); !bounded)
