@@ -19,8 +19,7 @@ struct KernelGroup {
 struct GroupingLimits {
   unsigned maxStreams = 16; // tensors of the full iteration space that one loop reads and writes
   unsigned maxOps = 64;     // ops of one loop
-  unsigned maxScalarOps =
-      256; // ops on scalars: the file format takes 1024 buffers per kernel at most
+  unsigned maxScalarOps = 32; // ops on scalars: a sum over all layers is launches of one kernel
   unsigned siblingDistance = 48; // largest distance, in ops, between two readers of one tensor
 };
 

@@ -21,11 +21,9 @@ bool movesData(Operation *op) {
 }
 
 // Returns the results of a kernel that only rounds an operand; empty if it computes anything else.
-SmallVector<Value> roundingsOf(OpOperand &use) {
+SmallVector<Value> roundingsOf(OpOperand &use, const SymbolTable &symbols) {
   auto call = dyn_cast<graph::CallOp>(use.getOwner());
-  auto kernel =
-      call ? SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(call, call.getCalleeAttr())
-           : graph::FuncOp();
+  auto kernel = call ? symbols.lookup<graph::FuncOp>(call.getCallee()) : graph::FuncOp();
   if (!kernel)
     return {};
   SmallVector<Value> results;
@@ -41,14 +39,14 @@ SmallVector<Value> roundingsOf(OpOperand &use) {
 }
 
 // Collects the uses of `value`, and of all values that it is moved to, that read its numbers.
-void findRead(Value value, SmallVectorImpl<Value> &read) {
+void findRead(Value value, const SymbolTable &symbols, SmallVectorImpl<Value> &read) {
   bool isRead = false;
   for (OpOperand &use : value.getUses()) {
-    SmallVector<Value> onward = roundingsOf(use);
+    SmallVector<Value> onward = roundingsOf(use, symbols);
     if (movesData(use.getOwner()))
       onward.append(use.getOwner()->result_begin(), use.getOwner()->result_end());
     for (Value result : onward)
-      findRead(result, read);
+      findRead(result, symbols, read);
     isRead |= onward.empty();
   }
   if (isRead)
@@ -70,6 +68,7 @@ SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
   llvm::StringMap<graph::ParameterOp> parameters;
   for (auto parameter : module.getOps<graph::ParameterOp>())
     parameters[parameter.getSymName()] = parameter;
+  SymbolTable symbols(module); // a look-up without it walks over all parameters and states
   SmallVector<FinalGradient> found;
   for (BlockArgument argument : update.getBody().getArguments()) {
     auto name =
@@ -84,7 +83,7 @@ SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
     RankedTensorType local =
         placement ? graph::getLocalType(whole, placement.getAxes(), meshOf(module)) : whole;
     SmallVector<Value> read;
-    findRead(argument, read);
+    findRead(argument, symbols, read);
     for (Value value : read)
       if (cast<RankedTensorType>(value.getType()).getShape() == local.getShape()) {
         found.push_back({parameter, value, placement});

@@ -23,6 +23,16 @@ struct Access {
   int64_t begin, end; // bytes in the root buffer
 };
 
+// The uses of a buffer by instructions that follow each other: those of one task on one stream, of
+// which every run has all or only the last run. What is over before the first of them, or starts
+// after the last, is so for all.
+struct Span {
+  exec::TaskOp task;
+  bool taskRepeated, repeated; // the task, and these instructions of it
+  int64_t stream;
+  unsigned first, last;
+};
+
 class Verifier {
 public:
   Verifier(exec::ProgramOp program, const Ordering &ordering)
@@ -32,6 +42,7 @@ public:
       buffers.push_back(buffer);
     }
     accesses.resize(buffers.size());
+    spans.resize(buffers.size());
     for (unsigned i = 0; i < ordering.size(); ++i)
       addAccesses(i);
     for (auto task : program.getBody().getOps<exec::TaskOp>())
@@ -61,18 +72,35 @@ public:
 private:
   void addAccesses(unsigned i) {
     exec::InstructionOpInterface op = ordering.getInstruction(i);
+    auto task = cast<exec::TaskOp>(op->getParentOp());
+    int64_t stream = op.getInstructionStream();
+    Span span = {task, task.isRepeated(), isRepeated(op), stream, i, i};
     for (Value buffer : op.getReadBuffers()) {
       exec::BufferRange range = exec::getRange(buffer);
       if (op.startsSum() && llvm::is_contained(op.getWrittenBuffers(), buffer))
         continue; // the first run does not read it
-      accesses[indices[range.root]].push_back({i, false, range.offset, range.offset + range.bytes});
+      unsigned root = indices[range.root];
+      accesses[root].push_back({i, false, range.offset, range.offset + range.bytes});
+      addToSpan(root, span);
     }
     for (auto [index, buffer] : llvm::enumerate(op.getWrittenBuffers())) {
       exec::BufferRange range = exec::getRange(buffer);
       auto [offset, bytes] = op.getWrittenRange(index);
       int64_t begin = range.offset + offset;
-      accesses[indices[range.root]].push_back({i, true, begin, begin + bytes});
+      unsigned root = indices[range.root];
+      accesses[root].push_back({i, true, begin, begin + bytes});
+      addToSpan(root, span);
     }
+  }
+
+  // Adds a use that comes after all others of the buffer.
+  void addToSpan(unsigned buffer, const Span &use) {
+    for (Span &span : spans[buffer])
+      if (span.task == use.task && span.repeated == use.repeated && span.stream == use.stream) {
+        span.last = use.last;
+        return;
+      }
+    spans[buffer].push_back(use);
   }
 
   InFlightDiagnostic emitPair(unsigned later, unsigned earlier, const Twine &message) {
@@ -291,24 +319,20 @@ private:
     if (exec::BufferOp(buffers[b]).getCarried())
       return false;
     if (exec::BufferOp(buffers[a]).getCarried() &&
-        llvm::any_of(accesses[b], [&](const Access &use) {
-          return isRepeated(ordering.getInstruction(use.instruction));
-        }))
+        llvm::any_of(spans[b], [](const Span &span) { return span.repeated; }))
       return false;
-    return llvm::all_of(accesses[a], [&](const Access &first) {
-      return llvm::all_of(accesses[b], [&](const Access &second) {
-        return ordering.isBefore(first.instruction, second.instruction) &&
-               !runsBehind(first, second);
+    return llvm::all_of(spans[a], [&](const Span &first) {
+      return llvm::all_of(spans[b], [&](const Span &second) {
+        return ordering.isBefore(first.last, second.first) && !runsBehind(first, second);
       });
     });
   }
 
   // True if the task of `first` runs again after the last run of the task of `second`, in which
   // alone `second` is executed.
-  bool runsBehind(const Access &first, const Access &second) {
-    exec::TaskOp a = taskOf(first), b = taskOf(second);
-    return a != b && a.isRepeated() && b.isRepeated() &&
-           !isRepeated(ordering.getInstruction(second.instruction)) && order.runsBehind(a, b);
+  bool runsBehind(const Span &first, const Span &second) {
+    return first.task != second.task && first.taskRepeated && second.taskRepeated &&
+           !second.repeated && order.runsBehind(first.task, second.task);
   }
 
   // Returns the bytes from the first to the last one of a buffer, in all slots.
@@ -316,27 +340,37 @@ private:
     return static_cast<uint64_t>(buffer.getAllBytes());
   }
 
-  // Checks that buffers that share bytes are never live at the same time.
+  // Checks that buffers that share bytes are never live at the same time. Many layers share bytes,
+  // so that pairs are many: what is looked up for one has to be little.
   LogicalResult checkSharing() {
-    auto order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
-    llvm::sort(order, [&](unsigned a, unsigned b) {
-      return std::tuple(buffers[a].getHost(), *buffers[a].getOffset(), a) <
-             std::tuple(buffers[b].getHost(), *buffers[b].getOffset(), b);
+    struct Place {
+      bool host;
+      uint64_t begin, end;
+      unsigned buffer;
+      bool kept;
+    };
+    std::vector<Place> places;
+    for (auto [index, buffer] : llvm::enumerate(buffers))
+      places.push_back({buffer.getHost(), *buffer.getOffset(),
+                        *buffer.getOffset() + reachOf(buffer), static_cast<unsigned>(index),
+                        buffer.getPersistent() || buffer.getSlots()});
+    llvm::sort(places, [](const Place &a, const Place &b) {
+      return std::tuple(a.host, a.begin, a.buffer) < std::tuple(b.host, b.begin, b.buffer);
     });
-    for (size_t i = 0; i < order.size(); ++i) {
-      exec::BufferOp low = buffers[order[i]];
-      for (size_t j = i + 1; j < order.size(); ++j) {
-        exec::BufferOp high = buffers[order[j]];
-        if (high.getHost() != low.getHost() || *high.getOffset() >= *low.getOffset() + reachOf(low))
+    for (size_t i = 0; i < places.size(); ++i) {
+      const Place &low = places[i];
+      for (size_t j = i + 1; j < places.size(); ++j) {
+        const Place &high = places[j];
+        if (high.host != low.host || high.begin >= low.end)
           break;
-        bool kept =
-            low.getPersistent() || high.getPersistent() || low.getSlots() || high.getSlots();
-        if (!kept && (isOver(order[i], order[j]) || isOver(order[j], order[i])))
+        if (!low.kept && !high.kept &&
+            (isOver(low.buffer, high.buffer) || isOver(high.buffer, low.buffer)))
           continue;
-        InFlightDiagnostic diagnostic = high.emitOpError()
-                                        << "'" << high.getName() << "' shares bytes with '"
-                                        << low.getName() << "', and both are live at one time";
-        diagnostic.attachNote(low.getLoc()) << "the other buffer";
+        exec::BufferOp first = buffers[low.buffer], second = buffers[high.buffer];
+        InFlightDiagnostic diagnostic = second.emitOpError()
+                                        << "'" << second.getName() << "' shares bytes with '"
+                                        << first.getName() << "', and both are live at one time";
+        diagnostic.attachNote(first.getLoc()) << "the other buffer";
         return diagnostic;
       }
     }
@@ -349,7 +383,8 @@ private:
   llvm::SmallPtrSet<Operation *, 8> transferTasks; // tasks of transfers on streams of their own
   std::vector<exec::BufferOp> buffers;
   llvm::DenseMap<Value, unsigned> indices;
-  std::vector<std::vector<Access>> accesses;
+  std::vector<std::vector<Access>> accesses; // per buffer, in the order of instructions
+  std::vector<SmallVector<Span, 2>> spans;   // per buffer
 };
 
 struct VerifyExec : dtc::impl::VerifyExecBase<VerifyExec> {

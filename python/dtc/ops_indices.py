@@ -68,6 +68,31 @@ def constant_indices(lower, indices, node=None):
     return view
 
 
+def batch_leads(write):
+    """Decorates a function of (lower, views of a tensor and of what goes with it, dim), whose results have the dims of
+    the first: graph IR has the batch first, and modules whose sequence is first are written with dims swapped."""
+
+    def swapped(lower, *given):
+        *given, dim = given
+        sizes = given[0].sizes
+        at = next((at for at, size in enumerate(sizes) if isinstance(size, Batch)), 0)
+        if at == 0:
+            return write(lower, *given, dim)
+        order = [at] + [other for other in range(len(sizes)) if other != at]
+        back = [order.index(other) for other in range(len(sizes))]
+
+        def turned(view, order):
+            return with_dims(view, [view.dims[at] for at in order]) if len(view.dims) == len(order) else view
+
+        found = write(lower, *(turned(view, order) for view in given), order.index(dim))
+        if isinstance(found, tuple):
+            return tuple(turned(view, back) for view in found)
+        return turned(found, back)
+
+    return swapped
+
+
+@batch_leads
 def gathered(lower, view, index, dim):
     """Writes the elements of a view at indices, of all dims or of `dim` alone."""
     x, index = lower.build.plain(floats(view)), lower.build.plain(index)
@@ -195,15 +220,20 @@ def by_sample(lower, node, index):
 def top(lower, view, dim, count, smallest=False):
     """Writes the largest or smallest elements of a dim, in order; returns views of them and of
     their indices."""
-    x = lower.build.plain(floats(view))
-    if count * x.dims[dim] > MOST_WORK:
-        raise Unsupported(
-            f"selects {count} of {x.dims[dim]} elements, each by a pass over all of them, which"
-            " would take for ever; select fewer with topk"
-        )
-    dims = x.dims[:dim] + (count,) + x.dims[dim + 1 :]
-    results = lower.build.emit_many("top_k", [x], [dims, dims], dim=dim, smallest=smallest)
-    return tuple(identity(each) for each in results)
+
+    @batch_leads
+    def written(lower, view, dim):
+        x = lower.build.plain(floats(view))
+        if count * x.dims[dim] > MOST_WORK:
+            raise Unsupported(
+                f"selects {count} of {x.dims[dim]} elements, each by a pass over all of them, which"
+                " would take for ever; select fewer with topk"
+            )
+        dims = x.dims[:dim] + (count,) + x.dims[dim + 1 :]
+        results = lower.build.emit_many("top_k", [x], [dims, dims], dim=dim, smallest=smallest)
+        return tuple(identity(each) for each in results)
+
+    return written(lower, view, dim)
 
 
 def of_dim(node, argument="dim"):
@@ -298,10 +328,15 @@ def flipped(lower, node):
 
 def scattered(lower, source, index, dim, size):
     """Writes the sums of a view's elements at indices of a dim of `size` elements."""
-    u, index = lower.build.plain(floats(source)), lower.build.plain(index)
-    lower.same_samples(u, index)
-    dims = u.dims[:dim] + (size,) + u.dims[dim + 1 :]
-    return identity(lower.build.emit("scatter_add", [u, index], dims, dim=dim))
+
+    @batch_leads
+    def written(lower, source, index, dim):
+        u, index = lower.build.plain(floats(source)), lower.build.plain(index)
+        lower.same_samples(u, index)
+        dims = u.dims[:dim] + (size,) + u.dims[dim + 1 :]
+        return identity(lower.build.emit("scatter_add", [u, index], dims, dim=dim))
+
+    return written(lower, source, index, dim)
 
 
 def check_whole(x, index, dim):

@@ -1,14 +1,25 @@
 """Losses: cross entropy and what is written with point-by-point ops."""
 
 from dtc import views
-from dtc.clean import bound
+from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.lower import lowers
 from dtc.ops_choices import compare, where
 from dtc.ops_entropy import nll_of
 from dtc.ops_layers import reduced, rows_and_last
-from dtc.ops_points import beside, binary, floats, magnitude, number, point, pointwise, scaled
+from dtc.ops_points import (
+    beside,
+    binary,
+    floats,
+    magnitude,
+    number,
+    point,
+    pointwise,
+    repeated_to,
+    scaled,
+    uniform,
+)
 from dtc.ops_sums import log_softmax_of
 from dtc.views import View, with_dims
 
@@ -24,15 +35,16 @@ def finish(lower, view, reduction):
 @lowers("cross_entropy_loss")
 def cross_entropy(lower, node):
     arguments = bound(node)
-    logits, targets = floats(lower.view(arguments["self"])), lower.view(arguments["target"])
+    logits = floats(lower.view(arguments["self"]))
     if len(logits.dims) < 2:
         raise Unsupported("is of one sample without a batch; give the batch as the first dim")
     smoothing = float(arguments["label_smoothing"])
-    if targets.kind != "i32":
+    if arguments["target"].meta["val"].is_floating_point():
         raise Unsupported(
             "has probabilities as targets, for which torch.export fixes the size of the batch;"
             " write -(targets * logits.log_softmax(1)).sum(1).mean()"
         )
+    targets = class_indices(lower, arguments["target"])
     if arguments["weight"] is not None or smoothing:
         logs = log_softmax_of(lower, logits, [1])
         return nll_of(lower, logs, targets, arguments, smoothing, mean_by_weights, finish)
@@ -57,6 +69,29 @@ def cross_entropy(lower, node):
     return finish(lower, lead, arguments["reduction"])
 
 
+def class_indices(lower, node):
+    """Returns the view of targets in i32: of an input, or of integers that the module or the loss computes, or of
+    constants such as the first of several candidates for every sample."""
+    if lower.folder.is_constant(node):
+        same = uniform(lower, node)
+        view = (
+            lower.known_indices(node, lower.folder.value(node))
+            if same is None
+            else repeated_to(number(lower, same), sizes_of(node))
+        )
+        if view is None:
+            raise Unsupported(
+                "has constant targets that follow no simple pattern: make them an input, or a buffer"
+                " of the module (register_buffer), which files keep"
+            )
+    else:
+        view = lower.view(node)
+    if view.kind == "i32":
+        return view
+    numbers = lower.build.plain(view)
+    return views.identity(lower.build.emit("cast", [numbers], numbers.dims, "i32"))
+
+
 def same_order(lower, lead, targets, rows):
     """Returns the logits and the targets, these in the order of the logits' rows."""
     targets = lower.build.settled(targets)
@@ -77,7 +112,8 @@ def same_order(lower, lead, targets, rows):
 def nll(lower, node):
     """Writes the loss of log-probabilities; those of a log_softmax are a cross entropy already."""
     arguments = bound(node)
-    logs, targets = floats(lower.view(arguments["self"])), lower.view(arguments["target"])
+    logs = floats(lower.view(arguments["self"]))
+    targets = class_indices(lower, arguments["target"])
     if len(logs.dims) < 2:
         raise Unsupported("is of one sample without a batch; give the batch as the first dim")
     return nll_of(lower, logs, targets, arguments, 0.0, mean_by_weights, finish)

@@ -18,6 +18,7 @@
 #include "dialects/graph/ModelConfig.h"
 #include "passes/schedule/Passes.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -146,7 +147,13 @@ private:
     if (plan.decisions.pp > 1)
       if (Status ordered = orderStages(module, plan); !ordered)
         return ordered;
-    return runPhase("03-schedule", [&](OpPassManager &p) { addOrder(p); });
+    // The passes that unroll layers grow with them, and checking the IR after each of them took as
+    // long as they do: dtc-verify-exec checks what they make, and it is verified once behind them.
+    if (Status done = runPhase("03-schedule", [&](OpPassManager &p) { addOrder(p); },
+                               /*verifyEach=*/!options.printAfter.empty());
+        !done)
+      return done;
+    return succeeded(mlir::verify(module)) ? Status() : failedPhase("checking the schedule");
   }
 
   // A pass that none of the phases runs would print nothing, without a word.
@@ -167,8 +174,10 @@ private:
                          "the passes are " + llvm::join(flags, ", "));
   }
 
-  template <typename Add> Status runPhase(const std::string &name, Add add) {
+  template <typename Add>
+  Status runPhase(const std::string &name, Add add, bool verifyEach = true) {
     PassManager passes(module->getContext());
+    passes.enableVerifier(verifyEach);
     add(passes);
     if (!options.printAfter.empty())
       printAfter(passes);
