@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times training steps of GPT-2 124M against JAX and PyTorch in one run (see bench/cpu.sh).
+"""Times training steps of GPT-2 124M, ResNet-18 at 32 x 32 or ViT-S at 224 x 224 against JAX and PyTorch in one run
+(see bench/cpu.sh). The modules of images are exported by the package in python/, with the Python of the peers.
 
 All contenders of a setting are bound to the same processors and take turns, a few steps each, for some rounds;
 medians are over all of a contender's steps. dtrun starts anew in every round, and its first step is not counted;
@@ -21,13 +22,26 @@ from pathlib import Path
 from about import commit, machine
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = {
-    "jax": ["gpt2_jax.py"],
-    "torch-eager": ["gpt2_torch.py", "--adamw", "fused"],
-    "torch-foreach": ["gpt2_torch.py", "--adamw", "foreach"],
-    "torch-compile": ["gpt2_torch.py", "--compile"],
+IMAGES = {
+    "torch-eager": ["images_torch.py"],
+    "torch-channels-last": ["images_torch.py", "--channels-last"],
+    "torch-compile": ["images_torch.py", "--channels-last", "--compile"],
 }
-BATCH, SEQUENCE = 4, 256
+# model -> peer -> its program
+PEERS = {
+    "gpt2-124m": {
+        "jax": ["gpt2_jax.py"],
+        "torch-eager": ["gpt2_torch.py", "--adamw", "fused"],
+        "torch-foreach": ["gpt2_torch.py", "--adamw", "foreach"],
+        "torch-compile": ["gpt2_torch.py", "--compile"],
+    },
+    "resnet18": IMAGES,
+    "vit-s": IMAGES,
+}
+TITLES = {"gpt2-124m": "GPT-2 124M, batch {batch} x 256 tokens", "resnet18": "ResNet-18, batch {batch} x 32 x 32 pixels",
+          "vit-s": "ViT-S/16, batch {batch} x 224 x 224 pixels"}
+BATCHES = {"gpt2-124m": 4, "resnet18": 32, "vit-s": 4}
+SEQUENCE = 256
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -61,11 +75,11 @@ def last_line(file):
 
 
 class Ours:
-    def __init__(self, program, threads):
-        self.name, self.program, self.threads, self.samples = "dtc", program, threads, []
+    def __init__(self, program, data, threads):
+        self.name, self.program, self.data, self.threads, self.samples = "dtc", program, data, threads, []
 
     def take_turn(self, steps):
-        command = [ROOT / "build/bin/dtrun", self.program, "--data", "synthetic", "--format",
+        command = [ROOT / "build/bin/dtrun", self.program, "--data", self.data, "--format",
                    "json", "--steps", str(steps + 1), "--threads", str(self.threads)]
         with tempfile.TemporaryFile("w+") as errors:
             process = start(command, self.threads, stderr=errors)
@@ -85,12 +99,13 @@ class Ours:
 
 
 class Peer:
-    def __init__(self, name, python, threads):
+    def __init__(self, model, name, python, threads):
         self.name, self.samples = name, []
-        script, *flags = PEERS[name]
+        script, *flags = PEERS[model][name]
         self.errors = tempfile.TemporaryFile("w+")
+        size = ["--sequence", str(SEQUENCE)] if model == "gpt2-124m" else ["--model", model]
         self.process = start([python, ROOT / "bench/peers" / script, *flags, "--threads",
-                              str(threads), "--batch", str(BATCH), "--sequence", str(SEQUENCE)],
+                              str(threads), "--batch", str(BATCHES[model]), *size],
                              threads, stdin=subprocess.PIPE, stderr=self.errors)
         self.version = self.read()["version"]
 
@@ -119,14 +134,14 @@ def summary(samples):
             "cpu_samples_s": cpus}
 
 
-def run_setting(threads, args, python, program, skipped, versions):
+def run_setting(threads, args, python, program, data, skipped, versions):
     """Returns the medians of each contender on `threads` threads."""
     with contextlib.ExitStack() as stack:
-        contenders = [Ours(program, threads)]
-        for name in args.peers if python else []:
+        contenders = [Ours(program, data, threads)]
+        for name in (args.peers or PEERS[args.model]) if python else []:
             note(f"{name}, {threads} threads: starting")
             try:
-                peer = Peer(name, python, threads)
+                peer = Peer(args.model, name, python, threads)
             except Failure as failure:
                 skipped[name] = str(failure)
                 note(f"{name}: skipped: {failure}")
@@ -143,29 +158,44 @@ def run_setting(threads, args, python, program, skipped, versions):
         return {contender.name: summary(contender.samples) for contender in contenders}
 
 
-def find_python(skipped):
+def find_python(model, skipped):
     given = os.environ.get("DTC_BENCH_PYTHON")
     found = given or ROOT / "build/bench-venv/bin/python"
     if Path(found).exists():
         return found
     reason = f"no Python at {found}; run bench/setup-peers.sh or set DTC_BENCH_PYTHON"
-    skipped.update({name: reason for name in PEERS})
+    skipped.update({name: reason for name in PEERS[model]})
     return None
 
 
-def compile_program(folder):
-    program = Path(folder) / "gpt2.dte"
-    done = subprocess.run(
-        [ROOT / "build/bin/dtc", "compile", ROOT / "models/configs/gpt2.json", "--seq-len",
-         str(SEQUENCE), "--topology", "cpu", "--devices", "1", "--global-batch", str(BATCH), "-o",
-         program], text=True, capture_output=True, check=False)
+def write_model(model, python, folder):
+    """Returns the arguments of `dtc compile` for a model, and the data of dtrun."""
+    if model == "gpt2-124m":
+        return [ROOT / "models/configs/gpt2.json", "--seq-len", str(SEQUENCE)], "synthetic"
+    if python is None:
+        sys.exit(f"cpu.py: {model} is a module of PyTorch: run bench/setup-peers.sh or set DTC_BENCH_PYTHON")
+    run_or_end([python, ROOT / "bench/peers/images_torch.py", "--model", model, "--batch", str(BATCHES[model]),
+                "--export", folder], "exporting")
+    return [f"{folder}/model.mlir"], f"images={folder}/images.npy,targets={folder}/targets.npy"
+
+
+def run_or_end(command, what):
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"cpu.py: compiling GPT-2: {done.stderr.strip()}")
-    return program
+        sys.exit(f"cpu.py: {what}: {done.stderr.strip()}")
 
 
-def label(threads):
-    return f"gpt2-124m/{threads}-thread" + ("s" if threads > 1 else "")
+def compile_program(model, python, folder):
+    """Returns the program of a model and the data of dtrun."""
+    program = Path(folder) / "model.dte"
+    arguments, data = write_model(model, python, folder)
+    run_or_end([ROOT / "build/bin/dtc", "compile", *arguments, "--topology", "cpu", "--devices", "1", "--global-batch",
+                str(BATCHES[model]), "--fix", "micro_batch=" + str(BATCHES[model]), "-o", program], "compiling")
+    return program, data
+
+
+def label(model, threads):
+    return f"{model}/{threads}-thread" + ("s" if threads > 1 else "")
 
 
 def ratios_of(settings, clock):
@@ -179,7 +209,7 @@ def ratios_of(settings, clock):
 
 def print_tables(result):
     about = result["machine"]
-    print(f"GPT-2 124M, batch {BATCH} x {SEQUENCE} tokens, f32, AdamW, one process; medians")
+    print(TITLES[result["model"]].format(batch=BATCHES[result["model"]]) + ", f32, AdamW, one process; medians")
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load_average']:.1f} at the start; "
           f"commit {result['commit']}")
     for peer, version in result["versions"].items():
@@ -199,11 +229,12 @@ def print_tables(result):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=list(PEERS), default="gpt2-124m")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2, help="counted steps of a turn")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument("--peers", nargs="*", help="those of the model by default")
     return parser.parse_args()
 
 
@@ -212,16 +243,16 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     skipped, versions, settings = {}, {}, {}
     about, began = machine(), time.time()
-    python = find_python(skipped)
+    python = find_python(args.model, skipped)
     with tempfile.TemporaryDirectory() as folder:
-        program = compile_program(folder)
+        program, data = compile_program(args.model, python, folder)
         for threads in args.threads:
             if threads > about["cores"]:
-                skipped[label(threads)] = f"this machine offers {about['cores']} cores"
+                skipped[label(args.model, threads)] = f"this machine offers {about['cores']} cores"
                 continue
-            settings[label(threads)] = run_setting(threads, args, python, program, skipped, versions)
+            settings[label(args.model, threads)] = run_setting(threads, args, python, program, data, skipped, versions)
     result = {"ratios": ratios_of(settings, "wall_s"), "cpu_ratios": ratios_of(settings, "cpu_s"),
-              "settings": settings, "versions": versions, "skipped": skipped, "machine": about,
+              "model": args.model, "settings": settings, "versions": versions, "skipped": skipped, "machine": about,
               "commit": commit(), "seconds": time.time() - began}
     if args.format == "json":
         print(json.dumps(result))

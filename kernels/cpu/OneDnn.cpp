@@ -64,6 +64,38 @@ Primitive make(const_dnnl_op_desc_t operation, dnnl_primitive_attr_t attributes,
   return made;
 }
 
+Primitive makeReorder(const dnnl_memory_desc_t &from, const dnnl_memory_desc_t &to, bool adds) {
+  Primitive made{};
+  keepLibrariesOnThisThread();
+  needMemory(codeBytes);
+  dnnl_primitive_attr_t attributes;
+  check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
+  check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+        "dnnl_primitive_attr_set_scratchpad_mode");
+  dnnl_post_ops_t sum;
+  check(dnnl_post_ops_create(&sum), "dnnl_post_ops_create");
+  if (adds) {
+    check(dnnl_post_ops_append_sum(sum, 1.0F), "dnnl_post_ops_append_sum");
+    check(dnnl_primitive_attr_set_post_ops(attributes, sum), "dnnl_primitive_attr_set_post_ops");
+  }
+  dnnl_primitive_desc_t described = nullptr;
+  check(dnnl_reorder_primitive_desc_create(&described, &from, engine(), &to, engine(), attributes),
+        "dnnl_reorder_primitive_desc_create");
+  made.scratch = *dnnl_primitive_desc_query_md(described, dnnl_query_scratchpad_md, 0);
+  check(dnnl_primitive_create(&made.primitive, described), "dnnl_primitive_create");
+  dnnl_primitive_desc_destroy(described);
+  dnnl_post_ops_destroy(sum);
+  dnnl_primitive_attr_destroy(attributes);
+  return made;
+}
+
+dnnl_memory_desc_t layoutOf(const Primitive &primitive, dnnl_query_t which) {
+  const_dnnl_primitive_desc_t described = nullptr;
+  check(dnnl_primitive_get_primitive_desc(primitive.primitive, &described),
+        "dnnl_primitive_get_primitive_desc");
+  return *dnnl_primitive_desc_query_md(described, which, 0);
+}
+
 void run(const Primitive &primitive, std::initializer_list<Argument> arguments) {
   keepLibrariesOnThisThread();
   thread_local Scratch scratch;

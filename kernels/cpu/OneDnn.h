@@ -26,6 +26,15 @@ struct Primitive {
 Primitive make(const_dnnl_op_desc_t operation, dnnl_primitive_attr_t attributes,
                const_dnnl_primitive_desc_t hint);
 
+// Creates the primitive that copies a tensor from one layout to another; adds to what is there if
+// `adds` is set.
+Primitive makeReorder(const dnnl_memory_desc_t &from, const dnnl_memory_desc_t &to,
+                      bool adds = false);
+
+// Returns the layout that a primitive takes or gives a tensor in; `which` is dnnl_query_src_md and
+// its kin.
+dnnl_memory_desc_t layoutOf(const Primitive &primitive, dnnl_query_t which);
+
 // A tensor that is passed to a primitive.
 struct Argument {
   int index;

@@ -95,6 +95,20 @@ std::vector<Conv2dShape> shapes() {
                  .kernelWidth = 3,
                  .paddingHeight = 1,
                  .paddingWidth = 1});
+  // Blocks of 16 channels without padding, whose gradients of weights are summed in that layout, of
+  // images and depthwise; the last piece of the batch is smaller.
+  for (int64_t groups : {1, 32})
+    all.push_back({.batch = 11,
+                   .channels = 32,
+                   .filters = 32,
+                   .groups = groups,
+                   .height = 6,
+                   .width = 7,
+                   .kernelHeight = 3,
+                   .kernelWidth = 3,
+                   .strideHeight = 2,
+                   .paddingHeight = 1,
+                   .paddingWidth = 1});
   // Strides beyond the image and dilations without effect, for which sums inside of oneDNN
   // overflow.
   all.push_back({.batch = 2,
