@@ -81,8 +81,8 @@ SmallVector<Value> ModelBuilder::parameters(ArrayRef<ParameterSpec> specs) {
   for (const ParameterSpec &spec : specs) {
     double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
     declarations.push_back(graph::DeclarationAttr::get(
-        builder.getContext(), builder.getStringAttr(spec.name), spec.init, llvm::APFloat(0.0),
-        llvm::APFloat(stddev), spec.stored, spec.decay, spec.frozen));
+        builder.getContext(), builder.getStringAttr(spec.name), spec.init,
+        llvm::APFloat(spec.constant), llvm::APFloat(stddev), spec.stored, spec.decay, spec.frozen));
     types.push_back(tensor(spec.shape));
     values.push_back(spec.value);
   }

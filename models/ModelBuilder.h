@@ -29,6 +29,7 @@ struct ParameterSpec {
   double stddev = 0.02;
   bool decay = true;
   bool frozen = false; // has no gradient and no update
+  double constant = 0; // an initial value of that kind
 
   // Describes a bias: zeros without decay.
   static ParameterSpec bias(llvm::StringRef value, llvm::StringRef name,
@@ -66,6 +67,16 @@ struct RotarySpec {
   double magnitude = 1; // factor of cosines and sines
 
   bool operator==(const RotarySpec &) const = default;
+};
+
+// The masks and the arithmetic of attention beside queries, keys and values. See graph.attention.
+struct AttentionSpec {
+  std::optional<double> scale = std::nullopt; // 1 / sqrt(head dim) if there is none
+  double dropout = 0;
+  bool causal = false;
+  int64_t sliding = 0;      // keys of a window, 0 for all
+  mlir::Value lengths = {}; // [batch], or null
+  mlir::Value bias = {};    // [batch, heads, queries, keys] with 1 for dims that share it, or null
 };
 
 // Builds a module. Values are f32 except ids, and the batch (dim 0) is dynamic. as("q") names the
@@ -164,6 +175,11 @@ public:
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
                         std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0,
                         double softCap = 0, bool causal = true);
+  // Attention of any masks; see AttentionSpec.
+  mlir::Value attend(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionSpec &spec);
+  // Returns the lengths of samples, [batch], of a mask [batch, tokens] that is 0 at padding: the
+  // number of tokens up to the last one that is no padding.
+  mlir::Value lengthsOf(mlir::Value mask);
   // Chooses the `top` experts of each token by logits [batch, sequence, experts]. Weights are
   // normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);

@@ -26,7 +26,7 @@ import numpy
 import torch
 import transformers
 from transformers import (MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
-                          MODEL_FOR_MASKED_LM_MAPPING, AutoConfig)
+                          MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, AutoConfig)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +56,8 @@ def class_of(config, is_encoder):
     """Returns the class of transformers that the config names, or the usual one of its type."""
     if config.architectures:
         return getattr(transformers, config.architectures[0])
+    if config.is_encoder_decoder:
+        return MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING[type(config)]
     if not is_encoder:
         return MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     mapping = MODEL_FOR_MASKED_LM_MAPPING
@@ -102,7 +104,9 @@ def random_inputs(config, inputs, samples):
                 config.num_labels if name == "labels" and len(shape) == 1 else config.vocab_size
             found[name] = torch.randint(0, words, shape)
             if name == "labels" and len(shape) > 1:  # most words are not masked
-                found[name][(torch.rand(shape) < 0.7) | (found["attention_mask"] == 0)] = -100
+                kept = 0.8 if config.is_encoder_decoder else 0.3
+                hidden = torch.rand(shape) >= kept
+                found[name][hidden if config.is_encoder_decoder else hidden | (found["attention_mask"] == 0)] = -100
     return found
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 import transformers
 from transformers import (AutoModelForCausalLM, AutoModelForImageClassification, AutoModelForMaskedLM,
-                          AutoModelForSequenceClassification)
+                          AutoModelForSeq2SeqLM, AutoModelForSequenceClassification)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
 
@@ -71,9 +71,13 @@ TINY = {
                   "moe_intermediate_size": 8, "output_router_logits": True, "router_aux_loss_coef": 0.5},
     "smollm3": {"use_sliding_window": True, "sliding_window": 4, "no_rope_layer_interval": 2, "pad_token_id": 5},
     "stablelm": {"hidden_dropout": 0.1, "partial_rotary_factor": 0.5},
+    "t5": dict(vocab_size=32, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_heads=2, decoder_start_token_id=0,
+               relative_attention_num_buckets=8, relative_attention_max_distance=12),
     "starcoder2": {"sliding_window": 4, "residual_dropout": 0.1, "embedding_dropout": 0.1},
 }
 # These keys are read by a class without being fields of it: the base of rotary embedding, and its part of a head.
+# Keys that a class reads without a field for them, with the value that absence means.
+UNDECLARED_KEYS = {"t5": {"decoder_start_token_id": None, "tie_word_embeddings": True}}
 ROTARY_KEYS = {"gpt_neox": ("rotary_emb_base", "rotary_pct"), "modernbert": ("global_rope_theta", "")}
 LOCAL_KEYS = {"modernbert": "local_rope_theta"}  # the base of layers with a window, which others call otherwise
 # These are other values of keys whose default does not show their kind, or which have few values.
@@ -86,7 +90,7 @@ OTHERS = {
     "layer_types": [["full_attention"] * 2], "n_inner": [24], "no_rope_layers": [[1, 1]],
     "pad_token_id": [3], "problem_type": ["regression"],
     "rope_parameters": [{"rope_type": "linear", "factor": 2.0}], "sliding_window": [2], "summary_activation": ["tanh"],
-    "transformers_version": ["4.0.0"],
+    "transformers_version": ["4.0.0"], "decoder_start_token_id": [3], "feed_forward_proj": ["gated-gelu"],
 }
 
 
@@ -96,8 +100,8 @@ def rows_in(name):
 
 
 def kinds():
-    """Returns the types that dtc builds: gpt2 and the rows of the tables of families."""
-    return ["gpt2"] + rows_in("Families.cpp") + rows_in("Encoders.cpp")
+    """Returns the types that dtc builds: gpt2, t5 and the rows of the tables of families."""
+    return ["gpt2", "t5"] + rows_in("Families.cpp") + rows_in("Encoders.cpp")
 
 
 def models_of(kind):
@@ -110,6 +114,8 @@ def models_of(kind):
         inputs = {"input_ids": ids, "attention_mask": (torch.arange(16) < torch.tensor([[16], [11]])).long()}
         yield AutoModelForMaskedLM, {**inputs, "labels": ids}
         yield AutoModelForSequenceClassification, {**inputs, "labels": torch.tensor([0, 1])}
+    elif kind == "t5":
+        yield AutoModelForSeq2SeqLM, {"input_ids": ids, "labels": torch.where(ids < 8, -100, ids)}
     else:
         yield AutoModelForCausalLM, {"input_ids": ids, "labels": ids}
 
@@ -188,6 +194,7 @@ def quoted(value):
 def rows_of(kind):
     config_class, base = CONFIG_MAPPING[kind], trained(kind, tiny(kind))
     keys = {field.name: field.default for field in fields(config_class)}
+    keys.update(UNDECLARED_KEYS.get(kind, {}))
     if hasattr(config_class(), "rope_parameters"):
         theta, part = ROTARY_KEYS.get(kind, ("rope_theta", "partial_rotary_factor"))
         bases = config_class.default_theta  # of layers without and with a window, if they have different ones

@@ -6,7 +6,7 @@ results of transformers' classes for them (reference/make_configs.py). The impor
 elements in every parameter. 125 small ones are trained for one step and have the same loss, and the same norm and
 product with a fixed vector of every gradient (except for one whose layer norms are of two numbers). Three with a
 padding row are trained by other plans, too, and on the emulated GPU; that row has no gradient from look-ups. One config
-of each family that has features of its own is trained by another plan.
+of each family that has features of its own is trained by another plan, and T5 by several.
 
 Usage: like_transformers.py [--only NAME]; the last line is the summary.
 """
@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -40,6 +41,8 @@ INTO = tuple(f"{name}.weight" for name in (
 # transformers' own is up to 2.7e-5.
 KEY_BIASES = {"k_proj.bias": 1e-6, "key.bias": GRADIENT_TOLERANCE, "k_lin.bias": GRADIENT_TOLERANCE}
 FAMILY_PLANS = ["dp=1,tp=2", "dp=1,tp=1,pp=2,micro_batch=1", "dp=1,tp=4", "dp=11,tp=1,zero=3", "dp=1,tp=2,sp=1"]
+# Configs of T5 take turns with these.
+T5_PLANS = ["dp=1,tp=1,pp=2,micro_batch=1", "dp=11,tp=1,zero=3", "dp=1,tp=2,sp=1", "dp=1,tp=2,pp=2,micro_batch=1"]
 EMBEDDING = "model.embed_tokens.weight"
 
 
@@ -68,7 +71,8 @@ def data_of(folder, config):
 
 
 def is_encoder(config):
-    return config.get("architectures", [""])[0].endswith(("MaskedLM", "Classification"))
+    """Returns true for encoders and for T5, whose inputs are files by name."""
+    return config.get("architectures", [""])[0].endswith(("MaskedLM", "Classification", "ConditionalGeneration"))
 
 
 def counts_of(folder, config):
@@ -90,7 +94,9 @@ def counts_of(folder, config):
 def check_counts(folder, case, config):
     found, wanted = counts_of(folder, config), {}
     for name, (count, *_) in case["parameters"].items():
-        name = re.sub(r"\.(h|layers|layer)\.\d+\.", r".\1.{}.", name)
+        layer = r"\.(block)\.\d+\." if case["config"]["model_type"] == "t5" else r"\.(h|layers|layer)\.\d+\."
+        if "relative_attention_bias" not in name:  # which the first layer has for all
+            name = re.sub(layer, r".\1.{}.", name)
         name = re.sub(r"\.norms\.\d+\.", ".norms.*.", name)  # one parameter here, with a weight of each head
         wanted[name] = wanted.get(name, 0) + count
     # The class of transformers packs several parameters of a checkpoint into one.
@@ -166,6 +172,17 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
     return worst
 
 
+def check_holes(folder, case, config):
+    """Checks that T5 with padding in front of tokens, which its lengths can't say, has no loss, and no run goes on."""
+    program, mask = folder / "model.dte", folder / "attention_mask.npy"
+    trained(folder, config, shapes_of(case), "dp=1,tp=1")
+    data = data_of(folder, config)
+    write_npy(mask, "<i4", "i", (SAMPLES, SEQUENCE), ([0] + [1] * (SEQUENCE - 1)) * SAMPLES)
+    result = subprocess.run([BIN / "dtrun", program, "--data", data, "--steps", "1"], capture_output=True, text=True)
+    if result.returncode != 4 or "not a number" not in result.stderr:
+        fail(f"{case['name']}: padding in front of tokens ends with {result.returncode}: {result.stderr}")
+
+
 def padding_of(case):
     """Returns the padding row of a case, if its type has one."""
     config = case["config"]
@@ -211,8 +228,8 @@ def suits(case, fix):
     """Returns true if a config has as many layers and heads as the plan has parts of them."""
     config = case["config"]
     return all(next(config[key] for key in keys if key in config) % int(found[1]) == 0
-               for keys, axis in ((("num_hidden_layers", "n_layer", "n_layers"), "pp"),
-                                  (("num_attention_heads", "n_head", "n_heads"), "tp"))
+               for keys, axis in ((("num_hidden_layers", "n_layer", "n_layers", "num_layers"), "pp"),
+                                  (("num_attention_heads", "n_head", "n_heads", "num_heads"), "tp"))
                if (found := re.search(rf"\b{axis}=(\d+)", fix)))
 
 
@@ -236,6 +253,13 @@ def main():
                 if "loss" in case:
                     worst = max(worst, check_trained(folder, case, config, fixes.get(case["name"], "dp=1,tp=1")))
                     plans += case["name"] in fixes
+        t5 = [case for case in cases if case["config"]["model_type"] == "t5" and only in (None, case["name"])]
+        for case, fix in zip(t5, T5_PLANS):
+            write(case)
+            worst = max(worst, check_trained(folder, case, config, fix))
+            plans += 1
+        if t5:
+            check_holes(folder, t5[-1], config)
         for case in with_plans(cases) if only is None else []:
             write(case)
             for fix in PLANS:

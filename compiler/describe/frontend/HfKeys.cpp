@@ -105,8 +105,7 @@ constexpr Architecture kUnknown[] = {
     {"minimax_m1", "linear attention (attn_type_list)"},
     {"minimax_m2", "experts chosen by sigmoid scores with a bias (use_routing_bias)"},
     {"mpt", "alibi"},
-    {"opt", "learned positions beside ReLU"},
-    {"t5", "a decoder that reads an encoder, and relative positions"}};
+    {"opt", "learned positions beside ReLU"}};
 
 } // namespace
 

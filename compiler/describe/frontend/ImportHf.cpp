@@ -15,11 +15,11 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr const char *kGpt2 = "gpt2";
+constexpr const char *kGpt2 = "gpt2", *kT5 = "t5";
 
 // Returns the model types that dtc builds. Example: "gpt2, llama and bert".
 std::string knownTypes() {
-  std::string types = kGpt2;
+  std::string types = std::string(kGpt2) + ", " + kT5;
   for (const Family &family : allFamilies())
     types += ", " + std::string(family.type);
   for (const EncoderFamily &family : allEncoders())
@@ -32,6 +32,8 @@ std::string knownTypes() {
 std::vector<std::string> architecturesOf(llvm::StringRef modelType) {
   if (modelType == kGpt2)
     return {"GPT2LMHeadModel"};
+  if (modelType == kT5)
+    return {"T5ForConditionalGeneration"};
   if (const Family *family = findFamily(modelType))
     return {family->architecture};
   std::vector<std::string> names;
@@ -156,6 +158,8 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
   TypedConfig typed(config, type);
   if (type == kGpt2)
     return importGpt2(context, typed, sequence);
+  if (type == kT5)
+    return importT5(context, typed, sequence);
   if (findFamily(type))
     return importLlama(context, typed, sequence);
   return importEncoder(context, typed, named.empty() ? built.front() : named.front(), sequence);

@@ -18,6 +18,9 @@ mlir::OwningOpRef<mlir::ModuleOp> importGpt2(mlir::MLIRContext *context, TypedCo
 // Builds a model of one of the families (Families.h), in the same way.
 mlir::OwningOpRef<mlir::ModuleOp> importLlama(mlir::MLIRContext *context, TypedConfig &config,
                                               int64_t sequence);
+// Builds T5 in the same way.
+mlir::OwningOpRef<mlir::ModuleOp> importT5(mlir::MLIRContext *context, TypedConfig &config,
+                                           int64_t sequence);
 // Builds a class of one of the families of encoders (Encoders.h), in the same way. `architecture`
 // is one of the two that the family has.
 mlir::OwningOpRef<mlir::ModuleOp> importEncoder(mlir::MLIRContext *context, TypedConfig &config,

@@ -20,6 +20,8 @@ BERT = {"model_type": "bert", "hidden_size": 32, "intermediate_size": 56, "num_h
 MODERNBERT = {**BERT, "model_type": "modernbert", "pad_token_id": 0}
 VIT = {"model_type": "vit", "hidden_size": 32, "intermediate_size": 56, "num_hidden_layers": 2,
        "num_attention_heads": 4, "image_size": 8, "patch_size": 4}
+T5 = {"model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 56, "num_layers": 2, "num_heads": 4, "vocab_size": 61,
+      "decoder_start_token_id": 0}
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 # These configs are as their models are published, except for names; further ones have keys without an effect.
@@ -87,6 +89,13 @@ IMPORTED = {
         "pad_token_id": 50283, "position_embedding_type": "absolute", "sep_token_id": 50282,
         "tie_word_embeddings": True, "torch_dtype": "float32", "transformers_version": "4.47.0.dev0",
         "vocab_size": 50368},
+    "t5-small": {
+        "architectures": ["T5ForConditionalGeneration"], "d_ff": 2048, "d_kv": 64, "d_model": 512,
+        "decoder_start_token_id": 0, "dropout_rate": 0.1, "eos_token_id": 1, "initializer_factor": 1.0,
+        "is_encoder_decoder": True, "layer_norm_epsilon": 1e-06, "model_type": "t5", "n_positions": 512,
+        "num_heads": 8, "num_layers": 6, "output_past": True, "pad_token_id": 0, "relative_attention_num_buckets": 32,
+        "task_specific_params": {"summarization": {"early_stopping": True, "max_length": 200, "prefix": "summarize: "}},
+        "vocab_size": 32128},
     "vit-base": {
         "architectures": ["ViTForImageClassification"], "attention_probs_dropout_prob": 0.0, "encoder_stride": 16,
         "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768, "id2label": {"0": "cat", "1": "dog",
@@ -157,7 +166,7 @@ def typed(kind, **more):
 
 # Each entry is: the config, the keys that lead to the error, the message behind the last one's name, and the note.
 REFUSED = [
-    (typed("deepseek_v3"), ["model_type"], "is 'deepseek_v3'; dtc imports gpt2, cohere, cohere2, gemma,",
+    (typed("deepseek_v3"), ["model_type"], "is 'deepseek_v3'; dtc imports gpt2, t5, cohere, cohere2, gemma,",
      "deepseek_v3 has latent attention (kv_lora_rank), which dtc can't import; write the model as graph IR"),
     # Encoders.
     ({**BERT, "architectures": ["BertModel"]}, ["architectures"],
@@ -192,7 +201,22 @@ REFUSED = [
         ("aquila", "auto_map"), ("baichuan", "auto_map"), ("bloom", "alibi"), ("deepseek_v2", "latent attention"),
         ("gpt_bigcode", "learned positions"), ("internlm2", "auto_map"), ("kimi_k2", "latent attention"),
         ("llama4_text", "without rotary embedding"), ("mamba", "state spaces"), ("minimax_m1", "linear attention"),
-        ("minimax_m2", "sigmoid scores"), ("t5", "a decoder that reads an encoder"))),
+        ("minimax_m2", "sigmoid scores"))),
+    (without(T5, "decoder_start_token_id"), [], "'decoder_start_token_id' is missing",
+     "the decoder's inputs need it; T5's files have 0"),
+    ({**T5, "decoder_start_token_id": None}, ["decoder_start_token_id"], "is null", "T5's files have 0"),
+    ({**T5, "pad_token_id": 61}, ["pad_token_id"], "is 61, which is no row of the 61 of 'vocab_size'", ""),
+    ({**T5, "feed_forward_proj": "gated-swiglu"}, ["feed_forward_proj"],
+     "is 'gated-swiglu'; dtc knows relu, gelu, gelu_new, gelu_pytorch_tanh and silu, and each behind 'gated-'", ""),
+    ({**T5, "dense_act_fn": "mish"}, ["dense_act_fn"], "is 'mish'; dtc knows relu, gelu", ""),
+    ({**T5, "relative_attention_num_buckets": 3}, ["relative_attention_num_buckets"],
+     "is 3, wanted 4 or more, two for each side of a query; by default transformers has 32", ""),
+    ({**T5, "relative_attention_max_distance": 16}, ["relative_attention_max_distance"],
+     "is 16, no more than half of 'relative_attention_num_buckets' = 32; transformers takes a larger one", ""),
+    ({**T5, "is_encoder_decoder": False}, ["is_encoder_decoder"], "is false, and dtc knows no such key of t5",
+     "take it out"),
+    ({**T5, "architectures": ["T5EncoderModel"]}, ["architectures"],
+     "is 'T5EncoderModel'; dtc builds T5ForConditionalGeneration of t5", ""),
     (typed("gptj", rotary_dim=7), ["rotary_dim"], "is 7, wanted", ""),
     (typed("olmo", clip_qkv=-1.0, pad_token_id=0), ["clip_qkv"],
      "is -1.0, wanted a number greater than 0, or null for none; by default transformers has null", ""),

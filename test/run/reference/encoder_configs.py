@@ -1,4 +1,4 @@
-"""Random configs of encoders, for make_configs.py."""
+"""Random configs of encoders and of T5, for make_configs.py."""
 
 ABSENT = object()
 
@@ -72,5 +72,21 @@ def vit(pick):
             "hidden_act": pick(ABSENT, "gelu_new")}
 
 
+def t5(pick):
+    """Draws T5's keys: sizes under either name, both kinds of MLPs, and buckets that a sequence of 16 tells apart."""
+    layers, heads = pick(1, 2, 4), pick(2, 4)
+    buckets, distance = pick((ABSENT, ABSENT), (ABSENT, 20), (4, 9), (7, 9), (8, 12), (8, 64))
+    names = {"num_layers": pick("num_layers", "num_hidden_layers"), "num_heads": "num_heads",
+             "d_model": pick("d_model", "hidden_size"), "d_kv": pick("d_kv", "head_dim")}
+    sizes = {"num_layers": layers, "num_heads": heads, "d_model": pick(12, 20, 24), "d_kv": pick(3, 6, 8)}
+    return {**{names[key]: value for key, value in sizes.items()}, "architectures": ["T5ForConditionalGeneration"],
+            "vocab_size": pick(61, 64, 67), "d_ff": pick(20, 33), "num_decoder_layers": pick(ABSENT, None, 1, 2, 4),
+            "relative_attention_num_buckets": buckets, "relative_attention_max_distance": distance,
+            "feed_forward_proj": pick(ABSENT, "relu", "gated-gelu", "gated-silu", "gelu_new"), "dropout_rate": 0.0,
+            "tie_word_embeddings": pick(ABSENT, True, False, None), "scale_decoder_outputs": pick(ABSENT, ABSENT, True),
+            "layer_norm_epsilon": pick(ABSENT, 1e-3), "initializer_factor": pick(ABSENT, 0.5),
+            "decoder_start_token_id": pick(0, 2), "pad_token_id": pick(ABSENT, 3), "n_positions": pick(ABSENT, 512)}
+
+
 MAKERS = {"bert": bert, "distilbert": distilbert, "electra": electra, "modernbert": modernbert, "roberta": roberta,
-          "vit": vit}
+          "t5": t5, "vit": vit}

@@ -1,4 +1,4 @@
-"""The inputs of encoders that make_configs.py gives to transformers and like_transformers.py to dtc.
+"""The inputs of encoders and of T5 that make_configs.py gives to transformers and like_transformers.py to dtc.
 
 Standard library only.
 """
@@ -22,12 +22,16 @@ def inputs_of(config, rows):
         shape = [samples, length]
         inputs["input_ids"] = shape, [token for row in rows for token in row], True
         inputs["attention_mask"] = shape, [int(at < space) for space in spaces for at in range(length)], True
-        if config.get("type_vocab_size", 1 if config["model_type"] in ("distilbert", "modernbert") else 2) > 1:
+        if config.get("type_vocab_size", 1 if config["model_type"] in ("distilbert", "modernbert", "t5") else 2) > 1:
             inputs["token_type_ids"] = shape, [int(2 * at >= length) for _ in rows for at in range(length)], True
     if config["architectures"][0].endswith("MaskedLM"):
         masked = [row[at] if at < space and (at + sample) % 3 == 0 else -100
                   for sample, (row, space) in enumerate(zip(rows, spaces)) for at in range(length)]
         return {**inputs, "labels": (shape, masked, True)}
+    if config["architectures"][0].endswith("ConditionalGeneration"):  # other words than the encoder's, most of them
+        words = [token if (at + sample) % 7 else -100 for sample, row in enumerate(rows)
+                 for at, token in enumerate(reversed(row))]
+        return {**inputs, "labels": (shape, words, True)}
     labels = config.get("num_labels", 2)
     kind = config.get("problem_type") or ("regression" if labels == 1 else "single_label_classification")
     if kind == "single_label_classification":
