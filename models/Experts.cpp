@@ -123,6 +123,11 @@ void ExpertLayer::declare() {
   sharedGate = parameter("shared_gate_proj", shared + ".gate_proj.weight", {f, c});
   sharedUp = parameter("shared_up_proj", shared + ".up_proj.weight", {f, c});
   sharedDown = parameter("shared_down_proj", shared + ".down_proj.weight", {c, f});
+  if (config.sharedBias) {
+    sharedGateBias = bias("shared_gate_bias", shared + ".gate_proj.bias", {f});
+    sharedUpBias = bias("shared_up_bias", shared + ".up_proj.bias", {f});
+    sharedDownBias = bias("shared_down_bias", shared + ".down_proj.bias", {c});
+  }
   if (isThere(features.sharedGate))
     sharedScale = parameter("shared_scale",
                             under(features.module, Twine(features.sharedGate) + ".weight"), {1, c});
@@ -218,16 +223,16 @@ Value ExpertLayer::buildWithCapacity(Value x, Value logits,
 }
 
 Value ExpertLayer::buildShared(Value x, llvm::function_ref<Value(Value)> activate) {
-  auto linear = [&](StringRef name, Value of, Value weight) {
-    return model.as(name).linear(of, weight, Value(), /*transposed=*/true);
+  auto linear = [&](StringRef name, Value of, Value weight, Value bias) {
+    return model.as(name).linear(of, weight, bias, /*transposed=*/true);
   };
-  Value open = activate(linear("shared_gate", x, sharedGate));
-  Value wide = linear("shared_up", x, sharedUp);
+  Value open = activate(linear("shared_gate", x, sharedGate, sharedGateBias));
+  Value wide = linear("shared_up", x, sharedUp, sharedUpBias);
   Value inner = model.as("shared_gated").multiply(open, wide);
-  Value out = linear("shared", inner, sharedDown);
+  Value out = linear("shared", inner, sharedDown, sharedDownBias);
   if (!sharedScale)
     return out;
-  Value score = linear("shared_score", x, sharedScale);
+  Value score = linear("shared_score", x, sharedScale, Value());
   Value share = model.as("shared_share").point(graph::PointFunction::Sigmoid, score);
   return model.as("shared_part").multiply(out, share);
 }

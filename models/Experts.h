@@ -39,6 +39,7 @@ struct ExpertConfig {
   bool normalised = true;
   double epsilon = 0, scale = 1;
   int64_t groups = 1, kept = 1, members = 1;
+  bool sharedBias = false; // the expert that all tokens use has biases
   // The factor of the loss of uneven use: of transformers' for all layers and samples together, or
   // of the mean over layers and samples of that of each.
   double balance = 0;
@@ -90,6 +91,7 @@ private:
   mlir::Value gate, up, down; // `up` is the gate, too, if one weight has both
   mlir::Value upBias, downBias;
   mlir::Value sharedGate, sharedUp, sharedDown, sharedScale;
+  mlir::Value sharedGateBias, sharedUpBias, sharedDownBias;
 };
 
 // Returns names and types of the values that layers pass on for the loss of uneven use: none

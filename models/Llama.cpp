@@ -374,7 +374,12 @@ private:
       rotation = {func.getArguments().drop_back().back(), func.getArguments().back()};
     Value x = func.getArgument(0);
     Norm attentionIn = declareNorm("input_norm", features.attentionIn);
-    Attention attention = declareAttention();
+    LatentAttention latent(model, config);
+    Attention attention;
+    if (config.latent.keyRank > 0)
+      latent.declare();
+    else
+      attention = declareAttention();
     Norm attentionOut = declareNorm("attended_norm", features.attentionOut);
     Norm mlpIn = declareNorm("post_norm", features.mlpIn);
     Mlp mlp;
@@ -386,7 +391,10 @@ private:
     Norm mlpOut = declareNorm("mlp_norm", features.mlpOut);
 
     Value normed = normaliseIfAny("normed", x, attentionIn);
-    Value attended = buildAttention(attention, normed, rotation, kind.isLocal);
+    auto rotateHeads = [&](StringRef name, Value of) { return rotate(name.str(), of, rotation); };
+    Value attended = config.latent.keyRank > 0
+                         ? latent.build(normed, rotateHeads)
+                         : buildAttention(attention, normed, rotation, kind.isLocal);
     attended = finish("attended", attended, attentionOut, config.outputDropout);
     Value middle = model.as("middle").add(x, attended);
     if (features.parallel)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/Experts.h"
+#include "models/LatentAttention.h"
 #include "models/ModelBuilder.h"
 
 namespace dtc {
@@ -81,6 +82,8 @@ struct LlamaConfig {
   double embeddingScale = 1, residualScale = 1, logitScale = 1;
   // The row of the embedding that gets no gradient from look-ups (pad_token_id).
   std::optional<int64_t> padding;
+  // With latents, `headDim` has the elements of a query or key that are rotated.
+  LatentConfig latent;
   ExpertConfig experts; // of all layers but dense ones
   // One for each layer: 1 if it has an MLP of width `innerWidth` in the place of experts. Empty if
   // no layer has, or there are no experts.

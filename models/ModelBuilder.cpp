@@ -241,14 +241,23 @@ Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
 
 Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
                               double dropout, int64_t sliding, double softCap, bool causal) {
-  return graph::AttentionOp::create(builder, next(), q.getType(), Type(), q, k, v, Value(), Value(),
-                                    Value(), causal ? builder.getUnitAttr() : UnitAttr(),
-                                    sliding > 0 ? builder.getI64IntegerAttr(sliding)
-                                                : IntegerAttr(),
-                                    softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),
-                                    scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
-                                    builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
+  SmallVector<int64_t> shape(typeOf(q).getShape());
+  shape.back() = typeOf(v).getShape().back();
+  return graph::AttentionOp::create(
+             builder, next(), typeOf(q).clone(shape), Type(), q, k, v, Value(), Value(), Value(),
+             causal ? builder.getUnitAttr() : UnitAttr(),
+             sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
+             softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),
+             scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
+             builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
       .getResult();
+}
+
+Value ModelBuilder::repeatHead(Value x, int64_t heads) {
+  SmallVector<int64_t> shape(typeOf(x).getShape());
+  shape[2] = heads;
+  return graph::BroadcastOp::create(builder, next(), typeOf(x).clone(shape), x,
+                                    builder.getDenseI64ArrayAttr({2}), Value());
 }
 
 Value ModelBuilder::dropout(Value x, double p) {

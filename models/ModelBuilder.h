@@ -180,6 +180,8 @@ public:
   // Returns the lengths of samples, [batch], of a mask [batch, tokens] that is 0 at padding: the
   // number of tokens up to the last one that is no padding.
   mlir::Value lengthsOf(mlir::Value mask);
+  // Returns `heads` times the one head of x, [batch, sequence, 1, elements].
+  mlir::Value repeatHead(mlir::Value x, int64_t heads);
   // Chooses the `top` experts of each token by logits [batch, sequence, experts]. Weights are
   // normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);

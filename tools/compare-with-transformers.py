@@ -70,7 +70,9 @@ def random_model(model_class, folder):
     # In float32 from the start: some classes have constants that they would round to the type of the file.
     config = AutoConfig.from_pretrained(folder)
     model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
-    for value in model.parameters():
+    saved = model.state_dict()
+    buffers = [value for name, value in model.named_buffers() if name in saved and value.is_floating_point()]
+    for value in [*model.parameters(), *buffers]:  # a correction bias of experts is a buffer
         value.data += 0.1 * torch.randn_like(value)
     return model.train()
 

@@ -30,6 +30,10 @@ OUT = FRONTEND / "HfTable.inc"
 ROTARY = ("default", "dynamic", "linear", "llama3", "longrope", "proportional", "yarn")  # the types that dtc builds
 LLAMA = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, max_position_embeddings=64, attention_dropout=0.1)
+# Latent attention with experts behind one layer without.
+LATENT = dict(num_key_value_heads=2, kv_lora_rank=8, qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=6,
+              n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=8, n_shared_experts=2,
+              first_k_dense_replace=1, routed_scaling_factor=2.0, pad_token_id=5)
 # These values turn on features of a type's tiny model, so that its keys matter, or fit its default to a small one. The
 # others are those of LLAMA that the class has.
 TINY = {
@@ -42,6 +46,9 @@ TINY = {
     "phi": {"resid_pdrop": 0.1, "embd_pdrop": 0.1},
     "vit": {"image_size": 8, "patch_size": 4, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
     "cohere2": {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]},
+    "deepseek_v2": {**LATENT, "q_lora_rank": 12, "topk_method": "group_limited_greedy", "n_group": 4,
+                    "topk_group": 1},
+    "deepseek_v3": {**LATENT, "q_lora_rank": 12, "n_group": 2, "topk_group": 1},
     "gemma2": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8},
     "gemma3_text": {"sliding_window": 4, "head_dim": 8, "query_pre_attn_scalar": 8,
                     "layer_types": ["sliding_attention", "full_attention"]},

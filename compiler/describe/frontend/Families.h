@@ -35,19 +35,25 @@ inline constexpr double kPlainEpsilon = 1e-5;
 // An interval that is longer than every model.
 inline constexpr int64_t kNever = int64_t(1) << 62;
 
+// Weights of experts that are never normalised, in the place of a key.
+inline constexpr const char *kNotNormalised = "not normalised";
+
 // The experts of a family: their features, and the keys from which the class reads the rest.
 struct HfExperts {
   ExpertFeatures features = {};
   const char *count = "num_experts";
   const char *width = "moe_intermediate_size"; // empty: that of the MLP
   const char *score = "softmax";
-  const char *normalised = "norm_topk_prob"; // empty: weights always are
+  const char *normalised = "norm_topk_prob"; // empty: weights always are; or kNotNormalised
   double epsilon = 0;
   const char *scale = "", *groups = "", *kept = "";
   int64_t members = 1; // experts by which a group is judged
   const char *sharedWidth = "", *sharedCount = "";
   const char *denseFirst = ""; // the number of the first layers, which have an MLP
   bool areSparse = false;      // the class has `decoder_sparse_step` and `mlp_only_layers`
+  // A key whose value makes the class choose from the best groups only; empty: it always does.
+  const char *groupedBy = "", *groupedValue = "";
+  bool sharedMayHaveBias = false; // the shared expert has biases where MLPs have them
   const char *balance = "router_aux_loss_coef", *jitter = "", *clamp = "";
   bool mayDrop = false; // there may be a capacity, which transformers does not know
 };
@@ -86,9 +92,11 @@ struct Family {
   // embedding have one. A file may have it under the key.
   int64_t unwindowedEvery = 0;
   const char *unwindowedKey = "";
-  bool grouped = true;     // the class has `num_key_value_heads`
-  bool freeHeadDim = true; // the class takes a `head_dim` that heads and width do not give
-  bool geluIsTanh = false; // "gelu" means the approximation by tanh
+  bool grouped = true;              // the class has `num_key_value_heads`
+  bool latent = false;              // attention is that of latents, whose keys all classes share
+  const char *interleavedFlag = ""; // rotary embedding turns elements 2i and 2i + 1
+  bool freeHeadDim = true;          // the class takes a `head_dim` that heads and width do not give
+  bool geluIsTanh = false;          // "gelu" means the approximation by tanh
   // The class takes no type of rotary embedding but default and longrope, which older files call su
   // or yarn.
   bool onlyLongrope = false;

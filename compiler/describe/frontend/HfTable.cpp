@@ -49,10 +49,20 @@ constexpr RotaryKey kRotaryKeys[] = {
 #define DTC_HF_VERSION(version) const char *const kTransformersVersion = version;
 #include "compiler/describe/frontend/HfTable.inc"
 
-const HfKey *findHfKey(llvm::StringRef type, llvm::StringRef key) {
+static const HfKey *findRow(llvm::StringRef type, llvm::StringRef key) {
   const auto *found =
       llvm::find_if(kKeys, [&](const HfKey &each) { return each.type == type && each.key == key; });
   return found == std::end(kKeys) ? nullptr : found;
+}
+
+// The row has either name of a key: the one that the class declares.
+const HfKey *findHfKey(llvm::StringRef type, llvm::StringRef key) {
+  if (const HfKey *row = findRow(type, key))
+    return row;
+  for (const Alias &each : kAliases)
+    if (each.type == type && (each.alias == key || each.key == key))
+      return findRow(type, each.alias == key ? each.key : each.alias);
+  return nullptr;
 }
 
 llvm::StringRef aliasOf(llvm::StringRef type, llvm::StringRef key) {

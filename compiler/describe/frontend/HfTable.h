@@ -26,7 +26,8 @@ struct HfKey {
   HfEffect effect;
 };
 
-// Returns the key of a type's class, or null if the class has none of that name.
+// Returns the key of a type's class by any of its names, or null if the class has none of that
+// name.
 const HfKey *findHfKey(llvm::StringRef type, llvm::StringRef key);
 
 // Returns another name of a key, or "" if it has none. Example: "hidden_size" for gpt2's "n_embd".

@@ -30,9 +30,22 @@ void importDenseLayers(TypedConfig &config, const HfExperts &keys, LlamaConfig &
     model.denseLayers = dense;
 }
 
+// Returns true if the class chooses from the best groups only. Groups have no effect otherwise.
+bool isGrouped(TypedConfig &config, const HfExperts &keys) {
+  std::string method = config.word(keys.groupedBy);
+  for (const char *key : {keys.groups, keys.kept})
+    if (!config.json.has(key) && method == keys.groupedValue)
+      config.json.fail(key, "is missing, which '" + method + "' of '" + keys.groupedBy + "' needs");
+  if (method != "greedy" && method != keys.groupedValue)
+    config.json.refuse(keys.groupedBy, std::string("greedy or ") + keys.groupedValue);
+  return method == keys.groupedValue;
+}
+
 // Reads the groups of experts, of which the best may be chosen from.
 void importGroups(TypedConfig &config, const HfExperts &keys, ExpertConfig &experts) {
   if (!isThere(keys.groups))
+    return;
+  if (isThere(keys.groupedBy) && !isGrouped(config, keys))
     return;
   experts.groups = config.integer(keys.groups, 1, kMostExperts);
   experts.kept = config.integer(keys.kept, 1, kMostExperts);
@@ -44,8 +57,20 @@ void importGroups(TypedConfig &config, const HfExperts &keys, ExpertConfig &expe
     config.json.fail(keys.kept, "is " + spelled(experts.kept) + config.byDefault(keys.kept) +
                                     ", more than the " + spelled(experts.groups) + " groups of '" +
                                     keys.groups + "'");
-  if (experts.groups > 1)
-    experts.members = keys.members;
+  if (experts.groups == 1)
+    return;
+  experts.members = keys.members;
+  int64_t inGroup = experts.experts / experts.groups, kept = experts.kept * inGroup;
+  if (inGroup < experts.members)
+    config.json.fail(keys.groups, "is " + spelled(experts.groups) + config.byDefault(keys.groups) +
+                                      ", so that a group has " + spelled(inGroup) + " of " +
+                                      spelled(experts.experts) + " experts; its " +
+                                      spelled(experts.members) + " best judge it");
+  if (experts.top > kept)
+    config.json.fail("num_experts_per_tok",
+                     "is " + spelled(experts.top) + config.byDefault("num_experts_per_tok") +
+                         ", more than the " + spelled(kept) + " experts of " +
+                         spelled(experts.kept) + " groups, from which a token chooses");
 }
 
 // Reads the loss of uneven use, which the class adds only if the model outputs the router's logits.
@@ -73,14 +98,18 @@ void importExperts(TypedConfig &config, const HfExperts &keys, LlamaConfig &mode
   ExpertConfig &experts = model.experts;
   experts.features = keys.features;
   experts.experts = config.integer(keys.count, 1, kMostExperts);
-  experts.top = config.integer("num_experts_per_tok");
+  std::optional<int64_t> top = config.optionalInteger("num_experts_per_tok");
+  if (!top)
+    json.fail("num_experts_per_tok", "is missing, and " + config.type + " has no default for it");
+  experts.top = top.value_or(1);
   experts.width = isThere(keys.width) ? config.integer(keys.width) : model.innerWidth;
   if (experts.top > experts.experts)
     json.fail("num_experts_per_tok", "is " + spelled(experts.top) +
                                          config.byDefault("num_experts_per_tok") + ", more than '" +
                                          keys.count + "' = " + spelled(experts.experts));
   experts.score = keys.score;
-  experts.normalised = !isThere(keys.normalised) || config.flag(keys.normalised);
+  experts.normalised = keys.normalised != kNotNormalised &&
+                       (!isThere(keys.normalised) || config.flag(keys.normalised));
   experts.epsilon = keys.epsilon;
   if (isThere(keys.scale))
     experts.scale = config.number(keys.scale);
@@ -89,6 +118,7 @@ void importExperts(TypedConfig &config, const HfExperts &keys, LlamaConfig &mode
     experts.sharedWidth = config.integer(keys.sharedWidth, 0);
   if (isThere(keys.sharedCount))
     experts.sharedWidth = config.integer(keys.sharedCount, 0) * experts.width;
+  experts.sharedBias = keys.sharedMayHaveBias && model.mlpBias;
   importDenseLayers(config, keys, model);
   importBalance(config, keys, experts);
   if (isThere(keys.jitter) && config.number(keys.jitter) != 0)

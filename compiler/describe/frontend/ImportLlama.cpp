@@ -67,6 +67,15 @@ void importRotaryDims(TypedConfig &config, const char *key, LlamaConfig &model) 
     config.json.refuse(key, "an even number: pairs of elements are rotated");
 }
 
+// Returns the factor of scores: one over the root of the elements of a query, times the square of
+// yarn's factor for `mscale_all_dim`, by which the class divides cosines and sines
+// (RotaryKinds.cpp).
+double scaleOfLatents(HfConfig &rope, const LlamaConfig &model) {
+  double weight = rope.number("mscale_all_dim", 0), factor = rope.number("factor", 1);
+  double scale = weight == 0 || factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+  return scale * scale / std::sqrt(static_cast<double>(model.latent.plainDim + model.headDim));
+}
+
 // Reads both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters`
 // with everything inside.
 void importRotary(TypedConfig &config, const Family &family, RotarySizes sizes,
@@ -88,6 +97,8 @@ void importRotary(TypedConfig &config, const Family &family, RotarySizes sizes,
   if (family.onlyLongrope)
     sizes.original = config.integer("original_max_position_embeddings", 1, kMostTokens);
   readRotaryKind(config, family, rope, key, sizes, model.rotary);
+  if (family.latent)
+    model.attentionScale = scaleOfLatents(rope, model);
   json.adopt(rope);
 }
 
@@ -126,6 +137,27 @@ void importRotaryOfKinds(TypedConfig &config, const Family &family, const Rotary
 
 // 2. Attention.
 
+// Reads the sizes of latents. The class has a query head for each key head, or fails.
+void importLatents(TypedConfig &config, const Family &family, LlamaConfig &model) {
+  LatentConfig &latent = model.latent;
+  latent.queryRank = config.optionalInteger("q_lora_rank").value_or(0);
+  latent.keyRank = config.integer("kv_lora_rank");
+  latent.plainDim = config.integer("qk_nope_head_dim");
+  latent.valueDim = config.integer("v_head_dim");
+  model.headDim = config.integer("qk_rope_head_dim", 2);
+  if (model.headDim % 2 != 0)
+    config.json.refuse("qk_rope_head_dim", "an even number: pairs of elements are rotated");
+  if (!family.freeHeadDim)
+    requireDivides(config, family.heads, model.heads, family.width, model.width);
+  if (model.kvHeads != model.heads)
+    config.json.fail("num_key_value_heads",
+                     "is " + spelled(model.kvHeads) + config.byDefault("num_key_value_heads") +
+                         ", and latents give each of the " + spelled(model.heads) + " heads of '" +
+                         family.heads + "' its own key; write that number");
+  if (isThere(family.interleavedFlag))
+    model.features.interleaved = config.flag(family.interleavedFlag);
+}
+
 // Returns true if a family has a bias: always, or as its key says.
 bool hasBias(TypedConfig &config, const char *key) {
   return key == kAlways || (isThere(key) && config.flag(key));
@@ -139,11 +171,7 @@ double readCap(TypedConfig &config, const char *key) {
   return cap.value_or(0);
 }
 
-void importAttention(TypedConfig &config, const Family &family, LlamaConfig &model) {
-  model.heads = config.integer(family.heads);
-  model.kvHeads = model.heads;
-  if (family.grouped) // null means as many as heads
-    model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
+void importHeadDim(TypedConfig &config, const Family &family, LlamaConfig &model) {
   std::optional<int64_t> headDim;
   if (family.freeHeadDim)
     headDim = config.optionalInteger("head_dim");
@@ -151,7 +179,19 @@ void importAttention(TypedConfig &config, const Family &family, LlamaConfig &mod
     requireDivides(config, family.heads, model.heads, family.width, model.width);
   model.headDim = headDim.value_or(model.width / model.heads);
   requireDivides(config, "num_key_value_heads", model.kvHeads, family.heads, model.heads);
-  if (model.headDim % 2 != 0 && !isThere(family.rotaryPart) && !isThere(family.rotaryDims))
+}
+
+void importAttention(TypedConfig &config, const Family &family, LlamaConfig &model) {
+  model.heads = config.integer(family.heads);
+  model.kvHeads = model.heads;
+  if (family.grouped) // null means as many as heads
+    model.kvHeads = config.optionalInteger("num_key_value_heads").value_or(model.heads);
+  if (family.latent)
+    importLatents(config, family, model);
+  else
+    importHeadDim(config, family, model);
+  if (model.headDim % 2 != 0 && !family.latent && !isThere(family.rotaryPart) &&
+      !isThere(family.rotaryDims))
     config.json.fail("head_dim",
                      "is " + spelled(model.headDim) + "; rotary embedding needs an even head dim");
   model.attentionDropout = config.probability(family.attentionDropout);

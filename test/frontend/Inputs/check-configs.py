@@ -22,6 +22,10 @@ VIT = {"model_type": "vit", "hidden_size": 32, "intermediate_size": 56, "num_hid
        "num_attention_heads": 4, "image_size": 8, "patch_size": 4}
 T5 = {"model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 56, "num_layers": 2, "num_heads": 4, "vocab_size": 61,
       "decoder_start_token_id": 0}
+V3 = {**BERT, "model_type": "deepseek_v3", "num_key_value_heads": 4, "kv_lora_rank": 12, "q_lora_rank": 14,
+      "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 6, "n_routed_experts": 8, "n_group": 4,
+      "topk_group": 2, "num_experts_per_tok": 3, "moe_intermediate_size": 16, "first_k_dense_replace": 1}
+V2 = {**V3, "model_type": "deepseek_v2", "topk_method": "group_limited_greedy"}
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 # These configs are as their models are published, except for names; further ones have keys without an effect.
@@ -124,6 +128,37 @@ IMPORTED = {
         "intermediate_size": 8192, "max_position_embeddings": 2048, "model_type": "olmo", "num_attention_heads": 16,
         "num_hidden_layers": 16, "num_key_value_heads": 16, "pad_token_id": 1, "rope_scaling": None,
         "rope_theta": 10000.0, "tie_word_embeddings": True, "use_cache": True, "vocab_size": 50304},
+    "deepseek-v2-lite": {
+        "architectures": ["DeepseekV2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV2Config"}, "aux_loss_alpha": 0.001,
+        "bos_token_id": 100000, "eos_token_id": 100001, "first_k_dense_replace": 1, "hidden_act": "silu",
+        "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 10944, "kv_lora_rank": 512,
+        "max_position_embeddings": 163840, "model_type": "deepseek_v2", "moe_intermediate_size": 1408,
+        "moe_layer_freq": 1, "n_group": 1, "n_routed_experts": 64, "n_shared_experts": 2, "norm_topk_prob": False,
+        "num_attention_heads": 16, "num_experts_per_tok": 6, "num_hidden_layers": 27, "num_key_value_heads": 16,
+        "pretraining_tp": 1, "q_lora_rank": None, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "rms_norm_eps": 1e-06, "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 0.707,
+                                                "mscale_all_dim": 0.707, "original_max_position_embeddings": 4096,
+                                                "type": "yarn"},
+        "rope_theta": 10000, "routed_scaling_factor": 1.0, "scoring_func": "softmax", "seq_aux": True,
+        "tie_word_embeddings": False, "topk_group": 1, "topk_method": "greedy", "torch_dtype": "bfloat16",
+        "transformers_version": "4.33.1", "use_cache": True, "v_head_dim": 128, "vocab_size": 102400},
+    # The published file describes weights of 8 bits, too, which dtc does not read.
+    "deepseek-v3": {
+        "architectures": ["DeepseekV3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV3Config"}, "bos_token_id": 0, "eos_token_id": 1,
+        "ep_size": 1, "first_k_dense_replace": 3, "hidden_act": "silu", "hidden_size": 7168,
+        "initializer_range": 0.02, "intermediate_size": 18432, "kv_lora_rank": 512,
+        "max_position_embeddings": 163840, "model_type": "deepseek_v3", "moe_intermediate_size": 2048,
+        "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1, "norm_topk_prob": True,
+        "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128,
+        "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "rms_norm_eps": 1e-06, "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0,
+                                                "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096,
+                                                "type": "yarn"},
+        "rope_theta": 10000, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "tie_word_embeddings": False,
+        "topk_group": 4, "topk_method": "noaux_tc", "torch_dtype": "bfloat16", "transformers_version": "4.33.1",
+        "use_cache": True, "v_head_dim": 128, "vocab_size": 129280},
     "off": {**LLAMA, "use_qk_norm": False, "use_parallel_residual": False, "partial_rotary_factor": 1.0,
             "num_experts": 0, "pruned_heads": {}, "attn_logit_softcapping": None, "sliding_window": None,
             "layer_types": [FULL] * 4},
@@ -166,8 +201,26 @@ def typed(kind, **more):
 
 # Each entry is: the config, the keys that lead to the error, the message behind the last one's name, and the note.
 REFUSED = [
-    (typed("deepseek_v3"), ["model_type"], "is 'deepseek_v3'; dtc imports gpt2, t5, cohere, cohere2, gemma,",
-     "deepseek_v3 has latent attention (kv_lora_rank), which dtc can't import; write the model as graph IR"),
+    (typed("bloom"), ["model_type"], "is 'bloom'; dtc imports gpt2, t5, cohere, cohere2, deepseek_v2,",
+     "bloom has alibi, which dtc can't import; write the model as graph IR"),
+    # Latent attention, and groups of experts.
+    ({**V3, "num_key_value_heads": 2}, ["num_key_value_heads"],
+     "is 2, and latents give each of the 4 heads of 'num_attention_heads' its own key; write that number", ""),
+    (without(V3, "num_key_value_heads"), [],
+     "'num_key_value_heads' is 128 by default, and latents give each of the 4 heads", ""),
+    ({**V3, "qk_rope_head_dim": 5}, ["qk_rope_head_dim"], "is 5, wanted an even number: pairs of elements", ""),
+    ({**V3, "v_head_dim": None}, ["v_head_dim"], "is null, which deepseek_v3 of transformers", "its default, 128"),
+    ({**V3, "scoring_func": "softmax"}, ["scoring_func"], 'is "softmax", and dtc knows no such key', "take it out"),
+    ({**V3, "moe_layer_freq": 2}, ["moe_layer_freq"], "is 2, and dtc knows no such key of deepseek_v3", "take it out"),
+    ({**V3, "n_group": 3}, ["n_group"], "is 3, wanted a divisor of the 8 experts of 'n_routed_experts'", ""),
+    ({**V3, "topk_group": 5}, ["topk_group"], "is 5, more than the 4 groups of 'n_group'", ""),
+    ({**V3, "n_group": 8}, ["n_group"], "is 8, so that a group has 1 of 8 experts; its 2 best judge it", ""),
+    ({**V3, "num_experts_per_tok": 5}, ["num_experts_per_tok"],
+     "is 5, more than the 4 experts of 2 groups, from which a token chooses", ""),
+    (without(V2, "num_experts_per_tok"), [], "'num_experts_per_tok' is missing, and deepseek_v2 has no default", ""),
+    (without(V2, "topk_group"), [], "'topk_group' is missing, which 'group_limited_greedy' of 'topk_method' needs", ""),
+    ({**V2, "topk_method": "noaux_tc"}, ["topk_method"],
+     'is "noaux_tc", wanted greedy or group_limited_greedy; by default transformers has "greedy"', ""),
     # Encoders.
     ({**BERT, "architectures": ["BertModel"]}, ["architectures"],
      "is 'BertModel'; dtc builds BertForMaskedLM and BertForSequenceClassification of bert",
@@ -198,8 +251,8 @@ REFUSED = [
     ({**VIT, "vocab_size": 5}, ["vocab_size"], "is 5, and dtc knows no such key of vit", "take it out"),
     # Types that dtc does not build, with the part that is missing.
     *((typed(kind), ["model_type"], f"is '{kind}'; dtc imports", part) for kind, part in (
-        ("aquila", "auto_map"), ("baichuan", "auto_map"), ("bloom", "alibi"), ("deepseek_v2", "latent attention"),
-        ("gpt_bigcode", "learned positions"), ("internlm2", "auto_map"), ("kimi_k2", "latent attention"),
+        ("aquila", "auto_map"), ("baichuan", "auto_map"), ("bloom", "alibi"),
+        ("gpt_bigcode", "learned positions"), ("internlm2", "auto_map"), ("kimi_k2", "auto_map"),
         ("llama4_text", "without rotary embedding"), ("mamba", "state spaces"), ("minimax_m1", "linear attention"),
         ("minimax_m2", "sigmoid scores"))),
     (without(T5, "decoder_start_token_id"), [], "'decoder_start_token_id' is missing",
@@ -223,7 +276,6 @@ REFUSED = [
     (typed("gemma3"), ["model_type"], "is 'gemma3'; dtc imports", "images"),
     (typed("falcon", parallel_attn=True), ["model_type"], "is 'falcon'; dtc imports", "parallel_attn"),
     (typed("opt", do_layer_norm_before=True), ["model_type"], "is 'opt'; dtc imports", "learned positions"),
-    (typed("deepseek_v3", kv_lora_rank=512), ["model_type"], "is 'deepseek_v3'; dtc imports", "kv_lora_rank"),
     # These configs have a part of a family that dtc does not build, or a value that the class does not take.
     (typed("gemma", use_bidirectional_attention=True, head_dim=8), ["use_bidirectional_attention"],
      "is true, and dtc builds gemma without it", "graph IR"),
@@ -368,7 +420,7 @@ def main():
         (folder / "x.mlir").unlink(missing_ok=True)
     planned = run(folder, "plan", REFUSED[0][0], "plan", "--topology", "cpu", "--devices", "1", "--global-batch",
                   "2")[1]
-    if planned.returncode != 1 or "'model_type' is 'deepseek_v3'" not in planned.stderr:
+    if planned.returncode != 1 or "'model_type' is 'bloom'" not in planned.stderr:
         wrong.append(f"dtc plan: {planned.stderr}")
     print(f"{len(IMPORTED)} imported, {len(REFUSED)} refused, {len(wrong)} wrong")
     print("\n".join(wrong))
