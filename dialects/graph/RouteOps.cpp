@@ -65,7 +65,7 @@ struct Packed {
   Value tokens, rows, places, weights;
   StringRef tokensName, rowsName, weightsName;
   std::optional<ArrayAttr> windows;
-  bool isPacking = false;
+  bool isPacking = false, inBlocks = false;
 
   LogicalResult verify() const {
     RankedTensorType x = tensorType(tokens), y = tensorType(rows), choices = tensorType(places);
@@ -85,6 +85,8 @@ struct Packed {
     if (failed(checkNumDims(op, rowsName, y, 4)) || y.isDynamicDim(0) || y.getDimSize(0) < 1)
       return op->emitOpError() << "'" << rowsName << "' has no static number of experts";
     int64_t mean = llvm::divideCeil(x.getDimSize(1) * choices.getDimSize(2), y.getDimSize(0));
+    if (inBlocks)
+      mean = x.getDimSize(1) * choices.getDimSize(2);
     // Unpacking some tokens of a sequence reads the rows of all.
     if (!isPacking)
       mean = std::max(mean, y.getDimSize(2));
@@ -180,12 +182,16 @@ LogicalResult PlaceRowsOp::verify() {
                  .dims("counts", counts, 1, 2)
                  .check(*this, "counts", counts))) // place_rows_c3
     return failure();
+  auto ranks = static_cast<int64_t>(getRanks());
+  if (ranks < 1 || counts.isDynamicDim(1) || counts.getDimSize(1) % ranks != 0) // place_rows_c4
+    return emitOpError() << "is for experts on " << ranks << " ranks, but a divisor of their "
+                         << "number is wanted";
   return checkI32(*this, "counts", getCounts()); // place_rows_c3
 }
 
 LogicalResult PackRowsOp::verify() {
-  return Packed{*this,    getTokens(), getResult(), getPlaces(),  getWeights(),
-                "tokens", "result",    "weights",   getWindows(), /*isPacking=*/true}
+  return Packed{*this,    getTokens(), getResult(),  getPlaces(),        getWeights(), "tokens",
+                "result", "weights",   getWindows(), /*isPacking=*/true, getBlocks()}
       .verify();
 }
 

@@ -89,21 +89,27 @@ def Graph_PlaceRowsOp : Graph_RouteOp<"place_rows"> {
     of an expert follow each other, from the sum of the counts of the experts before it. A rank orders the choices of
     its own samples: `places` are a matter of the rank, and only the ops of this family read them.
 
+    If the experts are on several `ranks`, each with as many neighbours, rows lie in blocks [ranks, batch, sequence *
+    top], one for each rank and sample: `places[b, t, k]` is the row of the choice in all blocks, of which (r, b) has
+    the choices of sample b for the experts of rank r at its begin, by expert and by (t, k).
+
     On the mesh the batch splits.
 
     Constraints:
     - (C1) `experts` is i32 [batch, sequence, top], with all but the batch static.
     - (C2) `places` has the type of `experts`.
     - (C3) `counts` is i32 [batch, number of experts], the second dim static.
+    - (C4) `ranks` divides the number of experts.
 
     Example:
     ```mlir
     %places, %counts = graph.place_rows %experts : (tensor<?x128x2xi32>) -> (tensor<?x128x2xi32>, tensor<?x8xi32>)
+    %p, %c = graph.place_rows %experts ranks 2 : (tensor<?x128x2xi32>) -> (tensor<?x128x2xi32>, tensor<?x8xi32>)
     ```
   }];
-  let arguments = (ins Graph_IntTensor:$experts);
+  let arguments = (ins Graph_IntTensor:$experts, DefaultValuedAttr<I64Attr, "1">:$ranks);
   let results = (outs Graph_IntTensor:$places, Graph_IntTensor:$counts);
-  let assemblyFormat = "$experts attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$experts (`ranks` $ranks^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
@@ -114,12 +120,16 @@ def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
     are the last, and zero. The shape has the mean of rows for each expert and sample: [experts, batch, ceil(sequence *
     top / experts), columns], while an expert's rows are as many as it was chosen for. Nothing is dropped.
 
+    With `blocks`, for `places` in blocks, the result is [ranks, batch, sequence * top, columns]; rows that no choice
+    has are not written, and nothing may read them (`graph.sort_rows`).
+
     On the mesh batch and columns split. Experts do not yet: `windows` are refused. The gradient is `graph.unpack_rows`.
 
     Constraints:
     - (C1) `tokens` is [batch, sequence, columns], (C2) `places` is i32 [batch, sequence, top].
     - (C3) `weights` has the shape of `places`.
-    - (C4) the result is [experts, batch, ceil(sequence * top / experts), columns] in the element type of `tokens`.
+    - (C4) the result is [experts, batch, ceil(sequence * top / experts), columns] in the element type of `tokens`, or
+      [ranks, batch, sequence * top, columns] with `blocks`.
     - (C5) there are no `windows`.
 
     Example:
@@ -128,9 +138,10 @@ def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$tokens, Graph_IntTensor:$places, Optional<Graph_FloatTensor>:$weights,
-      OptionalAttr<ArrayAttr>:$windows);
+      OptionalAttr<ArrayAttr>:$windows, UnitAttr:$blocks);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$tokens `at` $places (`weighted` $weights^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{$tokens `at` $places (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
+    functional-type(operands, results)}];
 }
 
 def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
@@ -150,9 +161,10 @@ def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$places, Optional<Graph_FloatTensor>:$weights,
-      OptionalAttr<ArrayAttr>:$windows);
+      OptionalAttr<ArrayAttr>:$windows, UnitAttr:$blocks);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = [{$rows `at` $places (`weighted` $weights^)? attr-dict `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$rows `at` $places (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
+    functional-type(operands, results)}];
 }
 
 def Graph_UnpackWeightGradOp : Graph_RouteOp<"unpack_weight_grad"> {

@@ -174,7 +174,7 @@ LogicalResult PackRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGra
     return failure();
   if (needed[0])
     grads[0] = UnpackRowsOp::create(builder, getLoc(), getTokens().getType(), resultGrads[0],
-                                    getPlaces(), getWeights(), ArrayAttr());
+                                    getPlaces(), getWeights(), ArrayAttr(), getBlocksAttr());
   if (getWeights() && needed[2])
     grads[2] = UnpackWeightGradOp::create(builder, getLoc(), getWeights().getType(), resultGrads[0],
                                           getPlaces(), getTokens(), ArrayAttr());
@@ -189,7 +189,7 @@ LogicalResult UnpackRowsOp::buildGradient(OpBuilder &builder, ValueRange resultG
     return failure();
   if (needed[0])
     grads[0] = PackRowsOp::create(builder, getLoc(), getRows().getType(), resultGrads[0],
-                                  getPlaces(), getWeights(), ArrayAttr());
+                                  getPlaces(), getWeights(), ArrayAttr(), getBlocksAttr());
   if (getWeights() && needed[2])
     grads[2] = UnpackWeightGradOp::create(builder, getLoc(), getWeights().getType(), getRows(),
                                           getPlaces(), resultGrads[0], ArrayAttr());

@@ -1,6 +1,7 @@
 // Attaches KernelOpInterface to the ops of the graph dialect when it is loaded.
 #include "passes/codegen/KernelInterfaces.h"
 
+#include "passes/codegen/ExchangeKernels.h"
 #include "passes/codegen/GroupedKernels.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RouteKernels.h"
@@ -18,6 +19,7 @@ void dtc::registerKernelInterfaces(DialectRegistry &registry) {
     attachPartKernels(context);
     attachRotaryKernels(context);
     attachRouteKernels(context);
+    attachExchangeKernels(context);
     attachGroupedKernels(context);
   });
 }

@@ -5,6 +5,7 @@
 #include "dialects/graph/RouteOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/codegen/IndexStore.h"
 
 #include <limits>
 
@@ -14,17 +15,6 @@ using namespace dtc::graph;
 using Values = KernelBuilder::Values;
 
 namespace {
-
-// Stores an index as an element of an i32 buffer; writes to a null buffer are dropped.
-class IndexStore : public KernelBuilder {
-public:
-  static void emit(KernelBuilder &k, Value index, Value buffer, Value at) {
-    if (!buffer)
-      return;
-    Value element = arith::IndexCastOp::create(k.builder, k.loc, elementOf(buffer), index);
-    (k.*&IndexStore::storeElement)(element, buffer, at);
-  }
-};
 
 int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
@@ -350,6 +340,7 @@ struct PlaceRowsKernel : KernelOpInterface::ExternalModel<PlaceRowsKernel, Place
     int64_t choices = elementsOf(place.getExperts()), experts = expertsOf(place);
     int64_t samples = cast<RankedTensorType>(place.getExperts().getType()).getDimSize(0);
     int64_t ofSample = choices / std::max<int64_t>(1, samples);
+    auto ranks = static_cast<int64_t>(place.getRanks());
     auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
       return arith::CmpIOp::create(k.builder, k.loc, predicate, a, b);
     };
@@ -364,8 +355,24 @@ struct PlaceRowsKernel : KernelOpInterface::ExternalModel<PlaceRowsKernel, Place
           });
       k.forLoop(
           k.index(0), k.index(samples), 1, first, [&](Value sample, ValueRange start) -> Values {
+            Value from = start[0];
+            if (ranks > 1) { // the choices of lower experts of the rank lie before in the block
+              Value rank = k.div(expert, experts / ranks), low = k.mul(rank, experts / ranks);
+              Values before =
+                  k.forLoop(k.index(0), k.index(ofSample), 1, k.index(0),
+                            [&](Value i, ValueRange now) -> Values {
+                              Value chosen =
+                                  k.loadIndex(k.operand(0), k.add(k.mul(sample, ofSample), i));
+                              Value isBefore = arith::AndIOp::create(
+                                  k.builder, k.loc, compare(arith::CmpIPredicate::sge, chosen, low),
+                                  compare(arith::CmpIPredicate::slt, chosen, expert));
+                              return {countIf(isBefore, now[0])};
+                            });
+              Value block = k.add(k.mul(rank, samples), sample);
+              from = k.add(k.mul(block, ofSample), before[0]);
+            }
             Values next = k.forLoop(
-                k.index(0), k.index(ofSample), 1, start, [&](Value i, ValueRange now) -> Values {
+                k.index(0), k.index(ofSample), 1, from, [&](Value i, ValueRange now) -> Values {
                   Value at = k.add(k.mul(sample, ofSample), i);
                   Value isOwn =
                       compare(arith::CmpIPredicate::eq, k.loadIndex(k.operand(0), at), expert);
@@ -378,7 +385,7 @@ struct PlaceRowsKernel : KernelOpInterface::ExternalModel<PlaceRowsKernel, Place
                   }
                   return {countIf(isOwn, now[0])};
                 });
-            IndexStore::emit(k, k.sub(next[0], start[0]), k.result(1),
+            IndexStore::emit(k, k.sub(next[0], from), k.result(1),
                              k.add(k.mul(sample, experts), expert));
             return next;
           });
@@ -396,9 +403,16 @@ struct PackedRow {
 
 int64_t topOf(Value places) { return cast<RankedTensorType>(places.getType()).getDimSize(2); }
 
-// Writes a row of the result for each choice, and zeros to the rows that no choice has.
+// Writes a row of the result for each choice, and zeros to the rows that no choice has; those of
+// blocks stay as they are.
 struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRowsOp> {
-  static RowShape rowsOf(Operation *op) { return RowShape::of(op->getResult(0)); }
+  static RowShape rowsOf(Operation *op) {
+    auto pack = cast<PackRowsOp>(op);
+    RowShape shape = RowShape::of(pack.getResult());
+    if (pack.getBlocks())
+      shape.rows = elementsOf(pack.getPlaces());
+    return shape;
+  }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
   KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/false); }
 

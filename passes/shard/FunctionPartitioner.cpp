@@ -2,12 +2,14 @@
 #include "passes/shard/FunctionPartitioner.h"
 
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
+#include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -315,7 +317,7 @@ LogicalResult FunctionPartitioner::checkSums(Operation &op, ArrayRef<int> split)
 // and unevenly, so that padding shifts them.
 LogicalResult FunctionPartitioner::checkSamples(Operation &op, const graph::OpRule &rule,
                                                 ArrayRef<int> split) const {
-  SmallVector<unsigned, 2> data = mesh.axesOf(AxisRole::Data);
+  SmallVector<unsigned, 2> data = axesOfSamples(mesh);
   bool isOfSamples = llvm::any_of(op.getOperands(), [&](Value operand) {
     return roles.of(operand) == graph::CollectiveRole::Activation;
   });
@@ -355,7 +357,7 @@ static bool isLocalReshape(Operation &op, ArrayRef<Type> types) {
 // may be a gradient too, which is then needed in the middle of a step, not at its end.
 bool FunctionPartitioner::isOfBatch(Value value, const Placement &to) const {
   const Placement &now = values.find(value)->second.placement;
-  return llvm::any_of(mesh.axesOf(AxisRole::Data), [&](unsigned axis) {
+  return llvm::any_of(axesOfSamples(mesh), [&](unsigned axis) {
     return now[axis].isPartial() && to[axis].isReplicate();
   });
 }
@@ -369,7 +371,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   // capacity of experts: these tensors are the inputs or results of experts, whichever op causes
   // the move.
   std::optional<graph::CollectiveRole> role;
-  if (!rule.capacityLoops.empty())
+  if (!rule.capacityLoops.empty() || isa<graph::ExchangeOp>(op))
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
@@ -385,7 +387,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     placements.push_back(resultUnder(rule, index, *split));
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
   }
-  if (isa<graph::FinishOp>(op)) {
+  if (isa<graph::FinishOp, graph::ExchangeOp>(op)) {
     values[op.getResult(0)] = {operands[0], placements[0]};
     return success();
   }

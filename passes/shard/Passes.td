@@ -96,6 +96,7 @@ def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
     Option<"dp", "dp", "int64_t", /*default=*/"1", "Ranks that split the batch">,
     Option<"tp", "tp", "int64_t", /*default=*/"1", "Ranks that split weights">,
     Option<"pp", "pp", "int64_t", /*default=*/"1", "Stages of a pipeline">,
+    Option<"ep", "ep", "int64_t", /*default=*/"1", "Ranks of dp that have different experts">,
     Option<"sequenceParallel", "sp", "bool", /*default=*/"false", "Scatter sums of activations over the sequence">,
     Option<"zero", "zero", "int64_t", /*default=*/"0", "ZeRO stage">,
     Option<"zeroGroup", "zero-group", "int64_t", /*default=*/"0", "Ranks of dp among which ZeRO shards; 0: all">];

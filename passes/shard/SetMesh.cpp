@@ -25,7 +25,13 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
           << dp.getValue() << ", not " << zeroGroup.getValue();
       return signalPassFailure();
     }
-    writeMesh(module, stepMesh(module, {dp, tp, pp, zeroGroup}));
+    if (ep < 1 || dp % ep != 0 || (zeroGroup > 0 && zeroGroup % ep != 0)) {
+      module.emitError("dtc-set-mesh needs an ep that divides dp = ")
+          << dp.getValue() << " and zero-group = " << zeroGroup.getValue() << ", not "
+          << ep.getValue();
+      return signalPassFailure();
+    }
+    writeMesh(module, stepMesh(module, {dp, tp, pp, zeroGroup, ep}));
     Builder builder(module.getContext());
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)

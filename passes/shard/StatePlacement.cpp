@@ -6,6 +6,7 @@
 // - If the storage placement of parameters is split too, they are gathered for each use.
 // - If data parallelism has two axes, its groups hold copies and the ranks of a group hold the
 //   shards.
+// - Where experts are on several ranks, these hold shards of all but the experts, too.
 //
 // Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277,
 // section 3.2.
@@ -37,32 +38,48 @@ int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh 
   return best;
 }
 
+// The axes over which ZeRO may spread a tensor, and their ranks.
+struct FreeAxes {
+  SmallVector<unsigned, 2> axes;
+  int64_t parts = 1;
+};
+
+FreeAxes freeAxes(const Placement &placement, const Mesh &mesh) {
+  FreeAxes free;
+  for (unsigned axis : shardAxes(mesh))
+    if (placement[axis].isReplicate()) {
+      free.axes.push_back(axis);
+      free.parts *= mesh.sizes[axis];
+    }
+  return free;
+}
+
 } // namespace
 
-std::optional<unsigned> shardAxis(const Mesh &mesh) {
+SmallVector<unsigned, 2> shardAxes(const Mesh &mesh) {
   SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Data);
-  if (axes.empty() || mesh.sizes[axes.back()] == 1)
-    return std::nullopt;
-  return axes.back();
+  if (axes.size() > 1)
+    axes.erase(axes.begin(), axes.end() - 1);
+  llvm::append_range(axes, mesh.axesOf(AxisRole::Expert));
+  return axes;
 }
 
 Placement shardedAtRest(RankedTensorType global, const Placement &inUse, const Mesh &mesh) {
-  std::optional<unsigned> axis = shardAxis(mesh);
-  if (!axis)
+  auto [axes, parts] = freeAxes(inUse, mesh);
+  if (parts == 1)
     return inUse;
-  int64_t parts = mesh.sizes[*axis];
   bool isFirst =
       global.getRank() > 0 && partsOf(inUse, mesh, 0) == 1 && global.getDimSize(0) >= parts;
   int64_t dim = isFirst ? 0 : bestDim(global, inUse, mesh, parts);
   Placement placement = inUse;
-  if (dim >= 0)
-    placement[*axis] = AxisPlacement::shard(dim);
+  for (unsigned axis : axes)
+    if (dim >= 0)
+      placement[axis] = AxisPlacement::shard(dim);
   return placement;
 }
 
 void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
-  std::optional<unsigned> axis = shardAxis(mesh);
   for (auto state : module.getOps<graph::StateOp>()) {
     if (!state.getParameter()) {
       state.setPlacementAttr(toAttr(module.getContext(), replicated(mesh)));
@@ -70,11 +87,12 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
     }
     auto parameter = module.lookupSymbol<graph::ParameterOp>(*state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
-    if (zero && zero.getInt() >= 1 && axis && placement[*axis].isReplicate()) {
-      int64_t dim =
-          bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[*axis]);
-      if (dim >= 0)
-        placement[*axis] = AxisPlacement::shard(dim);
+    auto [axes, parts] = freeAxes(placement, mesh);
+    if (zero && zero.getInt() >= 1 && parts > 1) {
+      int64_t dim = bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, parts);
+      for (unsigned axis : axes)
+        if (dim >= 0)
+          placement[axis] = AxisPlacement::shard(dim);
     }
     state.setPlacementAttr(toAttr(module.getContext(), placement));
   }

@@ -3,17 +3,15 @@
 
 #include "passes/shard/Mesh.h"
 
-#include <optional>
-
 namespace dtc {
 
-// Returns the innermost data-parallel axis, over whose ranks ZeRO spreads shards; nullopt if it has
-// one rank.
-std::optional<unsigned> shardAxis(const Mesh &mesh);
+// Returns the axes over whose ranks ZeRO spreads shards: the innermost one of data parallelism and
+// that of experts, which split one dim together. Empty if they have one rank.
+llvm::SmallVector<unsigned, 2> shardAxes(const Mesh &mesh);
 
-// Returns the storage placement of a parameter that is used at `inUse` and spread over that axis:
-// along its first dim, so that gathered data is contiguous, else along the dim that divides best;
-// `inUse` if no dim is left.
+// Returns the storage placement of a parameter that is used at `inUse` and spread over those axes
+// that do not split it: along its first dim, so that gathered data is contiguous, else along the
+// dim that divides best; `inUse` if no dim is left.
 Placement shardedAtRest(mlir::RankedTensorType global, const Placement &inUse, const Mesh &mesh);
 
 // Splits each state, under graph.zero >= 1, along the dim that divides best among those that the

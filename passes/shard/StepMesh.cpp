@@ -30,7 +30,7 @@ int64_t partsOfHeads(ModuleOp model, int64_t tp) {
 } // namespace
 
 Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
-  auto [dp, tp, pp, zeroGroup] = sizes;
+  auto [dp, tp, pp, zeroGroup, ep] = sizes;
   Mesh mesh;
   auto add = [&](StringRef name, int64_t size, AxisRole role) {
     mesh.names.push_back(name.str());
@@ -41,10 +41,12 @@ Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
     add("pp", pp, AxisRole::Pipeline);
   if (zeroGroup > 0 && zeroGroup < dp) {
     add("dp.groups", dp / zeroGroup, AxisRole::Data);
-    add("dp.shards", zeroGroup, AxisRole::Data);
+    add("dp.shards", zeroGroup / ep, AxisRole::Data);
   } else {
-    add("dp", dp, AxisRole::Data);
+    add("dp", dp / ep, AxisRole::Data);
   }
+  if (ep > 1)
+    add("ep", ep, AxisRole::Expert);
   int64_t heads = partsOfHeads(model, tp);
   if (heads > 1 && heads < tp) {
     add("tp.kv", heads, AxisRole::Tensor);
@@ -53,6 +55,12 @@ Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
     add("tp", tp, AxisRole::Tensor);
   }
   return mesh;
+}
+
+SmallVector<unsigned, 2> axesOfSamples(const Mesh &mesh) {
+  SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Data);
+  llvm::append_range(axes, mesh.axesOf(AxisRole::Expert));
+  return axes;
 }
 
 } // namespace dtc

@@ -3,6 +3,7 @@
 
 #include "compiler/decide/plan/ApplyLayers.h"
 #include "compiler/decide/plan/PlacementText.h"
+#include "passes/graph/ExchangeRows.h"
 #include "passes/shard/Partition.h"
 #include "passes/shard/StatePlacement.h"
 #include "passes/shard/StepMesh.h"
@@ -12,12 +13,22 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The axes that a plan knows by one name: of data parallelism that among whose ranks tensors are
-// split.
-SmallVector<unsigned, 2> axesNamed(StringRef name, const Mesh &mesh) {
+// The axes that a plan knows by one name: of data parallelism those among whose ranks tensors are
+// split, which are all that have the same experts for a tensor `ofExperts`.
+SmallVector<unsigned, 2> axesNamed(StringRef name, bool ofExperts, const Mesh &mesh) {
   if (name == "dp")
-    return SmallVector<unsigned, 2>(1, mesh.axesOf(AxisRole::Data).back());
+    return ofExperts ? SmallVector<unsigned, 2>(1, mesh.axesOf(AxisRole::Data).back())
+                     : shardAxes(mesh);
+  if (name == "ep")
+    return mesh.axesOf(AxisRole::Expert);
   return name == "tp" ? mesh.axesOf(AxisRole::Tensor) : SmallVector<unsigned, 2>();
+}
+
+// Returns true if a tensor is split by experts: ZeRO would split it alike over the ranks of dp.
+bool isOfExperts(const Placement &placement, const Mesh &mesh) {
+  return llvm::any_of(mesh.axesOf(AxisRole::Expert), [&](unsigned axis) {
+    return placement[axis] != placement[mesh.axesOf(AxisRole::Data).back()];
+  });
 }
 
 // "replicate" or "shard(DIM)" with DIM below `numDims`, on each of the axes; false for others.
@@ -40,12 +51,13 @@ FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::stri
            << ("' is not among the plan's tensors; plan this model again with 'dtc plan'");
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
+  bool ofExperts = entry->second.count("ep") > 0;
   for (const auto &[axis, text] : entry->second) {
-    SmallVector<unsigned, 2> axes = axesNamed(axis, mesh);
+    SmallVector<unsigned, 2> axes = axesNamed(axis, ofExperts, mesh);
     if (axes.empty() || !readDims(text, axes, type.getRank(), placement))
       return parameter.emitError()
              << "parameter '" << name << "' is placed '" << text << "' on axis '" << axis
-             << "' by the plan; wanted axis dp or tp and "
+             << "' by the plan; wanted axis dp, tp or, under expert parallelism, ep and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
   }
   return placement;
@@ -67,25 +79,32 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
   parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));
   // A parameter that is sharded over dp at rest is gathered for use, unless the model says
   // otherwise.
-  std::optional<unsigned> axis = shardAxis(mesh);
-  if (axis && (*first)[*axis].isShard() && !parameter.getInUse()) {
-    (*first)[*axis] = AxisPlacement::replicate();
-    parameter.setInUseAttr(toAttr(parameter.getContext(), *first));
-  }
+  Placement inUse = *first;
+  for (unsigned axis : axesNamed("dp", isOfExperts(inUse, mesh), mesh))
+    inUse[axis] = AxisPlacement::replicate();
+  if (inUse != *first && !parameter.getInUse())
+    parameter.setInUseAttr(toAttr(parameter.getContext(), inUse));
   return success();
 }
 
 } // namespace
 
+// Experts are an axis of meshes that dtc compiles for: inside dp alone.
+static int64_t expertRanks(const Decisions &d) {
+  return d.cp == 1 && !d.foldedExperts && d.zeroRanks() % d.ep == 0 ? d.ep : 1;
+}
+
 Mesh stageMesh(ModuleOp module, const Decisions &d) {
-  return stepMesh(module, {d.dp, d.tp, /*pp=*/1, d.zeroRanks()});
+  return stepMesh(module, {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroRanks(), .ep = expertRanks(d)});
 }
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   if (failed(applyToLayers(module, plan)))
     return failure();
   const Decisions &d = plan.decisions;
-  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroRanks()});
+  if (d.ep > 1 && failed(exchangeRows(module, d.ep)))
+    return failure();
+  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroRanks(), expertRanks(d)});
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));
@@ -101,9 +120,12 @@ void recordPlacements(ModuleOp module, const Mesh &mesh, Plan &plan) {
   plan.tensors.clear();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
-    for (StringRef name : {"dp", "tp"}) {
+    bool ofExperts = isOfExperts(placement, mesh);
+    for (StringRef name : {"dp", "tp", "ep"}) {
+      if (name == "ep" && !ofExperts)
+        continue;
       SmallVector<int64_t, 2> dims;
-      for (unsigned axis : axesNamed(name, mesh))
+      for (unsigned axis : axesNamed(name, ofExperts, mesh))
         dims.push_back(placement[axis].isShard() ? placement[axis].dim : -1);
       for (const std::string &member : parameter.getMemberNames())
         plan.tensors[member][name.str()] = placementText(dims);

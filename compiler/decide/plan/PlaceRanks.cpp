@@ -4,6 +4,9 @@
 
 namespace dtc {
 
+// Returns the letter of an axis in AxisOrder. Ranks of experts are the innermost ones of dp.
+static char letterOf(llvm::StringRef axis) { return axis == "ep" ? 'd' : axis.front(); }
+
 std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRef> names,
                                  llvm::ArrayRef<int64_t> sizes) {
   // Distance in a stage's list of ranks between neighbours along each axis.
@@ -11,7 +14,7 @@ std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRe
   int64_t stride = 1;
   for (char letter : plan.decisions.order)
     for (size_t axis = names.size(); axis-- > 0;)
-      if (letter != 'p' && names[axis].front() == letter) {
+      if (letter != 'p' && letterOf(names[axis]) == letter) {
         strides[axis] = stride;
         stride *= sizes[axis];
       }

@@ -51,7 +51,24 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
   OwningOpRef<ModuleOp> placed(model.clone());
   plan.opSplits = placements.splits;
   Mesh mesh = stageMesh(model, plan.decisions);
+  llvm::StringMap<int64_t> dims;
+  if (plan.decisions.hasExpertParallelism()) {
+    OwningOpRef<ModuleOp> bound(model.clone());
+    PassManager passes(model.getContext());
+    passes.enableVerifier(false);
+    addBindBatch(passes, stepOf(plan));
+    if (failed(passes.run(*bound)))
+      return false;
+    dims = expertDims(*bound);
+  }
   placeParameters(*placed, placements.parameters, mesh);
+  for (unsigned axis : mesh.axesOf(AxisRole::Expert))
+    for (const auto &entry : dims) {
+      auto parameter = placed->lookupSymbol<graph::ParameterOp>(entry.getKey());
+      Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
+      placement[axis] = AxisPlacement::shard(entry.getValue());
+      parameter.setPlacementAttr(toAttr(model.getContext(), placement));
+    }
   if (plan.decisions.zero >= 3)
     for (auto parameter : placed->getOps<graph::ParameterOp>()) {
       Placement inUse = fromAttr(parameter.getPlacementAttr(), mesh);
@@ -59,18 +76,10 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
       parameter.setPlacementAttr(toAttr(model.getContext(), shardedAtRest(type, inUse, mesh)));
     }
   recordPlacements(*placed, mesh, plan);
-  if (plan.decisions.hasExpertParallelism()) {
-    PassManager passes(model.getContext());
-    passes.enableVerifier(false);
-    addBindBatch(passes, stepOf(plan));
-    if (failed(passes.run(*placed)))
-      return false;
-    llvm::StringMap<int64_t> dims = expertDims(*placed);
-    for (auto parameter : placed->getOps<graph::ParameterOp>())
-      if (auto found = dims.find(parameter.getSymName()); found != dims.end())
-        for (const std::string &member : parameter.getMemberNames())
-          plan.tensors[member]["ep"] = shardText(found->second);
-  }
+  for (auto parameter : placed->getOps<graph::ParameterOp>())
+    if (auto found = dims.find(parameter.getSymName()); found != dims.end())
+      for (const std::string &member : parameter.getMemberNames())
+        plan.tensors[member]["ep"] = shardText(found->second);
   return true;
 }
 

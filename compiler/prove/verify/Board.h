@@ -13,7 +13,8 @@ namespace dtc {
 
 // Shares between programs the properties of values that they send or reduce together. Per program,
 // channel and number of the operation: the axes on which the value differs, those along which it is
-// a partial sum, and those along which its samples have not been summed.
+// a partial sum, those along which its samples have not been summed, and those along which they
+// were exchanged.
 class Board {
 public:
   // One end of a channel: a program, its group, and the way within the group.
@@ -26,10 +27,12 @@ public:
   };
   // The properties of a value that a program sends or reduces.
   struct Sent {
-    AxisSet axes = 0, partial = 0, samples = 0;
+    AxisSet axes = 0, partial = 0, samples = 0, exchanged = 0;
     bool operator==(const Sent &) const = default;
     // Returns what other programs need to know of a value.
-    static Sent of(const Value &value) { return {value.axes, value.partial, value.samples}; }
+    static Sent of(const Value &value) {
+      return {value.axes, value.partial, value.samples, value.exchanged};
+    }
   };
   // The number of operations of each channel.
   using Counts = std::map<Key, size_t>;

@@ -22,6 +22,7 @@ bool Channels::joinSent(Value &value, const Board::Key &key, size_t number) {
   value.axes |= sent->axes & varying;
   value.partial |= sent->partial;
   value.samples |= sent->samples & varying;
+  value.exchanged |= sent->exchanged & varying;
   return true;
 }
 

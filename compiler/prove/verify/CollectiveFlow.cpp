@@ -12,7 +12,7 @@ class CollectiveValues {
 public:
   // `others` is what all programs contribute together; of no use where there is but one.
   CollectiveValues(const ProgramState &state, const format::Collective &op, const Value &others)
-      : op(op), own(state.memory.operand(0)), others(others),
+      : state(state), op(op), own(state.memory.operand(0)), others(others),
         joined(state.groups.joined(op.group(), state.steps.index)),
         spread(state.groups.spread(op.group(), state.steps.index)),
         isOfPrograms(state.groups.met(op.group(), state.steps.index).size() > 1),
@@ -29,6 +29,9 @@ public:
     value.axes |= others.axes;
     value.partial |= others.partial;
     value.samples |= others.samples;
+    value.exchanged |= others.exchanged;
+    if (AxisSet along = exchangedBy(state, op))
+      value.exchange(along);
     if (reducesValues(op))
       reduce(value);
     if (op.kind() == Kind::all_reduce || op.kind() == Kind::all_gather)
@@ -63,6 +66,7 @@ private:
       value.together = op.group() + 1;
   }
 
+  const ProgramState &state;
   const format::Collective &op;
   const ValueRanges &own;
   Value others;

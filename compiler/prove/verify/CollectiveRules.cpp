@@ -24,6 +24,16 @@ std::optional<Fault> checkGroup(const ProgramState &state, const format::Collect
   if (op.role() == format::CollectiveRole::activation && mixed)
     return state.at.fail("values", text("mixes activations along ", state.namesOf(mixed),
                                         ", where ranks have samples of their own"));
+  if (op.role() == format::CollectiveRole::expert && mixed &&
+      op.kind() != format::CollectiveKind::all_to_all)
+    return state.at.fail("values", text("is no exchange of rows of experts along ",
+                                        state.namesOf(mixed), ", as its role says"));
+  Value rows = state.memory.operand(0).joined();
+  if (AxisSet along = exchangedBy(state, op); along && !rows.exchange(along))
+    return state.at.fail("values", text("exchanges ", state.steps.bufferName(op.src()), " along ",
+                                        state.namesOf(along),
+                                        ", which is not of samples of the rank's own alone, nor "
+                                        "of exchanged ones alone"));
   return std::nullopt;
 }
 
@@ -77,6 +87,13 @@ std::optional<Fault> checkSummed(const ProgramState &state, const format::Collec
 }
 
 } // namespace
+
+AxisSet exchangedBy(const ProgramState &state, const format::Collective &op) {
+  if (op.role() != format::CollectiveRole::expert ||
+      op.kind() != format::CollectiveKind::all_to_all)
+    return 0;
+  return state.groups.spread(op.group(), state.steps.index) & state.initial.batchAxes();
+}
 
 bool reducesValues(const format::Collective &op) {
   return op.kind() == format::CollectiveKind::all_reduce ||

@@ -79,7 +79,7 @@ std::string whyIncomplete(const ProgramState &state, const format::Tensor &gradi
     return "is not there";
   if (!ColumnSets::isAll(content.origin.columns))
     return "is written in part only";
-  AxisSet lacking = axesWithout(state.initial.batchAxes(), value.reduced);
+  AxisSet lacking = value.toBeSummed(state.initial.batchAxes(), shards);
   if (value.partial || (lacking && !value.isZero))
     return "is not summed along " + state.namesOf(value.partial | lacking);
   if (AxisSet wrong = axesWithout(value.axes, shards))

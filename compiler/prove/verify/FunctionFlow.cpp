@@ -2,8 +2,12 @@
 
 #include "compiler/prove/verify/PartialSums.h"
 #include "compiler/prove/verify/UpdateRules.h"
+#include "runtime/format/Description.h"
 
 namespace dtc {
+
+using format::text;
+
 namespace {
 
 // Reads all operands and what results are added to; `made` becomes what all operands make.
@@ -21,10 +25,21 @@ std::optional<Fault> readOperands(ProgramState &state, Value &made) {
       made.axes |= operand.axes;
       made.partial |= operand.partial;
       made.samples |= operand.samples;
+      made.exchanged |= operand.exchanged;
     }
   }
   made.isZero = state.at.source->flow == Flow::Zero;
   return std::nullopt;
+}
+
+// Checks that nothing reads rows of a rank's own samples beside those that ranks have exchanged.
+std::optional<Fault> checkExchanged(const ProgramState &state, const Value &made) {
+  AxisSet mixed = made.samples & made.exchanged;
+  if (!mixed)
+    return std::nullopt;
+  return state.at.fail("values", text("reads samples of the rank's own beside samples that ranks "
+                                      "have exchanged along ",
+                                      state.namesOf(mixed)));
 }
 
 std::optional<Fault> checkOperands(const ProgramState &state) {
@@ -54,7 +69,8 @@ void setElementwise(const ProgramState &state, const Touch &result, Value &value
   // A value that no sample enters is the same addend in each rank's sum, so nothing is to be
   // summed.
   if (!any && !value.isZero)
-    value.reduced = axesWithout(state.initial.batchAxes(), value.samples | value.partial);
+    value.reduced =
+        axesWithout(state.initial.batchAxes(), value.samples | value.partial | value.exchanged);
 }
 
 } // namespace
@@ -64,6 +80,8 @@ std::optional<Fault> followFunction(ProgramState &state) {
   if (std::optional<Fault> found = readOperands(state, made))
     return found;
   if (std::optional<Fault> found = checkOperands(state))
+    return found;
+  if (std::optional<Fault> found = checkExchanged(state, made))
     return found;
   bool isKernel = state.at.source->source->op_as_Launch();
   uint32_t result = 0;

@@ -108,7 +108,7 @@ std::optional<Fault> Memory::writeSegment(const Access &access, const Write &wri
     if (std::optional<Fault> found = checkReplicas(access, value))
       return found;
     value.reduced = kAllAxes;
-    value.samples = 0;
+    value.samples = value.exchanged = 0;
     communications.markRead(communications.current());
   }
   content.addends = addendsAfter(access, content);

@@ -29,7 +29,7 @@ std::optional<Fault> checkGradient(const ProgramState &state, const InitialTenso
                                    uint32_t buffer, const ValueRange &range) {
   if (range.value.isZero)
     return std::nullopt;
-  if (AxisSet missing = axesWithout(state.initial.batchAxes(), range.value.reduced))
+  if (AxisSet missing = range.value.toBeSummed(state.initial.batchAxes(), tensor.shards))
     return state.at.fail("values",
                          text("updates '", tensor.name, "' with ", state.steps.bufferName(buffer),
                               ", which was not summed along ", state.namesOf(missing),

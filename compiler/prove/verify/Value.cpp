@@ -19,6 +19,7 @@ void Value::addTo(const Value &before) {
   axes |= before.axes;
   partial |= before.partial;
   samples |= before.samples;
+  exchanged |= before.exchanged;
   if (!before.isZero)
     reduced &= before.reduced;
   isZero = isZero && before.isZero;
@@ -28,12 +29,32 @@ void Value::keep(const Value &before) {
   axes |= before.axes;
   partial |= before.partial;
   samples |= before.samples;
+  exchanged |= before.exchanged;
   reduced &= before.reduced;
 }
 
 void Value::finishSum(AxisSet along) {
   partial = axesWithout(partial, along);
   samples = axesWithout(samples, along);
+  exchanged = axesWithout(exchanged, along);
+}
+
+bool Value::exchange(AxisSet along) {
+  if ((samples & along) == along && !(exchanged & along)) {
+    samples = axesWithout(samples, along);
+    exchanged |= along;
+    return true;
+  }
+  if ((exchanged & along) != along || (samples & along))
+    return false;
+  exchanged = axesWithout(exchanged, along);
+  samples |= along;
+  return true;
+}
+
+AxisSet Value::toBeSummed(AxisSet batch, AxisSet shards) const {
+  AxisSet own = axesWithout(exchanged & shards, samples);
+  return axesWithout(batch, reduced | own);
 }
 
 void Value::equalise(AxisSet along) { axes = axesWithout(axes, along); }

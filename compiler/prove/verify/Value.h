@@ -8,9 +8,12 @@ namespace dtc {
 // The properties of a value over all ranks of a program. Values form a lattice: the join of two is
 // the least that is true of whatever is made of both.
 struct Value {
-  AxisSet axes = 0;      // axes along which ranks may hold unlike values
-  AxisSet partial = 0;   // axes along which it is a part of a sum
-  AxisSet samples = 0;   // axes along which ranks have samples of their own, not summed over yet
+  AxisSet axes = 0;    // axes along which ranks may hold unlike values
+  AxisSet partial = 0; // axes along which it is a part of a sum
+  AxisSet samples = 0; // axes along which ranks have samples of their own, not summed over yet
+  // Axes along which ranks have exchanged the samples for what only they have (experts): with it
+  // the value is made of the samples of all.
+  AxisSet exchanged = 0;
   AxisSet reduced = 0;   // axes along which it was summed, or needs no sum
   uint32_t together = 0; // 1 + group of several programs that it was reduced over; 0: none
   bool isZero = false;
@@ -29,6 +32,12 @@ struct Value {
 
   // The sum over all ranks along `axes` was taken.
   void finishSum(AxisSet along);
+  // The ranks along these axes, which split samples, have exchanged them for what only they have,
+  // or back. Returns false if part of the value was exchanged and part was not.
+  bool exchange(AxisSet along);
+  // Returns the axes of `batch` along which the value, a gradient of a tensor with parts along
+  // `shards`, has yet to be summed. Experts of a rank have met the samples of all ranks.
+  AxisSet toBeSummed(AxisSet batch, AxisSet shards) const;
   // All ranks along these axes hold the same from now on.
   void equalise(AxisSet along);
 };

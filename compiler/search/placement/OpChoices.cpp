@@ -3,6 +3,7 @@
 
 #include "compiler/search/placement/AxisGroups.h"
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/Slices.h"
 
 using namespace mlir;
@@ -13,8 +14,7 @@ OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, con
                      const TextbookPattern &textbook)
     : mesh(problem.mesh), pattern(problem.pattern), splitsWeights(problem.splitsWeights()),
       foldsExperts(problem.foldsExperts), told(problem.told),
-      expertAxis(mesh.axisOf(AxisRole::Expert)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
-      roles(roles), heads(heads), textbook(textbook) {
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads), textbook(textbook) {
   if (isTold())
     for (const auto &[function, ops] : told->functions)
       for (const OpSplits::Op &op : ops)
@@ -43,8 +43,13 @@ static bool addsGradients(Operation *op) {
          !graph::getProducers(graph::getResultsWith(func, graph::kAccumulatedAttr)).contains(op);
 }
 
+static bool isExchanging(Operation *op) {
+  return isa<graph::ExchangeOp, graph::PlaceBlocksOp, graph::SortRowsOp, graph::UnsortRowsOp>(op);
+}
+
 bool isInPlans(Operation *op, const graph::OpRule &rule) {
-  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !addsGradients(op);
+  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !isExchanging(op) &&
+         !addsGradients(op);
 }
 
 // On an axis where every value has one placement.
@@ -70,7 +75,13 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
     add(split::kNone);
     return splits;
   }
-  if (ranks == 1 || mesh.roles[axes.front()] == AxisRole::Data) {
+  bool isExpert = mesh.roles[axes.front()] == AxisRole::Expert;
+  auto exchange = dyn_cast<graph::ExchangeOp>(op);
+  if (ranks > 1 && isExpert && exchange) {
+    add(static_cast<int>(exchange.getTo())); // its loops are the dims
+    return splits;
+  }
+  if (ranks == 1 || isExpert || mesh.roles[axes.front()] == AxisRole::Data) {
     add(ranks == 1 ? split::kNone : follow(axes.front(), op, rule, placementOn));
     return splits;
   }
@@ -121,16 +132,13 @@ SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *
                                             const graph::OpRule &rule) const {
   SmallVector<unsigned, 8> loops;
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
-  bool isOfExpertAxis = static_cast<int>(axes.front()) == expertAxis;
   bool isFolded = this->isFolded(axes, op, rule);
   for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
     // A loop over a sequence whose tokens went through experts has the bit of samples, too.
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
     bool isTheirs =
         bits[loop] != ScalesWithBatch && !isOfExperts && !roles.isMerged(op, rule, loop);
-    if (isOfExpertAxis)
-      isTheirs = llvm::is_contained(rule.expertLoops, loop);
-    else if (isFolded)
+    if (isFolded)
       isTheirs = isOfTokens(bits[loop]);
     bool isRuled = !isFolded && llvm::equal(axes, tensorAxes);
     if (isTheirs && (!isRuled || textbook.maySplit(op, rule, loop)))
@@ -218,7 +226,8 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
     for (const OpSplit &split : splits)
       for (const OpSplit &choice : choices) {
         auto isTaken = [&](unsigned axis) {
-          return choice[axis] >= 0 && llvm::is_contained(split, choice[axis]);
+          return mesh.roles[axis] != AxisRole::Expert && choice[axis] >= 0 &&
+                 llvm::is_contained(split, choice[axis]);
         };
         if (!isTold() && llvm::any_of(axes, isTaken))
           continue;

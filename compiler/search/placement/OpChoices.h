@@ -15,7 +15,8 @@ namespace dtc {
 // heads (HeadOps), where each chooses by itself.
 //
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
-// unfinished as long as they can.
+// unfinished as long as they can. Neither has that of experts: there exchanges say what is split,
+// and other ops are split as what they read.
 class OpChoices {
 public:
   // Returns the placement of a tensor along an axis on which it has only one.
@@ -55,7 +56,6 @@ private:
   TensorPattern pattern;
   bool splitsWeights, foldsExperts;
   const OpSplits *told;
-  int expertAxis;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;
@@ -71,6 +71,7 @@ private:
 // Returns whether plans say how `op` is split (op_splits), which they do by its function, its name,
 // and its number among the ops of that name. All other ops are split as what they read:
 // - numbers without dims, which have no loop that a plan could name;
+// - what moves rows between the ranks of experts, which only plans with such ranks have;
 // - roundings and scales, which come and go with the precision and the number of micro-batches;
 // - additions of gradients in '@microbatch', of which there are more where a pipeline's stages cut
 //   a repeat whose layers read the same tensor.

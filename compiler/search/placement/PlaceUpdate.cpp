@@ -4,6 +4,7 @@
 #include "dialects/graph/StepWeights.h"
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Partition.h"
+#include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -32,7 +33,7 @@ private:
   void placePrepare(graph::FuncOp prepare) {
     for (BlockArgument argument : prepare.getArguments()) {
       Placement placement = replicated(mesh);
-      for (unsigned axis : mesh.axesOf(AxisRole::Data))
+      for (unsigned axis : axesOfSamples(mesh))
         if (mesh.sizes[axis] > 1)
           placement[axis] = AxisPlacement::shard(0);
       placements[argument] = placement;

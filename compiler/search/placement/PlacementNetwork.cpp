@@ -3,6 +3,7 @@
 
 #include "compiler/search/placement/AxisGroups.h"
 #include "compiler/search/placement/StageCosts.h"
+#include "passes/shard/StepMesh.h"
 
 #include <limits>
 
@@ -24,7 +25,7 @@ Placement finished(Placement placement) {
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       told(problem.told), costs(problem.costs), microBatches(problem.prices.microBatches),
-      dataAxes(mesh.axesOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      dataAxes(axesOfSamples(mesh)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
       roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights),
       textbook(problem, roles, weights), opChoices(problem, roles, heads, textbook),
       parameterChoices(problem, weights, heads, textbook), network(problem) {}

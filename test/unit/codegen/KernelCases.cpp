@@ -360,6 +360,24 @@ static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const s
   add("unpack_weight_grad", "%r: " + packed + ", %p: " + choices + ", %d: " + x, weights,
       "%0 = graph.unpack_weight_grad %r at %p, %d",
       "(" + packed + ", " + choices + ", " + x + ") -> " + weights, 0, Values::Whole, order);
+  // Two ranks have two experts each.
+  std::string blocks = "tensor<2x1x" + std::to_string(2 * rows) + "x";
+  std::string wide = "tensor<4x1x" + std::to_string((2 * rows + 3) / 4 * 2) + "x" + of + ">";
+  add("place_rows_of_ranks", "%e: " + choices, placed, "%0, %1 = graph.place_rows %e ranks 2",
+      "(" + choices + ") -> " + placed, 0, Values::Any, {0, 3, 2, 1, 0, 1});
+  int64_t third = rows / 3;
+  add("place_blocks", "%c: " + counts, blocks + "i32>", "%0 = graph.place_blocks %c",
+      "(" + counts + ") -> " + blocks + "i32>", 0, Values::Any,
+      {static_cast<double>(third), 0, static_cast<double>(rows), static_cast<double>(third)});
+  std::vector<double> ofBlocks; // every other row is there
+  for (int64_t i = 0; i < 4 * rows; ++i)
+    ofBlocks.push_back(static_cast<double>(i % 2 == 0 ? i / 2 : -1 - (2 * rows + i / 2)));
+  add("sort_rows", "%b: " + blocks + of + ">, %p: " + blocks + "i32>", wide,
+      "%0 = graph.sort_rows %b at %p", "(" + blocks + of + ">, " + blocks + "i32>) -> " + wide, 0,
+      Values::Any, ofBlocks);
+  add("unsort_rows", "%r: " + wide + ", %p: " + blocks + "i32>", blocks + of + ">",
+      "%0 = graph.unsort_rows %r at %p",
+      "(" + wide + ", " + blocks + "i32>) -> " + blocks + of + ">", 0, Values::Any, ofBlocks);
   int64_t half = rows / 2, quarter = rows / 4; // the second expert has no rows
   std::vector<double> sizes = {static_cast<double>(half), 0,
                                static_cast<double>(2 * rows - half - quarter),

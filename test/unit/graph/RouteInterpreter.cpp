@@ -1,6 +1,7 @@
 // Runs the ops of mixtures of experts without drops on small tensors, by their definitions.
 #include "Interpreter.h"
 
+#include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/RouteOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
@@ -78,13 +79,49 @@ public:
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return std::pair(experts.data[a], a) < std::pair(experts.data[b], b);
     });
-    for (size_t row = 0; row < order.size(); ++row)
-      places.data[order[row]] = static_cast<double>(row);
     int64_t ofSample = experts.count(1, 3);
+    int64_t samples = experts.dim(0), ofRank = counts.dim(1) / static_cast<int64_t>(op.getRanks());
+    std::vector<int64_t> filled(op.getRanks() * samples, 0); // rows of each block
+    for (size_t row = 0; row < order.size(); ++row) {
+      int64_t block = static_cast<int64_t>(experts.data[order[row]]) / ofRank * samples +
+                      static_cast<int64_t>(order[row]) / ofSample;
+      places.data[order[row]] = static_cast<double>(
+          op.getRanks() == 1 ? static_cast<int64_t>(row) : block * ofSample + filled[block]++);
+    }
     for (size_t i = 0; i < experts.data.size(); ++i)
       counts.data[i / ofSample * counts.dim(1) + static_cast<int64_t>(experts.data[i])] += 1;
     values[op.getPlaces()] = places;
     values[op.getCounts()] = counts;
+  }
+
+  void visit(ExchangeOp op) { values[op.getResult()] = values[op.getX()]; }
+  void visit(PlaceBlocksOp op) {
+    Tensor counts = values[op.getCounts()], places = Tensor::zeros(op.getType());
+    int64_t samples = counts.dim(0), experts = counts.dim(1), rows = places.dim(2);
+    int64_t ofRank = experts / places.dim(0), next = 0;
+    std::vector<int64_t> filled(places.dim(0) * samples, 0);
+    for (int64_t e = 0; e < experts; ++e)
+      for (int64_t b = 0; b < samples; ++b)
+        for (double i = 0; i < counts.data[b * experts + e]; ++i) {
+          int64_t block = e / ofRank * samples + b;
+          places.data[block * rows + filled[block]++] = static_cast<double>(next++);
+        }
+    for (size_t block = 0; block < filled.size(); ++block)
+      for (int64_t row = filled[block]; row < rows; ++row)
+        places.data[static_cast<int64_t>(block) * rows + row] = static_cast<double>(-1 - next++);
+    values[op.getResult()] = places;
+  }
+  void visit(SortRowsOp op) {
+    Tensor blocks = values[op.getBlocks()], rows = Tensor::zeros(op.getType());
+    eachPlace(values[op.getPlaces()], blocks.dim(3),
+              [&](int64_t row, int64_t ofBlock) { rows.data[row] = blocks.data[ofBlock]; });
+    values[op.getResult()] = rows;
+  }
+  void visit(UnsortRowsOp op) {
+    Tensor rows = values[op.getRows()], blocks = Tensor::zeros(op.getType());
+    eachPlace(values[op.getPlaces()], rows.dim(3),
+              [&](int64_t row, int64_t ofBlock) { blocks.data[ofBlock] = rows.data[row]; });
+    values[op.getResult()] = blocks;
   }
 
   void visit(PackRowsOp op) {
@@ -183,6 +220,14 @@ private:
              static_cast<int64_t>(choice));
   }
 
+  static void eachPlace(const Tensor &places, int64_t columns,
+                        llvm::function_ref<void(int64_t, int64_t)> meet) {
+    for (size_t row = 0; row < places.data.size(); ++row)
+      for (int64_t h = 0; h < columns && places.data[row] >= 0; ++h)
+        meet(static_cast<int64_t>(places.data[row]) * columns + h,
+             static_cast<int64_t>(row) * columns + h);
+  }
+
   static void eachRow(const Tensor &counts, llvm::function_ref<void(int64_t, int64_t)> meet) {
     int64_t row = 0;
     for (int64_t e = 0; e < counts.dim(1); ++e)
@@ -205,7 +250,8 @@ bool dtc::graph::interpretRoute(Operation *op, Values &values) {
   RouteInterpreter interpreter(values);
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<RouteTokensOp, RouteGradOp, PlaceRowsOp, PackRowsOp, UnpackRowsOp, UnpackWeightGradOp,
-            GroupedLinearOp, GroupedLinearWeightGradOp>([&](auto known) {
+            GroupedLinearOp, GroupedLinearWeightGradOp, ExchangeOp, PlaceBlocksOp, SortRowsOp,
+            UnsortRowsOp>([&](auto known) {
         interpreter.visit(known);
         return true;
       })

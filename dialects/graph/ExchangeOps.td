@@ -1,0 +1,99 @@
+// Rows of experts that are on several ranks: tensors that move between placements, blocks of rows
+// for each rank, and their order by expert on the rank that receives them. graph.place_rows and
+// graph.pack_rows (RouteOps.td) make the blocks.
+include "dialects/graph/GraphOpBase.td"
+
+class Graph_ExchangeFamilyOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
+  let hasVerifier = 1;
+}
+
+def Graph_ExchangeOp : Graph_ExchangeFamilyOp<"exchange", [Graph_Gradient, AllTypesMatch<["x", "result"]>]> {
+  let summary = "A tensor whose split by ranks of experts moves from one dim to another";
+  let description = [{
+    Returns `x`. Ranks of an axis of role `expert` have different samples before the experts of a layer, different
+    experts within, and different samples again behind. They split dim `from` of `x` where it is made, and dim `to` of
+    the result: `dtc-partition` replaces this op by the one all-to-all that it takes. Along other axes the result is
+    placed as `x`, partial sums too. The gradient moves back.
+
+    Constraints:
+    - (C1) `from` and `to` are different dims of `x`.
+
+    Example:
+    ```mlir
+    %received = graph.exchange %blocks from 1 to 0 : tensor<2x?x256x16xf32>
+    ```
+  }];
+  let arguments = (ins Graph_Tensor:$x, I64Attr:$from, I64Attr:$to);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$x `from` $from `to` $to attr-dict `:` type($x)";
+}
+
+def Graph_PlaceBlocksOp : Graph_ExchangeFamilyOp<"place_blocks"> {
+  let summary = "Orders the rows of blocks by expert";
+  let description = [{
+    The result has a number for each row of blocks [ranks, batch, rows, columns], in which block (r, b) has the rows of
+    sample b for the experts of rank r, ordered by expert, at its begin. A row that is there has the number that it gets
+    if all are ordered by expert, and by sample and place in the block among those of one expert. Block (r, b) has
+    `counts[b, e]` rows of expert e; each rank has as many experts, which are neighbours. Rows that are not there have
+    the negative numbers -1 - n, where n counts on behind the last row that is.
+
+    On the mesh batch and ranks split, the latter with the experts.
+
+    Constraints:
+    - (C1) `counts` is i32 [batch, experts], the experts static.
+    - (C2) the result is i32 [ranks, batch, rows], ranks and rows static.
+    - (C3) `ranks` divides the experts.
+
+    Example:
+    ```mlir
+    %places = graph.place_blocks %counts : (tensor<?x8xi32>) -> tensor<2x?x256xi32>
+    ```
+  }];
+  let arguments = (ins Graph_IntTensor:$counts);
+  let results = (outs Graph_IntTensor:$result);
+  let assemblyFormat = "$counts attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_SortRowsOp : Graph_ExchangeFamilyOp<"sort_rows", [Graph_Gradient]> {
+  let summary = "Copies the rows of blocks into the order of experts";
+  let description = [{
+    Row places[r, b, j] of the result, of all of its rows in order, is blocks[r, b, j, :]; rows that no block has are
+    zero, and what blocks have there is not read. On the mesh batch, ranks and columns split: a split of ranks is one of
+    experts. The gradient is `graph.unsort_rows`.
+
+    Constraints:
+    - (C1) `blocks` is [ranks, batch, rows, columns], with all but the batch static.
+    - (C2) `places` is i32 [ranks, batch, rows].
+    - (C3) the result is [experts, batch, mean, columns] in the element type of `blocks`, the experts a multiple of
+      ranks, (C4) with room for all rows of blocks.
+
+    Example:
+    ```mlir
+    %rows = graph.sort_rows %blocks at %places
+      : (tensor<2x?x256x16xf32>, tensor<2x?x256xi32>) -> tensor<8x?x64x16xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$blocks, Graph_IntTensor:$places);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$blocks `at` $places attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_UnsortRowsOp : Graph_ExchangeFamilyOp<"unsort_rows", [Graph_Gradient]> {
+  let summary = "Copies rows in the order of experts back into blocks";
+  let description = [{
+    blocks[r, b, j, :] is row places[r, b, j], or zero where that is negative: the transpose of `graph.sort_rows`, with
+    its shapes. Partial sums of rows give partial sums.
+
+    Constraints: (C1) to (C4) of `graph.sort_rows`, with `rows` for the result and the result for `blocks`.
+
+    Example:
+    ```mlir
+    %blocks = graph.unsort_rows %rows at %places
+      : (tensor<8x?x64x16xf32>, tensor<2x?x256xi32>) -> tensor<2x?x256x16xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$places);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$rows `at` $places attr-dict `:` functional-type(operands, results)";
+}

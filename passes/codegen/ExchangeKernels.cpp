@@ -1,0 +1,134 @@
+// Kernels of rows of experts that are on several ranks: the order of the rows of blocks, and copies
+// into that order and back.
+#include "passes/codegen/ExchangeKernels.h"
+
+#include "dialects/graph/ExchangeOps.h"
+#include "passes/codegen/IndexStore.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+using Values = KernelBuilder::Values;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+Value compare(KernelBuilder &k, arith::CmpIPredicate predicate, Value a, Value b) {
+  return arith::CmpIOp::create(k.builder, k.loc, predicate, a, b);
+}
+
+// One unit for each block goes over the counts: rows of an expert begin behind those of the experts
+// before it, and behind those of the same expert in the samples before.
+struct PlaceBlocksKernel : KernelOpInterface::ExternalModel<PlaceBlocksKernel, PlaceBlocksOp> {
+  static RowShape rowsOf(Operation *op) {
+    auto place = cast<PlaceBlocksOp>(op);
+    RowShape shape = RowShape::of(place.getResult());
+    shape.columns = std::max(shape.columns, typeOf(place.getCounts()).getNumElements());
+    return shape;
+  }
+  int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    auto place = cast<PlaceBlocksOp>(op);
+    ArrayRef<int64_t> shape = place.getType().getShape();
+    int64_t ranks = shape[0], samples = shape[1], rows = shape[2];
+    int64_t experts = typeOf(place.getCounts()).getDimSize(1), ofRank = experts / ranks;
+    auto countOf = [&](Value sample, Value expert) {
+      return k.loadIndex(k.operand(0), k.add(k.mul(sample, experts), expert));
+    };
+    // Adds up the counts of experts [first, end) and samples [0, end) of each.
+    auto sum = [&](Value first, Value end, Value endOfSamples) {
+      return k
+          .forLoop(first, end, 1, k.index(0),
+                   [&](Value e, ValueRange now) {
+                     return k.forLoop(k.index(0), endOfSamples, 1, now[0],
+                                      [&](Value b, ValueRange sum) -> Values {
+                                        return {k.add(sum[0], countOf(b, e))};
+                                      });
+                   })
+          .front();
+    };
+    k.forEachRow(rowsOf(op), {1, 1}, [&](Value block) {
+      Value rank = k.div(block, samples), sample = k.rem(block, samples);
+      Value low = k.mul(rank, ofRank), high = k.add(low, ofRank), all = k.index(samples);
+      Value before = sum(k.index(0), low, all), base = k.mul(block, rows);
+      Values ends = k.forLoop(
+          low, high, 1, {before, k.index(0)}, [&](Value e, ValueRange now) -> Values {
+            Value start = k.add(now[0], sum(e, k.add(e, 1), sample)), count = countOf(sample, e);
+            k.forEach(k.index(0), count, [&](Value j) {
+              IndexStore::emit(k, k.add(start, j), k.result(0), k.add(base, k.add(now[1], j)));
+            });
+            return {k.add(now[0], sum(e, k.add(e, 1), all)), k.add(now[1], count)};
+          });
+      // Rows of earlier blocks that are not there count first.
+      Value there = k.add(before, sum(low, high, sample));
+      Value next = k.add(sum(k.index(0), k.index(experts), all), k.sub(base, there));
+      k.forEach(ends[1], k.index(rows), [&](Value j) {
+        Value number = k.add(next, k.sub(j, ends[1]));
+        IndexStore::emit(k, k.sub(k.index(-1), number), k.result(0), k.add(base, j));
+      });
+    });
+  }
+};
+
+// Copies a row of blocks, or zeros, to each row of the result.
+struct SortRowsKernel : KernelOpInterface::ExternalModel<SortRowsKernel, SortRowsOp> {
+  static RowShape rowsOf(Operation *op) { return RowShape::of(op->getResult(0)); }
+  int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/false); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    auto sort = cast<SortRowsOp>(op);
+    RowShape shape = rowsOf(op);
+    int64_t numPlaces = typeOf(sort.getPlaces()).getNumElements();
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
+      Value isOfBlocks = compare(k, arith::CmpIPredicate::slt, row, k.index(numPlaces));
+      Value from = k.select(isOfBlocks, row, k.index(0));
+      Value place = k.loadIndex(k.operand(1), from);
+      Value isThere = compare(k, arith::CmpIPredicate::sge, place, k.index(0));
+      Value to = k.select(isThere, place, k.sub(k.index(-1), place));
+      to = k.mul(k.select(isOfBlocks, to, row), shape.columns);
+      Value copies = arith::AndIOp::create(k.builder, k.loc, isOfBlocks, isThere);
+      from = k.mul(from, shape.columns);
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        Value x = k.load(k.operand(0), k.add(from, column), lanes);
+        k.store(k.select(copies, x, k.splat(0, lanes.width)), k.result(0), k.add(to, column),
+                lanes);
+        return {};
+      });
+    });
+  }
+};
+
+struct UnsortRowsKernel : KernelOpInterface::ExternalModel<UnsortRowsKernel, UnsortRowsOp> {
+  static RowShape rowsOf(Operation *op) { return RowShape::of(op->getResult(0)); }
+  int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/false); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    RowShape shape = rowsOf(op);
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
+      Value place = k.loadIndex(k.operand(1), row);
+      Value isThere = compare(k, arith::CmpIPredicate::sge, place, k.index(0));
+      Value from = k.mul(k.select(isThere, place, k.index(0)), shape.columns);
+      Value to = k.mul(row, shape.columns);
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        Value x = k.load(k.operand(0), k.add(from, column), lanes);
+        k.store(k.select(isThere, x, k.splat(0, lanes.width)), k.result(0), k.add(to, column),
+                lanes);
+        return {};
+      });
+    });
+  }
+};
+
+} // namespace
+
+void dtc::attachExchangeKernels(MLIRContext *context) {
+  PlaceBlocksOp::attachInterface<PlaceBlocksKernel>(*context);
+  SortRowsOp::attachInterface<SortRowsKernel>(*context);
+  UnsortRowsOp::attachInterface<UnsortRowsKernel>(*context);
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Experts on several ranks train like one device, whatever the tokens want, and send what the formula says.
+
+Usage: expert_parallel.py [--only N]; exits 0 only if all cases match. Small mixtures without drops are trained under
+expert parallelism beside tensor parallelism, pipelines, ZeRO and recomputation, by SGD but for the last cases: AdamW
+would hide gradients that are too large by a factor. Losses, norms, gradients and parameters are compared with one
+process as in any_plan.py. In some cases all tokens choose the same expert in every step. The all-to-alls of
+a program have the bytes of docs/experts.md, and a checkpoint has whole experts, from which other plans go on.
+"""
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from any_plan import TOLERANCE, as_graph, match_one_device, write_case
+from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, train
+
+SEQUENCE = 12
+MIXTRAL = {"model_type": "mixtral", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": 16,
+           "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+           "num_local_experts": 4, "num_experts_per_tok": 2, "initializer_range": 0.2, "tie_word_embeddings": False,
+           "router_aux_loss_coef": 0.02, "output_router_logits": False, "sliding_window": None}
+ONE = {**MIXTRAL, "num_experts_per_tok": 1}
+EIGHT = {**MIXTRAL, "num_local_experts": 8, "num_experts_per_tok": 3}
+BALANCED = {**MIXTRAL, "output_router_logits": True, "moe_router_load_balancing_type": "seq_aux_loss"}
+# Experts of GPT-OSS have biases, and gate and up in alternating columns.
+GPT_OSS = {"model_type": "gpt_oss", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": 16,
+           "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+           "head_dim": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "initializer_range": 0.2,
+           "output_router_logits": False, "sliding_window": 128,
+           "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+
+# Each case is: config, keys of --fix, optimizer, whether all tokens choose the same expert.
+CASES = [
+    (MIXTRAL, {"dp": 2, "ep": 2}, "sgd", False),
+    (MIXTRAL, {"dp": 4, "ep": 2}, "sgd", False),
+    (MIXTRAL, {"dp": 4, "ep": 4, "zero": 1}, "sgd", False),
+    (EIGHT, {"dp": 4, "ep": 4, "zero": 2, "micro_batch": 2}, "sgd", False),
+    (MIXTRAL, {"dp": 4, "ep": 2, "zero": 3}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "zero": 3}, "sgd", False),
+    (EIGHT, {"dp": 8, "ep": 4, "zero": 1, "zero_group": 4}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "tp": 2}, "sgd", False),
+    (EIGHT, {"dp": 4, "ep": 4, "tp": 2, "sp": 1, "zero": 1}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "pp": 2, "zero": 2}, "sgd", False),
+    (MIXTRAL, {"dp": 4, "ep": 4, "pp": 2, "recompute": "full"}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "tp": 2, "pp": 2, "zero": 1, "recompute": "selective"}, "sgd", False),
+    (ONE, {"dp": 4, "ep": 4}, "sgd", True),
+    (ONE, {"dp": 4, "ep": 2, "zero": 3, "recompute": "full"}, "sgd", True),
+    (BALANCED, {"dp": 4, "ep": 2}, "sgd", False),
+    (GPT_OSS, {"dp": 2, "ep": 2, "tp": 2}, "sgd", False),
+    (GPT_OSS, {"dp": 4, "ep": 4, "zero": 3}, "sgd", False),
+    (MIXTRAL, {"dp": 4, "ep": 2, "zero": 1, "recompute": "selective"}, "adamw", False),
+    (MIXTRAL, {"dp": 4, "ep": 4, "zero": 2}, "lamb", False),
+]
+
+
+def exchanged(config, fix):
+    """Returns how many bytes of rows a rank sends in a step: blocks for all choices of a sample, to each other rank,
+    to the experts and back, and their gradients. All layers are on a rank where there is no pipeline.
+    """
+    ep, samples = fix["ep"], 2 * fix.get("micro_batch", 1)
+    choices = SEQUENCE * config["num_experts_per_tok"]
+    return 4 * config["num_hidden_layers"] * samples * (ep - 1) * choices * config["hidden_size"] * 4
+
+
+def check_bytes(dte, config, fix, what):
+    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    # Sums of the results of experts that tensor parallelism splits are of experts, too.
+    rows = [entry for entry in program["communication"] if entry["role"] == "expert" and entry["group"] != "tp"]
+    if any(entry["kind"] != "all_to_all" or entry["group"] != "ep" for entry in rows):
+        sys.exit(f"FAILED: {what}: {rows}, wanted all-to-alls over ep alone")
+    # The numbers of rows go first: one for each expert of the other ranks, sample and layer.
+    counts = config["num_hidden_layers"] * 2 * fix.get("micro_batch", 1) * config["num_local_experts"] * 4 * \
+        (fix["ep"] - 1) // fix["ep"]
+    found, wanted = sum(entry["bytes"] for entry in rows), exchanged(config, fix) + counts
+    if found != wanted:
+        sys.exit(f"FAILED: {what}: a rank sends {found} bytes of rows in a step, wanted {wanted}")
+
+
+def run_case(index):
+    config, fix, optimizer, alike = CASES[index]
+    fix = {"tp": 1, "pp": 1, "micro_batch": 1, "recompute": "none", **fix}
+    ranks = fix["dp"] * fix["tp"] * fix["pp"]
+    what = f"case {index}: {config['model_type']}, {fix}, {optimizer}"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path, data = write_case(folder, config, random.Random(index))
+        if alike:  # of equal scores the first is chosen, and a weight that is always one moves no router
+            path = as_graph(path, SEQUENCE)
+            text, count = re.subn(r'(gate\.weight") normal\([^)]*\)', r"\1 zeros", path.read_text())
+            path.write_text(text)
+            if count == 0:
+                sys.exit(f"FAILED: {what}: no router is among the parameters of {path}")
+        batch = 2 * fix["dp"] * fix["micro_batch"]
+        difference = match_one_device(folder, path, SEQUENCE, batch, optimizer, ranks, fix, data, index, what)
+        if fix["pp"] == 1 and fix["recompute"] == "none" and config["model_type"] == "mixtral":
+            check_bytes(folder / f"r{ranks}.dte", config, fix, what)
+        return difference
+
+
+def compiled(folder, path, ranks, fix):
+    dte = folder / f"{fix.replace(',', '-').replace('=', '')}.dte"
+    dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", 8, "--fix",
+        fix, "--optimizer", "adamw", "--epsilon", 1e-3, "-o", dte)
+    return dte
+
+
+def check_resumed():
+    """A checkpoint of experts on several ranks is of whole experts: others go on from it as if nothing had happened."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path, data = write_case(folder, EIGHT, random.Random(1))
+        flags = ("--seed", 1, "--lr", 1e-2)
+        end = folder / "end.safetensors"
+        train(compiled(folder, path, 1, "dp=1,tp=1"), 1, data, 4, *flags, "--dump-params", end)
+        kept = ("--checkpoint-dir", folder / "checkpoints", "--checkpoint-every", 1)
+        done = 0
+        for ranks, fix in ((4, "dp=4,tp=1,ep=4,zero=1"), (4, "dp=2,tp=2,ep=2,zero=3"), (1, "dp=1,tp=1"),
+                           (4, "dp=4,tp=1,ep=2,zero=2")):
+            resumes = ("--resume",) if done else ()
+            done += 1
+            now = folder / "now.safetensors"
+            train(compiled(folder, path, ranks, fix), ranks, data, done, *flags, *kept, *resumes, "--dump-params", now)
+        return compare_tensors(read_safetensors(now), read_safetensors(end), TOLERANCE, "resumed under other plans")
+
+
+def check_refusals():
+    with tempfile.TemporaryDirectory() as name:
+        path, _ = write_case(Path(name), MIXTRAL, random.Random(1))
+        for ranks, fix, wanted in (
+                (3, "dp=3,ep=3", ["--fix ep=3 does not divide the 4 experts of the model", "ep=2"]),
+                (2, "dp=2,ep=4", ["ep has to divide dp x cp"])):
+            result = subprocess.run([BIN / "dtc", "compile", path, "--seq-len", str(SEQUENCE), "--topology", "cpu",
+                                     "--devices", str(ranks), "--global-batch", "12", "--fix", fix, "-o", "x.dte"],
+                                    cwd=name, capture_output=True, text=True)
+            if result.returncode != 1 or any(text not in result.stderr for text in wanted):
+                sys.exit(f"FAILED: {fix}: exit code {result.returncode}, wanted {wanted}:\n{result.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", type=int, help="run this case alone")
+    only = parser.parse_args().only
+    cases = range(len(CASES)) if only is None else [only]
+    worst = max(run_case(index) for index in cases)
+    if only is None:
+        worst = max(worst, check_resumed())
+        check_refusals()
+    print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")
+
+
+if __name__ == "__main__":
+    main()
