@@ -14,5 +14,8 @@ foreach(plugin dtc_mpi dtc_gloo dtc_metrics)
     install(TARGETS ${plugin} LIBRARY DESTINATION lib/dtc)
   endif()
 endforeach()
+# 'dtc data' looks for its Python package in ../share/dtc/python beside its own folder.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/dtc_data DESTINATION share/dtc/python
+        FILES_MATCHING PATTERN "*.py")
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})

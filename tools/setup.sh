@@ -25,8 +25,11 @@ die() {
 }
 
 case "${1:-}" in
-"") ;;
---tests) packages+=(chromium) ;; # opens the report's page
+"") tests=0 ;;
+--tests) # chromium opens the report's page; python3-venv makes build/test-venv
+  tests=1
+  packages+=(chromium python3-venv)
+  ;;
 *) die "'$1' is no option; there is --tests" ;;
 esac
 
@@ -38,9 +41,20 @@ missing_packages() {
   printf '%s\n' "${packages[@]}" | grep -vxF -f <(printf '%s\n' "$installed" | sed '/^$/d') || true
 }
 
+# Installs the Python packages of test/run/data_build.py into a folder of their own.
+python_packages() {
+  [ "$tests" -eq 1 ] || return 0
+  local venv wanted=(tokenizers==0.23.3 pyarrow==26.0.1)
+  venv=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/test-venv
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  "$venv/bin/python" -c 'import tokenizers, pyarrow' 2>/dev/null ||
+    "$venv/bin/pip" --quiet --disable-pip-version-check install "${wanted[@]}"
+}
+
 command -v dpkg-query >/dev/null || die "this machine has no dpkg; dtc is built on Debian 12 (bookworm)"
 mapfile -t missing < <(missing_packages)
 if [ "${#missing[@]}" -eq 0 ]; then
+  python_packages
   echo "setup.sh: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -68,4 +82,5 @@ apt install -y --no-install-recommends "${missing[@]}"
 
 mapfile -t missing < <(missing_packages)
 [ "${#missing[@]}" -eq 0 ] || die "apt-get ended well, but these packages are still missing: ${missing[*]}"
+python_packages
 echo "setup.sh: done"

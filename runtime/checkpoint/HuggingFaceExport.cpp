@@ -1,10 +1,10 @@
 // Writes the parameters of a checkpoint as a Hugging Face folder.
 #include "runtime/checkpoint/HuggingFaceExport.h"
 
+#include "runtime/base/NestingDepth.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/FolderFiles.h"
 #include "runtime/checkpoint/MatchWeights.h"
-#include "runtime/checkpoint/NestingDepth.h"
 #include "runtime/checkpoint/SafetensorsRead.h"
 #include "runtime/checkpoint/SafetensorsWrite.h"
 #include "runtime/checkpoint/WeightFiles.h"

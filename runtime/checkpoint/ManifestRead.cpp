@@ -2,10 +2,10 @@
 #include "runtime/checkpoint/ManifestRead.h"
 
 #include "runtime/base/Checked.h"
+#include "runtime/base/NestingDepth.h"
 #include "runtime/base/TensorSpec.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Manifest.h"
-#include "runtime/checkpoint/NestingDepth.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 #include "runtime/checkpoint/SafetensorsRead.h"
 
 #include "runtime/base/Checked.h"
+#include "runtime/base/NestingDepth.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Elements.h"
-#include "runtime/checkpoint/NestingDepth.h"
 #include "runtime/format/ElementTypes.h"
 
 #include <nlohmann/json.hpp>

@@ -27,8 +27,10 @@ struct KnownFormat {
 
 constexpr const char *kPicture = "give pictures as an array for each input: NAME=FILE.npy";
 constexpr const char *kWeights = "it holds no tokens; --init takes weights";
-constexpr const char *kTokenizeText = "take its text out and tokenize that into an llm.c .bin, a "
-                                      "Megatron .bin and .idx, or plain ids (u16:FILE, u32:FILE)";
+constexpr const char *kTokenize =
+    "make tokens of it: dtc data build FILE --tokenizer tokenizer.json -o DIR";
+constexpr const char *kTokenizeText = "take its text out and tokenize that: dtc data build TEXT "
+                                      "--tokenizer tokenizer.json -o DIR";
 constexpr const char *kArrays = "save each array with numpy.save and give NAME=FILE.npy for each "
                                 "input of the model";
 
@@ -43,7 +45,7 @@ constexpr KnownFormat kFormats[] = {
     {0, "\x04\x22\x4d\x18"sv, "an lz4 archive", "unpack it: unlz4 FILE"},
     {0, "7z\xbc\xaf\x27\x1c"sv, "a 7z archive", "unpack it: 7z x FILE"},
     {257, "ustar"sv, "a tar archive", "unpack it: tar -xf FILE"},
-    {0, "PAR1"sv, "a Parquet file", kTokenizeText},
+    {0, "PAR1"sv, "a Parquet file", kTokenize},
     {0, "ARROW1\0\0"sv, "an Arrow file", kTokenizeText},
     {0, "\xff\xff\xff\xff"sv, "an Arrow stream", kTokenizeText},
     {0, "Obj\x01"sv, "an Avro file", kTokenizeText},
@@ -83,7 +85,8 @@ Content other(std::string what, std::string advice) {
 }
 
 std::string replaceFile(std::string advice, const std::string &path) {
-  if (size_t at = advice.find("FILE"); advice.starts_with("unpack") && at != std::string::npos)
+  if (size_t at = advice.find("FILE");
+      (advice.starts_with("unpack") || advice.starts_with("make")) && at != std::string::npos)
     advice.replace(at, 4, text("'", path, "'"));
   return advice;
 }
@@ -202,6 +205,11 @@ const char *wideEncoding(std::string_view head) {
 
 } // namespace
 
+std::string tokenizeAdvice(const std::string &path) {
+  std::string advice = kTokenize;
+  return advice.replace(advice.find("FILE"), 4, text("'", path, "'"));
+}
+
 Status recognise(const InputFile &file, Content &content) {
   std::vector<uint8_t> bytes(std::min<uint64_t>(file.size(), kHeadBytes));
   DTC_RETURN_IF_ERROR(file.read(0, bytes));
@@ -228,7 +236,7 @@ Status recognise(const InputFile &file, Content &content) {
     content.kind = Content::Kind::Text;
   if (content.kind == Content::Kind::Text && isJson(head))
     content = {Content::Kind::Stateable, "JSON",
-               text(kTokenizeText, ", or write bytes:", file.path(),
+               text(tokenizeAdvice(file.path()), ", or write bytes:", file.path(),
                     " to train on its bytes as they are")};
   if (const char *encoding = wideEncoding(head))
     content = {Content::Kind::Stateable, text("text in ", encoding),

@@ -32,8 +32,7 @@ struct Content {
 // Recognises the content of `file`; reads at most 4 KiB. Errors: those of reading.
 Status recognise(const InputFile &file, Content &content);
 
-// Advice for text files, for messages.
-inline constexpr const char *kTokenizeAdvice =
-    "tokenize it into an llm.c .bin, a Megatron .bin and .idx, or plain ids (u16:FILE, u32:FILE)";
+// Returns advice for files of text, for messages.
+std::string tokenizeAdvice(const std::string &path);
 
 } // namespace dtc::rt

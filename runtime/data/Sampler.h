@@ -28,13 +28,37 @@ public:
     return sampler;
   }
 
+  // A source of a mixture: its samples, and its share of those that are drawn.
+  struct Share {
+    uint64_t samples = 1;
+    double weight = 1; // above 0; the weights of all sources add up to 1
+  };
+  // Makes the order of several sources, whose samples are numbered one source after the other. Of
+  // each block of B global samples a source has B times its weight, at places that the seed
+  // shuffles; its own samples come in the order of a Sampler of their own. B is the smallest power
+  // of ten that makes all of these whole, a million at most, where rounding gives what is left to
+  // the sources that lose most. So what is drawn until any global sample is known at once.
+  static Sampler mixed(std::span<const Share> shares, uint64_t seed);
+
+  // Returns the number of different samples.
   uint64_t samples() const { return count; }
   // Returns the index in the source of global sample `g`.
   uint64_t sample(uint64_t g) const;
+  // Returns how many of the first `total` global samples source `index` of a mixture gives, to
+  // within a block.
+  double drawnOf(size_t index, uint64_t total) const;
 
 private:
+  // A source of a mixture: the places in a block that are its own, and its first sample's number.
+  struct Part {
+    uint64_t firstPlace, places, firstSample, samples, key;
+  };
+  uint64_t mixedSample(uint64_t g) const;
+
   uint64_t count = 1, key = 0;
   bool shuffled = true;
+  std::vector<Part> parts; // empty unless mixed
+  uint64_t block = 1;      // global samples of a block
 };
 
 // The part of a step's global batch that one rank reads of one input.

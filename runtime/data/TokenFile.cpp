@@ -71,8 +71,9 @@ static Status openText(InputFile file, const TokenSourceOptions &options,
     return Status::invalidArgument(text(
         "opening '", file.path(), "': it is text, and the model's tokens are not bytes: it has ",
         vocabulary ? text(vocabulary) : std::string("an unknown number of"),
-        " vocabulary entries, not ", kLeastOfBytes, " to ", kMostOfBytes, "; ", kTokenizeAdvice,
-        ", or write bytes:", file.path(), " to train on its bytes as they are"));
+        " vocabulary entries, not ", kLeastOfBytes, " to ", kMostOfBytes, "; ",
+        tokenizeAdvice(file.path()), ", or write bytes:", file.path(),
+        " to train on its bytes as they are"));
   openBytes(std::move(file), "text, 1 byte a token", options, source);
   return {};
 }
@@ -105,7 +106,7 @@ static Status openBin(InputFile file, const Content &content, const TokenSourceO
   constexpr uint64_t leastOfText = 64; // bytes: fewer may be text by chance
   if (content.kind == Content::Kind::Text && file.size() >= leastOfText)
     return Status::invalidArgument(text("opening '", path, "': it is text, and a .bin holds ids; ",
-                                        kTokenizeAdvice, ", or write bytes:", path,
+                                        tokenizeAdvice(path), ", or write bytes:", path,
                                         " to train on its bytes as they are"));
   if (endsWith(stem, "_document") || endsWith(stem, "_sentence"))
     return Status::notFound(text("opening '", path,

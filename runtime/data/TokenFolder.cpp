@@ -2,8 +2,9 @@
 #include "runtime/data/TokenFolder.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/BuiltFolder.h"
+#include "runtime/data/Concatenation.h"
 #include "runtime/data/Content.h"
-#include "runtime/data/TokenArray.h"
 #include "runtime/data/TokenFile.h"
 #include "runtime/data/TokenPath.h"
 
@@ -18,39 +19,6 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-
-// Several sources, one after the other.
-class Concatenation final : public TokenSource {
-public:
-  Concatenation(std::string name, DataOrigin origin,
-                std::vector<std::unique_ptr<TokenSource>> parts)
-      : TokenSource(std::move(origin)), folder(std::move(name)), parts(std::move(parts)) {
-    for (const auto &part : this->parts)
-      ends.push_back((ends.empty() ? 0 : ends.back()) + part->size());
-  }
-  const std::string &name() const override { return folder; }
-  uint64_t size() const override { return ends.back(); }
-
-  Status read(uint64_t begin, std::span<int32_t> out) const override {
-    DTC_RETURN_IF_ERROR(checkRange(begin, out.size(), size(), folder));
-    auto part =
-        static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
-    while (!out.empty()) {
-      uint64_t first = begin - (part ? ends[part - 1] : 0);
-      uint64_t count = std::min<uint64_t>(out.size(), ends[part] - begin);
-      DTC_RETURN_IF_ERROR(parts[part]->read(first, out.first(count)));
-      out = out.subspan(count);
-      begin += count;
-      ++part;
-    }
-    return Status::okStatus();
-  }
-
-private:
-  std::string folder;
-  std::vector<std::unique_ptr<TokenSource>> parts;
-  std::vector<uint64_t> ends; // total tokens up to and with each part
-};
 
 // The names in a folder, by kind, sorted by their bytes.
 struct Listing {
@@ -213,6 +181,8 @@ Status takeSplit(const std::string &folder, Split split, std::vector<std::string
 Status openTokenFolder(const TokenPath &given, const TokenSourceOptions &options,
                        std::unique_ptr<TokenSource> &source) {
   const std::string &folder = given.path;
+  if (given.stated == StatedFormat::Any && isBuiltFolder(folder))
+    return openBuiltFolder(folder, options, source);
   Listing found;
   DTC_RETURN_IF_ERROR(list(folder, found));
   if (given.stated == StatedFormat::Any)

@@ -1,6 +1,7 @@
 #include "tools/dtrun/Batches.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/JoinedSamples.h"
 #include "runtime/data/NpySamples.h"
 #include "runtime/data/OpenTokens.h"
 #include "runtime/data/TokenSamples.h"
@@ -49,9 +50,9 @@ std::string Batches::describeInputs() const {
   return text("the model reads ", all, ": ", example);
 }
 
-Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
+Status Batches::findVocabulary(const std::string &path, uint64_t &vocabulary) const {
   // All inputs read the same tokens, so an error in one applies to all of them.
-  uint64_t length = inputs[0].shape.empty() ? 0 : inputs[0].shape[0], vocabulary = 0;
+  uint64_t length = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   for (const SampleType &type : inputs) {
     if (!isTokens(type) || type.shape[0] != length)
       return Status::invalidArgument(
@@ -62,17 +63,44 @@ Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
     if (uint64_t below = type.below)
       vocabulary = vocabulary ? std::min(vocabulary, below) : below;
   }
-  random = path == "synthetic";
-  std::unique_ptr<TokenSource> opened;
+  return {};
+}
+
+Status Batches::openTokenColumns(const std::vector<DataFile> &files, uint64_t seed) {
+  uint64_t vocabulary = 0;
+  DTC_RETURN_IF_ERROR(findVocabulary(files.front().path, vocabulary));
+  bool isMixed = files.front().weight > 0;
+  if (isMixed && use == Use::Evaluation)
+    return Status::invalidArgument(
+        text(flag(), " takes no weights: all samples of its data are read; name one source"));
   Split split = use == Use::Training ? Split::Training : Split::Validation;
-  DTC_RETURN_IF_ERROR(
-      openTokens(path, {.vocabulary = vocabulary, .seed = seed, .split = split}, opened));
-  origin = opened->origin();
-  tokens = opened->size();
-  std::shared_ptr<const TokenSource> source = std::move(opened);
-  for (Column &column : columns)
+  std::vector<std::vector<std::unique_ptr<SampleSource>>> sources(columns.size());
+  for (const DataFile &file : files) {
+    random = file.path == "synthetic";
+    if (random && isMixed)
+      return Status::invalidArgument(
+          text(flag(), " mixes 'synthetic', which has no end, with other data"));
+    std::unique_ptr<TokenSource> opened;
     DTC_RETURN_IF_ERROR(
-        makeTokenSamples(source, length, column.type.input == "targets" ? 1 : 0, column.source));
+        openTokens(file.path, {.vocabulary = vocabulary, .seed = seed, .split = split}, opened));
+    std::shared_ptr<const TokenSource> source = std::move(opened);
+    const DataOrigin &from = source->origin();
+    origin.files.insert(origin.files.end(), from.files.begin(), from.files.end());
+    origin.leftOut.insert(origin.leftOut.end(), from.leftOut.begin(), from.leftOut.end());
+    if (origin.format.find(from.format) == std::string::npos)
+      origin.format += text(origin.format.empty() ? "" : " and ", from.format);
+    tokens += source->size();
+    for (size_t i = 0; i < columns.size(); ++i)
+      DTC_RETURN_IF_ERROR(makeTokenSamples(source, inputs[0].shape[0],
+                                           columns[i].type.input == "targets" ? 1 : 0,
+                                           sources[i].emplace_back()));
+    if (isMixed)
+      mixture.push_back(
+          {file.path, file.weight, source->size(), sources.front().back()->samples(), 0});
+  }
+  for (size_t i = 0; i < columns.size(); ++i)
+    columns[i].source = isMixed ? std::make_unique<JoinedSamples>(std::move(sources[i]))
+                                : std::move(sources[i].front());
   return {};
 }
 
@@ -141,13 +169,23 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
   std::vector<DataFile> files;
   DTC_RETURN_IF_ERROR(parseDataFiles(flag(), data, files));
   if (files.front().input.empty())
-    DTC_RETURN_IF_ERROR(openTokenColumns(files.front().path, seed));
+    DTC_RETURN_IF_ERROR(openTokenColumns(files, seed));
   else
     DTC_RETURN_IF_ERROR(openFiles(files));
   DTC_RETURN_IF_ERROR(checkSampleCounts());
+  makeSampler(seed);
+  return {};
+}
+
+void Batches::makeSampler(uint64_t seed) {
   uint64_t found = columns.front().source->samples();
   sampler = use == Use::Training ? Sampler(found, seed) : Sampler::inOrder(found);
-  return {};
+  if (mixture.empty())
+    return;
+  std::vector<Sampler::Share> shares;
+  for (const DataSummary::Part &part : mixture)
+    shares.push_back({part.samples, part.weight});
+  sampler = Sampler::mixed(shares, seed);
 }
 
 DataSummary Batches::summarise(uint64_t steps) const {
@@ -164,6 +202,10 @@ DataSummary Batches::summarise(uint64_t steps) const {
     data.tokens = samples() * sequenceLength;
   data.steps = steps;
   data.globalBatch = globalBatch;
+  data.mixture = mixture;
+  for (size_t i = 0; i < mixture.size(); ++i)
+    data.mixture[i].epochs =
+        sampler.drawnOf(i, steps * globalBatch) / static_cast<double>(mixture[i].samples);
   return data;
 }
 

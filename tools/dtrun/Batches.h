@@ -68,9 +68,12 @@ private:
   };
 
   const char *flag() const { return use == Use::Training ? "--data" : "--eval-data"; }
-  Status openTokenColumns(const std::string &path, uint64_t seed);
+  // Opens the sources of tokens of the argument: one, or several with weights.
+  Status openTokenColumns(const std::vector<DataFile> &files, uint64_t seed);
+  Status findVocabulary(const std::string &path, uint64_t &vocabulary) const;
   Status openFiles(const std::vector<DataFile> &files);
   Status checkSampleCounts() const;
+  void makeSampler(uint64_t seed);
   // Returns the number of different samples that `steps` steps read.
   uint64_t samplesOf(uint64_t steps) const;
   Status describeSamples(const Column &column, uint64_t steps, std::string &words) const;
@@ -86,7 +89,8 @@ private:
   bool random = false; // synthetic data, which is always valid
   uint64_t sequenceLength = 0;
   DataOrigin origin;
-  uint64_t tokens = 0; // number of tokens, for a source of tokens
+  uint64_t tokens = 0;                    // number of tokens, for a source of tokens
+  std::vector<DataSummary::Part> mixture; // empty unless --data has weights
 };
 
 } // namespace dtc::rt

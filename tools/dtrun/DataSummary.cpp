@@ -52,13 +52,39 @@ double epochsOf(const DataSummary &data) {
          static_cast<double>(*data.samples);
 }
 
+// Returns the sources of a mixture: "0.7 of 'a' (840 samples, 2.1 epochs) and 0.3 of 'b' (...)".
+std::string mixtureAsText(const DataSummary &data) {
+  std::string all;
+  for (size_t i = 0; i < data.mixture.size(); ++i) {
+    const DataSummary::Part &part = data.mixture[i];
+    all += text(i == 0                        ? ""
+                : i + 1 < data.mixture.size() ? ", "
+                                              : " and ",
+                shortNumber(part.weight, "%.6g"), " of '", format::printable(part.path), "' (",
+                format::counted(part.samples, "sample"), ", ", shortNumber(part.epochs, "%.3g"),
+                " epochs)");
+  }
+  return all;
+}
+
+std::string mixtureAsJson(const DataSummary &data) {
+  std::string all;
+  for (const DataSummary::Part &part : data.mixture)
+    all +=
+        text(all.empty() ? "" : ",", "{\"path\":", jsonText(part.path),
+             ",\"weight\":", shortNumber(part.weight, "%.9g"), ",\"tokens\":", part.tokens,
+             ",\"samples\":", part.samples, ",\"epochs\":", shortNumber(part.epochs, "%.9g"), "}");
+  return text(",\"sources\":[", all, "]");
+}
+
 } // namespace
 
 std::string dataAsText(const DataSummary &data, bool isEvaluation) {
   std::string line = isEvaluation ? "evaluation data: " : "data: ";
   if (!data.samples)
     return text(line, "random tokens, without an end");
-  line += text(namesOf(data.files), " (", data.format, "): ");
+  line += data.mixture.empty() ? text(namesOf(data.files), " (", data.format, "): ")
+                               : text(mixtureAsText(data), ", ", data.format, ": ");
   if (data.tokens)
     line += format::counted(*data.tokens, "token") + ", ";
   line += format::counted(*data.samples, "sample");
@@ -67,6 +93,8 @@ std::string dataAsText(const DataSummary &data, bool isEvaluation) {
   std::string epochs = shortNumber(epochsOf(data), "%.3g");
   if (isEvaluation)
     line += ", all read each time";
+  else if (!data.mixture.empty())
+    line += text("; ", format::counted(data.steps, "step"), " of ", data.globalBatch);
   else
     line +=
         text("; ", format::counted(data.steps, "step"), " of ", data.globalBatch,
@@ -81,8 +109,11 @@ std::string dataAsJson(const DataSummary &data, bool isEvaluation) {
       text("{\"", isEvaluation ? "eval_data" : "data", "\":{\"files\":", jsonList(data.files),
            ",\"left_out\":", jsonList(data.leftOut), ",\"format\":", jsonText(data.format),
            ",\"tokens\":", jsonNumber(data.tokens), ",\"samples\":", jsonNumber(data.samples));
+  bool hasEpochs = data.samples && data.mixture.empty();
   if (!isEvaluation)
-    line += text(",\"epochs\":", data.samples ? shortNumber(epochsOf(data), "%.9g") : "null");
+    line += text(",\"epochs\":", hasEpochs ? shortNumber(epochsOf(data), "%.9g") : "null");
+  if (!data.mixture.empty())
+    line += mixtureAsJson(data);
   return line + "}}";
 }
 

@@ -1,5 +1,6 @@
 // Tests the order of samples, and batches.
 #include "runtime/data/Sampler.h"
+#include "runtime/data/JoinedSamples.h"
 #include "runtime/data/TokenSamples.h"
 
 #include <gtest/gtest.h>
@@ -155,6 +156,78 @@ TEST(Sampler, KeepsItsOrder) {
   EXPECT_EQ(order(1000, 0, {0, 1, 999, 1000, 123456789}), (Order{93, 700, 459, 166, 34}));
   constexpr uint64_t huge = uint64_t(1) << 40;
   EXPECT_EQ(order(huge, 42, {0, 1, huge + 5}), (Order{289322530244, 841334321105, 556349158917}));
+}
+
+// The values are from test/run/reference/sampler.py.
+TEST(Sampler, KeepsTheOrderOfMixtures) {
+  auto order = [](std::vector<Sampler::Share> shares, uint64_t seed, uint64_t first,
+                  uint64_t count) {
+    Sampler sampler = Sampler::mixed(shares, seed);
+    std::vector<uint64_t> samples;
+    for (uint64_t g = first; g < first + count; ++g)
+      samples.push_back(sampler.sample(g));
+    return samples;
+  };
+  using Order = std::vector<uint64_t>;
+  std::vector<Sampler::Share> two = {{20, 0.7}, {7, 0.3}};
+  EXPECT_EQ(order(two, 3, 0, 12), (Order{0, 9, 21, 16, 10, 19, 13, 7, 25, 23, 17, 24}));
+  EXPECT_EQ(order(two, 3, 1'000'000, 4), (Order{12, 23, 25, 4}));
+  EXPECT_EQ(order({{9, 0.5}, {1000, 0.125}, {5, 0.375}}, 0, 5, 6),
+            (Order{311, 5, 1010, 1011, 3, 2}));
+}
+
+TEST(Sampler, MixesByWeightAndReadsEachSourceInEpochs) {
+  std::vector<Sampler::Share> shares = {{35, 0.7}, {10, 0.25}, {1, 0.05}};
+  Sampler sampler = Sampler::mixed(shares, 11);
+  EXPECT_EQ(sampler.samples(), 46u);
+  std::vector<uint64_t> first(shares.size()), counts(46);
+  for (uint64_t g = 0; g < 1000; ++g) {
+    uint64_t sample = sampler.sample(g);
+    ASSERT_LT(sample, 46u);
+    ++counts[sample];
+    first[sample < 35 ? 0 : sample < 45 ? 1 : 2] += g < 100; // a block has 100
+  }
+  EXPECT_EQ(first, (std::vector<uint64_t>{70, 25, 5}));
+  for (uint64_t i = 0; i < 46; ++i)
+    EXPECT_EQ(counts[i], i < 35 ? 20u : i < 45 ? 25u : 50u) << i;
+  EXPECT_DOUBLE_EQ(sampler.drawnOf(1, 1000), 250);
+  EXPECT_NE(Sampler::mixed(shares, 12).sample(0) * 46 + Sampler::mixed(shares, 12).sample(1),
+            sampler.sample(0) * 46 + sampler.sample(1));
+}
+
+// Weights that no block of a million makes whole are rounded, and all places are given away.
+TEST(Sampler, RoundsWeightsOfMixtures) {
+  constexpr double third = 1.0 / 3;
+  Sampler sampler =
+      Sampler::mixed(std::vector<Sampler::Share>{{5, third}, {5, third}, {5, third}}, 1);
+  double sum = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(sampler.drawnOf(i, 3'000'000), 1e6, 3);
+    sum += sampler.drawnOf(i, 3'000'000);
+  }
+  EXPECT_DOUBLE_EQ(sum, 3e6);
+  Sampler rare = Sampler::mixed(std::vector<Sampler::Share>{{5, 1 - 1e-9}, {5, 1e-9}}, 1);
+  EXPECT_DOUBLE_EQ(rare.drawnOf(1, 1'000'000), 1);
+  EXPECT_DOUBLE_EQ(rare.drawnOf(0, 1'000'000), 999'999);
+}
+
+TEST(JoinedSamples, ReadsEachPartByItsOwnNumbers) {
+  std::vector<std::unique_ptr<SampleSource>> parts;
+  parts.push_back(windows(11, 5));
+  parts.push_back(windows(21, 5, 1));
+  JoinedSamples joined(std::move(parts));
+  EXPECT_EQ(joined.samples(), 6u);
+  EXPECT_EQ(joined.name(), "counting and counting");
+  std::vector<int32_t> values(2);
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(values));
+  ASSERT_TRUE(joined.read(1, 3, bytes).ok());
+  EXPECT_EQ(values, (std::vector<int32_t>{8, 9}));
+  ASSERT_TRUE(joined.read(2, 0, bytes).ok());
+  EXPECT_EQ(values, (std::vector<int32_t>{1, 2}));
+  ASSERT_TRUE(joined.read(5, 3, bytes).ok());
+  EXPECT_EQ(values, (std::vector<int32_t>{19, 20}));
+  EXPECT_EQ(joined.read(6, 0, bytes).message(),
+            "reading 'counting and counting': wanted sample 6, there are 6");
 }
 
 TEST(FillBatch, GivesEveryPlanTheSameSamples) {

@@ -381,7 +381,7 @@ TEST_F(TokenSourceTest, RefusesOtherFormatsWithWhatToDo) {
       {std::string("PK\x03\x04") + std::string(22, '\1') + std::string("\x0d\0\0\0", 4) +
            "a/b/data.pkl",
        "a zip archive", "unzip"},
-      {"PAR1", "a Parquet file", "tokenize"},
+      {"PAR1", "a Parquet file", "make tokens of it: dtc data build"},
       {std::string("ARROW1\0\0", 8), "an Arrow file", "tokenize"},
       {"\x89PNG\r\n\x1a\n", "a PNG picture", "NAME=FILE.npy"},
       {"\xff\xd8\xff\xe0", "a JPEG picture", "NAME=FILE.npy"},
@@ -390,7 +390,7 @@ TEST_F(TokenSourceTest, RefusesOtherFormatsWithWhatToDo) {
       {"GGUF", "a GGUF file", "--init"},
       {"{\"text\": \"a\"}\n{\"text\": \"b\"}\n", "JSON", "bytes:"},
       {"[\n  {\"text\": 1}]", "JSON", "bytes:"},
-      {"[1, 2, 3]", "JSON", "tokenize"},
+      {"[1, 2, 3]", "JSON", "make tokens of it: dtc data build"},
   };
   for (const auto &each : formats)
     for (const char *name : {"x", "x.txt", "x.bin", "x.dat"})
@@ -477,7 +477,8 @@ TEST_F(TokenSourceTest, RefusesAFolderWithoutTokens) {
                 "': it has no .bin and no .txt files; 'notes.md' is none of them; name a file to "
                 "read it");
   writeFile("a.jsonl", "{\"text\": \"a\"}\n");
-  EXPECT_NE(messageOf(folder).find("'a.jsonl' is JSON: take its text out"), std::string::npos);
+  EXPECT_NE(messageOf(folder).find("'a.jsonl' is JSON: make tokens of it: dtc data build"),
+            std::string::npos);
   ASSERT_EQ(::mkdir(path("train").c_str(), 0700), 0);
   EXPECT_NE(messageOf(folder).find("it has the folders 'train', of which --data and --eval-data "
                                    "take one each"),
