@@ -70,10 +70,9 @@ private:
     auto proj = [&](const char *name, double variance) {
       return weight(prefix + name + "_proj", module + "." + name, {h, d, c}, variance, {2, 1});
     };
-    SmallVector<Value> all = model.parameters(
-        {proj("q", in * each), proj("k", in), proj("v", in),
-         weight(prefix + "o_proj", module + ".o", {c, h, d}, each / static_cast<double>(h),
-                {1, 2})});
+    SmallVector<Value> all = model.parameters({proj("q", in * each), proj("k", in), proj("v", in),
+                                               weight(prefix + "o_proj", module + ".o", {c, h, d},
+                                                      each / static_cast<double>(h), {1, 2})});
     return {all[0], all[1], all[2], all[3]};
   }
 
@@ -162,10 +161,9 @@ private:
   }
 
   graph::FuncOp buildDecoderBlock() {
-    graph::FuncOp func = model.beginBlock("decoder_block", {{"x", hidden},
-                                                            {"bias", biasType},
-                                                            {"encoded", hidden},
-                                                            {"lengths", model.integers({})}});
+    graph::FuncOp func = model.beginBlock(
+        "decoder_block",
+        {{"x", hidden}, {"bias", biasType}, {"encoded", hidden}, {"lengths", model.integers({})}});
     Value x = func.getArgument(0), encoded = func.getArgument(2);
     Projections own = declareAttention("", "layer.0.SelfAttention");
     Value ownNorm = declareNorm("attention_norm", "layer.0.layer_norm");
@@ -196,9 +194,9 @@ private:
     Value places = model.as(side + "places").iota(tokens);
     Value column = model.as(side + "column").reshape(places, {tokens, 1});
     Value offsets = model.as(side + "offsets").subtract(column, places); // above 0: keys in front
-    Value distances =
-        isCausal ? model.as(side + "distances").relu(offsets)
-                 : model.as(side + "distances").point(graph::PointFunction::Abs, offsets);
+    Value distances = isCausal
+                          ? model.as(side + "distances").relu(offsets)
+                          : model.as(side + "distances").point(graph::PointFunction::Abs, offsets);
     Value sum = distances;
     if (SmallVector<int64_t> starts = bucketStarts(count, config.maxDistance, tokens);
         exact < tokens) { // else each distance has a bucket
@@ -223,9 +221,8 @@ private:
   Value buildBias(const std::string &side, bool isCausal) {
     std::string module = side + ".block.0.layer.0.SelfAttention.relative_attention_bias";
     std::string prefix = side + "_";
-    Value table =
-        model.parameter(weight(prefix + "table", module, {config.buckets, config.heads},
-                               1.0 / static_cast<double>(config.width)));
+    Value table = model.parameter(weight(prefix + "table", module, {config.buckets, config.heads},
+                                         1.0 / static_cast<double>(config.width)));
     Value ids = buckets(prefix, isCausal);
     ids = model.as(prefix + "ids").castTo(ids, /*isInteger=*/true);
     Value each = model.as(prefix + "biases").embedding(table, ids);
@@ -317,8 +314,8 @@ SmallVector<int64_t> bucketStarts(int64_t buckets, int64_t maxDistance, int64_t 
     int64_t bucket = distance;
     if (distance >= exact) { // in f32, as the class of transformers counts them
       float share = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
-                    static_cast<float>(std::log(static_cast<double>(maxDistance) /
-                                                static_cast<double>(exact)));
+                    static_cast<float>(
+                        std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)));
       auto range = static_cast<int64_t>(share * static_cast<float>(ranges));
       bucket = std::min(exact + range, buckets - 1);
     }

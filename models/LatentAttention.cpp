@@ -41,11 +41,11 @@ void LatentAttention::declare() {
   }
   queryUp = declareLinear(latent.queryRank > 0 ? "q_b_proj" : "q_proj",
                           {h, latent.plainDim + rotated, source}, {2, 1});
-  keyDown = declareLinear("kv_a_proj_with_mqa", {latent.keyRank + rotated, c}, {},
-                          config.projectionBias);
+  keyDown =
+      declareLinear("kv_a_proj_with_mqa", {latent.keyRank + rotated, c}, {}, config.projectionBias);
   keyNorm = declareNorm("kv_a_layernorm", latent.keyRank);
-  keyUp = declareLinear("kv_b_proj", {h, latent.plainDim + latent.valueDim, latent.keyRank},
-                        {2, 1});
+  keyUp =
+      declareLinear("kv_b_proj", {h, latent.plainDim + latent.valueDim, latent.keyRank}, {2, 1});
   output = declareLinear("o_proj", {c, h, latent.valueDim}, {1, 2}, config.outputBias);
 }
 

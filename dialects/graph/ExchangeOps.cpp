@@ -35,13 +35,12 @@ LogicalResult checkSorted(Operation *op, StringRef blocksName, RankedTensorType 
   RankedTensorType places = tensorType(placesValue);
   if (failed(checkNumDims(op, blocksName, blocks, 4)) || // sort_rows_c1
       failed(checkStatic(op, blocksName, blocks)) ||     // sort_rows_c1
-      failed(DimList()
-                 .dims(blocksName, blocks, 0, 3)
-                 .check(op, "places", places)) || // sort_rows_c2
-      failed(checkI32(op, "places", placesValue)) ||                  // sort_rows_c2
-      failed(checkNumDims(op, rowsName, rows, 4)) ||      // sort_rows_c3
-      failed(checkStatic(op, rowsName, rows)) ||          // sort_rows_c3
-      failed(checkSameElement(op, rowsName, rows, blocksName, blocks)) || // sort_rows_c3
+      failed(
+          DimList().dims(blocksName, blocks, 0, 3).check(op, "places", places)) || // sort_rows_c2
+      failed(checkI32(op, "places", placesValue)) ||                               // sort_rows_c2
+      failed(checkNumDims(op, rowsName, rows, 4)) ||                               // sort_rows_c3
+      failed(checkStatic(op, rowsName, rows)) ||                                   // sort_rows_c3
+      failed(checkSameElement(op, rowsName, rows, blocksName, blocks)) ||          // sort_rows_c3
       failed(DimList()
                  .dims(rowsName, rows, 0, 1)
                  .dims(blocksName, blocks, 1, 2)
@@ -67,8 +66,8 @@ struct SortedLoops {
     int64_t ranks = blocks.getDimSize(0);
     DimLoops rank = builder.loop(ranks), sample = builder.loop(blocks.getDimSize(1)),
              place = builder.loop(blocks.getDimSize(2), LoopKind::Whole),
-             expert = builder.loop(rows.getDimSize(0) / std::max<int64_t>(1, ranks),
-                                   LoopKind::Whole),
+             expert =
+                 builder.loop(rows.getDimSize(0) / std::max<int64_t>(1, ranks), LoopKind::Whole),
              row = builder.loop(rows.getDimSize(2), LoopKind::Whole),
              column = builder.loop(blocks.getDimSize(3));
     DimLoops experts{rank[0], expert[0]};
@@ -174,8 +173,8 @@ LogicalResult SortRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   if (failed(refuseOperand(*this, needed, 1, "places")))
     return failure();
   if (needed[0])
-    grads[0] = UnsortRowsOp::create(builder, getLoc(), getBlocks().getType(), resultGrads[0],
-                                    getPlaces());
+    grads[0] =
+        UnsortRowsOp::create(builder, getLoc(), getBlocks().getType(), resultGrads[0], getPlaces());
   return success();
 }
 

@@ -136,8 +136,8 @@ Convolution makeConvolution(Direction direction, const Conv2dShape &s,
                isImage);
   chooseLayout(made.weight, made.primitive,
                isWeight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, isWeight);
-  chooseLayout(made.result, made.primitive,
-               isForward ? dnnl_query_dst_md : dnnl_query_diff_dst_md, isForward);
+  chooseLayout(made.result, made.primitive, isForward ? dnnl_query_dst_md : dnnl_query_diff_dst_md,
+               isForward);
   if (isWeight && made.sumsInUse(s))
     made.addWeight = onednn::makeReorder(made.weight.used, made.weight.plain, /*adds=*/true);
   return made;

@@ -3,8 +3,8 @@
 #include "passes/codegen/ExchangeKernels.h"
 
 #include "dialects/graph/ExchangeOps.h"
-#include "passes/codegen/IndexStore.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/codegen/IndexStore.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -55,8 +55,8 @@ struct PlaceBlocksKernel : KernelOpInterface::ExternalModel<PlaceBlocksKernel, P
       Value rank = k.div(block, samples), sample = k.rem(block, samples);
       Value low = k.mul(rank, ofRank), high = k.add(low, ofRank), all = k.index(samples);
       Value before = sum(k.index(0), low, all), base = k.mul(block, rows);
-      Values ends = k.forLoop(
-          low, high, 1, {before, k.index(0)}, [&](Value e, ValueRange now) -> Values {
+      Values ends =
+          k.forLoop(low, high, 1, {before, k.index(0)}, [&](Value e, ValueRange now) -> Values {
             Value start = k.add(now[0], sum(e, k.add(e, 1), sample)), count = countOf(sample, e);
             k.forEach(k.index(0), count, [&](Value j) {
               IndexStore::emit(k, k.add(start, j), k.result(0), k.add(base, k.add(now[1], j)));

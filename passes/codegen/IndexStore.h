@@ -1,8 +1,8 @@
 // Stores of indices, which kernels otherwise only load.
 #pragma once
 
-#include "passes/codegen/KernelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/codegen/KernelBuilder.h"
 
 namespace dtc {
 
@@ -13,8 +13,7 @@ public:
   static void emit(KernelBuilder &k, Value index, Value buffer, Value at) {
     if (!buffer)
       return;
-    Value element =
-        mlir::arith::IndexCastOp::create(k.builder, k.loc, elementOf(buffer), index);
+    Value element = mlir::arith::IndexCastOp::create(k.builder, k.loc, elementOf(buffer), index);
     (k.*&IndexStore::storeElement)(element, buffer, at);
   }
 };

@@ -17,8 +17,8 @@ struct KernelGroup {
 
 // Limits that keep a fused loop fast.
 struct GroupingLimits {
-  unsigned maxStreams = 16; // tensors of the full iteration space that one loop reads and writes
-  unsigned maxOps = 64;     // ops of one loop
+  unsigned maxStreams = 16;   // tensors of the full iteration space that one loop reads and writes
+  unsigned maxOps = 64;       // ops of one loop
   unsigned maxScalarOps = 32; // ops on scalars: a sum over all layers is launches of one kernel
   unsigned siblingDistance = 48; // largest distance, in ops, between two readers of one tensor
 };

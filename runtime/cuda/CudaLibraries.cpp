@@ -54,6 +54,7 @@ public:
     if (!hasNccl) {
       add(prepareNcclEnvironment(environment()));
       DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
+      ncclTable.toolkit = cu::toolkitOf(reinterpret_cast<const void *>(ncclTable.ncclGetVersion));
       const cu::Driver *open = nullptr;
       DTC_RETURN_IF_ERROR(driver(open));
       int version = 0;

@@ -1,10 +1,7 @@
 #include "runtime/cuda/Nccl.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/cuda/NcclVersion.h"
 #include "runtime/cuda/SharedLibrary.h"
-
-#include <cstddef>
 
 namespace dtc::rt::cu {
 
@@ -19,16 +16,7 @@ Status openNccl(Nccl &nccl) {
   DTC_RETURN_IF_ERROR(
       openLibrary({.what = what, .files = {"libnccl.so.2"}, .mend = mend}, symbols));
   DTC_NCCL_CALL(nccl, ncclGetVersion, &nccl.version);
-  nccl.toolkit = toolkitOf(reinterpret_cast<const void *>(nccl.ncclGetVersion));
   return {};
-}
-
-NcclConfig configOf(int ncclVersion) {
-  NcclConfig config;
-  config.bytes = ncclVersion >= leastNcclForGraphUsage ? sizeof(NcclConfig)
-                                                       : offsetof(NcclConfig, networkChannels);
-  config.version = static_cast<unsigned>(ncclVersion);
-  return config;
 }
 
 Status check(const Nccl &nccl, const char *call, NcclResult result) {

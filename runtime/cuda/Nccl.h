@@ -23,7 +23,7 @@ struct NcclId {
 inline constexpr int ncclUnsetInt = INT_MIN;
 
 // ncclConfig_t up to a field of NCCL 2.29. A version takes the first `bytes` bytes, which configOf
-// sets, and uses defaults for the rest.
+// (NcclVersion.h) sets, and uses defaults for the rest.
 struct NcclConfig {
   size_t bytes = 0;
   unsigned magic = 0xcafebeef;
@@ -42,9 +42,6 @@ struct NcclConfig {
   int remoteContexts = ncclUnsetInt;
 };
 static_assert(sizeof(NcclConfig) == 88, "NCCL would read padding");
-// Returns a configuration with all fields that a version of NCCL, 2.27.3 or later, has and that
-// NcclConfig has, none of them set.
-NcclConfig configOf(int ncclVersion);
 
 inline constexpr NcclResult ncclSuccess = 0, ncclUnhandledCudaError = 1, ncclSystemError = 2,
                             ncclInternalError = 3, ncclInvalidArgument = 4, ncclInvalidUsage = 5,
@@ -63,8 +60,8 @@ struct Nccl {
 #undef DTC_NCCL
 };
 
-// Fills the table from libnccl.so.2. The error Unavailable names what is missing. The caller checks
-// the versions (NcclVersion.h).
+// Fills the table from libnccl.so.2, but for `toolkit`. The error Unavailable names what is missing.
+// The caller checks the versions (NcclVersion.h).
 Status openNccl(Nccl &nccl);
 
 // Returns success, also for operations in progress, or an error such as "ncclAllReduce: invalid

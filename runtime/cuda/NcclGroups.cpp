@@ -2,6 +2,7 @@
 
 #include "runtime/base/Backoff.h"
 #include "runtime/base/Text.h"
+#include "runtime/cuda/NcclVersion.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 
 #include <charconv>
+#include <cstddef>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -70,6 +71,14 @@ int toolkitOf(const void *function) {
   }
   (void)::close(file);
   return toolkit;
+}
+
+NcclConfig configOf(int ncclVersion) {
+  NcclConfig config;
+  config.bytes = ncclVersion >= leastNcclForGraphUsage ? sizeof(NcclConfig)
+                                                       : offsetof(NcclConfig, networkChannels);
+  config.version = static_cast<unsigned>(ncclVersion);
+  return config;
 }
 
 Status checkVersions(const Nccl &nccl, int driverVersion) {

@@ -27,6 +27,10 @@ int toolkitIn(std::string_view bytes);
 // Returns toolkitIn of the file that `function` was loaded from; 0 if it cannot be read.
 int toolkitOf(const void *function);
 
+// Returns a configuration with all fields that a version of NCCL, 2.27.3 or later, has and that
+// NcclConfig has, none of them set.
+NcclConfig configOf(int ncclVersion);
+
 // Checks `version` and `toolkit` of the table against what dtc needs and against the driver, whose
 // version is as cuDriverGetVersion has it. An unknown toolkit (0) passes. Fails with Unavailable.
 Status checkVersions(const Nccl &nccl, int driverVersion);

@@ -149,8 +149,9 @@ private:
         return ordered;
     // The passes that unroll layers grow with them, and checking the IR after each of them took as
     // long as they do: dtc-verify-exec checks what they make, and it is verified once behind them.
-    if (Status done = runPhase("03-schedule", [&](OpPassManager &p) { addOrder(p); },
-                               /*verifyEach=*/!options.printAfter.empty());
+    if (Status done = runPhase(
+            "03-schedule", [&](OpPassManager &p) { addOrder(p); },
+            /*verifyEach=*/!options.printAfter.empty());
         !done)
       return done;
     return succeeded(mlir::verify(module)) ? Status() : failedPhase("checking the schedule");

@@ -95,7 +95,8 @@ static int64_t expertRanks(const Decisions &d) {
 }
 
 Mesh stageMesh(ModuleOp module, const Decisions &d) {
-  return stepMesh(module, {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroRanks(), .ep = expertRanks(d)});
+  return stepMesh(module,
+                  {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroRanks(), .ep = expertRanks(d)});
 }
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {

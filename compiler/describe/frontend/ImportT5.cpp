@@ -31,9 +31,9 @@ void importMlp(TypedConfig &config, T5Config &model) {
   }
   model.gated = json.flag("is_gated_act", model.gated);
   const std::map<std::string, T5Activation> known{
-      {"relu", T5Activation::Relu},         {"gelu_new", T5Activation::GeluTanh},
-      {"gelu", T5Activation::GeluErf},      {"gelu_pytorch_tanh", T5Activation::GeluTanh},
-      {"silu", T5Activation::Silu},         {"swish", T5Activation::Silu}};
+      {"relu", T5Activation::Relu},    {"gelu_new", T5Activation::GeluTanh},
+      {"gelu", T5Activation::GeluErf}, {"gelu_pytorch_tanh", T5Activation::GeluTanh},
+      {"silu", T5Activation::Silu},    {"swish", T5Activation::Silu}};
   if (auto found = known.find(activation); found != known.end())
     model.activation = found->second;
   else
@@ -93,8 +93,7 @@ OwningOpRef<ModuleOp> importT5(MLIRContext *context, TypedConfig &config, int64_
   model.start = readToken(config, "decoder_start_token_id", model.vocabulary);
   // The class ties the output layer in any case, and takes this key to ask whether logits have a
   // factor; files that it saves say so.
-  model.scalesOutputs =
-      json.flag("scale_decoder_outputs", json.flag("tie_word_embeddings", true));
+  model.scalesOutputs = json.flag("scale_decoder_outputs", json.flag("tie_word_embeddings", true));
   int64_t usual = json.integer("n_positions", kUsualLength, 1, kMostTokens);
   for (const char *key : {"classifier_dropout", "id2label", "label2id", "problem_type"})
     (void)json.has(key); // of other heads

@@ -70,8 +70,7 @@ TEST(PlaceRowsKernel, PutsChoicesIntoBlocks) {
     for (auto &[block, rows] : blocks) {
       std::sort(rows.begin(), rows.end());
       for (size_t j = 0; j < rows.size(); ++j)
-        wanted[rows[j].second] =
-            static_cast<double>(block * c.ofBlock() + static_cast<int64_t>(j));
+        wanted[rows[j].second] = static_cast<double>(block * c.ofBlock() + static_cast<int64_t>(j));
     }
     EXPECT_EQ(place(c, 0, c.ranks).places, wanted);
   }
@@ -137,7 +136,8 @@ TEST(ExchangeKernels, OrderWhatArrivesAsOneDeviceDoes) {
   for (const Case &c : kCases)
     for (int64_t rank = 0; rank < c.ranks; ++rank) {
       int64_t samples = c.ranks * c.samples, ofRank = c.experts / c.ranks;
-      std::string n = tensor({samples, ofRank}, "i32"), p = tensor({1, samples, c.ofBlock()}, "i32");
+      std::string n = tensor({samples, ofRank}, "i32"),
+                  p = tensor({1, samples, c.ofBlock()}, "i32");
       std::string b = tensor({1, samples, c.ofBlock(), c.columns}),
                   r = tensor({ofRank, samples, c.ranks * c.mean(), c.columns});
       Received received = receive(c, rank);
@@ -156,7 +156,8 @@ TEST(ExchangeKernels, OrderWhatArrivesAsOneDeviceDoes) {
                             "%0 = graph.unsort_rows %r at %p : (" + r + ", " + p + ") -> " + b,
                             "%0");
       Values blocks = received.blocks;
-      std::replace_if(blocks.begin(), blocks.end(), [](double x) { return std::isnan(x); }, 0);
+      std::replace_if(
+          blocks.begin(), blocks.end(), [](double x) { return std::isnan(x); }, 0);
       EXPECT_EQ(unsort.run({rows, places})[0], blocks);
     }
 }

@@ -51,7 +51,8 @@ exec.program @step mesh ["ep"] sizes [2] {
 }
 )";
 
-const std::string kReturn = "exec.collective all_to_all sum %y to %back axes [0] count 8 \"y\" expert";
+const std::string kReturn =
+    "exec.collective all_to_all sum %y to %back axes [0] count 8 \"y\" expert";
 const std::string kGradient = "exec.launch @grouped(%rows, %dy) to (%dw) range 1";
 
 const test::Broken kBroken[] = {
@@ -75,7 +76,8 @@ const test::Broken kBroken[] = {
     {"OfOwnSamples",
      kExperts,
      {{kGradient, "exec.launch @grouped(%x, %back) to (%dw) range 1"}},
-     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w' with 'grad w' (buffer "},
+     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w' with 'grad w' "
+     "(buffer "},
     // Experts are averaged over ranks that have others.
     {"SummedOverExperts",
      kExperts,
@@ -89,7 +91,8 @@ const test::Broken kBroken[] = {
      {{"exec.launch @grouped(%back, %x) to (%dv) range 1 shares [1]",
        "exec.launch @grouped(%rows, %dy) to (%dv) range 1"},
       {"exec.collective all_reduce sum %dv to %dv axes [0] count 16 \"grad v\" gradient", ""}},
-     "rank 0, task 'update', micro-batch 0, instruction 1, gemm: updates 'v' with 'grad v' (buffer "},
+     "rank 0, task 'update', micro-batch 0, instruction 1, gemm: updates 'v' with 'grad v' "
+     "(buffer "},
 };
 
 class ExchangeRule : public testing::TestWithParam<test::Broken> {};
