@@ -34,6 +34,8 @@ public:
       value.exchange(along);
     if (reducesValues(op))
       reduce(value);
+    if (op.kind() == Kind::all_gather)
+      gatherExchanged(value);
     if (op.kind() == Kind::all_reduce || op.kind() == Kind::all_gather)
       value.equalise(joined);
     else
@@ -54,6 +56,13 @@ private:
     for (uint32_t rank = 0; rank < ranks; ++rank)
       value.join(own.joined(src + rank * bytes + begin, src + rank * bytes + end));
     return value;
+  }
+
+  // What all ranks have made of exchanged samples, side by side, needs no sum along their axes.
+  void gatherExchanged(Value &value) const {
+    AxisSet met = axesWithout(value.exchanged & joined, value.samples);
+    value.exchanged = axesWithout(value.exchanged, met);
+    value.reduced |= met;
   }
 
   void reduce(Value &value) const {
