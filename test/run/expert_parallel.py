@@ -105,7 +105,7 @@ def run_case(index):
 def compiled(folder, path, ranks, fix):
     dte = folder / f"{fix.replace(',', '-').replace('=', '')}.dte"
     dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", 8, "--fix",
-        fix, "--optimizer", "adamw", "--epsilon", 1e-3, "-o", dte)
+        fix, "--optimizer", "adamw", "--epsilon", 1e-3, "--lr-schedule", "constant", "-o", dte)
     return dte
 
 
@@ -133,7 +133,7 @@ def check_refusals():
         path, _ = write_case(Path(name), MIXTRAL, random.Random(1))
         for ranks, fix, wanted in (
                 (3, "dp=3,ep=3", ["--fix ep=3 does not divide the 4 experts of the model", "ep=2"]),
-                (2, "dp=2,ep=4", ["ep has to divide dp x cp"])):
+                (2, "dp=2,ep=4", ["no mesh is left of 2 devices with 4 experts", "ep divides dp x cp"])):
             result = subprocess.run([BIN / "dtc", "compile", path, "--seq-len", str(SEQUENCE), "--topology", "cpu",
                                      "--devices", str(ranks), "--global-batch", "12", "--fix", fix, "-o", "x.dte"],
                                     cwd=name, capture_output=True, text=True)

@@ -66,11 +66,13 @@ const test::Broken kBroken[] = {
     {"NotSentBack",
      kExperts,
      {{kReturn, "exec.copy %y to %back sizes [16] from [1] at <0> into [1] at <0>"}},
-     ""},
+     "rank 0, task 'step', micro-batch 0, instruction 7, launch of 'grouped': reads samples of the "
+     "rank's own beside samples that ranks have exchanged along ep"},
     {"GatheredInstead",
      kExperts,
      {{kReturn, "exec.collective all_reduce sum %y to %back axes [0] count 16 \"y\" expert"}},
-     "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of experts over ep 'y': is no "
+     "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of tokens of experts over ep "
+     "'y': is no "
      "exchange of rows of experts along ep, as its role says"},
     // An expert learns from its own rank's samples alone.
     {"OfOwnSamples",
