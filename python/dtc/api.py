@@ -32,7 +32,7 @@ from dtc.clean import clean
 from dtc.errors import ExportError
 from dtc.expand import expand
 from dtc.fold import Folder
-from dtc.gradients import drop_stops
+from dtc.gradients import drop_stops, freeze_unreached
 from dtc.lower import Lowering, canonical_names
 from dtc.recognise import Recogniser
 from dtc.report import report
@@ -99,6 +99,7 @@ def graph_of(module, example_inputs, loss, statistics="batch"):
     lowering.counts = recogniser.counts
     graph = lowering.run()
     tidy(graph)
+    freeze_unreached(graph)
     return graph, recogniser.counts
 
 

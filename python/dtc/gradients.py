@@ -1,16 +1,20 @@
-"""Removes what stops gradients, detach and torch.no_grad(), where no gradient would flow: around
-what depends on inputs, frozen parameters and buffers alone."""
+"""What stops gradients, detach and torch.no_grad(): where none would flow it is removed, around what depends on
+inputs, frozen parameters and buffers alone; elsewhere it is an op that has no gradient."""
 
 import operator
 
 import torch
 
-from dtc.clean import is_mutable, name_of, replace
+from dtc.clean import aten, insert, is_mutable, name_of, replace
+from dtc.lower import lowers
+from dtc.ops_points import point
+from dtc.views import View
+
+NO_GRADIENT = ("compare", "iota", "constant")  # ops through which PyTorch passes none
 
 
 def drop_stops(captured, module):
-    """Changes the graph of a captured module in place. What stops a gradient stays, and is
-    refused."""
+    """Changes the graph of a captured module in place."""
     trained = {name for name, each in module.named_parameters() if each.requires_grad}
     trained |= {
         name
@@ -19,20 +23,31 @@ def drop_stops(captured, module):
     }
     graph, reached = captured.graph_module.graph, set()
     for node in list(graph.nodes):
-        if captured.parameters.get(node) in trained or any(
-            each in reached for each in node.all_input_nodes
-        ):
+        depends = any(each in reached for each in node.all_input_nodes)
+        if captured.parameters.get(node) in trained:
             reached.add(node)
         elif name_of(node) == "detach":
-            replace(node, node.args[0])
+            if not depends:
+                replace(node, node.args[0])
         elif getattr(node.target, "__name__", "") == "wrap_with_set_grad_enabled":
             body = getattr(captured.graph_module, node.args[1].target)
-            if not any(is_mutable(each) for each in body.graph.nodes):  # mutation is refused
-                put_in_place(graph, node, body)
+            if any(is_mutable(each) or is_region(each) for each in body.graph.nodes):
+                continue  # mutation, and regions inside of it, are refused
+            enabled = bool(node.args[0])
+            results = put_in_place(graph, node, body, stops=depends and not enabled)
+            if depends and enabled:
+                reached.update(results)
+        elif depends:
+            reached.add(node)
 
 
-def put_in_place(graph, node, body):
-    """Puts the body of torch.no_grad() in its place."""
+def is_region(node):
+    return isinstance(node.target, torch._ops.HigherOrderOperator)
+
+
+def put_in_place(graph, node, body, stops):
+    """Puts the body of torch.no_grad() in its place, and a detach behind each result if it `stops` gradients; returns
+    the nodes of the results."""
     operands, mapping = iter(node.args[2:]), {}
     for each in body.graph.nodes:
         if each.op == "placeholder":
@@ -44,7 +59,37 @@ def put_in_place(graph, node, body):
         else:
             with graph.inserting_before(node):
                 mapping[each] = graph.node_copy(each, lambda old: mapping[old])
+    found = []
     for user in list(node.users):
         assert user.target is operator.getitem
-        replace(user, results[user.args[1]])
+        result = results[user.args[1]]
+        if stops and result.meta["val"].is_floating_point():
+            result = insert(user, aten.detach.default, result)
+        found.append(result)
+        replace(user, result)
     graph.erase_node(node)
+    return found
+
+
+@lowers("detach")
+def detached(lower, node):
+    view = lower.view(node.args[0])
+    return point(lower, "detach", view) if isinstance(view, View) and view.kind == "f32" else view
+
+
+def freeze_unreached(graph):
+    """Freezes parameters to which the loss passes no gradient: PyTorch's gradient of them is None, and its optimizers
+    leave them as they are, without weight decay."""
+    reached, queue = set(), [graph.loss]
+    while queue:
+        value = queue.pop()
+        if value in reached:
+            continue
+        reached.add(value)
+        op = value.op
+        if op is None or op.name in NO_GRADIENT or op.name == "point" and op.attributes["how"][0] == "detach":
+            continue
+        queue.extend(op.operands)
+    for parameter in graph.parameters.values():
+        if parameter.value not in reached:
+            parameter.frozen = True

@@ -323,13 +323,8 @@ def canonical_names(module):
 def missing(name):
     """Returns what to say of an op that graph IR does not have."""
     hints = {
-        "detach": (
-            "stops the gradient, which graph IR can't; freeze parameters with requires_grad=False"
-            " instead"
-        ),
         "wrap_with_set_grad_enabled": (
-            "is torch.no_grad() around what depends on inputs or parameters; freeze parameters with"
-            " requires_grad=False instead"
+            "is torch.no_grad() around other regions, or around changes in place; use detach"
         ),
         "wrap_with_autocast": (
             "is torch.autocast; leave it out, dtc compile --precision trains in 16 bits"

@@ -76,8 +76,7 @@ def steps_of(module, inputs, loss):
         value.backward()
         losses.append(rounded(value.item()))
         if step == 0:
-            gradients = {name: summary(name, p.grad if p.grad is not None else torch.zeros_like(p))
-                         for name, p in trained.items()}
+            gradients = {name: summary(name, p.grad) for name, p in trained.items() if p.grad is not None}
         optimizer.step()
     state = {name: summary(name, value) for name, value in module.named_buffers()
              if name.rpartition(".")[2] in ("running_mean", "running_var", "num_batches_tracked")

@@ -236,6 +236,9 @@ MEANING = {
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
     "attention": lambda a, shape, *x: attention(a, *x),
     "point": lambda a, shape, x: point(a["how"], x),
+    "cross_entropy": lambda a, shape, x, ids: F.cross_entropy(
+        x.flatten(0, -2), ids.flatten().long(), ignore_index=a.get("ignoring", -100),
+        reduction="mean" if a.get("mean") else "none").reshape(shape),
     "iota": lambda a, shape: torch.arange(shape[0]).to(torch.get_default_dtype()),
     "compare": lambda a, shape, x, y: getattr(torch, a["how"])(x, y).to(torch.get_default_dtype()),
     "where": lambda a, shape, mask, x, y: torch.where(mask != 0, x, y),

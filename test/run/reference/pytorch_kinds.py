@@ -96,6 +96,29 @@ def taught(m, x):
     return F.kl_div(m.mix(x).log_softmax(-1), wanted.softmax(-1), reduction="batchmean")
 
 
+def quantised(m, x):
+    """What a VQ-VAE learns from: the nearest of its codes, through which the gradient goes straight."""
+    h = m.mix(x)
+    nearest = (h[:, :, None] - m.codes).square().sum(-1).argmin(-1)
+    code = m.codes[nearest]
+    passed = h + (code - h).detach()
+    return F.mse_loss(m.out(passed), x) + F.mse_loss(code, h.detach()) + 0.25 * F.mse_loss(h, code.detach())
+
+
+def alike(m, x):
+    """What SimSiam learns from: each view of a sample predicts the other, which learns nothing from it."""
+    a, b = m.mix(x[:, 0]), m.mix(x[:, 1])
+    return 1 - (F.cosine_similarity(m.out(a), b.detach()) + F.cosine_similarity(m.out(b), a.detach())).mean() / 2
+
+
+def self_weighted(m, x):
+    """A loss whose weights are numbers of the model that stand still; a head that nothing trains."""
+    y = m.mix(x)
+    with torch.no_grad():
+        weights = 1 + (m.out(y) - y).abs().sigmoid()
+    return (weights * y ** 2).mean() + (y * (m.still > 0)).mean()
+
+
 def of_bags(m, x):
     ids = (x * 9).abs().long().clamp(max=9)[:, :, 0]
     return m.largest(ids) + m.means(ids) + m.sums(ids, per_sample_weights=x[:, :, 1])
@@ -156,6 +179,22 @@ class Sequences(nn.Module):
         return (self.mix(x, y, y, need_weights=False)[0] ** 2).mean()
 
 
+def backwards(m, x):
+    """What reads a sequence whose dim is before the batch from its end, and picks of it."""
+    y = m.lstm(m.mix(x).transpose(0, 1))[0]
+    largest, places = y.topk(2, 0)
+    return (y.flip(0, -1) + y.sort(0)[0]).transpose(0, 1) + largest.sum(0)[:, None] + y.gather(0, places).mean(0)[
+        :, None] + torch.zeros_like(y).scatter_add(0, places, largest).transpose(0, 1)
+
+
+def mixture(m, x):
+    """The log-likelihood under a mixture, by torch.distributions."""
+    means, shares = m.mix(x)[..., :4], m.mix(x)[..., 4:]
+    parts = torch.distributions.Normal(means.transpose(1, 2), F.softplus(shares.transpose(1, 2)) + 0.1)
+    mixed = torch.distributions.MixtureSameFamily(torch.distributions.Categorical(logits=shares.transpose(1, 2)), parts)
+    return -mixed.log_prob(x[..., 0, None, 0].expand(-1, 4)).mean()
+
+
 def mix(inside=8, outside=8):
     return nn.Linear(inside, outside)
 
@@ -182,6 +221,17 @@ CASES = {
     "pairs of rows": (Small(pairs, mix=mix(), at=torch.tril_indices(6, 6, -1)), ROWS),
     "series by their scale": (Small(against_means, mix=mix(), gain=Parameter(torch.rand(8))), ROWS),
     "a teacher": (Small(taught, mix=mix(), teacher=frozen(mix())), (8,)),
+    "codes": (Small(quantised, mix=mix(), out=mix(), codes=Parameter(torch.randn(5, 8))), ROWS),
+    "views that predict each other": (Small(alike, mix=mix(), out=mix()), ROWS),
+    "weights that stand still": (Small(self_weighted, mix=mix(), out=mix(), still=Parameter(torch.randn(8))), ROWS),
+    "the sequence first, backwards and sorted": (Small(backwards, mix=mix(), lstm=nn.LSTM(8, 4, bidirectional=True)),
+                                                 ROWS),
+    "a mixture of normal distributions": (Small(mixture, mix=mix()), ROWS),
+    "the first of several": (Small(lambda m, x: F.cross_entropy(m.mix(x)[:, 0], torch.zeros(
+        x.shape[0], dtype=torch.long)) + F.cross_entropy(m.mix(x), torch.arange(6)[:, None].new_zeros(
+            x.shape[0], 8) + 2), mix=mix()), ROWS),
+    "computed classes": (Small(lambda m, x: F.cross_entropy(m.mix(x)[:, 0], (x[:, 1, 0] > 0).long()) + F.nll_loss(
+        m.mix(x)[:, 1].log_softmax(-1), (x[:, 2].argmax(-1) + 1) % 8), mix=mix()), ROWS),
     "bags": (Small(of_bags, largest=nn.EmbeddingBag(10, 5, mode="max"), means=nn.EmbeddingBag(10, 5, padding_idx=3),
                    sums=nn.EmbeddingBag(10, 5, mode="sum")), ROWS),
     "vectors": (Small(by_vectors, w=Parameter(torch.randn(8, 8)), v=Parameter(torch.randn(8))), ROWS),
@@ -225,4 +275,4 @@ CASES = {
 # Blocks that the modules above have: name -> how many layers of the module each execution has, and executions.
 BLOCKS = {"layers beside each other": [(1, 3)], "layers of which every third is wide": [(3, 2), (1, 2)],
           "layers and activations in turn": [(2, 6)], "layers with adapters": [(1, 3)], "the sequence first": [(1, 3)]}
-DETACHED = {"series by their scale", "a teacher"}  # no gradient of the input is compared
+DETACHED = {"series by their scale", "a teacher", "codes", "views that predict each other", "weights that stand still"}  # no gradient of the input is compared

@@ -7,6 +7,7 @@ from torch import nn
 
 from pytorch_points import WIDTH, Points
 from pytorch_resnets import Averages, resnet18, resnet50
+from pytorch_users import CASES as USERS
 from pytorch_weather import Forecast
 
 VOCABULARY, LENGTH = 61, 16
@@ -406,4 +407,5 @@ CASES = {
     "forecast": (Forecast, (("volumes", [2, 4, 4, 6], None), ("months", [], 12), ("targets", [1, 4, 4, 6], None)),
                  "huber", ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),
+    **USERS,
 }

@@ -263,19 +263,42 @@ class Selective(nn.Module):
         return self.head(self.leave(y * F.silu(gate)))
 
 
-PLANS = ("dp=2,tp=2", "dp=2,tp=1,zero=3")
+class Quantised(nn.Module):
+    """A VQ-VAE: the nearest of its codes, through which the gradient goes straight, and a head that only watches."""
+
+    def __init__(self, width=6, codes=5):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 1))
+        self.codes = nn.Parameter(torch.randn(codes, width))
+        self.decoder = nn.ConvTranspose2d(width, 1, 4, 2, 1)
+        self.watch = nn.Linear(width, width)
+
+    def forward(self, images):
+        h = self.encoder(images).permute(0, 2, 3, 1)
+        apart = h.square().sum(-1, keepdim=True) - 2 * h @ self.codes.T + self.codes.square().sum(1)
+        code = self.codes[apart.argmin(-1)]
+        with torch.no_grad():
+            sure = 1 + 0.1 * self.watch(code).sigmoid()
+        passed = (h + (code - h).detach()) * sure
+        return F.mse_loss(self.decoder(passed.permute(0, 3, 1, 2)), images) + F.mse_loss(
+            code, h.detach()) + 0.25 * F.mse_loss(h, code.detach())
+
+
+# Entries are those of pytorch_models.CASES.
+MESH, SPLIT = ("dp=2,tp=2",), ("dp=2,tp=1,zero=3",)
 CASES = {
-    "segmenter": (Segmenter, (("images", [2, 9, 12], None), ("labels", [9, 12], 3)), of_pixels, PLANS),
-    "towers": (Towers, (("query", [6], WORDS), ("candidates", [4, 5], None)), None, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
-    "recurrent": (Recurrent, (("tokens", [5], WORDS), ("targets", [5], WORDS)), "cross_entropy", PLANS),
-    "denoiser": (Denoiser, (("images", [2, 8, 8], None), ("noise", [2, 8, 8], None), ("steps", [], 20)), None, PLANS),
-    "tabular": (Tabular, (("classes", [3], 5), ("numbers", [4], None), ("targets", [], None)), "bce_with_logits", PLANS),
-    "audio": (Audio, (("waves", [96], None), ("targets", [], 4)), "cross_entropy", PLANS),
-    "mixture": (Mixture, (("features", [4], None), ("targets", [2], None)), None, PLANS),
+    "segmenter": (Segmenter, (("images", [2, 9, 12], None), ("labels", [9, 12], 3)), of_pixels, MESH),
+    "towers": (Towers, (("query", [6], WORDS), ("candidates", [4, 5], None)), None, SPLIT),
+    "recurrent": (Recurrent, (("tokens", [5], WORDS), ("targets", [5], WORDS)), "cross_entropy", SPLIT),
+    "denoiser": (Denoiser, (("images", [2, 8, 8], None), ("noise", [2, 8, 8], None), ("steps", [], 20)), None, MESH),
+    "tabular": (Tabular, (("classes", [3], 5), ("numbers", [4], None), ("targets", [], None)), "bce_with_logits", MESH),
+    "audio": (Audio, (("waves", [96], None), ("targets", [], 4)), "cross_entropy", SPLIT),
+    "mixture": (Mixture, (("features", [4], None), ("targets", [2], None)), None, MESH),
     "siamese": (Siamese, (("anchors", [1, 6, 7], None), ("likes", [1, 6, 7], None), ("others", [1, 6, 7], None)), None,
-                PLANS),
+                MESH),
     "projector": (Projector, (("images", [3, 8, 8], None), ("tokens", [5], WORDS), ("targets", [5], WORDS)),
-                  "cross_entropy", (*PLANS, "pp=2")),
-    "autoencoder": (Autoencoder, (("images", [1, 8, 8], None), ("noise", [4], None)), None, PLANS),
-    "selective": (Selective, (("tokens", [6], WORDS), ("targets", [6], WORDS)), "cross_entropy", PLANS),
+                  "cross_entropy", ("pp=2",)),
+    "autoencoder": (Autoencoder, (("images", [1, 8, 8], None), ("noise", [4], None)), None, SPLIT),
+    "selective": (Selective, (("tokens", [6], WORDS), ("targets", [6], WORDS)), "cross_entropy", MESH),
+    "quantised": (Quantised, (("images", [1, 8, 8], None),), None, (*MESH, *SPLIT)),
 }
